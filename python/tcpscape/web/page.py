@@ -27,10 +27,15 @@ def is_built() -> bool:
     return INDEX in files()
 
 
+def root() -> Path:
+    """The directory of the built page."""
+    return Path(str(packaged.folder(STATIC)))
+
+
 def files() -> dict[str, Path]:
     """The page's files by their path in its address, without the slash at the beginning."""
-    root = Path(str(packaged.folder(STATIC)))
-    return {file.relative_to(root).as_posix(): file for file in root.rglob("*") if file.suffix in TYPES and file.is_file()}
+    top = root()
+    return {file.relative_to(top).as_posix(): file for file in top.rglob("*") if file.suffix in TYPES and file.is_file()}
 
 
 async def file(request: Request) -> Response:

@@ -18,7 +18,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 MOST_BODY = MIB // 4
 """Bytes of the largest JSON that the page posts, unless a route says more."""
-MOST_AT_ONCE = 32
-"""Requests that are answered at a time."""
+MOST_AT_ONCE, MOST_UPLOADS = 32, 4
+"""Requests that are answered at a time, and files that are uploaded at a time."""
 BODY = Kind("the page's request", "load the page again", MOST_BODY)
 """What the page posts."""
 JSON = "application/json"
@@ -113,7 +114,7 @@ class Upload:
     async def respond(self, request: Request, pages: Pages) -> Response:
         """The response to a request."""
         asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
-        with tempfile.NamedTemporaryFile(prefix="tcpscape-upload-") as file:
+        with _counted(_uploading, f"{MOST_UPLOADS} files are being read"), tempfile.NamedTemporaryFile(prefix="tcpscape-upload-") as file:
             async for chunk in _body(request, self.most):
                 file.write(chunk)
             file.flush()
@@ -200,7 +201,18 @@ async def _respond(answer: Callable[[], Any]) -> Response:
     return Response(status_code=202) if result is None else JSONResponse(finite(result))
 
 
-_working = threading.Semaphore(MOST_AT_ONCE)
+_working, _uploading = threading.Semaphore(MOST_AT_ONCE), threading.Semaphore(MOST_UPLOADS)
+
+
+@contextmanager
+def _counted(slots: threading.Semaphore, problem: str) -> Iterator[None]:
+    """Takes one of the slots. :raises BusyError: none is free."""
+    if not slots.acquire(blocking=False):
+        refuse("page", problem, "wait a moment", BusyError)
+    try:
+        yield
+    finally:
+        slots.release()
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:

@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
 
@@ -15,11 +15,10 @@ from tcpscape.errors import EngineError, refuse
 from tcpscape.web import page
 from tcpscape.web.security import NAMES, Guard, Keys
 
-if TYPE_CHECKING:
-    from tcpscape.web.app import Application
-
 BACKLOG = 128
 """Connections that wait while the server starts."""
+MOST_CONNECTIONS = 256
+"""Connections of browsers at a time; more get status 503."""
 SWITCH_S = 1e-3
 """How long a thread that computes keeps the others waiting, s: Python's own 5 ms would be seen at every move of a slider."""
 LAST_S = 0.5
@@ -36,36 +35,35 @@ def serve(opened: Any, port: int, announce: Callable[[str], None]) -> None:
     """
     if not page.is_built():
         refuse("page", "the explorer's page is not built", "run `make web` in the checkout (it needs Node), or install a release", EngineError)
-    with _listening(port) as listening:
-        keys = Keys(listening.getsockname()[1])
+    with listening(port) as door:
+        keys = Keys(door.getsockname()[1])
         announce(keys.url)
-        from tcpscape.web.app import Application  # while the browser starts
-
-        built = Application(opened)
         sys.setswitchinterval(SWITCH_S)
-        _Server(uvicorn.Config(
-            Guard(built, keys), log_level="critical", access_log=False, lifespan="off", ws="none", http="h11", server_header=False, loop="asyncio",
-            proxy_headers=False, timeout_keep_alive=30,
-        ), built).run([listening])  # fmt: skip
+        Server(opened, keys).run([door])
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """A server that ends its streams before it waits for what is on its way."""
 
-    def __init__(self, config: uvicorn.Config, served: Application) -> None:
-        super().__init__(config)
-        self._served = served
+    def __init__(self, opened: Any, keys: Keys) -> None:
+        from tcpscape.web.app import Application  # once the address is printed
+
+        self.served = Application(opened)
+        super().__init__(uvicorn.Config(
+            Guard(self.served, keys), log_level="critical", access_log=False, lifespan="off", ws="none", http="h11", server_header=False,
+            loop="asyncio", proxy_headers=False, timeout_keep_alive=30, limit_concurrency=MOST_CONNECTIONS,
+        ))  # fmt: skip
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers from now on, and imports what the first question needs meanwhile."""
         await super().startup(sockets)
         from tcpscape.web.warm import warm
 
-        threading.Thread(target=warm, args=(self._served.pages.pool, self._served.api), daemon=True).start()
+        threading.Thread(target=warm, args=(self.served.pages.pool, self.served.api), daemon=True).start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends within :data:`LAST_S` and a moment."""
-        self._served.pages.close()
+        self.served.pages.close()
         try:
             await asyncio.wait_for(super().shutdown(sockets), LAST_S)
         except asyncio.TimeoutError:
@@ -73,7 +71,7 @@ class _Server(uvicorn.Server):
                 task.cancel()
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
     """A socket on loopback that takes connections from now on."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
