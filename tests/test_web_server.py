@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import zlib
+from pathlib import Path
 from typing import Any, ClassVar
 
 import httpx
@@ -535,6 +536,30 @@ def test_what_cannot_be_opened_is_one_line_before_anything_is_served(cli):
     assert said.status == 2
     assert said.out == ""
     assert said.err.count("\n") == 1
+
+
+def test_the_browser_gets_the_address_by_a_file_of_the_user_alone(monkeypatch):
+    from tcpscape.cli import explore
+
+    opened = []
+
+    def browse(address):
+        file = Path(address.removeprefix("file://"))
+        opened.append((file, file.parent.stat().st_mode & 0o777, file.read_text()))
+
+    monkeypatch.setenv("BROWSER", "x")
+    monkeypatch.setattr("webbrowser.open", browse)
+    monkeypatch.setattr(explore, "FORGOTTEN_S", 0)
+    explore._open("http://127.0.0.1:1/?token=abc")
+    ((file, mode, text),) = opened
+    assert mode == 0o700
+    assert "abc" not in str(file)
+    assert 'content="0;url=http://127.0.0.1:1/?token=abc"' in text
+    assert not file.parent.exists()
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    explore._open("http://127.0.0.1:1/?token=abc")
+    assert len(opened) == 1 or not sys.platform.startswith("linux"), "where there is no window, the printed address is all"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])

@@ -207,9 +207,22 @@ def _tshark() -> Finding:
     return ("there", "") if shutil.which("tshark") else ("missing: only needed to check --pcap files", "apt-get install tshark")
 
 
+def _explorer() -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        packages = ", ".join(f"{name} {version(name)}" for name in ("starlette", "uvicorn"))
+    except PackageNotFoundError as e:
+        return f"the package {e.name} is missing", "pip install 'tcpscape[web]'"
+    from tcpscape.web import page
+
+    return (f"the page is built, {packages}", "") if page.is_built() else ("the page is not built", "make web, in the checkout")
+
+
 CHECKS: dict[str, Callable[[], Finding]] = {
     "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "guests": _memory_files,
-    "cores": _cores, "memory": _memory, "tshark": _tshark,
+    "cores": _cores, "memory": _memory, "explorer": _explorer,
+    "tshark": _tshark,
 }
 """Checks by what they look at."""
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -75,10 +72,9 @@ def _open(url: str) -> None:
 
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         return
-    place = Path(tempfile.mkdtemp(prefix="tcpscape-explore-"))  # of this user alone
+    spool = writing.Spool()  # of this user alone
     try:
-        (place / "open.html").write_text(PAGE.format(url=url))
-        webbrowser.open((place / "open.html").as_uri())
+        webbrowser.open(writing.whole(spool.root / "open.html", PAGE.format(url=url)).as_uri())
         threading.Event().wait(FORGOTTEN_S)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        spool.close()

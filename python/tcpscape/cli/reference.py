@@ -93,7 +93,7 @@ class Row:
         return not self.commands or len(entry.words) == 1 or entry.words[1] in self.commands
 
 
-_RUN = ("run", "sweep", "study", "advise", "cliff", "validate", "diagnose")
+_RUN = ("run", "sweep", "study", "advise", "cliff", "validate", "diagnose", "explore")
 """Commands that run trials."""
 _KEEP = ("run", "sweep", "study", "advise")
 """Commands that keep trials in a directory."""
@@ -118,6 +118,8 @@ EXIT_STATUSES: tuple[Row, ...] = (
 
 ENVIRONMENT: tuple[Row, ...] = (
     Row("SHELL", "The shell that runs without a command.", ("emulate",)),
+    Row("BROWSER", "The browser that opens the page, as Python's webbrowser reads it; without it, DISPLAY or WAYLAND_DISPLAY the address is only "
+        "printed.", ("explore",)),
     Row("COLUMNS", "Width of the screen in characters, in place of the terminal's own; between 40 and what the table needs."),
     Row("NO_COLOR", "If it is set, nothing is coloured, and progress is a line every ten seconds; so with TERM=dumb."),
     Row("XDG_CACHE_HOME", "Where kernels and logs of the virtual engine are, in tcpscape/ below it; ~/.cache without it.",
