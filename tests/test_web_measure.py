@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -155,6 +156,37 @@ def test_a_question_about_nothing_says_what_to_open() -> None:
     for kind in ("measure", "kept"):
         with pytest.raises(TcpscapeError, match="open"):
             ask(kind, None)
+
+
+def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcpscape.web.questions.measure.LOOK_S", 0.02)
+    whole = (DATA / "ss/6.1-timed.txt").read_text()
+    file, blocks = tmp_path / "ss.txt", list[Block]()
+    file.write_text(whole[: len(whole) // 2].rpartition("\n")[0] + "\n")
+    work, opened = Work(POOL, blocks.append), of_argument(str(file))
+
+    def run() -> None:
+        with contextlib.suppress(Cancelled):
+            KINDS["measure"].model_validate({"replay": False, "follow": True}).answer(State(), work, opened)
+
+    def documents(count: int) -> list[Block]:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if len(found := [block for block in blocks if block.name == "document"]) >= count:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"there are no {count} diagnoses: {[block.name for block in blocks]}")
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    documents(1)
+    file.write_text(whole)
+    first, second = documents(2)
+    work.cancel()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert first.values != second.values
+    assert second.values == document.plain(api.diagnose(file, flows=1, replay=False))
 
 
 # Results that are kept

@@ -41,6 +41,8 @@ MOST_RUNS = 20_000
 """Most single trials that are drawn."""
 LOOK_S = 0.5
 """How often a directory that is written to is looked at, s."""
+SPARED = 4.0
+"""A large one is looked at less often: between two looks is this many times what one took."""
 PATIENCE_S = 0.05
 """How soon the end of the question is noticed meanwhile, s."""
 QUANTITIES = {"ms": "time", "Mbit/s": "rate", "%": "share", "B": "size", "": "number"}
@@ -70,13 +72,14 @@ class KeptResults(Question):
         while True:
             kept = opened.kept()
             now = [(part.label, part.unfinished and (part.unfinished.done, part.unfinished.is_running)) for part in kept.parts]
+            began = time.monotonic()
             if now != before:
                 with opened.confined():
                     self._send(work, opened.name, kept)
                 before = now
             if not (self.follow and kept.is_running):
                 return
-            _pause(work)
+            _pause(work, max(LOOK_S, SPARED * (time.monotonic() - began)))
 
     def _send(self, work: Work, name: str, kept: Kept) -> None:
         part = self._part(kept)
@@ -195,9 +198,9 @@ def _part_values(part: KeptPart) -> dict[str, Any]:
     return {"label": part.label, "done": one.done, "total": one.total, "state": "running" if one.is_running else "interrupted"}
 
 
-def _pause(work: Work) -> None:
+def _pause(work: Work, seconds: float) -> None:
     """Waits until the directory is to be looked at again. :raises Cancelled: the question is stale."""
-    end = time.monotonic() + LOOK_S
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         work.expect_wanted()
         time.sleep(PATIENCE_S)
