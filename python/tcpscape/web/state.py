@@ -171,4 +171,5 @@ def of_scenario(scenario: Scenario, cca: Sequence[str] = ()) -> tuple[State, tup
 def of_campaign(campaign: Campaign) -> tuple[State, tuple[str, ...]]:
     """The state at the first point of a campaign, with its congestion controls."""
     cases = campaign.cases()
-    return of_scenario(cases[0].scenario, () if campaign.mix else tuple(dict.fromkeys(case.cca for case in cases)))
+    compared = dict.fromkeys(case.cca for case in cases if len({flow.cca for flow in case.scenario.flows}) == 1)
+    return of_scenario(cases[0].scenario, () if campaign.mix else tuple(compared))
