@@ -7,3 +7,8 @@ export function subject(state: State, axes: readonly string[], options: Record<s
   for (const axis of axes) delete rest[axis];
   return JSON.stringify([rest, options, axes]);
 }
+
+/** A whole number of the address for the server; what is none goes there as it is, and the server says so. */
+export function whole(text: string): number | string {
+  return /^\d{1,9}$/.test(text) ? Number(text) : text;
+}

@@ -11,7 +11,7 @@ import { question } from "../server/question";
 import { start } from "../server/start";
 import { change, choose, option, state } from "../state/state";
 import { Button, type Column, DataTable, Progress, Select, Space, Status, Toggle, Toolbar } from "../ui";
-import { subject } from "./asking";
+import { subject, whole } from "./asking";
 import { chartOf, LEAST_RUNS } from "./chart";
 import { type Curve, gather, METRICS, type Metric } from "./gather";
 import "./curves.css";
@@ -83,7 +83,7 @@ let [sent, later] = [-Infinity, 0];
 
 /** Asks where what is asked has changed, or the state has left what is shown. */
 function ask(): void {
-  const [name, wanted] = [axis.value, { axis: axis.value, seeds: Number(seeds.value) }];
+  const [name, wanted] = [axis.value, { axis: axis.value, seeds: whole(seeds.value) }];
   const text = textOf(name, state.value);
   const about = subject(state.value, [name], wanted);
   clearTimeout(later);
@@ -123,9 +123,15 @@ function inside(text: string): boolean {
   return there !== null && at !== null && at >= (there.x[0] as number) && at <= (there.x[there.x.length - 1] as number);
 }
 
+/** The metrics that are shown: the first one where the address names none that there is. */
+function chosenMetrics(): Metric[] {
+  const chosen = METRICS.filter((each) => metrics.value.split("|").includes(each.name));
+  return chosen.length ? chosen : METRICS.slice(0, 1);
+}
+
 function Choices() {
   const axes = start.value?.axes ?? [];
-  const chosen = metrics.value.split("|");
+  const chosen = chosenMetrics().map((each) => each.name);
   const toggle = (name: string) => {
     const next = METRICS.map((each) => each.name).filter((each) => (each === name ? !chosen.includes(name) : chosen.includes(each)));
     choose("curves.metrics", next.join("|") || name);
@@ -160,7 +166,7 @@ function Looks() {
 const SHORT: Record<string, string> = { goodput: "Goodput", rtt: "RTT", retransmissions: "Retransmissions", cv: "CV", delay: "Delay added" };
 
 function Plots({ curve: there }: { curve: Curve }) {
-  const chosen = METRICS.filter((each) => metrics.value.split("|").includes(each.name));
+  const chosen = chosenMetrics();
   const shown = { bands: bands.value === "yes", runs: runs.value === "yes", log: log.value === "yes" };
   const move = (value: number) => change({ [there.axis.axis]: words(there.axis, there.x, value) });
   const mark: Mark[] = here.value === null ? [] : [{ id: "here", at: here.value, label: "you are here", kind: "here", onMove: move }];

@@ -6,7 +6,7 @@ import { Exports } from "../charts/exports";
 import type { Figure } from "../charts/save";
 import { theme } from "../charts/theme";
 import { look } from "../controls/look";
-import { subject } from "../curves/asking";
+import { subject, whole } from "../curves/asking";
 import { question } from "../server/question";
 import { start } from "../server/start";
 import { change, choose, option, state } from "../state/state";
@@ -83,7 +83,7 @@ export function MapView() {
 function wanted(): Record<string, unknown> {
   const { first: one, second: other } = pair.value;
   const ratio = quantity.value === "ratio";
-  return { x: x.value, y: y.value, quantity: quantity.value, first: one, ...(ratio ? { second: other } : {}), resolution: Number(resolution.value), seeds: Number(seeds.value) };
+  return { x: x.value, y: y.value, quantity: quantity.value, first: one, ...(ratio ? { second: other } : {}), resolution: whole(resolution.value), seeds: whole(seeds.value) };
 }
 
 /** Asks where what is asked has changed, once the sliders rest; moving along the map's own axes changes nothing. */

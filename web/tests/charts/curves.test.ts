@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AxisDocument, chartAxis, hereOn, place, words } from "../../src/axes/axes";
-import { subject } from "../../src/curves/asking";
+import { subject, whole } from "../../src/curves/asking";
 import { chartOf } from "../../src/curves/chart";
 import { gather, METRICS, type Metric } from "../../src/curves/gather";
 import type { Block } from "../../src/server/blocks";
@@ -89,4 +89,8 @@ test("what an answer is about does not change along its own axes", () => {
   expect(subject({ ...state, rtt: "80ms" }, ["rtt"], {})).toBe(subject(state, ["rtt"], {}));
   expect(subject({ ...state, loss: "1%" }, ["rtt"], {})).not.toBe(subject(state, ["rtt"], {}));
   expect(subject(state, ["rtt"], { seeds: 5 })).not.toBe(subject(state, ["rtt"], { seeds: 10 }));
+});
+
+test("what is no whole number goes to the server as it is", () => {
+  expect([whole("20"), whole("abc"), whole("1.5"), whole(""), whole("99999999999")]).toEqual([20, "abc", "1.5", "", "99999999999"]);
 });
