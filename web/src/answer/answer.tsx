@@ -66,7 +66,7 @@ export function AnswerPanel() {
       <div class="runs-bar">{isBusy && <Progress done={now?.n ?? 0} all={now?.wanted ?? STANDARD_RUNS} label="runs" />}</div>
       <Intervals controls={now?.controls ?? state.value.cca.map(unknown)} />
       <p class="foot">
-        {now && <span>{now.n === 1 ? "1 run of each" : `${now.n} runs of each`}{now.n < now.wanted ? ` of ${now.wanted}` : ""}</span>}
+        {now && <span>{counted(now)}</span>}
         {now && !now.decided && now.final && (
           <span class="undecided">
             Undecided{now.more_text && `: ${now.more_text} would probably decide`}
@@ -90,6 +90,12 @@ export function AnswerPanel() {
       </Disclosure>
     </section>
   );
+}
+
+/** `10 of 20 runs of each`; of a mixture, in which all of them run together, `10 of 20 runs`. */
+function counted({ n, wanted }: Answer): string {
+  const each = state.value.mix || state.value.cca.length < 2 ? "" : " of each";
+  return n < wanted ? `${n} of ${wanted} runs${each}` : `${n} ${n === 1 ? "run" : "runs"}${each}`;
 }
 
 /** A congestion control before its first run is over: its row keeps its place. */

@@ -31,6 +31,7 @@ export function Chips() {
             type="button"
             class="chip"
             aria-pressed={on}
+            disabled={Boolean(state.value.mix)}
             title={on && chosen.length === 1 ? "One congestion control stays" : about}
             onClick={() => toggle(label)}
           >
@@ -40,6 +41,11 @@ export function Chips() {
         );
       })}
       <Add />
+      {state.value.mix && (
+        <Button kind="quiet" icon={<Icon name="close" />} onClick={() => change({ mix: "" })}>
+          Leave the mixture {state.value.mix}
+        </Button>
+      )}
     </section>
   );
 }
