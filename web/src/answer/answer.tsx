@@ -53,7 +53,7 @@ effect(() => {
 });
 
 export function AnswerPanel() {
-  const now = newest.value;
+  const now = answer.error.value ? null : newest.value;
   const isBusy = answer.status.value === "asked" || answer.status.value === "running";
   const caveats = now?.caveats ?? [];
   const stale = answer.status.value === "asked" ? " stale" : "";
@@ -64,7 +64,7 @@ export function AnswerPanel() {
         {answer.error.value ? <p class="problem">{answer.error.value}</p> : <p class="sentence">{now?.text ?? "The first runs are on their way …"}</p>}
       </div>
       <div class="runs-bar">{isBusy && <Progress done={now?.n ?? 0} all={now?.wanted ?? STANDARD_RUNS} label="runs" />}</div>
-      <Intervals controls={now?.controls ?? state.value.cca.map(unknown)} />
+      <Intervals controls={now?.controls ?? (state.value.cca ?? []).map(unknown)} />
       <p class="foot">
         {now && <span>{counted(now)}</span>}
         {now && !now.decided && now.final && (
