@@ -16,6 +16,7 @@ import { Overview } from "./overview";
 import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
 import { busy, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
 import { look } from "../controls/look";
+import { Seeds } from "./seeds";
 import { Stack } from "./stack";
 import { END } from "./stacker";
 import { Timeline } from "./timeline";
@@ -26,7 +27,6 @@ const names = computed(() => chosen.value.split(","));
 /** Colour of the time without a path. */
 const OUTAGE = "#7a858f";
 const fits = option("inside.fit", "no");
-const SEEDS = 20;
 
 const lines = computed(() => drawn(shown.value, look));
 const changes = computed(() => happenings(state.value.changes));
@@ -78,7 +78,7 @@ export function Inside() {
       </div>
       <Bounds />
       <Timeline end={ends.value[1]} />
-      {there && <Tables lines={lines.value} panels={panels.value} shown={time.range.value ?? ends.value} />}
+      {there && <Tables lines={lines.value} panels={panels.value} shown={() => time.range.value ?? ends.value} />}
       {there && (
         <StackFiles
           name="inside-one-run" title="the run over time" lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} link={time}
@@ -92,7 +92,6 @@ export function Inside() {
 /** Which runs and which panels. */
 function Choices() {
   const now = whole.value[0]?.seed ?? Number(seed.value) ?? 0;
-  const go = (to: number) => choose("inside.seed", String((to + SEEDS) % SEEDS));
   const toggle = (id: string) => {
     const next = names.value.includes(id) ? names.value.filter((each) => each !== id) : [...names.value, id];
     choose("inside.panels", CHOICES.map((each) => each.id).filter((each) => next.includes(each)).join(","));
@@ -100,14 +99,11 @@ function Choices() {
   return (
     <>
       <Toolbar label="Which run">
-        <span class="inside-seed" role="group" aria-label="Seed">
-          <Button label="The previous seed" onClick={() => go(now - 1)}>‹</Button>
-          <span class="value" aria-live="polite">seed {now}</span>
-          <Button label="The next seed" onClick={() => go(now + 1)}>›</Button>
+        <Seeds now={now} go={(to) => choose("inside.seed", String(to))} label="Seed">
           <Button pressed={seed.value === "median"} onClick={() => choose("inside.seed", seed.value === "median" ? String(now) : "median")}>
             The median run
           </Button>
-        </span>
+        </Seeds>
         {!state.value.mix && state.value.cca.length > 1 && <Controls />}
         <Pin />
         <Toggle label="Scales fit what is shown" on={fits.value === "yes"} onChange={(on) => choose("inside.fit", on ? "yes" : "no")} />
@@ -146,11 +142,11 @@ function Pin() {
   const standard = start.value?.state;
   if (!standard) return null;
   if (pinned.value) {
-    const words = decodeURIComponent(pin.value.replaceAll("+", " ")).split("&").join(", ");
+    const words = [...new URLSearchParams(pin.value)].filter(([name]) => name in standard).map(([name, value]) => `${name} ${value}`).join(", ");
     return (
       <span class="inside-pin">
         <Button pressed={true} onClick={() => choose("inside.pin", "")}>Compared with the pinned scenario</Button>
-        <span class="note">{words === "pinned" ? "the default path" : words}</span>
+        <span class="note">{words || "the default path"}</span>
       </span>
     );
   }

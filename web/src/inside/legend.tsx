@@ -54,12 +54,12 @@ function Symbol({ shape }: { shape: string }) {
 }
 
 /** What stands behind the panels: the runs, their events, and the values of what is shown. Made when it is opened. */
-export function Tables({ lines, panels, shown }: { lines: readonly Drawn[]; panels: readonly Panel[]; shown: Range }) {
+export function Tables({ lines, panels, shown }: { lines: readonly Drawn[]; panels: readonly Panel[]; shown: () => Range }) {
   const caveats = [...new Set(lines.flatMap(({ run }) => run.caveats))];
   return (
     <Disclosure title="Tables: runs, events, values over time">
       {() => {
-        const values = valueTable(panels, shown);
+        const values = valueTable(panels, shown());
         return (
           <div class="inside-tables">
             <Table caption="Runs" columns={RUN_COLUMNS} rows={() => lines.map(runRow)} />

@@ -8,7 +8,7 @@ import { drawData, type Theme, X_ROOM } from "../charts/draw";
 import { Handles } from "../charts/handles";
 import { type Area, band, View, visible } from "../charts/lines";
 import type { Link } from "../charts/links";
-import { CanvasPen, marker, type Pen } from "../charts/pen";
+import { CanvasPen, outline, type Pen } from "../charts/pen";
 import { ticks, transform, yRange, zoomed } from "../charts/scales";
 import { theme } from "../charts/theme";
 
@@ -412,8 +412,24 @@ export function withRoom(t: Float32Array, xs: Range, perSecond: number, room = R
 
 function drawSymbols(pen: Pen, { t, y, shape, colour, shift }: Symbols, view: View, now: Theme): void {
   const perSecond = view.area.width / (view.xs[1] - view.xs[0]);
+  const unit = ringOf(shape);
+  const ring = new Float64Array(unit.length);
+  const [fill, edge] = [{ colour }, { colour: now.ground, width: 1 }];
   for (const i of withRoom(t, view.xs, perSecond)) {
     const [px, py] = [view.x(t[i] as number), view.y(y[i] as number) + shift];
-    marker(pen, shape, px, py, SYMBOL, { colour }, { colour: now.ground, width: 1 });
+    for (let k = 0; k < ring.length; k += 1) ring[k] = (unit[k] as number) * SYMBOL + (k % 2 ? py : px);
+    pen.area([ring], fill, edge);
   }
 }
+
+/** A symbol's outline around 0, 0; made once, since hundreds are drawn in each frame. */
+function ringOf(shape: string): readonly number[] {
+  const there = rings.get(shape);
+  if (there) return there;
+  const points = outline(shape);
+  const made = points.length ? points : Array.from({ length: 24 }, (_, i) => (i % 2 ? Math.sin : Math.cos)((Math.PI * (i >> 1)) / 6));
+  rings.set(shape, made);
+  return made;
+}
+
+const rings = new Map<string, readonly number[]>();

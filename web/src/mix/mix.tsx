@@ -9,6 +9,7 @@ import { link } from "../charts/links";
 import { format } from "../charts/units";
 import { StackFiles } from "../inside/files";
 import { look } from "../controls/look";
+import { SEEDS, Seeds } from "../inside/seeds";
 import { Stack } from "../inside/stack";
 import { valueTable } from "../inside/values";
 import { question } from "../server/question";
@@ -21,7 +22,6 @@ import { write } from "./grammar";
 
 const asked = question("mix");
 const seed = option("mix.seed", "0");
-const SEEDS = 20;
 const time = link("mix");
 const shares = computed(() => sharesOf(asked.blocks.value));
 const verdict = computed(() => verdictOf(asked.blocks.value));
@@ -51,7 +51,7 @@ export function Mix() {
       <Editor />
       {there && (
         <>
-          <Seed now={there.seed} />
+          <Seeds now={there.seed} go={(to) => choose("mix.seed", String(to))} label="Run that is shown over time" />
           <ul class="mix-legend">
             {all.value.map(({ label, look, mean_bps: mean }) => (
               <li key={label}>
@@ -87,17 +87,6 @@ function Empty() {
 function Values({ shown }: { shown: Range }) {
   const { columns, rows } = valueTable(panels.value, shown);
   return <Table caption="Values over the shown time" columns={columns} rows={() => rows} />;
-}
-
-function Seed({ now }: { now: number }) {
-  const go = (to: number) => choose("mix.seed", String((to + SEEDS) % SEEDS));
-  return (
-    <span class="inside-seed" role="group" aria-label="Run that is shown over time">
-      <Button label="The previous seed" onClick={() => go(now - 1)}>‹</Button>
-      <span class="value" aria-live="polite">seed {now}</span>
-      <Button label="The next seed" onClick={() => go(now + 1)}>›</Button>
-    </span>
-  );
 }
 
 function end({ columns: { t }, every_s }: Shares): number {
