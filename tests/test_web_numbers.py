@@ -226,6 +226,16 @@ def test_a_map_is_a_sweep_cell_by_cell(quantity: str) -> None:
         assert same(cell["low"], factor * known.low)
         assert same(cell["high"], factor * known.high)
         assert cell["n"] == 3
+    progress = [block.values for block in blocks if block.name == "progress"]
+    assert progress[-1]["done"] == progress[-1]["total"]
+    assert progress[-1]["cells"] == progress[-1]["of"] == 16
+
+
+@pytest.mark.parametrize(("x", "y", "state"), [("jitter", "loss", {}), ("rtt", "rate", {"jitter": "2ms"}), ("loss", "rtt", {})])
+def test_a_maps_progress_ends_at_its_total(x: str, y: str, state: dict[str, str]) -> None:
+    blocks = ask("map", State(**{**SHORT, "duration": "100ms", **state}), x=x, y=y, quantity="retention", resolution=4, seeds=2)
+    last = [block.values for block in blocks if block.name == "progress"][-1]
+    assert last["done"] == last["total"]
 
 
 def test_the_coarse_grid_of_a_map_comes_first() -> None:

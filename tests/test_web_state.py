@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tcpscape.campaign.source import campaign
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import PARTS, Scenario
+from tcpscape.scenario.words import describe
 from tcpscape.web import axes, texts
 from tcpscape.web import state as states
 from tcpscape.web.path import described
@@ -127,6 +129,33 @@ def test_what_fields_cannot_say_stays_in_words_and_runs_the_same(scenario: dict[
     assert state.words
     assert notes == ()
     assert MODEL.run(state.scenario("cubic"), [5])[0].hash == MODEL.run(made, [5])[0].hash
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "netem loss gemodel 100% 50%", "netem loss gemodel 99.9999% 0.0001%", "netem loss gemodel 1% 100%", "netem delay 0ms 5ms", "netem loss 100%",
+        "netem delay 5ms 1ms 25% distribution pareto", "netem delay 5ms loss 1% 25%", "netem slot 5ms 10ms", "jitter delay 5ms 2ms order clamp",
+        "netem delay 5ms; red limit 100000 min 6000 max 18000 avpkt 1000 probability 0.1",
+    ],
+)  # fmt: skip
+def test_whatever_words_tc_takes_are_a_path_that_says_itself(words: str) -> None:
+    """Words become fields, or stay words; either way the queues are those that were typed."""
+    typed = State(words={"forward": words})
+    answer = described(typed)
+    again = State.model_validate(answer["state"]).scenario("cubic")
+    known = [queue for described_ in [describe(words)] for queue in described_]
+    found = [queue for described_ in again.queues("forward") for queue in described_]
+    assert [(q.kind, q.delay_ns, q.jitter_ns, q.limit_packets) for q in found] == [(q.kind, q.delay_ns, q.jitter_ns, q.limit_packets) for q in known]
+    assert [q.loss for q in found] == pytest.approx([q.loss for q in known], rel=1e-7)
+
+
+def test_a_recorded_link_has_its_mean_rate(tmp_path: Path) -> None:
+    trace = tmp_path / "link.up"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    state, notes = of_scenario(Scenario.of({"forward": "netem delay 5ms", "bottleneck": {"trace": str(trace)}, "reverse": "netem delay 5ms"}))
+    assert notes == ("the trace of the link left out: it has its mean rate here",)
+    assert described(state)["says"]["rate"] == "12112kbit"  # a frame of 1514 bytes each millisecond
 
 
 def test_what_a_state_cannot_say_is_told() -> None:

@@ -8,13 +8,16 @@ for `tcpscape run`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tcpscape import units
+from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import path
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.fields import validate
 from tcpscape.scenario.flows import CHUNK, READ_SIZE, Flow
 from tcpscape.scenario.path import TBF_BURST, Hop, Link, Netem
 from tcpscape.scenario.scenario import PARTS, TIMER_SLACK, Kernel, Part, Scenario
@@ -46,7 +49,8 @@ def hops(part: Part, text: str, node: str) -> list[Any]:
     if part == "bottleneck":
         return [_link(queue) or words for words, queue in zip(texts, parsed, strict=True)]
     count, netem = _netem(parsed)
-    return [{"at": node or "router", **netem} if netem else texts[0], *texts[max(1, count) :]] if texts else []
+    first = [{"at": node or "router", **netem.model_dump(mode="json", exclude_defaults=True)}] if netem else []
+    return [*first, *texts[count:]]
 
 
 def words(scenario: Scenario, part: Part) -> str:
@@ -59,6 +63,8 @@ def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The fields of a state that say this scenario but its congestion control, and sentences about what they leave out."""
     notes: list[str] = []
     directions, link = _directions(scenario), _bottleneck(scenario)
+    if any(isinstance(hop, path.TracedLink) for part in PARTS for hop in getattr(scenario, part)):
+        notes.append("the trace of the link left out: it has its mean rate here")
     texts_ = {**directions.pop("words", {}), **link.pop("words", {})}
     said = directions | link | _flows(scenario, notes) | ({"words": texts_} if texts_ else {})
     standard = {name: field.default for name, field in Scenario.model_fields.items()}
@@ -92,11 +98,21 @@ def tc(scenario: Scenario, part: Part) -> list[str]:
     return lines
 
 
-def _netem(queues: Sequence[Mapping[str, Any]]) -> tuple[int, dict[str, Any]]:
-    """How many of these queues in a row, from the first, are one netem that has fields, and these; (0, {}) where the first is none."""
-    if not queues:
-        return 0, {}
-    first = queues[0]
+def _netem(queues: Sequence[Mapping[str, Any]]) -> tuple[int, Netem | None]:
+    """How many of these queues in a row, from the first, are one netem that has fields, and that; (0, None) where the first is none."""
+    count, said = _fields_of_netem(queues)
+    if not count:
+        return 0, None
+    try:
+        netem: Netem = validate(Netem, said, "the words")
+        return count, netem
+    except TcpscapeError:  # tc takes words that make no sense as fields, such as jitter without a delay
+        return 0, None
+
+
+def _fields_of_netem(queues: Sequence[Mapping[str, Any]]) -> tuple[int, dict[str, Any]]:
+    """How many of these queues in a row are one netem, and its fields; (0, {}) where the first has parameters that are none."""
+    first: Mapping[str, Any] = queues[0] if queues else {"kind": ""}
     if first["kind"] == "jitter":
         return 1, _jitter(first)
     if first["kind"] != "netem" or set(first) - NETEM or any(first.get(name) for name in WITHOUT_FIELDS):
@@ -130,7 +146,7 @@ def _loss(model: Mapping[str, Any]) -> dict[str, Any] | None:
     if model["model"] != "gemodel" or model["h"] or model["k1"] or not model["p"] or model["r"] in (0, CERTAIN):
         return None
     burst = _shortest(CERTAIN / model["r"], lambda value: 1 / value, model["r"])
-    share = _shortest(model["p"] / (model["p"] + model["r"]), lambda value: value / (1 - value) / burst, model["p"])
+    share = _shortest(model["p"] / (model["p"] + model["r"]), lambda value: value / (1 - value) / burst if value < 1 else math.inf, model["p"])
     return {"loss": units.format_percent(share), "loss_burst": f"{burst:.10g}"}
 
 
@@ -175,7 +191,7 @@ def _only(scenario: Scenario, part: Part) -> Netem | None:
     if not every or len(texts) < len(every):
         return None
     count, netem = _netem([parameters(text) for text in texts])
-    return Netem.model_validate({"at": "sender", **netem}) if netem and count == len(texts) else None
+    return netem if netem and count == len(texts) else None
 
 
 def _both(forward: Netem, reverse: Netem) -> dict[str, Any] | None:

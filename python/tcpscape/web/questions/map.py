@@ -39,6 +39,8 @@ COARSE = 5
 """Cells of the finest grid to each side of a cell of the coarse one."""
 BATCH = 24
 """Cells that run before it is judged anew where the map changes most."""
+SPREAD_SEEDS = 3
+"""Trials of a cell at first where its value is their spread."""
 REACH = 3
 """Cells to each side among which the change around a cell is judged."""
 MOST_RESOLUTION, MOST_SEEDS = 40, 50
@@ -122,6 +124,18 @@ class _Grid:
         """Every cell."""
         return [(i, j) for j in range(len(self.levels["y"])) for i in range(len(self.levels["x"]))]
 
+    @property
+    def count(self) -> int:
+        """How many different scenarios all cells need: those without the impairment are shared along its axis, and are cells where it has a 0."""
+        cells = len(self.points)
+        if self.quantity != "retention":
+            return cells * len(self._controls)
+        other = [len(self.levels[name]) for name, axis in self._axes.items() if axis.name != self.along]
+        if len(other) > 1:
+            return 2 * cells
+        zero = any(axes.place(text) == 0 for name, axis in self._axes.items() if axis.name == self.along for text in self.levels[name])
+        return cells + other[0] * (not zero)
+
     def needs(self, points: Sequence[Point]) -> dict[Point, list[Planned]]:
         """The scenarios of these cells: of each congestion control, then those without the impairment where they are asked for."""
         if missing := [point for point in points if point not in self._cases]:
@@ -170,12 +184,13 @@ class _Filling:
     def run(self) -> None:
         """Runs everything."""
         every = self._grid.points
-        self._fill(sorted(self._coarse), range(1), SOON)
+        once = range(min(self._seeds, SPREAD_SEEDS if self._grid.quantity == SPREAD else 1))
+        self._fill(sorted(self._coarse), once, SOON)
         while left := [point for point in every if point not in self._values]:
-            self._fill(self._steepest(left)[:BATCH], range(1), LATER)
+            self._fill(self._steepest(left)[:BATCH], once, LATER)
         order = sorted(every, key=lambda point: -self._change(point))
-        for begin in range(0, len(order) if self._seeds > 1 else 0, BATCH):
-            self._fill(order[begin : begin + BATCH], range(1, self._seeds), LAST)
+        for begin in range(0, len(order) if self._seeds > once.stop else 0, BATCH):
+            self._fill(order[begin : begin + BATCH], range(once.stop, self._seeds), LAST)
 
     def _fill(self, points: Sequence[Point], seeds: range, urgency: int) -> None:
         """Runs these seeds of cells and sends what they come to."""
@@ -197,8 +212,7 @@ class _Filling:
 
     def _progress(self) -> dict[str, Any]:
         """How far it is."""
-        each = len(next(iter(self._grid.needs(self._grid.points[:1]).values())))
-        total = len(self._grid.points) * self._seeds * each
+        total = self._grid.count * self._seeds
         took, left = time.monotonic() - self._begin, total - self._done.done
         seconds = took / self._done.done * left if len(self._values) > len(self._coarse) else None
         return {"done": self._done.done, "total": total, "cells": len(self._values), "of": len(self._grid.points), "seconds": seconds}
