@@ -1,4 +1,5 @@
 /** The buttons that save what a chart shows. */
+import "./plot.css";
 import type { Chart, Range } from "./description";
 import { FIGURE, type Figure, figure, rowsOf, saveCsv, savePng, saveSvg } from "./save";
 import { theme } from "./theme";

@@ -57,6 +57,7 @@ export function MapCanvas({ image, here, onPick }: Props) {
   void now;
   return (
     <div class="map">
+      <p class="map-reading">{reading >= 0 ? sentence(grid, reading) : hint(grid)}</p>
       <div
         ref={host} class="map-host" role="application" aria-roledescription="map" tabIndex={0} onKeyDown={key}
         aria-label={`${grid.text}, over ${grid.x.title} and ${grid.y.title}. ${KEYS}`}
@@ -71,7 +72,6 @@ export function MapCanvas({ image, here, onPick }: Props) {
           }}
         />
       </div>
-      <p class="map-reading">{reading >= 0 ? sentence(grid, reading) : hint(grid)}</p>
       <p class="hidden" aria-live="polite">{aloud.value}</p>
     </div>
   );

@@ -41,6 +41,8 @@ const HATCH = 7;
 /** The area's width over its height. */
 const SHAPE = 1.8;
 const LABEL_APART = 60;
+/** Least width of an area whose lines have labels. */
+const LABELLED = 420;
 
 /** Height of a map of a width. */
 export function heightOf(width: number): number {
@@ -102,7 +104,10 @@ export function drawMap(pen: Pen, image: Picture, marks: Marks, width: number, h
   });
   drawAxes(pen, image.chart, place.view, { ...theme, line: "transparent" });
   drawHere(pen, marks.here, place, theme);
-  if (marks.cell >= 0) pen.area([box(place, marks.cell)], { colour: theme.ink, alpha: 0 }, { colour: theme.ink, width: 2 });
+  if (marks.cell >= 0) {
+    const outline = box(place, marks.cell);
+    for (const [colour, width] of [[theme.ground, 5], [theme.ink, 2]] as const) pen.area([outline], { colour, alpha: 0 }, { colour, width });
+  }
   drawLegend(pen, image, MARGIN.left, height - legendHeight(width) + 4, width, theme);
 }
 
@@ -193,7 +198,7 @@ function drawLines(pen: Pen, { grid, lines }: Picture, place: Layout, theme: The
 function drawLevel(pen: Pen, points: number[], text: string, area: Area, theme: Theme): boolean {
   const middle = 2 * Math.floor(points.length / 4);
   const [x, y] = [points[middle] as number, points[middle + 1] as number];
-  if (x < area.left + LABEL_APART / 2 || x > area.left + area.width - LABEL_APART || y < area.top + 14 || y > area.top + area.height - 14) return false;
+  if (area.width < LABELLED || x < area.left + LABEL_APART / 2 || x > area.left + area.width - LABEL_APART || y < area.top + 14 || y > area.top + area.height - 14) return false;
   pen.text(text, x + 6, y - 8, { colour: theme.ink, size: 11, bold: true, halo: theme.ground });
   return true;
 }
