@@ -204,3 +204,12 @@ def test_a_pinned_state_names_no_file_of_the_server() -> None:
     for fields in ({"cca": ("/tmp/mine.py:Mine",)}, {"kernel": "host"}):
         with pytest.raises(TcpscapeError, match=next(iter(fields))):
             Inside.model_validate({"pinned": State(**fields).model_dump(mode="json")})
+
+
+def test_only_controls_of_the_state_are_run(pool: Pool) -> None:
+    state = State(duration="1s", cca=("cubic", "bbr", "reno"))
+    shown = {
+        controls: sorted(block.values["cca"] for block in asked(Inside(controls=controls), state, pool) if block.name == "run")
+        for controls in [(), ("reno", "cubic"), ("/tmp/mine.py:Mine", "reno"), ("/tmp/mine.py:Mine",)]
+    }
+    assert list(shown.values()) == [["bbr", "cubic"], ["cubic", "reno"], ["reno"], ["bbr", "cubic"]]

@@ -14,7 +14,7 @@ import { StackFiles } from "./files";
 import { Legend, Tables } from "./legend";
 import { Overview } from "./overview";
 import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
-import { busy, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
+import { busy, duration, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
 import { look } from "../controls/look";
 import { Seeds } from "./seeds";
 import { Stack } from "./stack";
@@ -50,7 +50,7 @@ function scaleOf(id: string) {
 /** The changes of the path as lines through all panels, which can be dragged. */
 const marks = computed<Mark[]>(() =>
   changes.value.flatMap((each, place) => {
-    const end = ends.value[1];
+    const end = duration.value;
     const set = (texts: string[]) => change({ changes: texts });
     const begin: Mark = { id: `${place}`, at: each.at, label: titleOf(each), kind: "event", onMove: (to) => set(moved(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) };
     if (each.until === null) return [begin];
@@ -77,7 +77,7 @@ export function Inside() {
         {there && overview.value && <Overview chart={overview.value} link={time} whole={ends.value} />}
       </div>
       <Bounds />
-      <Timeline end={ends.value[1]} />
+      <Timeline end={duration.value} />
       {there && <Tables lines={lines.value} panels={panels.value} shown={() => time.range.value ?? ends.value} />}
       {there && (
         <StackFiles

@@ -27,6 +27,7 @@ export function Legend({ lines }: { lines: readonly Drawn[] }) {
           </li>
         ))}
       </ul>
+      {runs.some((run) => run.numbers.length > run.flows.length) && <p class="note">The first {runs[0]?.flows.length} flows are shown; the events are those of all.</p>}
       <ul>
         {kinds.flatMap(({ name, title, about }, i) =>
           sums.some((each) => each[i])

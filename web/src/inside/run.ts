@@ -6,6 +6,7 @@ import { question } from "../server/question";
 import { start } from "../server/start";
 import { read } from "../state/address";
 import { option, state, type State } from "../state/state";
+import { seconds } from "./changes";
 import { collect, type Run } from "./data";
 
 const asked = question("inside");
@@ -29,6 +30,9 @@ export const shown = computed(() => {
   const [range, there] = [time.range.value, fine.value];
   return range && there && there.runs.length === whole.value.length && there.from <= range[0] && there.to >= range[1] ? there.runs : whole.value;
 });
+/** How long the state's runs are, s: also where none has come. */
+export const duration = computed(() => seconds(state.value.duration || STANDARD) ?? whole.value[0]?.duration_s ?? 1);
+
 /** From 0 to the end of the longest run. */
 export const ends = computed<Range>(() => [0, Math.max(1e-3, ...whole.value.map((run) => run.duration_s))]);
 
@@ -42,6 +46,7 @@ export const shownControls = computed(() => {
 /** The pinned state; null where none is. */
 export const pinned = computed<State | null>(() => (pin.value && start.value ? read(pin.value, start.value.state).state : null));
 
+const STANDARD = "10s";
 /** Samples of a flow on the way of a pixel below which finer ones are fetched, and how much more than what is shown. */
 const COARSE = 700;
 const BEYOND = 0.5;

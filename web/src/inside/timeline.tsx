@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { change, state } from "../state/state";
 import { Button } from "../ui";
-import { added, ended, type Happening, happenings, type Kind, moved, removed, seconds, timeText, titleOf, valued } from "./changes";
+import { added, ended, type Happening, happenings, type Kind, moved, parse, removed, seconds, timeText, titleOf, valued } from "./changes";
 
 const ADDITIONS: readonly { kind: Kind; title: string}[] = [
   { kind: "rate", title: "Rate step" },
@@ -15,6 +15,7 @@ export function Timeline({ end }: { end: number }) {
   const texts = state.value.changes;
   const there = happenings(texts);
   const set = (changes: string[]) => change({ changes });
+  const unread = texts.flatMap((text, place) => (parse(text) ? [] : [{ text, place }]));
   return (
     <section class="timeline" aria-label="Changes of the path">
       <div class="timeline-add" role="group" aria-label="Add a change of the path">
@@ -29,8 +30,16 @@ export function Timeline({ end }: { end: number }) {
         })}
         {!hasBottleneck() && <span class="note">The path has no rate that could change.</span>}
       </div>
-      {there.length > 0 && (
+      {texts.length > 0 && (
         <ul class="timeline-rows">
+          {unread.map(({ text, place }) => (
+            <li key={`text ${place}`}>
+              <Entry label={`change ${place + 1} as text`} before="change" text={text} take={(now) => set(texts.map((each, i) => (i === place ? now : each)))} />
+              <Button kind="quiet" label={`Remove change ${place + 1}`} onClick={() => set(texts.filter((_, i) => i !== place))}>
+                Remove
+              </Button>
+            </li>
+          ))}
           {there.map((each, place) => (
             <li key={place}>
               <span class="what">{TITLES[each.kind]}{each.kind === "other" || each.kind === "outage" ? ` ${each.where}` : ""}</span>

@@ -50,7 +50,7 @@ class Inside(Question):
     median: bool = False
     """Whether the seed is chosen: the one whose goodput is nearest to the median of 20 in every run that is shown."""
     controls: tuple[str, ...] = ()
-    """The congestion controls that are shown; the state's first two where it is empty."""
+    """The congestion controls of the state that are shown; its first two where none of them is here."""
     pinned: PageState | None = None
     """Another state to compare with."""
     samples: int = Field(default=5_000, ge=100, le=20_000)
@@ -69,9 +69,13 @@ class Inside(Question):
         runs = [
             _Run(case.scenario, is_pinned)
             for which, is_pinned in [(state, False), *pinned]
-            for case in which.model_copy(update={"cca": self.controls or which.cca[:2]}).campaign().cases()
+            for case in which.replace(cca=self._shown(which)).campaign().cases()
         ]
         return runs[:MOST_RUNS]
+
+    def _shown(self, state: State) -> tuple[str, ...]:
+        """The controls of a state that are shown: a name that is none of the state's was not checked with it, and is not run."""
+        return tuple(label for label in state.cca if label in self.controls) or state.cca[:2]
 
     def _capture(self, scenario: Scenario) -> Capture:
         interval = self._interval_ns(scenario)
