@@ -118,8 +118,9 @@ FILE = re.compile(r"`([\w./-]*\w\.(?:py|rs|md|csv|yaml|toml|jsonl))`")
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "benches/README.md"])
 def test_files_that_developers_are_sent_to_exist(document):
     """Each is the end of a path in the repository; `name` stands for what a recipe adds."""
-    folders = ("benches", "crates", "docs", "examples", "python", "scripts", "tests")
-    paths = [*(str(p.relative_to(ROOT)) for f in folders for p in (ROOT / f).rglob("*.*")), *(p.name for p in ROOT.glob("*.*"))]
+    folders = ("benches", "crates", "docs", "examples", "python", "scripts", "tests", "web/src", "web/tests")
+    files = [*(p for f in folders for p in (ROOT / f).rglob("*.*")), *(ROOT / "web").glob("*.*"), *ROOT.glob("*.*")]
+    paths = [str(p.relative_to(ROOT)) for p in files]
     names = {n for n in FILE.findall((ROOT / document).read_text("utf-8")) if Path(n).stem.lower() != "name"}
     assert len(names) > 10
     assert not [name for name in sorted(names) if not any(f"/{path}".endswith(f"/{name}") for path in paths)]

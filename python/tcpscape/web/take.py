@@ -1,6 +1,6 @@
 """What the page shows, to take along: as a command, as a file and as Python, each of which runs the very same trials.
 
-A path of options is one command. What options cannot say (tc's own words, changes on the way, a kernel with overrides) is a campaign's file that the
+A path of options is one command. What options cannot say (tc's own words, changes on the way) is a campaign's file that the
 command writes first. Which of the two, :func:`command` finds by making the campaign that the options stand for and comparing its scenarios.
 """
 

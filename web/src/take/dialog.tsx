@@ -7,7 +7,7 @@ import { isOpen } from "./take";
 import "./take.css";
 
 /** Trials of each control that the answer has; those of a curve's and a map's points, where nothing else is chosen. */
-const SEEDS = { answer: "20", curves: "10", map: "5" };
+const SEEDS = { runs: "20", curves: "10", map: "5" };
 const RESOLUTION = "20";
 const LANGUAGES = [
   { value: "command", title: "Command" },
@@ -22,13 +22,16 @@ const FILES = [
 ] as const;
 const language = signal<keyof Texts>("command");
 
+/** Trials of each control that the answer has. */
+const runs = () => options.value.runs ?? SEEDS.runs;
+
 /** The axes that the shown view varies, and the trials of each of its points. */
 function varied(): { axes: string[]; seeds: string } {
   const chosen = options.value;
   const view = chosen.view ?? "curves";
   if (view === "map") return { axes: [chosen["map.x"] ?? "jitter", chosen["map.y"] ?? "rtt"], seeds: chosen["map.seeds"] ?? SEEDS.map };
-  if (view === "curves") return { axes: [chosen["curves.axis"] ?? "rtt"], seeds: chosen["curves.seeds"] ?? SEEDS.curves };
-  return { axes: [], seeds: SEEDS.answer };
+  if (view === "curves") return { axes: [chosen["curves.axis"] ?? "jitter"], seeds: chosen["curves.seeds"] ?? SEEDS.curves };
+  return { axes: [], seeds: runs() };
 }
 
 export function TakeDialog() {
@@ -64,13 +67,13 @@ function Copies() {
   const along = useSignal(varied().axes.length > 0);
   const there = useSignal<Texts | null>(null);
   const problem = useSignal("");
-  const { axes, seeds } = along.value ? varied() : { axes: varied().axes, seeds: SEEDS.answer };
+  const { axes, seeds } = along.value ? varied() : { axes: varied().axes, seeds: runs() };
   useSignalEffect(() => {
     void state.value;
     const shown = varied();
     const wanted: Axes = along.value ? Object.fromEntries(shown.axes.map((name) => [name, []])) : {};
     const resolution = Number(options.value["map.resolution"] ?? RESOLUTION);
-    texts({ seeds: along.value ? shown.seeds : SEEDS.answer, axes: wanted, resolution }).then(
+    texts({ seeds: along.value ? shown.seeds : runs(), axes: wanted, resolution }).then(
       (answer) => {
         there.value = answer;
         problem.value = "";

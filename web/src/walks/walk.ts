@@ -1,6 +1,7 @@
 /** The guided walks: each is a file of data, with a state, a view and two sentences for each step. Their numbers are tested in `tests/test_walks.py`. */
 import { batch, computed } from "@preact/signals";
 import { start } from "../server/start";
+import { jump } from "../state/address";
 import { option, options, type State, state } from "../state/state";
 import bufferbloat from "./data/bufferbloat.json";
 import cliff from "./data/cliff.json";
@@ -63,6 +64,7 @@ export function go(to: Walk, number: number): void {
   if (!step || !standard) return;
   const chosen: Record<string, string> = { view: step.view, [WALK]: to.id, [STEP]: String(number) };
   for (const [name, value] of Object.entries(step.options)) if (value !== undefined) chosen[name] = value;
+  jump();
   batch(() => {
     state.value = stateOf(step, standard);
     options.value = chosen;
