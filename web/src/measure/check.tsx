@@ -2,8 +2,8 @@
 import "./measure.css";
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { post, Refusal } from "../server/post";
 import { question } from "../server/question";
-import { page } from "../server/stream";
 import { option, choose, state } from "../state/state";
 import { Button, Disclosure, Progress, Select, Status, Toolbar, Table } from "../ui";
 import { newest } from "./latest";
@@ -35,12 +35,17 @@ interface Values {
 }
 
 const engines = signal<Engine[] | null>(null);
+/** Why nobody knows which engines there are; empty where somebody does. */
+const failed = signal("");
 /** The state that the answer below is about. */
 const checked = signal("");
 
 async function look(): Promise<void> {
-  const answer = await fetch("/api/engines", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page }) });
-  if (answer.ok) engines.value = (await answer.json()) as Engine[];
+  try {
+    engines.value = await post<Engine[]>("engines", {});
+  } catch (error) {
+    failed.value = error instanceof Refusal ? error.message : "the server does not answer";
+  }
 }
 
 export function Check() {
@@ -52,7 +57,7 @@ function Checking() {
     void look();
   }, []);
   const all = engines.value;
-  if (!all) return <Status kind="working">Looking for kernels …</Status>;
+  if (!all) return failed.value ? <Status kind="problem">{failed.value}</Status> : <Status kind="working">Looking for kernels …</Status>;
   const chosen = all.find((one) => one.name === engine.value) ?? all.find((one) => !one.missing) ?? all[0];
   const isBusy = check.status.value === "asked" || check.status.value === "running";
   const run = () => {

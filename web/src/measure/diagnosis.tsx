@@ -1,14 +1,15 @@
 /** A diagnosed flow: three sentences, the fitted path, what held it when, and the replay beside the observation. */
-import { useMemo } from "preact/hooks";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { ChartExports } from "../charts/exports";
 import type { Chart } from "../charts/description";
 import { link } from "../charts/links";
 import { Plot } from "../charts/plot";
 import { save } from "../charts/save";
 import { theme } from "../charts/theme";
+import { format } from "../charts/units";
 import { look } from "../controls/look";
 import { question } from "../server/question";
+import { start } from "../server/start";
 import { change, option, choose, type State } from "../state/state";
 import { Button, DataTable, Disclosure, Progress, Select, Status, Table, Toolbar, Space, toast } from "../ui";
 import { CAUSES, figures, type Held, held, type Level } from "./figures";
@@ -19,7 +20,8 @@ import { Remarks } from "./view";
 const measure = question("measure");
 const flow = option("measure.flow", "");
 const control = option("measure.cca", "");
-const NAMES = ["", "cubic", "reno", "bbr", "bbr3"];
+/** A control of the model that no sender has. */
+const NO_SENDERS = "fixed";
 
 interface Flow {
   name: string;
@@ -65,7 +67,7 @@ export function Diagnosis({ opened }: { opened: Opened }) {
           <Sentences flow={found} />
           <Figures flow={found} blocks={blocks} />
           <div class="facts">
-            <Table caption={found.title} columns={[{ name: "what", text: true }, { name: "value [95 %]", text: true }, { name: "remark", text: true }]} rows={() => found.rows} />
+            <Table caption={found.title} columns={[{ name: "what", text: true }, { name: "value [95 %]", text: true }, { name: "remark", text: true }]} rows={() => found.rows.map((row) => row.map(onPage))} />
           </div>
           {found.missing.length > 0 && (
             <Disclosure title={`Not identifiable: ${found.missing.length}`}>
@@ -79,7 +81,7 @@ export function Diagnosis({ opened }: { opened: Opened }) {
               </dl>
             </Disclosure>
           )}
-          {[...new Set([...found.caveats])].map((line) => (
+          {found.caveats.map((line) => (
             <p key={line} class="note">
               {line}.
             </p>
@@ -92,6 +94,7 @@ export function Diagnosis({ opened }: { opened: Opened }) {
 
 function Choices({ source, document }: { source: Source; document: Record<string, unknown> | undefined }) {
   const flows = source.flows.map((one) => ({ value: one.text, title: `${one.name}, ${megabytes(one.bytes)}` })).filter((one) => one.value);
+  const known = (start.value?.controls ?? []).map((one) => one.name).filter((name) => name !== NO_SENDERS);
   const chosen = flow.value || source.flows.find((one) => one.chosen)?.text || "";
   return (
     <Toolbar label="Diagnosis">
@@ -100,7 +103,7 @@ function Choices({ source, document }: { source: Source; document: Record<string
       <Select
         label="Control"
         value={control.value}
-        choices={NAMES.map((value) => ({ value, title: value || "as the packets show" }))}
+        choices={[{ value: "", title: "as the packets show" }, ...known]}
         onChoose={(value) => choose("measure.cca", value)}
       />
       <Space />
@@ -134,7 +137,7 @@ function Sentences({ flow }: { flow: Flow }) {
     <div class="sentences" aria-live="polite">
       {flow.sentences.map((text, i) => (
         <p key={i} class={i ? undefined : "first"}>
-          {text}
+          {onPage(text)}
         </p>
       ))}
       {flow.state && (
@@ -211,10 +214,15 @@ function HeldBy({ intervals, shares, seconds }: { intervals: Held[]; shares: Rec
   );
 }
 
+/** A sentence of the command line as the page says it: its option is the choice above. */
+function onPage(text: string): string {
+  return text.replaceAll("(--cca)", "(“Control”, above)").replaceAll("with --cca", "with “Control”, above,");
+}
+
 function percent(share: number): string {
   return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`;
 }
 
 function megabytes(bytes: number | null): string {
-  return bytes === null ? "no bytes counted" : `${(bytes / 1e6).toPrecision(3)} MB`;
+  return bytes === null ? "no bytes counted" : format(bytes, "size");
 }

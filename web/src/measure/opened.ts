@@ -1,5 +1,6 @@
 /** What the page has opened: from the command line (`tcpscape explore FILE`), or by upload. */
 import { effect, signal } from "@preact/signals";
+import { post } from "../server/post";
 import { start } from "../server/start";
 import { page } from "../server/stream";
 import { change, choose, type State } from "../state/state";
@@ -34,7 +35,7 @@ export async function upload(file: File): Promise<void> {
   problem.value = "";
   uploading.value = 0;
   try {
-    const answer = await post(`/api/upload?page=${page}&name=${encodeURIComponent(file.name)}`, file);
+    const answer = await send(`/api/upload?page=${page}&name=${encodeURIComponent(file.name)}`, file);
     if (answer.ok) open(answer.document as Opened);
     else problem.value = (answer.document as { text?: string }).text ?? "the server did not take the file; try again";
   } catch {
@@ -48,7 +49,7 @@ export async function upload(file: File): Promise<void> {
 export function close(): void {
   opened.value = null;
   problem.value = "";
-  void fetch("/api/close", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page }) });
+  post("close", {}).catch(() => undefined); // a server that is not there has nothing open
 }
 
 /** Shows what was opened: a path moves the sliders, everything else has its view. */
@@ -59,7 +60,7 @@ function open(document: Opened): void {
 }
 
 /** XMLHttpRequest instead of fetch: it says how far it is. */
-function post(url: string, file: File): Promise<{ ok: boolean; document: unknown }> {
+function send(url: string, file: File): Promise<{ ok: boolean; document: unknown }> {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();
     request.open("POST", url);

@@ -137,7 +137,8 @@ class _View:
         table = self._outcome.table(wide=True)
         rows = [list(row) for row in table.rows[:MOST_ROWS]]
         more = max(0, len(table.rows) - MOST_ROWS)
-        return Block("cells", {"columns": list(table.columns), "rows": rows, "left": table.left, "notes": list(table.notes), "more": more})
+        notes = [note for note in table.notes if not note.startswith("caveat: ")]  # the block `kept` has them
+        return Block("cells", {"columns": list(table.columns), "rows": rows, "left": table.left, "notes": notes, "more": more})
 
     def state(self, row: int) -> Block:
         """The block `state` of a row of the table."""
