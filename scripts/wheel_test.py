@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ EXPECTED = (
     ".dist-info/licenses/NOTICE", ".dist-info/entry_points.txt",
 )  # fmt: skip
 """Ends of names of files that must be in it, besides every file of the package that git knows."""
+
+TERMINATED = 143
+"""Exit status after SIGTERM."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ USES = (
     Use("tcpscape completion bash", lambda out: "complete " in out),
     Use("man tcpscape-run", lambda out: "tcpscape run [OPTIONS] [SCENARIO]" in out),
     Use("tcpscape run --forwrad x", lambda out: "did you mean --forward?" in out, 2),
+    Use("tcpscape explore --no-browser", lambda out: out.startswith("error: explore: the package starlette is not installed"), 2),
     Use("tcpscape kernel build", lambda out: out.startswith("error: tools: missing: make, gcc"), 2),
     Use("tcpscape run baseline --engine virtual --seeds 1 --duration 2s --json", line_of_json, needs_kernel=True),
     Use("tcpscape kernel list", lambda out: "6.1" in out, needs_kernel=True),
@@ -106,7 +111,9 @@ def missing(wheel: Path) -> Iterator[str]:
     """Files that should be in the wheel and are not."""
     names = zipfile.ZipFile(wheel).namelist()
     listed = subprocess.run(["git", "ls-files", "python/tcpscape"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    for name in (*EXPECTED, *(file.removeprefix("python/") for file in listed)):
+    page = (ROOT / "python/tcpscape/web/static").rglob("*.*")  # git does not know what is built
+    built = [f"tcpscape/{file.relative_to(ROOT / 'python/tcpscape').as_posix()}" for file in page]
+    for name in (*EXPECTED, *(file.removeprefix("python/") for file in listed), *built):
         if not any(there.endswith(name) for there in names):
             yield name
 
@@ -116,8 +123,10 @@ def failures(wheel: Path, folder: Path) -> Iterator[str]:
     copy = shutil.copy(wheel, folder)
     venv, home, tools = folder / "venv", folder / "home", folder / "tools"
     subprocess.run([sys.argv[2] if sys.argv[2:] else base_python(), "-m", "venv", str(venv)], check=True)
-    subprocess.run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", copy], check=True, cwd=folder)
-    subprocess.run([str(venv / "bin" / "python"), "-m", "pip", "check"], check=True, cwd=folder)
+    pip = [str(venv / "bin" / "python"), "-m", "pip"]
+    install = [*pip, "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, copy], check=True, cwd=folder)
+    subprocess.run([*pip, "check"], check=True, cwd=folder)
     home.mkdir()
     tools.mkdir()
     for tool in TOOLS:
@@ -132,6 +141,31 @@ def failures(wheel: Path, folder: Path) -> Iterator[str]:
             print(f"  skipped, no kernel is built: {use.words}")
             continue
         yield from tried(use, env, home)
+    subprocess.run([*install, f"{copy}[web]"], check=True, cwd=folder)
+    yield from served(env, home)
+
+
+def served(env: dict[str, str], cwd: Path) -> Iterator[str]:
+    """Opens the explorer's page as a browser does, where it is in the wheel; yields what is wrong with it."""
+    words = "tcpscape explore --no-browser"
+    with subprocess.Popen([*curtain(), *words.split()], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        url = (process.stdout.readline() if process.stdout else "").strip()
+        if not url:
+            said = process.communicate()[1]
+            if "the explorer's page is not built" in said:
+                print(f"  skipped, the page is not built: {words}")
+            else:
+                yield f"FAILS: {words}: {said[-2000:]}"
+            return
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        page = opener.open(url, timeout=60).read()
+        start = json.load(opener.open(f"{url.partition('/?')[0]}/api/start", timeout=60))
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+    is_right = b"<script" in page and bool(start["controls"]) and process.returncode == TERMINATED and not said
+    print(f"  {'works' if is_right else 'FAILS'}: {words}")
+    if not is_right:
+        yield f"FAILS: {words}: status {process.returncode}\n{said[-2000:]}"
 
 
 def tried(use: Use, env: dict[str, str], cwd: Path) -> Iterator[str]:
