@@ -6,7 +6,7 @@ import { View } from "../charts/lines";
 import type { Link } from "../charts/links";
 import { dashOf, type Pen } from "../charts/pen";
 import { transform, yRange } from "../charts/scales";
-import { arranged, drawLabels, drawPanel, MARGIN, type Panel } from "./stacker";
+import { arranged, drawLabels, drawPanel, fitted, headOf, MARGIN, type Panel } from "./stacker";
 
 const WIDTH = 1000;
 /** Pixels for the legend, and between a panel and its title. */
@@ -22,10 +22,12 @@ interface Props {
   marks: readonly Mark[];
   whole: Range;
   link: Link;
+  /** Whether the scales are those of what is shown. */
+  fits?: boolean;
   table: () => { columns: string[]; rows: (string | number)[][] };
 }
 
-export function StackFiles({ name, title, lines, panels, marks, whole, link, table }: Props) {
+export function StackFiles({ name, title, lines, panels, marks, whole, link, fits = false, table }: Props) {
   const draw = (pen: Pen, width: number, _: number, theme: Theme) => {
     const { areas } = arranged(panels, width);
     let x = MARGIN.left;
@@ -39,8 +41,9 @@ export function StackFiles({ name, title, lines, panels, marks, whole, link, tab
       if (!area) return;
       const { chart } = panel;
       const moved = { ...area, top: area.top + TOP };
-      const view = new View(moved, link.range.peek() ?? whole, yRange(chart), transform(chart.x), transform(chart.y));
-      pen.text(`${chart.title}${chart.y.quantity === "number" && !panel.rows ? ` (${chart.y.title})` : ""}`, 8, moved.top - HEAD, { colour: theme.ink });
+      const shown = link.range.peek() ?? whole;
+      const view = new View(moved, shown, (fits && fitted(panel, shown)) || yRange(chart), transform(chart.x), transform(chart.y));
+      pen.text(headOf(panel), 8, moved.top - HEAD, { colour: theme.ink });
       drawPanel(pen, panel, view, theme, place === panels.length - 1, marks);
       if (place === 0) drawLabels(pen, marks, view, theme, TOP);
     });

@@ -81,7 +81,7 @@ export function Inside() {
       {there && <Tables lines={lines.value} panels={panels.value} shown={() => time.range.value ?? ends.value} />}
       {there && (
         <StackFiles
-          name="inside-one-run" title="the run over time" lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} link={time}
+          name="inside-one-run" title="the run over time" lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} link={time} fits={fits.value === "yes"}
           table={() => ({ columns: ["time (s)", "run", "quantity or event", "value or count"], rows: [...everyValue(panels.peek()), ...eventRows(lines.peek()).map((row) => row.slice(0, 4))] })}
         />
       )}

@@ -5,9 +5,8 @@ import "../charts/plot.css";
 import type { Mark, Range } from "../charts/description";
 import type { Link } from "../charts/links";
 import { read } from "../charts/reading";
-import { ticks, yRange } from "../charts/scales";
-import { behindTitle, format } from "../charts/units";
-import { type Panel, Stacker } from "./stacker";
+import { format } from "../charts/units";
+import { headOf, type Panel, Stacker } from "./stacker";
 
 interface Props {
   panels: Panel[];
@@ -88,11 +87,9 @@ function Head({ panel, link, top }: { panel: Panel; link: Link; top: number }) {
     const at = link.cursor.value;
     values.value = at === null ? "" : read({ ...chart, series: panel.readings ?? chart.series }, at).values.map((value) => `${value.label} ${value.text}`).join(" · ");
   });
-  const unit = ticks(chart.y, yRange(chart), 3).unit;
-  const title = panel.rows ? chart.title : chart.y.quantity === "number" ? `${chart.title} (${chart.y.title})` : chart.title + behindTitle(chart.y.quantity, unit);
   return (
     <p class="stack-head" style={{ top: `${top}px` }}>
-      <span class="name">{title}</span> <span class="values">{values}</span>
+      <span class="name">{headOf(panel)}</span> <span class="values">{values}</span>
     </p>
   );
 }

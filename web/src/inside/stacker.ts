@@ -11,6 +11,7 @@ import type { Link } from "../charts/links";
 import { CanvasPen, outline, type Pen } from "../charts/pen";
 import { ticks, transform, yRange, zoomed } from "../charts/scales";
 import { theme } from "../charts/theme";
+import { behindTitle } from "../charts/units";
 
 /** Symbols at places of time, all of one shape; `y` is a value of the panel's axis. */
 export interface Symbols {
@@ -334,6 +335,13 @@ export function arranged(panels: readonly Pick<Panel, "height">[], width: number
     return area;
   });
   return { areas, height: top + MARGIN.axis };
+}
+
+/** A panel's title with its unit. */
+export function headOf({ chart, rows }: Panel): string {
+  if (rows) return chart.title;
+  if (chart.y.quantity === "number") return `${chart.title} (${chart.y.title})`;
+  return chart.title + behindTitle(chart.y.quantity, ticks(chart.y, yRange(chart), 3).unit);
 }
 
 /** One panel: its scale or rows, its lines and symbols; the last one has the axis of time. */
