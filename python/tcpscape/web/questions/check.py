@@ -145,9 +145,9 @@ def in_own_thread(engine: Engine, jobs: Sequence[tuple[Case, int, int]], work: W
             yield result
     finally:
         over.set()
-        if thread.is_alive():
+        while thread.is_alive():  # again, where a trial began at this very moment
             engine.stop()
-            thread.join()
+            thread.join(PATIENCE_S * 10)
 
 
 def sentence(rows: Sequence[Mapping[str, Any]], engine: str, done: int) -> str:
