@@ -28,7 +28,7 @@ export function Exports({ name, title, draw, size = FIGURE, table }: ExportsProp
   );
 }
 
-/** PNG, SVG and CSV of a chart. */
-export function ChartExports({ name, chart, shown = null }: { name: string; chart: Chart; shown?: Range | null }) {
-  return <Exports name={name} title={chart.title} draw={figure(chart, shown)} table={() => rowsOf(chart)} />;
+/** PNG, SVG and CSV of a chart; `all` is the chart for the CSV where what is drawn leaves something out. */
+export function ChartExports({ name, chart, shown = null, all = chart }: { name: string; chart: Chart; shown?: Range | null; all?: Chart }) {
+  return <Exports name={name} title={chart.title} draw={figure(chart, shown)} table={() => rowsOf(all)} />;
 }

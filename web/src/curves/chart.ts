@@ -23,6 +23,15 @@ export function chartOf(curve: Curve, before: Curve | null, metric: Metric, look
   };
 }
 
+/** The same chart with every interval, for the CSV. */
+export function withAll(chart: Chart, curve: Curve, metric: Metric): Chart {
+  return { ...chart, series: chart.series.map((each, i) => ({ ...each, ...pick(curve.lines[i]?.get(metric.name)) })) };
+}
+
+function pick(line: Line | undefined): { low: number[]; high: number[] } {
+  return { low: line?.low ?? [], high: line?.high ?? [] };
+}
+
 /** The axis is as long as its levels from the first block on, so that nothing moves while they come in. */
 function ends(x: Float64Array, before: Curve | null): { from?: number; to?: number } {
   const places = [...x, ...(before?.x ?? [])];

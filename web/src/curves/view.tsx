@@ -12,7 +12,7 @@ import { start } from "../server/start";
 import { change, choose, option, state } from "../state/state";
 import { Button, type Column, DataTable, Progress, Select, Space, Status, Toggle, Toolbar } from "../ui";
 import { subject, whole } from "./asking";
-import { chartOf, LEAST_RUNS } from "./chart";
+import { chartOf, LEAST_RUNS, withAll } from "./chart";
 import { type Curve, gather, METRICS, type Metric } from "./gather";
 import "./curves.css";
 
@@ -182,7 +182,7 @@ function Plots({ curve: there }: { curve: Curve }) {
               {i === 0 && <p class="note">{counted(there)}</p>}
               <Space />
               {i === 0 && <Looks />}
-              <ChartExports name={`${metric.name}-${there.axis.axis}`} chart={chart} shown={shared.range.value} />
+              <ChartExports name={`${metric.name}-${there.axis.axis}`} chart={chart} shown={shared.range.value} all={withAll(chart, there, metric)} />
             </div>
           </div>
         );

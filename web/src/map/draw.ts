@@ -100,7 +100,7 @@ export function drawMap(pen: Pen, image: Picture, marks: Marks, width: number, h
     drawCells(pen, image, place, theme);
     drawUnknown(pen, image, place, theme);
     drawUndecided(pen, image, place, theme);
-    drawLines(pen, image, place, theme);
+    drawLines(pen, image, place, marks.here, theme);
   });
   drawAxes(pen, image.chart, place.view, { ...theme, line: "transparent" });
   drawHere(pen, marks.here, place, theme);
@@ -180,7 +180,7 @@ function drawUndecided(pen: Pen, { grid }: Picture, { columns, rows }: Layout, t
 }
 
 /** The lines along levels, the first one strong; dashed while cells have not run. */
-function drawLines(pen: Pen, { grid, lines }: Picture, place: Layout, theme: Theme): void {
+function drawLines(pen: Pen, { grid, lines }: Picture, place: Layout, here: Marks["here"], theme: Theme): void {
   const dash = grid.known < grid.value.length ? [5, 4] : [];
   lines.forEach(({ level, lines: pieces }, rank) => {
     let labelled = false;
@@ -189,18 +189,25 @@ function drawLines(pen: Pen, { grid, lines }: Picture, place: Layout, theme: The
       const points = piece.flatMap(([x, y]) => [between(place.columns, x), between(place.rows, y)]);
       pen.line(points, { colour: theme.ground, width: rank ? 2.5 : 4.5, alpha: 0.6 });
       pen.line(points, { colour: theme.ink, width: rank ? 1 : 2, dash });
-      if (!labelled && piece.length > 8) labelled = drawLevel(pen, points, levelText(grid, level), place.area, theme);
+      const at = labelled || piece.length <= 8 ? null : roomOn(points, place, here);
+      if (!at) continue;
+      pen.text(levelText(grid, level), at[0] + 6, at[1] - 8, { colour: theme.ink, size: 11, bold: true, halo: theme.ground });
+      labelled = true;
     }
   });
 }
 
-/** Writes a line's level beside its middle, where that is not at the edge. */
-function drawLevel(pen: Pen, points: number[], text: string, area: Area, theme: Theme): boolean {
-  const middle = 2 * Math.floor(points.length / 4);
-  const [x, y] = [points[middle] as number, points[middle + 1] as number];
-  if (area.width < LABELLED || x < area.left + LABEL_APART / 2 || x > area.left + area.width - LABEL_APART || y < area.top + 14 || y > area.top + area.height - 14) return false;
-  pen.text(text, x + 6, y - 8, { colour: theme.ink, size: 11, bold: true, halo: theme.ground });
-  return true;
+/** A point of a line beside which its level can stand: neither at the edge nor over the place of the sliders. */
+function roomOn(points: number[], { area, view }: Layout, here: Marks["here"]): [number, number] | null {
+  if (area.width < LABELLED) return null;
+  const [hx, hy] = here ? [view.x(here.x), view.y(here.y)] : [NaN, NaN];
+  for (const share of [0.5, 0.3, 0.7, 0.15, 0.85]) {
+    const at = 2 * Math.floor((points.length / 2 - 1) * share);
+    const [x, y] = [points[at] as number, points[at + 1] as number];
+    const inside = x > area.left + LABEL_APART / 2 && x < area.left + area.width - LABEL_APART && y > area.top + 20 && y < area.top + area.height - 14;
+    if (inside && !(x > hx - LABEL_APART && x < hx + 2 * LABEL_APART && Math.abs(y - hy) < 30)) return [x, y];
+  }
+  return null;
 }
 
 /** A level in words. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type AxisDocument, chartAxis, hereOn, place, words } from "../../src/axes/axes";
 import { subject, whole } from "../../src/curves/asking";
-import { chartOf } from "../../src/curves/chart";
+import { chartOf, withAll } from "../../src/curves/chart";
 import { gather, METRICS, type Metric } from "../../src/curves/gather";
 import type { Block } from "../../src/server/blocks";
 import type { State } from "../../src/state/state";
@@ -55,7 +55,9 @@ test("a chart has the whole axis from its first point on, and the curve before b
 
 test("a point has a band from five runs on", () => {
   const curve = gather([head, point(0, 0, 4, 5e6), point(1, 0, 5, 5e6)], ["cubic"])!;
-  expect(chartOf(curve, null, METRICS[0] as Metric, () => LOOK, SHOWN, []).series[0]?.low).toEqual([NaN, 4e6]);
+  const chart = chartOf(curve, null, METRICS[0] as Metric, () => LOOK, SHOWN, []);
+  expect(chart.series[0]?.low).toEqual([NaN, 4e6]);
+  expect(withAll(chart, curve, METRICS[0] as Metric).series[0]?.low).toEqual([4e6, 4e6]);
 });
 
 describe("places", () => {
