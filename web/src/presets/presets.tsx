@@ -7,10 +7,10 @@ import { Button, Icon, Menu } from "../ui";
 export function Presets() {
   const there = start.value;
   if (!there) return null;
-  // The congestion controls and the mixture stay, unless the preset names some: the path is what it is about.
+  // The congestion controls stay, unless the preset names some: the path is what it is about.
   const take = (fields: object) => {
     jump();
-    change({ ...there.state, cca: state.peek().cca, mix: state.peek().mix, ...fields });
+    change({ ...there.state, cca: state.peek().cca, ...fields });
   };
   const items = there.presets.map((each) => ({ group: each.group, title: each.title, note: each.note, onChoose: () => take(each.state) }));
   return (
@@ -20,7 +20,7 @@ export function Presets() {
         kind="quiet"
         icon={<Icon name="reset" />}
         label="Reset the path"
-        onClick={() => take({ cca: there.state.cca, mix: there.state.mix })}
+        onClick={() => take({ cca: there.state.cca })}
       />
     </>
   );

@@ -5,21 +5,36 @@
  */
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { Button } from "./button";
 import { Status } from "./status";
 
 export function lazy(load: () => Promise<ComponentType>): ComponentType {
-  const loaded = signal<{ Component?: ComponentType; problem?: string }>({});
+  const loaded = signal<ComponentType | null>(null);
+  const failed = signal(false);
   let loading = false;
+  const begin = () => {
+    if (loading) return;
+    loading = true;
+    failed.value = false;
+    load()
+      .then(
+        (component) => (loaded.value = component),
+        () => (failed.value = true),
+      )
+      .finally(() => (loading = false));
+  };
   return function Lazy() {
-    const { Component, problem } = loaded.value;
+    const Component = loaded.value;
+    useEffect(() => {
+      if (!loaded.peek()) begin();
+    }, []);
     if (Component) return <Component />;
-    if (!loading) {
-      loading = true;
-      load().then(
-        (Component) => (loaded.value = { Component }),
-        () => (loaded.value = { problem: "This view could not be loaded. Is the server still running? Reload the page." }),
-      );
-    }
-    return <Status kind={problem ? "problem" : "working"}>{problem ?? "Loading …"}</Status>;
+    if (!failed.value) return <Status kind="working">Loading …</Status>;
+    return (
+      <Status kind="problem">
+        This view could not be loaded. Is the server still running? <Button onClick={begin}>Try again</Button>
+      </Status>
+    );
   };
 }
