@@ -33,6 +33,6 @@ export function everyValue(panels: readonly Panel[]): (string | number)[][] {
 }
 
 /** A number of 32 bits as short as it is. */
-function short(value: number): number {
+export function short(value: number): number {
   return Number(value.toPrecision(7));
 }

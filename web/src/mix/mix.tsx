@@ -11,7 +11,7 @@ import { StackFiles } from "../inside/files";
 import { look } from "../controls/look";
 import { SEEDS, Seeds } from "../inside/seeds";
 import { Stack } from "../inside/stack";
-import { valueTable } from "../inside/values";
+import { short, valueTable } from "../inside/values";
 import { question } from "../server/question";
 import { change, choose, option, state } from "../state/state";
 import { Button, Disclosure, Table } from "../ui";
@@ -101,6 +101,6 @@ function turn({ flows }: Shares, from: number, direction: 1 | -1): number | null
 
 function table({ columns }: Shares) {
   const names = Object.keys(columns).filter((name) => name !== "t" && name !== "jain");
-  const rows = Array.from(columns.t ?? [], (at, i) => [at, ...names.map((name) => columns[name]?.[i] ?? NaN), columns.jain?.[i] ?? NaN]);
+  const rows = Array.from(columns.t ?? [], (at, i) => [at, ...names.map((name) => columns[name]?.[i] ?? NaN), columns.jain?.[i] ?? NaN].map(short));
   return { columns: ["time (s)", ...names.map((name, i) => `${all.peek()[i]?.label ?? name} (bit/s)`), "Jain's index"], rows };
 }
