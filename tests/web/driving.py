@@ -33,8 +33,12 @@ def views(page: Page) -> list[str]:
 
 def open_view(page: Page, title: str) -> None:
     """Goes to a view by its tab, and waits until nothing is being loaded."""
+    from playwright.sync_api import expect
+
     tab = page.get_by_role("tab", name=title, exact=True)
     tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tabpanel", name=title, exact=True)).to_be_visible()
     page.wait_for_function("() => !document.querySelector('main [aria-busy=true]')")
     page.wait_for_timeout(400)
 
