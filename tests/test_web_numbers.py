@@ -137,6 +137,8 @@ def test_an_answer_of_a_mixture_is_that_of_a_sweep() -> None:
     outcome = tcpscape.sweep(rtt="20ms", rate="10mbit", duration="1s", mix="cubic*2,bbr@200ms", seeds=5)
     assert last["text"] == sentences.run_answer(outcome)
     assert [c["label"] for c in last["controls"]] == ["cubic", "bbr"]
+    for control in last["controls"]:
+        assert control["value"] == outcome.cells[0].mean(f"goodput:{control['label']}").value
 
 
 def test_the_first_answer_is_of_one_trial_of_each_and_the_last_one_of_all() -> None:

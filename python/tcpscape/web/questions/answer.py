@@ -136,6 +136,8 @@ class _Answering:
         scenario = outcome.cells[0].scenarios[0]
         yield summary.in_words(scenario)
         yield f"{units.counted(len(outcome.cells[0].trials), 'trial')} each, seeds from 0, {outcome.label}; the same seeds for all"
+        if len(outcome.cells[0].ccas) > 1:
+            yield "each row is the sum of the flows of a congestion control, each over its own time"
         jittery = next((hop for hop in (*scenario.forward, *scenario.reverse) if isinstance(hop, Netem) and hop.jitter), None)
         if jittery:
             yield jitter_meaning(jittery.distribution, jittery.order)
