@@ -25,6 +25,8 @@ const ZOOM = 1.25;
 const DRAG = 5;
 /** A click this soon after a drag is its end, ms. */
 const AFTER_DRAG = 50;
+/** Time of a frame at 60 frames per second, ms. */
+const FRAME = 16;
 /** How long the second click of two may take, ms. */
 const DOUBLE_CLICK = 220;
 
@@ -38,6 +40,7 @@ export class Plotter {
   private current = 0;
   private dragged = -Infinity;
   private frame = 0;
+  private painted = -Infinity;
   private clicked = 0;
 
   constructor(private readonly host: HTMLElement, private chart: Chart, private height: number, private readonly link: Link, private readonly ears: Ears) {
@@ -58,7 +61,9 @@ export class Plotter {
   update(chart: Chart, height: number): void {
     [this.chart, this.height, this.whole, this.ys] = [chart, height, xRange(chart), yRange(chart)];
     this.current = Math.min(this.current, Math.max(0, chart.series.length - 1));
-    this.schedule();
+    // What comes first is drawn at once; what follows within a frame waits for the next one.
+    if (performance.now() - this.painted > FRAME) this.paint();
+    else this.schedule();
   }
 
   destroy(): void {
@@ -158,16 +163,21 @@ export class Plotter {
 
   /** Draws in the next frame, once for whatever changed until then. */
   private schedule(): void {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      const { clientWidth } = this.host;
-      if (clientWidth && (clientWidth !== this.plot.width || this.height !== this.plot.height)) {
-        this.plot.setSize({ width: clientWidth, height: this.height });
-      }
-      this.plot.redraw(false);
-      this.handles?.place(this.chart, this.view());
-      this.show(this.link.cursor.peek());
-    });
+    this.frame ||= requestAnimationFrame(() => this.paint());
+  }
+
+  /** Draws now. */
+  private paint(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.painted = performance.now();
+    const { clientWidth } = this.host;
+    if (clientWidth && (clientWidth !== this.plot.width || this.height !== this.plot.height)) {
+      this.plot.setSize({ width: clientWidth, height: this.height });
+    }
+    this.plot.redraw(false);
+    this.handles.place(this.chart, this.view());
+    this.show(this.link.cursor.peek());
   }
 
   private draw(): void {
