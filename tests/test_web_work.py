@@ -1,5 +1,7 @@
 """The explorer's work: the order in which trials run, their end, and what is kept of them."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -226,6 +228,43 @@ def test_a_scenario_that_cannot_run_is_one_line_and_the_pool_lives(pool):
     with pytest.raises(TcpscapeError, match="seeds: the question is about 50001 trials"):
         next(work.trials([Job(scenario(), 1)] * 50_001))
     assert len(list(work.trials([Job(scenario(), 1)]))) == 1
+
+
+def test_a_pool_that_is_closed_ends_what_runs_and_what_waits(pool):
+    work, outcome, running = Work(pool, lambda block: None), [], threading.Event()
+
+    def question():
+        jobs = [Job(scenario(), 1), *(Job(State(**LONG).scenario("cubic"), seed) for seed in range(3))]
+        try:
+            for _ in work.trials(jobs):
+                running.set()
+        except Cancelled:
+            outcome.append("cancelled")
+
+    thread = threading.Thread(target=question)
+    thread.start()
+    assert running.wait(PATIENCE)
+    pool.close(PATIENCE)
+    assert not any(each.is_alive() for each in pool._threads)
+    assert ended(thread)
+    assert outcome == ["cancelled"]
+
+
+def test_a_process_that_ends_during_a_trial_ends_quietly():
+    code = f"""
+import threading
+from tcpscape.web.state import State
+from tcpscape.web.work import Job, Pool, Work
+pool, begun = Pool(), threading.Event()
+pool.submit(0, begun.set)
+work = Work(pool, print)
+threading.Thread(target=lambda: list(work.trials([Job(State(**{LONG!r}).scenario("cubic"), seed) for seed in range(4)])), daemon=True).start()
+while not pool.waiting:
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "FATAL" not in done.stderr
 
 
 def test_a_stopped_model_ends_and_can_run_again():

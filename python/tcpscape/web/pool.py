@@ -7,9 +7,11 @@ once.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
@@ -23,6 +25,9 @@ class Batch:
 
     def __init__(self, page: Hashable = None) -> None:
         self.page = page
+
+    def end(self) -> None:
+        """No trial of it begins from now on, and those that run are stopped: a batch of trials that can be stopped does so."""
 
 
 class _Level:
@@ -69,16 +74,20 @@ class Pool:
         self.trials = Cache()
         """The trials that ran, for whoever wants them again."""
         self._levels: dict[int, _Level] = {}
+        self._batches: weakref.WeakSet[Batch] = weakref.WeakSet()
         self._ready = threading.Condition()
         self._is_closed = False
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(threads or os.cpu_count() or 1)]
         for thread in self._threads:
             thread.start()
+        atexit.register(_close, weakref.ref(self))  # a thread that is inside the model when Python ends would abort the process
 
     def submit(self, urgency: int, run: Run, batch: Batch | None = None) -> None:
         """Runs this on a thread in its turn; what `run` raises is a bug that ends the thread."""
         with self._ready:
-            self._levels.setdefault(urgency, _Level()).put(batch or Batch(), run)
+            batch = batch or Batch()
+            self._batches.add(batch)
+            self._levels.setdefault(urgency, _Level()).put(batch, run)
             self._ready.notify()
 
     def drop(self, batch: Batch) -> None:
@@ -94,12 +103,15 @@ class Pool:
             return sum(len(level) for level in self._levels.values())
 
     def close(self, seconds: float = 0.3) -> None:
-        """Ends the threads, each after the trial that it runs; waits at most so long for them."""
+        """Ends the batches and the threads, each after the trial that it runs; waits at most so long for them."""
         until = time.monotonic() + seconds
         with self._ready:
             self._is_closed = True
             self._levels.clear()
             self._ready.notify_all()
+            batches = list(self._batches)
+        for batch in batches:
+            batch.end()
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
@@ -116,3 +128,9 @@ class Pool:
                         return run
                 self._ready.wait()
         return None
+
+
+def _close(pool: weakref.ref[Pool]) -> None:
+    """Closes a pool that is still there."""
+    if there := pool():
+        there.close()

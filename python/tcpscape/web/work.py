@@ -120,12 +120,12 @@ class Work:
                 self._running.discard(running)
 
 
-class _Trials:
+class _Trials(Batch):
     """The trials of one call."""
 
     def __init__(self, pool: Pool, engine: Engine, page: Hashable, *, is_bounded: bool) -> None:
+        super().__init__(page)
         self._pool, self._engine, self._is_bounded = pool, engine, is_bounded
-        self._batch = Batch(page)
         self._done: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._left = 0
         self._is_over = False
@@ -139,7 +139,7 @@ class _Trials:
             else:
                 waiting.append((place, job))
         for place, job in waiting:
-            self._pool.submit(job.urgency, lambda place=place, job=job: self._done.put(self._run(place, job)), self._batch)  # type: ignore[misc]
+            self._pool.submit(job.urgency, lambda place=place, job=job: self._done.put(self._run(place, job)), self)  # type: ignore[misc]
         for _ in waiting:
             yield self._done.get()
 
@@ -148,7 +148,7 @@ class _Trials:
         if self._is_over:
             return
         self._is_over = True
-        self._pool.drop(self._batch)
+        self._pool.drop(self)
         self._engine.stop()
         self._done.put(Cancelled())
 
