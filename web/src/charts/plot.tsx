@@ -79,5 +79,5 @@ export function Plot({ chart, height = 320, link, onPick, legend = true }: PlotP
 
 /** Where the cursor is, as text. */
 function placeOf(chart: Chart, reading: Reading | null): string {
-  return reading ? `at ${chart.x.title} ${format(reading.values[0]?.x ?? reading.at, chart.x.quantity)}` : "";
+  return reading ? `at ${chart.x.title} ${format(reading.values[0]?.x ?? reading.at, chart.x.quantity)}` : "Point at the plot for values.";
 }
