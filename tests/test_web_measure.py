@@ -25,6 +25,9 @@ from tcpscape.engines import REGISTRY, Capture, Mock
 from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.findings.diagnosis import document
 from tcpscape.findings.diagnosis.runs import measure
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind
+from tcpscape.reading.streams import Stream
 from tcpscape.scenario import files as scenarios
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
@@ -44,6 +47,7 @@ PATH = Scenario.of({
 })  # fmt: skip
 SWEEP = Campaign.of({"name": "grid", "conditions": {"rtt": "20ms", "rate": "5mbit", "duration": "500ms"}, "axes": {"jitter": ["0ms", "2ms"]}, "cca": ["cubic", "bbr"],
                      "seeds": "3"})  # fmt: skip
+KIND = Kind("a file", "name another")
 HOSTILE = "<img src=x onerror=alert(1)>.pcap"
 
 
@@ -248,6 +252,14 @@ def test_a_campaign_is_followed_while_its_trials_land(tmp_path: Path) -> None:
     assert last(ask("kept", opened), "kept").values["answer"] == answer.screen(record.load(tmp_path / "run").parts[""]).answer
 
 
+def test_a_finished_campaign_whose_writer_stays_is_shown_once(tmp_path: Path) -> None:
+    with Store(tmp_path / "run") as store:
+        record.measure("sweep", SWEEP, Execution(store=store), "tcpscape sweep")
+        values = last(ask("kept", of_argument(str(tmp_path / "run"))), "kept").values
+    assert values["parts"] == [{"label": "", "done": 12, "total": 12, "state": "finished"}]
+    assert values["running"] is False
+
+
 def test_an_interrupted_campaign_shows_what_is_there(tmp_path: Path) -> None:
     campaign = SWEEP.model_copy(update={"seeds": "100"})
     ran = []
@@ -283,6 +295,28 @@ def test_the_trials_of_a_followed_campaign_are_those_of_the_finished_one(tmp_pat
 
 
 # Hostile directories
+
+
+READERS = (
+    lambda path: reading.content(path, KIND), lambda path: reading.head(path, 4, KIND), lambda path: reading.expect_file(path, KIND),
+    lambda path: reading.exists(path, KIND), lambda path: reading.version(path, KIND), lambda path: Stream(path, KIND),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_whoever_is_confined_reads_nothing_else(read: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("in/own", "out"):
+        (tmp_path / name).write_text("text")
+    (tmp_path / "in/link").symlink_to(tmp_path / "out")
+    with reading.confined(tmp_path / "in"):
+        read(tmp_path / "in/own")
+        for name in ("out", "in/link", "in/../out", "nothing"):
+            with pytest.raises(TcpscapeError, match="cannot be named here"):
+                read(tmp_path / name)
+        with pytest.raises(TcpscapeError, match="cannot be named here"):
+            reading.listed(tmp_path, KIND)
+    read(tmp_path / "out")
 
 
 def _copy(directory: Path, to: Path) -> Path:

@@ -82,7 +82,7 @@ class Results(Opened):
             following = self._follower.look()
         finished = self._finished
         parts = [KeptPart(label, outcome) for label, outcome in finished.parts.items()] if finished else []
-        parts += [KeptPart(one.campaign.name, one.outcome, one) for one in following]
+        parts += [KeptPart(one.campaign.name, one.outcome, one) for one in following if not _is_kept(one, finished)]
         if not parts:
             refuse(self.name, "has no results, and nobody runs anything into it", "name a directory that run, sweep or study writes with --out")
         commands = tuple(finished.command.splitlines()) if finished else ()
@@ -103,3 +103,9 @@ class Results(Opened):
         """Closes the database; an upload is removed."""
         self._store.close()
         super().close()
+
+
+def _is_kept(one: Unfinished, finished: record.Record | None) -> bool:
+    """Whether a campaign whose writer has not left yet is among what is finished."""
+    known = [outcome.campaign for outcome in finished.outcomes] if finished else []
+    return one.done >= one.total and one.campaign in known
