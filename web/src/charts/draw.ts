@@ -69,8 +69,9 @@ function drawBand(pen: Pen, { x, low, high, look }: Series, view: View): void {
 
 function drawLine(pen: Pen, { x, y, look, kind, width = LINE_WIDTH }: Series, view: View): void {
   if (kind === "points") return;
-  if (dense(x, view)) for (const piece of envelope(x, y, view, width)) pen.area([piece], { colour: look.colour });
-  else pen.line(trace(x, y, view, kind === "step"), { colour: look.colour, width, dash: dashOf(look.dash, width) });
+  const dash = dashOf(look.dash, width);
+  if (dense(x, view)) for (const piece of envelope(x, y, view, width, dash)) pen.area([piece], { colour: look.colour });
+  else pen.line(trace(x, y, view, kind === "step"), { colour: look.colour, width, dash });
 }
 
 function drawMarkers(pen: Pen, series: Series, view: View, theme: Theme, turn: number): void {

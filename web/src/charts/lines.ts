@@ -107,18 +107,21 @@ export function trace(x: Numbers, y: Numbers, view: View, step = false): Float64
 
 /**
  * A dense line of a width as polygons: in each column of pixels it covers the values there and the last one before, so that neighbours touch. Filling it costs
- * what the plot's width does, and a canvas fills far faster than it strokes.
+ * what the plot's width does, and a canvas fills far faster than it strokes. Of a dashed line, columns in its gaps are left out; `dash` has the lengths of dashes
+ * and gaps, pixels, from the begin of the axis on, so that dashes move with what is shown.
  */
-export function envelope(x: Numbers, y: Numbers, view: View, width: number): Points[] {
+export function envelope(x: Numbers, y: Numbers, view: View, width: number, dash: readonly number[] = []): Points[] {
   const [first, end] = visible(x, view.xs);
   const columns = Math.ceil(view.area.width);
   const pieces: Points[] = [];
   let [upper, lower]: [number[], number[]] = [[], []];
   let before = NaN;
-  const close = () => {
+  const close = (latest = NaN) => {
     if (upper.length) pieces.push([...upper, ...reversed(lower)]);
-    [upper, lower, before] = [[], [], NaN];
+    [upper, lower, before] = [[], [], latest];
   };
+  const begin = view.x(0);
+  const drawn = dashes(dash, Number.isFinite(begin) ? begin : view.area.left);
   for (let column = -1, i = first; column <= columns && i < end; column += 1) {
     const pixel = view.area.left + column;
     const last = column === columns ? end : Math.min(end, lowerBound(x, view.xAt(pixel + 1), i));
@@ -129,6 +132,10 @@ export function envelope(x: Numbers, y: Numbers, view: View, width: number): Poi
       close();
       continue;
     }
+    if (!drawn(pixel)) {
+      close(latest);
+      continue;
+    }
     const [top, bottom] = [view.y(largest) - width / 2, view.y(least) + width / 2];
     upper.push(pixel, top, pixel + 1, top);
     lower.push(pixel, bottom, pixel + 1, bottom);
@@ -136,6 +143,17 @@ export function envelope(x: Numbers, y: Numbers, view: View, width: number): Poi
   }
   close();
   return pieces;
+}
+
+/** Whether a pixel lies in a dash, not in a gap. */
+function dashes(lengths: readonly number[], begin: number): (pixel: number) => boolean {
+  const period = lengths.reduce((sum, each) => sum + each, 0);
+  if (!period) return () => true;
+  return (pixel) => {
+    let rest = (((pixel - begin) % period) + period) % period;
+    const place = lengths.findIndex((each) => (rest -= each) < 0);
+    return place % 2 === 0;
+  };
 }
 
 const reach = { least: 0, largest: 0, latest: 0 };

@@ -55,6 +55,16 @@ describe("a dense line", () => {
     expect(column(30)).toEqual([69, 71]);
     expect(column(60)).toEqual([19, 71]);
   });
+  test("that is dashed is left out in its gaps, and its dashes move with what is shown", () => {
+    const y = Float64Array.from(x, () => 0.5);
+    const columns = (from: number) => envelope(x, y, view(from, from + 100_000), 2, [9, 4]).map((piece) => [...piece].filter((_, i) => i % 2 === 0));
+    const begins = (from: number) => columns(from).map((xs) => Math.min(...xs)).slice(1, -1);
+    const lengths = columns(0).slice(1, -1).map((xs) => Math.max(...xs) - Math.min(...xs));
+    expect([lengths.length, new Set(lengths)]).toEqual([6, new Set([9])]);
+    expect(begins(0)).toEqual(expect.arrayContaining(begins(5_000).map((each) => each + 5).slice(0, 5)));
+    expect(begins(0)).not.toEqual(expect.arrayContaining(begins(5_000).slice(0, 5)));
+    expect(envelope(x, y, view(0, 100_000), 2, [])).toHaveLength(1);
+  });
   test("leaves the area at both sides and ends at a gap", () => {
     const y = Float64Array.from(x, (_, i) => (i > 60_000 && i < 120_000 ? NaN : 0.5));
     expect(envelope(x, y, view(0, 199_999), 1)).toHaveLength(2);
