@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { post } from "../server/post";
 import { start } from "../server/start";
 import { page } from "../server/stream";
-import { change, choose, type State } from "../state/state";
+import { change, choose, options, type State } from "../state/state";
 
 /** The document of something that is open (`python/tcpscape/web/opened/base.py`). */
 export interface Opened {
@@ -23,6 +23,8 @@ export const problem = signal("");
 /** How far an upload is, 0 to 1; null where there is none. */
 export const uploading = signal<number | null>(null);
 
+/** Options that are about one thing that is open. */
+const OF_ONE = ["measure.flow", "measure.cca", "measure.part", "measure.axis"];
 /** Bytes of the largest upload. */
 export const MOST = 256 * 2 ** 20;
 
@@ -55,6 +57,8 @@ export function close(): void {
 /** Shows what was opened: a path moves the sliders, everything else has its view. */
 function open(document: Opened): void {
   opened.value = document;
+  // A flow, a part or an axis of what was open before is none of this.
+  options.value = Object.fromEntries(Object.entries(options.peek()).filter(([name]) => !OF_ONE.includes(name)));
   choose("view", "measure");
   if (document.state) change(document.state);
 }
