@@ -62,6 +62,8 @@ export interface Drawn {
   flow: Flow;
   label: string;
   look: Look;
+  /** Whether another line has its colour: a pinned scenario, a further flow of a control. Its symbols are hollow. */
+  further: boolean;
 }
 
 /** The lines of the runs: one colour for each control, another dash for each further flow of it and for a pinned scenario. */
@@ -74,7 +76,7 @@ export function drawn(runs: readonly Run[], lookOf: (label: string) => Look): Dr
       const look = lookOf(flow.cca);
       const same = run.flows.filter((each) => each.cca === flow.cca).length > 1;
       const label = `${flow.cca}${same ? ` ${run.flows.filter((each) => each.cca === flow.cca).indexOf(flow) + 1}` : ""}${run.pinned ? " (pinned)" : ""}`;
-      return { run, flow, label, look: { colour: look.colour, marker: look.marker, dash: (look.dash + place) % 4 } };
+      return { run, flow, label, look: { colour: look.colour, marker: look.marker, dash: (look.dash + place) % 4 }, further: place > 0 };
     }),
   );
 }
@@ -154,7 +156,7 @@ function symbolsOf(line: Drawn, heightOf: (kind: string, place: number) => numbe
       times.push(t[i] as number);
       heights.push(height);
     }
-    return times.length ? [{ t: Float32Array.from(times), y: Float32Array.from(heights), shape: SHAPES[name] ?? "o", colour: line.look.colour, shift }] : [];
+    return times.length ? [{ t: Float32Array.from(times), y: Float32Array.from(heights), shape: SHAPES[name] ?? "o", colour: line.look.colour, hollow: line.further, shift }] : [];
   });
 }
 

@@ -19,6 +19,8 @@ export interface Symbols {
   y: Float32Array;
   shape: string;
   colour: string;
+  /** Drawn as an outline. */
+  hollow: boolean;
   /** Pixels above or below the value, so that two runs do not cover each other. */
   shift: number;
 }
@@ -418,11 +420,11 @@ export function withRoom(t: Float32Array, xs: Range, perSecond: number, room = R
   return chosen;
 }
 
-function drawSymbols(pen: Pen, { t, y, shape, colour, shift }: Symbols, view: View, now: Theme): void {
+function drawSymbols(pen: Pen, { t, y, shape, colour, hollow, shift }: Symbols, view: View, now: Theme): void {
   const perSecond = view.area.width / (view.xs[1] - view.xs[0]);
   const unit = ringOf(shape);
   const ring = new Float64Array(unit.length);
-  const [fill, edge] = [{ colour }, { colour: now.ground, width: 1 }];
+  const [fill, edge] = hollow ? [{ colour: now.ground }, { colour, width: 1.5 }] : [{ colour }, { colour: now.ground, width: 1 }];
   for (const i of withRoom(t, view.xs, perSecond)) {
     const [px, py] = [view.x(t[i] as number), view.y(y[i] as number) + shift];
     for (let k = 0; k < ring.length; k += 1) ring[k] = (unit[k] as number) * SYMBOL + (k % 2 ? py : px);

@@ -37,8 +37,8 @@ test("a run is there when its marks have come, whatever comes between", () => {
 
 test("a control has its colour; its further flows and a pinned scenario have other dashes", () => {
   const lines = drawn(collect([...run(0, ["cubic", "cubic", "bbr"]), ...run(1, ["bbr"], true)]), look);
-  expect(lines.map(({ label, look: { colour, dash } }) => [label, colour, dash])).toEqual([
-    ["cubic 1", "orange", 0], ["cubic 2", "orange", 1], ["bbr", "blue", 0], ["bbr (pinned)", "blue", 1],
+  expect(lines.map(({ label, look: { colour, dash }, further }) => [label, colour, dash, further])).toEqual([
+    ["cubic 1", "orange", 0, false], ["cubic 2", "orange", 1, true], ["bbr", "blue", 0, false], ["bbr (pinned)", "blue", 1, true],
   ]);
 });
 
