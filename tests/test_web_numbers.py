@@ -253,6 +253,9 @@ def test_the_coarse_grid_of_a_map_comes_first() -> None:
     [
         ("curve", {"axis": "colour"}, {}, "axis: 'colour' is unknown"), ("map", {"x": "buffer"}, {"rate": ""}, "axis: there is no bottleneck"),
         ("curve", {}, {"rtt": "50"}, "rtt: '50' has no unit"), ("map", {"x": "rtt"}, {}, "y: 'rtt' is the other axis"),
+        ("curve", {"levels": ("0ms", "0..5ms/1ns")}, {}, "levels: '0..5ms/1ns' is not a quantity"),
+        ("answer", {}, {"mix": "cubic*50000"}, "seeds: the results of 1,000,000 flows"),
+        ("curve", {"seeds": 200}, {"mix": "cubic*100"}, "seeds: the results of"), ("map", {"resolution": 40, "seeds": 50}, {}, "seeds: the results of 160,000"),
         ("map", {}, {"cca": ["cubic"]}, "second: a ratio needs two"), ("answer", {}, {"jitter": "-1ms"}, "jitter: '-1ms' is negative"),
         ("map", {}, {"mix": "cubic*2"}, "mix: a map compares"), ("answer", {}, {"queue": "fq_codell"}, "queue: "),
     ],

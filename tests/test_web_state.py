@@ -216,7 +216,8 @@ def test_a_wrong_state_is_one_line_that_names_its_field(fields: dict[str, Any], 
     ("fields", "message"),
     [
         ({"cca": ["/tmp/own.py:Own"]}, "cca: '/tmp/own.py:Own' is Python code"), ({"mix": "cubic,/tmp/own.py:Own"}, "cca: "), ({"kernel": "host"}, "kernel: host"),
-        ({"kernel": " host ,rmem_max=4MiB"}, "kernel: host"), ({"rtt": 5}, "rtt: "), ({"colour": "red"}, "colour: no such field"), ([], "the state: not a mapping"),
+        ({"kernel": " host ,rmem_max=4MiB"}, "kernel: host"), ({"rtt": 5}, "rtt: "),
+        ({"cca": [f"cubic:beta={n}" for n in range(51)]}, "cca: 51 of them"), ({"changes": ["forward@1s: outage"] * 51}, "changes: 51 of them"), ({"colour": "red"}, "colour: no such field"), ([], "the state: not a mapping"),
     ],
 )  # fmt: skip
 def test_a_page_asks_for_no_file_and_nothing_of_this_machine(fields: Any, message: str) -> None:

@@ -25,6 +25,8 @@ OF_DIRECTIONS = (
 """Fields of the two directions, which the words of both replace."""
 OF_QUEUE = ("buffer", "queue")
 """Fields of the bottleneck's queue, which make no sense without a rate."""
+MOST_ITEMS = 50
+"""Most congestion controls, and most changes, that a page asks about."""
 trusted: set[str] = set()
 """Congestion controls in Python that the command line named: no other file is imported for what a page asks."""
 
@@ -136,6 +138,9 @@ class State(Spec):
 
         :raises TcpscapeError: one line that names the field.
         """
+        for name in ("cca", "changes"):
+            if len(getattr(self, name)) > MOST_ITEMS:
+                refuse(name, f"{len(getattr(self, name))} of them", f"choose {MOST_ITEMS} at most")
         mixed = [str(flow["cca"]) for flow in parse_mix(self.mix)] if self.mix else []
         for label in (*self.cca, *mixed):
             if spelling.is_class(label) and label not in trusted:

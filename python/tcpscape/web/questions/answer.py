@@ -37,7 +37,7 @@ from tcpscape.tables import percent
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions.base import Question
-from tcpscape.web.questions.runs import Planned, Runs, Wanted
+from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work
 
@@ -61,6 +61,7 @@ class Answer(Question):
         along = impairment(state)
         here, calm = state.campaign(), state.replace(**{along: ""}).campaign() if along else None
         answering = _Answering(here, _planned(here), _planned(calm) if calm else [], along, self.seeds)
+        expect_room(self.seeds * (len(answering.cases) + len(answering.calm)), answering.cases[0])
         done, steps = Runs(work), [*(n for n in MILESTONES if n < self.seeds), self.seeds]
         sent = 0
         for _ in done.run(answering.wanted()):

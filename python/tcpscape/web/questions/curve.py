@@ -16,6 +16,7 @@ Blocks, all numbers in SI units (bit/s, s, shares as fractions):
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from tcpscape import engines
+from tcpscape.errors import refuse, shown
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions import runs
@@ -57,7 +59,10 @@ class Curve(Question):
             work.send(Block("axis", {**axis.document(state), "words": [], "controls": [], "metrics": []}, {"x": np.array([], dtype="<f8")}))
             return
         levels = self.levels or axis.levels(state)
+        if wrong := [text for text in levels if math.isnan(axes.place(text))]:
+            refuse("levels", f"{shown(wrong[0])} is not a quantity", f"write single values, for example {axis.levels(state)[0]}")
         cases = [Planned.of(case) for case in state.campaign(axes={axis.name: list(levels)}).cases()]
+        runs.expect_room(len(cases) * self.seeds, cases[0])
         controls = [planned.case.cca for planned in cases[: len(cases) // len(levels)]]
         x = np.array([axes.place(text) for text in levels], dtype="<f8")
         work.send(Block("axis", {**axis.document(state), "words": list(levels), "metrics": [*METRICS, SPREAD], "controls": controls}, {"x": x}))

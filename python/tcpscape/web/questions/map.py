@@ -86,6 +86,7 @@ class Map(Question):
             refuse("mix", "a map compares congestion controls that have the path for themselves", "leave out the mixture")
         controls = self._controls(state)
         grid = _Grid(state, controls, axes.find(self.x, state).expect(state), axes.find(self.y, state).expect(state), self)
+        runs.expect_room(grid.count * self.seeds, grid.needs(grid.points[:1])[0, 0][0])
         title = TITLES[self.quantity].format(first=controls[0], second=controls[-1], along=grid.along)
         values = {"x": grid.document("x"), "y": grid.document("y"), "quantity": self.quantity, "unit": UNITS.get(self.quantity, "1"), "text": title}
         values |= {"first": controls[0], "second": controls[-1] if self.quantity == "ratio" else ""}

@@ -12,12 +12,15 @@ import numpy as np
 from tcpscape import metrics, stats
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.campaign.outcome import Cell, Outcome, gather
+from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 from tcpscape.web.work import Job, Work
 
 METRICS = {"goodput": ("goodput", 1e6), "rtt": ("rtt", 1e-3), "delay": ("added_rtt", 1e-3), "retransmissions": ("retransmit_rate", 1.0)}
 """Name in blocks → the metric, and the factor from its unit to bit/s, s or 1."""
+MOST_FLOWS = 100_000
+"""Most results of flows that a question keeps, about 4 kB each."""
 SPREAD = "cv"
 """Name in blocks of the coefficient of variation of the goodput, which is of several trials."""
 
@@ -48,6 +51,16 @@ class Wanted:
     def of(cls, planned: Planned, seed: int, urgency: int) -> Wanted:
         """The trial of a case with this seed."""
         return cls(planned.address, seed, planned, urgency)
+
+
+def expect_room(trials: int, planned: Planned) -> None:
+    """Refuses a question whose trials, all like this one, would fill the memory: they are kept until it is answered.
+
+    :raises TcpscapeError: one line.
+    """
+    flows = trials * planned.case.scenario.flow_count
+    if flows > MOST_FLOWS:
+        refuse("seeds", f"the results of {flows:,} flows would be kept, and at most {MOST_FLOWS:,} are", "ask for fewer seeds, levels or flows")
 
 
 class Runs:
