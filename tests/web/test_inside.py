@@ -73,14 +73,14 @@ def test_the_next_event_is_read_aloud(visit, explorer: Explorer):
 @pytest.mark.parametrize(("button", "words"), [("Add rate step", "rate "), ("Add handover", "handover|delay|loss 100%"), ("Add outage", "loss 100%|outage|down")])
 def test_a_change_of_the_path_is_added_and_dragged_on_the_timeline(visit, explorer: Explorer, button: str, words: str):
     page = visit(explorer, QUICK)
-    charts = stack(page)
+    stack(page)
     page.get_by_role("button", name=button).click()
     page.wait_for_function("() => location.hash.includes('changes=')")
     assert re.search(words, fragment(page).replace("+", " ")), fragment(page)
     rows = page.get_by_role("region", name="Changes of the path").get_by_role("textbox", name=re.compile("^time of"))
     before = rows.first.input_value()
-    handle = charts.locator("..").get_by_role("slider").first
-    handle.wait_for()
+    handle = page.get_by_role("slider", name=re.compile(" on ")).first
+    handle.scroll_into_view_if_needed()
     box = handle.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()

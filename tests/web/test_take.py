@@ -95,9 +95,12 @@ def test_a_copied_program_says_what_the_page_says(visit, explorer: Explorer, tmp
 
 def test_copied_yaml_says_what_the_page_says(visit, explorer: Explorer, tmp_path: Path, monkeypatch, capsys):
     page = visit(explorer, PATH)
-    (tmp_path / "taken.yaml").write_text(copied(page, taken(page), "YAML"))
+    text = copied(page, taken(page), "YAML")
+    command = re.search(r"^# tcpscape (.+ (\S+\.yaml).*)$", text, re.MULTILINE)
+    assert command
     monkeypatch.chdir(tmp_path)
-    assert call(["sweep", "taken.yaml", "--quiet"]) == 0
+    (tmp_path / command[2]).write_text(text)
+    assert call([*shlex.split(command[1]), "--quiet"]) == 0
     expect_said(page, capsys.readouterr().out)
 
 
