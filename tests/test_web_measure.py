@@ -119,6 +119,15 @@ def test_a_replay_is_that_of_diagnose_and_stands_beside_the_observation(capture:
     assert float(np.nanmedian(replay["rtt"])) == pytest.approx(measure(run, 0.0).rtt_ms / 1e3, rel=0.05)
 
 
+def test_samples_show_rtt_and_flight_over_time(tmp_path: Path) -> None:
+    with Store(tmp_path / "sampled") as store:
+        record.measure("sweep", SWEEP.model_copy(update={"samples": 20_000_000}), Execution(store=store), "tcpscape sweep")
+    for file in (tmp_path / "sampled", DATA / "ss/6.1-timed.txt"):
+        observed = last(ask("measure", of_argument(str(file)), replay=False), "observed").columns
+        assert np.nanmax(observed["rtt"]) > 0
+    assert {"goodput", "rtt", "flight"} <= set(last(ask("measure", of_argument(str(tmp_path / "sampled")), replay=False), "observed").columns)
+
+
 def test_the_sliders_move_to_the_fitted_path(capture: Path) -> None:
     found = last(ask("measure", of_argument(str(capture)), quick=True), "flow").values
     state = State.model_validate(found["state"])

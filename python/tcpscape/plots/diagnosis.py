@@ -132,7 +132,7 @@ def round_trips(flow: ObservedFlow) -> Curve | None:
     if (rtt := flow.segments.get("rtt")) is not None and (rtt > 0).any():
         known = rtt > 0
         return _seconds(flow, flow.segments["acked"][known]), rtt[known] / 1e6
-    return _sample(flow, "rtt_us", 1e-3) or _sample(flow, "srtt_us", 1e-3)
+    return _sample(flow, "rtt", 1e-3)
 
 
 def in_flight(flow: ObservedFlow) -> Mapping[str, Curve] | None:
@@ -140,6 +140,9 @@ def in_flight(flow: ObservedFlow) -> Mapping[str, Curve] | None:
     curves: dict[str, Curve] = {}
     if (flight := flow.segments.get("flight")) is not None and len(flight):
         curves["in flight"] = (_seconds(flow, flow.segments["t"]), flight / 1e3)
+    elif size := flow.facts.get("segment_size"):
+        sampled = _sample(flow, "in_flight", size / 1e3) or _sample(flow, "unacked", size / 1e3)
+        curves |= {"in flight": sampled} if sampled else {}
     if (window := flow.acks.get("window")) is not None and len(window):
         curves["receive window"] = (_seconds(flow, flow.acks["t"]), window / 1e3)
     return curves if "in flight" in curves else None
