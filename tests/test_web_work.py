@@ -251,7 +251,7 @@ def test_a_pool_that_is_closed_ends_what_runs_and_what_waits(pool):
 
 
 def test_a_process_that_ends_during_a_trial_ends_quietly():
-    code = f"""
+    code = """
 import threading
 from tcpscape.web.state import State
 from tcpscape.web.work import Job, Pool, Work
