@@ -31,6 +31,7 @@ from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis import answer, diagnosis, document, files, limiting, selection, sentences
+from tcpscape.findings.diagnosis import limits as intervals
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings, expect_known
@@ -226,8 +227,6 @@ def observed(found: FlowDiagnosis) -> Block:
 
 def limits(found: FlowDiagnosis) -> Block:
     """What held a flow when."""
-    from tcpscape.findings.diagnosis import limits as intervals
-
     causes = list(limiting.NAMES)
     shown, begin = intervals.readable(found.flow.limits, MOST_LIMITS), found.flow.start_s
     rows = [(one.start_s - begin, one.end_s - begin, causes.index(one.cause)) for one in shown]
