@@ -72,6 +72,9 @@ LINES: Mapping[str, tuple[str, ...]] = {
         "compare results results --at x", "compare results results --cca ''", "export results --to nosuch", "export results --to ''", "export results --to csv --seed -1", "export results --to csv --seed ٣", "export results --to csv --cca nosuch",
         "export scenario.yaml --to csv", "scenario show ../../etc/passwd", "cca show ''", "metric show ''", "qdisc show ''", "study run nosuch", "study run baseline --part nosuch", "study run baseline --seeds 0", "kernel remove ../x", "kernel info ''",
     ),
+    "explorer": (
+        "explore nosuch", "explore ''", "explore /dev/zero", "explore /", "explore x.yaml", "explore a b", "explore --port 70000", "explore --port -1", "explore --port x", "explore --port nan nosuch", "explore --no-browser --browser nosuch",
+    ),
 }  # fmt: skip
 """What is wrong → command lines."""
 
