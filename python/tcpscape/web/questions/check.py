@@ -18,13 +18,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from tcpscape import engines, kernels
+from tcpscape import engines, kernels, stats
 from tcpscape.campaign.campaign import Case
 from tcpscape.campaign.outcome import Cell
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.stats import Estimate
+from tcpscape.stats.comparison import ALIKE
 from tcpscape.stats.estimate import number
+from tcpscape.tables import percent
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.blocks import Block
@@ -41,8 +43,6 @@ MOST_FLOWS = 50
 """Most flows of a trial that is checked."""
 PATIENCE_S = 0.02
 """How soon the end of the question is noticed while a trial runs, s."""
-AGREE = 1.1
-"""Kernel / model within which both are said to agree."""
 _turn = threading.Lock()
 """One check at a time in this process: two would measure each other."""
 
@@ -93,18 +93,27 @@ class _Checking:
 
     def _tell(self) -> None:
         rows = [self._row(place) for place in range(len(self._cases))]
+        ratios = {case.cca: self._ratio(place) for place, case in enumerate(self._cases)}
         done = sum(len(trials) for trials in self._real)
         caveats = dict.fromkeys(caveat for trials in (*self._model, *self._real) for trial in trials for caveat in trial.caveats)
         self._work.send(Block("check", {
             "engine": self._asked.engine, "kernel": self._engine.version, "n": min(len(trials) for trials in self._real), "done": done,
-            "total": len(self._jobs), "rows": rows, "text": sentence(rows, self._asked.engine, done), "caveats": list(caveats),
+            "total": len(self._jobs), "rows": rows, "text": sentence(ratios, self._asked.engine, done), "caveats": list(caveats),
         }))  # fmt: skip
 
     def _row(self, place: int) -> dict[str, Any]:
-        model, real = (self._cell(place, trials[place], name) for trials, name in ((self._model, MODEL), (self._real, self._asked.engine)))
-        ratio = real.over(model) if real.trials and model.trials else None
+        model, real = self._cells(place)
+        ratio = self._ratio(place)
         values = [_estimate(cell.mean()) if cell.trials else None for cell in (model, real)]
         return {"cca": self._cases[place].cca, "model": values[0], "real": values[1], "ratio": _estimate(ratio) if ratio else None}
+
+    def _ratio(self, place: int) -> Estimate | None:
+        """Kernel / model; None before there is one."""
+        model, real = self._cells(place)
+        return real.over(model) if real.trials and model.trials else None
+
+    def _cells(self, place: int) -> tuple[Cell, Cell]:
+        return self._cell(place, self._model[place], MODEL), self._cell(place, self._real[place], self._asked.engine)
 
     def _cell(self, place: int, trials: Sequence[Trial], engine: str) -> Cell:
         case = self._cases[place]
@@ -150,18 +159,27 @@ def in_own_thread(engine: Engine, jobs: Sequence[tuple[Case, int, int]], work: W
             thread.join(PATIENCE_S * 10)
 
 
-def sentence(rows: Sequence[Mapping[str, Any]], engine: str, done: int) -> str:
-    """What the check says so far."""
-    known = [row for row in rows if row["ratio"]]
+def sentence(ratios: Mapping[str, Estimate | None], engine: str, done: int) -> str:
+    """What the check says so far. A difference is one whose interval excludes 1, and that is not small; what is open is said to be.
+
+    :param ratios: congestion control → kernel / model, None before there is one.
+    """
+    known = {cca: ratio for cca, ratio in ratios.items() if ratio is not None}
     if not done:
         return f"The first trial on {engine} runs."
-    if len(known) < len(rows):
-        return f"{counted(done, 'trial')} on {engine} so far."
-    worst = max(known, key=lambda row: max(row["ratio"]["value"] or 1e-9, 1 / (row["ratio"]["value"] or 1e-9)))
-    value, text = worst["ratio"]["value"] or 0.0, worst["ratio"]["text"]
-    if 1 / AGREE <= value <= AGREE:
-        return f"The kernel and the model agree: under {worst['cca']}, the farthest, the kernel carries {text} × what the model does."
-    return f"The kernel and the model differ: under {worst['cca']} the kernel carries {text} × what the model does."
+    if len(known) < len(ratios) or any(ratio.n < 2 for ratio in known.values()):
+        return f"{counted(done, 'trial')} on {engine} so far: one run of each has no interval, so it tells no difference."
+    differing = {cca: ratio for cca, ratio in known.items() if ratio.excludes(1) and not stats.is_alike(ratio)}
+    if differing:
+        told = ", ".join(f"{ratio.text()} × under {cca}" for cca, ratio in differing.items())
+        return f"The kernel and the model differ: the kernel carries {told} what the model does."
+    if undecided := {cca: ratio for cca, ratio in known.items() if not stats.is_alike(ratio)}:
+        cca, ratio = max(undecided.items(), key=lambda item: item[1].high - item[1].low)
+        more = stats.missing_text(ratio)
+        told = f" {more[0].upper()}{more[1:]} would probably decide." if more else ""
+        open_ = f"under {cca} the kernel carries {ratio.text()} × what the model does"
+        return f"{counted(ratio.n, 'run')} of each show no difference, and leave one open: {open_}.{told}"
+    return f"The kernel and the model agree within {percent(ALIKE)}."
 
 
 def engines_here() -> list[dict[str, Any]]:
