@@ -12,6 +12,8 @@ from table import markdown, verdict
 # Targets.
 FIRST_MS, SEEDS_MS, COARSE_S, MAP_S, FPS, HEAP, SIZE_KB, START_S, STALE_MS = 100, 1000, 1, 20, 60, 0.05, 150, 1, 50
 FRAME_MS = 1000 / FPS
+SCREEN = 0.99
+"""Of the frames that a screen shows, a page counts so many at least: the screen's clock is not the page's."""
 
 PAGE = """# How quick the explorer is
 
@@ -85,8 +87,12 @@ def targets(known: dict[str, Any]) -> str:
     row("to 20 seeds with an interval, p95", f"≤ {SEEDS_MS} ms", "latency", lambda v: v["seeds"]["p95"], SEEDS_MS, "{:.0f} ms")
     row("map of 20 × 20 × 5 seeds, coarse", f"≤ {COARSE_S} s", "map", lambda v: v["coarse"]["p50"], COARSE_S, "{:.2f} s", 1e-3)
     row("map of 20 × 20 × 5 seeds, complete", f"≤ {MAP_S} s", "map", lambda v: v["whole"]["p50"], MAP_S, "{:.1f} s", 1e-3)
-    row("a frame while 200,000 points are moved, median", f"≤ {FRAME_MS:.1f} ms ({FPS} a second)", "frames", lambda v: v["frame"]["p50"], FRAME_MS * 1.01, "{:.1f} ms")
-    row("heap during slider movement, largest deviation from its beginning", f"≤ {HEAP:.0%}", "heap", drift, HEAP, "{:.1%}")
+    if "frames" in known:
+        fps = known["frames"]["fps"]
+        rows.append(("frames a second while 200,000 points are moved", f"{FPS}", f"{fps:.1f}", verdict(fps >= FPS * SCREEN)))
+    else:
+        rows.append(("frames a second while 200,000 points are moved", f"{FPS}", NOT, ""))
+    row("heap during slider movement, largest deviation after a tenth of the time", f"≤ {HEAP:.0%}", "heap", drift, HEAP, "{:.1%}")
     row("page, gzipped", f"≤ {SIZE_KB} kB", "size", lambda v: v["all"], SIZE_KB, "{:.0f} kB", 1e-3)
     row("start to a usable page, p95", f"≤ {START_S} s", "start", lambda v: v["usable"]["p95"], START_S, "{:.2f} s", 1e-3)
     row("new question to the end of stale work, p95", f"≤ {STALE_MS} ms", "stale", lambda v: v["p95"], STALE_MS, "{:.0f} ms")
@@ -128,8 +134,8 @@ def heap(values: dict[str, Any] | None) -> str:
     step = max(1, len(values["samples"]) // 12)
     rows = [(f"{s['minutes']:.1f}", f"{s['heap'] / 1e6:.2f}", f"{s['nodes']:,}", f"{s['server'] / 1e6:.0f}") for s in values["samples"][::step]]
     return (
-        f"{values['moves']:,} movements of the slider in {values['minutes']:g} minutes; the heap is counted after garbage collection. Its first tenth: "
-        f"{values['first'] / 1e6:.2f} MB, its last: {values['last'] / 1e6:.2f} MB ({values['last'] / values['first'] - 1:+.1%}), between "
+        f"{values['moves']:,} movements of the slider in {values['minutes']:g} minutes; the heap is counted after garbage collection. After a tenth of the time, in which it warms up: "
+        f"{values['first'] / 1e6:.2f} MB; at the end: {values['last'] / 1e6:.2f} MB ({values['last'] / values['first'] - 1:+.1%}), between "
         f"{values['least'] / 1e6:.2f} and {values['most'] / 1e6:.2f} MB. Server: {values['server_first'] / 1e6:.0f} MB, at the end {values['server_last'] / 1e6:.0f} MB.\n\n"
         + markdown(("minute", "heap, MB", "nodes of the document", "server, MB"), rows)
     )

@@ -192,10 +192,11 @@ def heap(options: argparse.Namespace) -> dict[str, Any]:
             slide(page, slider, rng.uniform(0.1, 0.9), steps=20)
             moves += 1
             page.wait_for_timeout(300)
-    settled = [sample["heap"] for sample in samples[1:]] or [samples[0]["heap"]]
-    middle = float(np.median(settled[: max(1, len(settled) // 10)]))
+    tenth = max(1, len(samples) // 10)
+    settled = [sample["heap"] for sample in samples[tenth:]] or [samples[0]["heap"]]
+    middle = float(np.median(settled[:tenth]))
     return {
-        "moves": moves, "minutes": options.minutes, "first": middle, "last": float(np.median(settled[-max(1, len(settled) // 10) :])),
+        "moves": moves, "minutes": options.minutes, "first": middle, "last": float(np.median(settled[-tenth:])),
         "least": min(settled), "most": max(settled), "server_first": samples[0]["server"], "server_last": samples[-1]["server"], "samples": samples,
     }  # fmt: skip
 

@@ -263,6 +263,9 @@ of the repetitions: the noise of a shared machine.
 An *arrival* is a packet that reaches an endpoint, data or ACK; a *packet* is any that was sent: what a queue
 dropped and its retransmission are work too.
 
+What campaigns, real kernels and the explorer cost: [campaigns](performance-campaign.md), [the virtual engine](performance-virtual.md), [the live engine](performance-live.md),
+[the explorer](performance-explorer.md).
+
 ## Targets
 
 {targets}
