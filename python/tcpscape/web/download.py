@@ -22,7 +22,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.routes import Asked, Context, Download, Post
-from tcpscape.web.state import State
+from tcpscape.web.state import PageState, State
 from tcpscape.web.work import FIRST, Cancelled, Job, Work
 
 MOST_SECONDS, MOST_WITH_PACKETS = 20.0, 0.6
@@ -39,7 +39,7 @@ ROUND = (1, 2, 5)
 class Asking(Asked):
     """The run that is to be a file."""
 
-    state: State
+    state: PageState
     cca: str
     """One of the state's congestion controls; of a mixture any."""
     seed: int = Field(default=0, ge=0, lt=2**32)

@@ -116,8 +116,9 @@ class State(Spec):
     def campaign(self, **fields: Any) -> Campaign:
         """The campaign of this path and its congestion controls; `fields`: others of the campaign (`seeds`, `axes`, `zip`).
 
-        :raises TcpscapeError: one line that names the field.
+        :raises TcpscapeError: one line that names the field; also for what is not harmless (:meth:`expect_harmless`), wherever it comes from.
         """
+        self.expect_harmless()
         controls = {"mix": self.mix} if self.mix else {"cca": list(self.cca)}
         return Campaign.of({"name": "the explorer", "conditions": self.conditions(), **controls, **fields}, OPTIONS)
 

@@ -25,7 +25,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import files
 from tcpscape.web import axes
 from tcpscape.web.routes import Asked, Context, Post
-from tcpscape.web.state import State
+from tcpscape.web.state import PageState, State
 
 FILE = "explorer.yaml"
 """The file that commands and comments name."""
@@ -49,11 +49,11 @@ WIDTH = 76
 class Take(Asked):
     """What is to be taken along."""
 
-    state: State
+    state: PageState
     seeds: str = "20"
     """As a campaign has them: `20` is 0 to 19."""
     axes: dict[str, Annotated[tuple[str, ...], Field(max_length=MOST_LEVELS)]] = Field(default_factory=dict, max_length=MOST_AXES)
-    """Axis → its levels as written; none: those of its curve, of two axes those of their map."""
+    """Axis (a name of :data:`tcpscape.web.axes.AXES`) → its levels as written; none: those of its curve, of two axes those of their map."""
     resolution: int = Field(default=20, ge=2, le=50)
     """Cells of a map to each side."""
     address: str = ""
@@ -65,7 +65,8 @@ def take(_: Context, asked: Take) -> dict[str, str]:
 
     :raises TcpscapeError: one line, for a state or an axis that makes no sense.
     """
-    varied = {name: values or _shown(asked, name) for name, values in asked.axes.items()}
+    known = {name: axes.find(name, asked.state) for name in asked.axes}
+    varied = {name: values or _shown(asked, known[name]) for name, values in asked.axes.items()}
     copies = Copies(asked.state, asked.seeds, varied)
     copies.expect_sense()
     return {"command": copies.command, "yaml": copies.file(asked.address), "python": copies.python}
@@ -158,9 +159,8 @@ class Copies:
 ROUTES = (Post("take", Take, take),)
 
 
-def _shown(asked: Take, name: str) -> tuple[str, ...]:
+def _shown(asked: Take, axis: axes.Axis) -> tuple[str, ...]:
     """The levels of an axis as the page shows them."""
-    axis = axes.find(name, asked.state)
     return axis.levels(asked.state) if len(asked.axes) == 1 else axis.cells(asked.state, asked.resolution)
 
 

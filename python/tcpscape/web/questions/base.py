@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from tcpscape.scenario.fields import Spec
 from tcpscape.web.state import State
 from tcpscape.web.work import Work
+
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
+"""The seed of a trial that the page names: a whole number that JavaScript has exactly."""
 
 
 class Question(Spec, ABC):

@@ -13,7 +13,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.web.blocks import Block
 from tcpscape.web.inside import marks, pathchanges, series
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.base import Question, Seed
 from tcpscape.web.state import PageState, State
 from tcpscape.web.work import FIRST, Job, Work
 
@@ -45,7 +45,7 @@ class Inside(Question):
     """
 
     kind: ClassVar[str] = "inside"
-    seed: int = Field(default=0, ge=0)
+    seed: Seed = 0
     """The seed of every run."""
     median: bool = False
     """Whether the seed is chosen: the one whose goodput is nearest to the median of 20 in every run that is shown."""
@@ -113,8 +113,8 @@ class Detail(Inside):
     """The same runs from `start_s` to `stop_s`, sampled as finely as that time needs."""
 
     kind: ClassVar[str] = "detail"
-    start_s: float = Field(ge=0)
-    stop_s: float = Field(gt=0)
+    start_s: float = Field(ge=0, allow_inf_nan=False)
+    stop_s: float = Field(gt=0, allow_inf_nan=False)
 
     def _interval_ns(self, scenario: Scenario) -> int:
         span = max(1, round((self.stop_s - self.start_s) * 1e9))

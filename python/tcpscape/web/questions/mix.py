@@ -17,7 +17,7 @@ from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 from tcpscape.web.blocks import Block
 from tcpscape.web.inside import sharing
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.base import Question, Seed
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, Job, Work
 
@@ -31,7 +31,7 @@ class Mix(Question):
     """
 
     kind: ClassVar[str] = "mix"
-    seed: int = Field(default=0, ge=0)
+    seed: Seed = 0
     """The seed of the run whose shares are shown over time."""
     seeds: int = Field(default=20, ge=1, le=100)
     """Runs over which shares are estimated."""
