@@ -6,7 +6,7 @@
  *     </Tabs>
  */
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 interface Props {
   label: string;
@@ -27,6 +27,14 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
 
 export function Tabs({ label, id, tabs, chosen, onChoose, children }: Props) {
   const list = useRef<HTMLDivElement>(null);
+  // Where the tabs are wider than the page, the chosen one is in sight.
+  useEffect(() => {
+    const row = list.current;
+    const tab = row?.querySelector<HTMLElement>('[aria-selected="true"]');
+    if (!row || !tab) return;
+    const left = tab.offsetLeft - row.offsetLeft;
+    if (left < row.scrollLeft || left + tab.offsetWidth > row.scrollLeft + row.clientWidth) row.scrollLeft = left - (row.clientWidth - tab.offsetWidth) / 2;
+  }, [chosen]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (!step) return;
