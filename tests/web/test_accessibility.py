@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import ROOT
-from web.driving import answered, open_view, views
+from web.driving import answered, field, fragment, open_view, views
 from web.explorer import Explorer
 
 if TYPE_CHECKING:
@@ -59,3 +59,44 @@ def test_nothing_has_to_be_scrolled_sideways(visit, explorer: Explorer, size: st
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, view
         wide = page.evaluate("(width) => [...document.querySelectorAll('button, input, select, summary, h1, h2, h3')].filter((e) => e.checkVisibility() && !e.closest('table, [tabindex], [role=tablist]') && e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120))", width)
         assert not wide, view
+
+
+def reach(page: Page, role: str, name: str, key: str = "Tab") -> None:
+    """Presses a key until the focus is on what has this role and name; within 80 times."""
+    wanted = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]
+    for _ in range(80):
+        if wanted.evaluate("(e) => e === document.activeElement"):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{role} {name} is not reached by {key}")
+
+
+def test_the_page_is_used_by_keyboard_alone(visit, explorer: Explorer):
+    from playwright.sync_api import expect
+
+    page = visit(explorer, "rate=8mbit&duration=2s")
+    answered(page)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the answer")).to_be_focused()
+    reach(page, "textbox", "RTT")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("90ms")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.hash.includes('rtt=90ms')")
+    reach(page, "slider", "Loss")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => location.hash.includes('loss=')")
+    assert field(page, "Loss").input_value() in fragment(page)
+    reach(page, "button", "reno")
+    page.keyboard.press("Space")
+    page.wait_for_function("() => location.hash.includes('reno')")
+    reach(page, "tab", "Curves")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tabpanel", name="Cliff map")).to_be_visible()
+    reach(page, "button", "Take it along", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Take it along")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take it along")).to_be_focused()
