@@ -32,7 +32,7 @@ REFUSED = r"status of 4\d\d"
 def expect_text_alone(page: Page) -> None:
     """Nothing of it ran, or is an element."""
     page.wait_for_selector("main")
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(500)
     assert page.evaluate("() => window.ran") is None
     assert page.locator("img, iframe, object, embed, a[href^='javascript:' i], main script, aside script").count() == 0
     assert page.evaluate("() => [...document.scripts].every((s) => s.src.startsWith(location.origin))")
