@@ -353,7 +353,7 @@ def test_other_contents_and_methods_are_refused(server, client):
         answer = client.get(path)
         assert answer.status_code == 404, path
     assert server.post(client, "ask", kind="nosuch", generation=1, state={}).status_code == 404
-    assert server.post(client, "cancel", kind="nosuch").status_code == 404
+    assert server.post(client, "cancel", kind="nosuch", generation=1).status_code == 404
 
 
 def test_a_body_without_end_is_refused_before_it_ends(server):
@@ -451,12 +451,36 @@ def test_absurd_states_are_one_line_and_the_server_answers_on(server, client, st
 def test_cancel_ends_a_trial_that_runs(server, client, stream):
     server.post(client, "ask", kind="fake", generation=1, state=LONG, options={"do": "run"})
     stream.until(lambda: stream.names(1) == ["begun"])
-    assert server.post(client, "cancel", kind="fake").status_code == 202
+    assert server.post(client, "cancel", kind="fake", generation=2).status_code == 202
     wait_until(lambda: server.pages.questions == 0)
     assert Fake.ended == ["run"]
-    server.post(client, "ask", kind="fake", generation=2, state={"duration": "100ms", "rate": "5mbit"}, options={"do": "run"})
-    stream.until(lambda: stream.names(2)[-1:] == ["end"])
+    server.post(client, "ask", kind="fake", generation=3, state={"duration": "100ms", "rate": "5mbit"}, options={"do": "run"})
+    stream.until(lambda: stream.names(3)[-1:] == ["end"])
     assert stream.names(1) == ["begun"]
+
+
+def test_a_cancel_and_a_question_may_overtake_each_other(server, client, stream):
+    server.post(client, "ask", kind="fake", generation=5, state={}, options={"do": "wait"})
+    stream.until(lambda: stream.names(5) == ["count"] * 3)
+    server.post(client, "cancel", kind="fake", generation=4)  # of an earlier one, late on its way
+    server.post(client, "cancel", kind="fake", generation=5)
+    assert server.pages.questions == 1
+    server.post(client, "cancel", kind="fake", generation=8)
+    wait_until(lambda: server.pages.questions == 0)
+    server.post(client, "ask", kind="fake", generation=7, state={})  # its end was here before it
+    server.post(client, "ask", kind="fake", generation=9, state={})
+    stream.until(lambda: stream.names(9)[-1:] == ["end"])
+    assert stream.names(7) == []
+
+
+def test_a_question_of_a_page_without_a_stream_ends(server, client, monkeypatch):
+    monkeypatch.setattr(pages, "GONE_S", 0.05)
+    first = Stream(server, "page-away")
+    first.close()
+    time.sleep(0.2)
+    asked = {"page": "page-away", "kind": "fake", "generation": 1, "state": {}, "options": {"do": "wait"}}
+    client.post("/api/ask", json=asked, headers={"Origin": server.base})
+    wait_until(lambda: Fake.ended == ["wait"])
 
 
 def test_a_page_that_is_gone_has_no_questions(server, client, monkeypatch):

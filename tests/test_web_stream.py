@@ -1,12 +1,13 @@
 """A page's outbox: order, room, and what a newer question makes stale; and what the server imports before the page is there."""
 
+import asyncio
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from tcpscape.web.stream import Outbox
+from tcpscape.web.stream import EventStream, Outbox
 
 PATIENCE = 20
 """Seconds after which a test gives up."""
@@ -75,6 +76,35 @@ def test_whoever_reads_is_woken_and_the_one_before_leaves():
     put(outbox, b"c")
     assert len(woken) == 5
     assert outbox.take() == b"beforeabc"
+
+
+@pytest.mark.parametrize("end", ["taken over", "left"])
+def test_a_stream_that_is_over_takes_nothing_from_the_next(end):
+    async def run() -> tuple[list[bytes], bytes]:
+        outbox, sent, is_open, leaves = Outbox(), [], asyncio.Event(), asyncio.Event()
+
+        async def receive():
+            await leaves.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            sent.append(message.get("body", b""))
+
+        stream = asyncio.create_task(EventStream(outbox, is_open.set, lambda: None)({}, receive, send))
+        await asyncio.wait_for(is_open.wait(), PATIENCE)
+        await asyncio.sleep(0)
+        if end == "left":
+            leaves.set()
+            await asyncio.sleep(0)
+        put(outbox, b"a block")
+        if end == "taken over":
+            outbox.attach(lambda: None)
+        await asyncio.wait_for(stream, PATIENCE)
+        return sent, outbox.take()
+
+    sent, left = asyncio.run(run())
+    assert b"a block" not in sent
+    assert left == b"a block"
 
 
 def test_what_computes_is_not_imported_before_the_page_is_there():

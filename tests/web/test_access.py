@@ -13,8 +13,8 @@ import pytest
 
 from web.explorer import Explorer
 
-CANCEL = {"page": "test-page", "kind": "answer"}
-BODIES = {"/api/cancel": json.dumps(CANCEL), "/api/ask": json.dumps({**CANCEL, "generation": 1, "state": {}, "options": {}})}
+CANCEL = {"page": "test-page", "kind": "answer", "generation": 1}
+BODIES = {"/api/cancel": json.dumps(CANCEL), "/api/ask": json.dumps({**CANCEL, "state": {}, "options": {}})}
 PLACES = [("GET", "/"), ("GET", "/index.html"), ("GET", "/api/start"), ("GET", "/api/stream?page=test-page"), ("POST", "/api/ask"), ("POST", "/api/cancel")]
 """A page, the API, a stream, and what changes something."""
 NAMES = [f"{method} {path}" for method, path in PLACES]

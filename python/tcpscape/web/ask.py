@@ -14,21 +14,26 @@ from tcpscape.web.questions.base import Question
 from tcpscape.web.routes import Asked, Context, Post
 from tcpscape.web.state import of_page
 
+Generation = Annotated[int, Field(ge=0, lt=2**53)]
+"""A page's counter of the questions of a kind."""
+
 
 class Ask(Asked):
     """A question about the page's state."""
 
     kind: str
-    generation: Annotated[int, Field(ge=0, lt=2**53)]
+    generation: Generation
     """How often the page has asked this kind of question: it comes back in every block."""
     state: dict[str, Any]
     options: dict[str, Any] = Field(default_factory=dict)
 
 
 class Cancel(Asked):
-    """The end of a question whose answer nobody looks at any more."""
+    """The end of questions whose answers nobody looks at any more."""
 
     kind: str
+    generation: Generation
+    """Those that were asked before it are ended; they may come after this request."""
 
 
 def ask(context: Context, asked: Ask) -> None:
@@ -38,8 +43,8 @@ def ask(context: Context, asked: Ask) -> None:
 
 
 def cancel(context: Context, asked: Cancel) -> None:
-    """Ends the question of this kind."""
-    context.page.cancel(_kind(asked.kind).kind)
+    """Ends the question of this kind, unless it was asked after that."""
+    context.page.cancel(_kind(asked.kind).kind, asked.generation)
 
 
 def _kind(name: str) -> type[Question]:

@@ -37,7 +37,8 @@ class Page:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._lock = threading.Lock()
-        self._asked: dict[str, tuple[int, Work]] = {}
+        self._asked: dict[str, tuple[int, Work | None]] = {}
+        """Kind → the generation before which nothing is answered any more, and the work of the newest question."""
         self._timer: asyncio.TimerHandle | None = None
         self.outbox = Outbox()
         """The blocks on their way to the page."""
@@ -56,7 +57,7 @@ class Page:
             newest, older = self._asked.get(kind, (-1, None))
             if generation < newest:
                 return
-            work = Work(self._pages.pool, lambda block: self._send(kind, generation, block), self)
+            work = Work(self._pages.pool, lambda block: self._send(kind, generation, work, block), self)
             self._pages.begin_question()
             self._asked[kind] = generation, work
         if older:
@@ -64,13 +65,20 @@ class Page:
         self.outbox.drop(kind, generation)
         threading.Thread(target=self._answer, args=(question, generation, state, work), daemon=True).start()
 
-    def cancel(self, kind: str) -> None:
-        """Ends the question of this kind, if there is one."""
+    def cancel(self, kind: str, before: int | None = None) -> None:
+        """Ends the question of this kind, if there is one.
+
+        :param before: questions of earlier generations alone, those too that are still on their way and come after this; None: the newest one.
+        """
         with self._lock:
-            asked = self._asked.get(kind)
-        if asked:
-            asked[1].cancel()
-            self.outbox.drop(kind, asked[0] + 1)
+            newest, work = self._asked.get(kind, (-1, None))
+            if before is not None:
+                if before <= newest:
+                    return
+                self._asked[kind] = before, work
+        if work:
+            work.cancel()
+        self.outbox.drop(kind, newest + 1)
 
     def _answer(self, question: Question, generation: int, state: State, work: Work) -> None:
         """Answers, and sends what ends an answer, unless nobody wants it any more."""
@@ -86,21 +94,18 @@ class Page:
         finally:
             self._pages.end_question()
         if not work.is_over:
-            self._send(question.kind, generation, last)
+            self._send(question.kind, generation, work, last)
 
-    def _send(self, kind: str, generation: int, block: Block) -> None:
+    def _send(self, kind: str, generation: int, work: Work, block: Block) -> None:
         """Puts a block into the outbox; waits where it is full."""
         data = blocks.event(block.encode(kind, generation)).encode()
 
-        def is_wanted() -> bool:
-            newest, work = self._asked[kind]
-            return newest == generation and not work.is_over
-
-        self.outbox.put(kind, generation, data, is_wanted)
+        self.outbox.put(kind, generation, data, lambda: self._asked[kind][0] == generation and not work.is_over)
 
     def hold(self, opened: Any) -> None:
         """Takes what the page has opened now, None for nothing; what it had before is closed, unless the command line named it."""
-        before, self.opened = self.opened, opened
+        with self._lock:
+            before, self.opened = self.opened, opened
         if before is not None and before is not self._pages.opened and before is not opened:
             before.close()
 
@@ -154,8 +159,10 @@ class Pages:
             if len(self._pages) >= MOST_PAGES:
                 refuse("page", f"{MOST_PAGES} pages are open", "close some of them", BusyError)
             self._pages[name] = Page(self)
-            self._pages[name].leave()
-        return self._pages[name]
+        page = self._pages[name]
+        if page.gone_since is not None:  # it has no stream, and asks: that is as good as one that it has just left
+            page.leave()
+        return page
 
     def __len__(self) -> int:
         return len(self._pages)

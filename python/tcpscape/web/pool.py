@@ -83,12 +83,15 @@ class Pool:
         atexit.register(_close, weakref.ref(self))  # a thread that is inside the model when Python ends would abort the process
 
     def submit(self, urgency: int, run: Run, batch: Batch | None = None) -> None:
-        """Runs this on a thread in its turn; what `run` raises is a bug that ends the thread."""
+        """Runs this on a thread in its turn; what `run` raises is a bug that ends the thread. Of a pool that is closed, the batch ends."""
+        batch = batch or Batch()
         with self._ready:
-            batch = batch or Batch()
-            self._batches.add(batch)
-            self._levels.setdefault(urgency, _Level()).put(batch, run)
-            self._ready.notify()
+            if not self._is_closed:
+                self._batches.add(batch)
+                self._levels.setdefault(urgency, _Level()).put(batch, run)
+                self._ready.notify()
+                return
+        batch.end()
 
     def drop(self, batch: Batch) -> None:
         """Takes what waits of a batch out of the queue."""

@@ -59,7 +59,7 @@ class Keys:
 
     port: int
     key: str = field(default_factory=random_secret)
-    """What the cookie is made of; a server that is started again on the same port may have the same."""
+    """What the cookie is made of: the address, which others may see on a screen, does not say it."""
     token: str = field(default_factory=random_secret)
     """In the address that is printed."""
 

@@ -133,9 +133,13 @@ class EventStream(Response):
         self._outbox.attach(wake)
         self._arrive()
         left = asyncio.ensure_future(_disconnected(receive, ready))
+
+        def is_open() -> bool:
+            return not left.done() and self._outbox.is_attached(wake) and not self._outbox.is_closed
+
         try:
-            while not left.done() and self._outbox.is_attached(wake) and not self._outbox.is_closed:
-                await send(_body(await self._next(ready)))
+            while is_open():
+                await send(_body(await self._next(ready, is_open)))
             if not left.done():
                 await send({"type": "http.response.body", "body": b""})
         except OSError:  # the browser is gone
@@ -146,14 +150,14 @@ class EventStream(Response):
                 self._outbox.detach(wake)
                 self._leave()
 
-    async def _next(self, ready: asyncio.Event) -> bytes:
-        """What is to be sent next: events, or after a while without any a comment."""
+    async def _next(self, ready: asyncio.Event, is_open: Callable[[], bool]) -> bytes:
+        """What is to be sent next: events, which are the next stream's once this one is over, or after a while without any a comment."""
         try:
             await asyncio.wait_for(ready.wait(), BEAT_S)
         except asyncio.TimeoutError:
             return BEAT
         ready.clear()
-        return self._outbox.take()
+        return self._outbox.take() if is_open() else b""
 
 
 async def _disconnected(receive: Receive, ready: asyncio.Event) -> None:

@@ -127,7 +127,6 @@ class _Trials(Batch):
         super().__init__(page)
         self._pool, self._engine, self._is_bounded = pool, engine, is_bounded
         self._done: queue.SimpleQueue[Result] = queue.SimpleQueue()
-        self._left = 0
         self._is_over = False
 
     def results(self, jobs: Sequence[Job]) -> Iterator[Result]:

@@ -30,8 +30,6 @@ export function question(kind: string): Question {
   let sending = false;
   let waiting: Record<string, unknown> | null = null;
   let last: Record<string, unknown> | null = null;
-  /** Whether the answer was cancelled while its question was on its way. */
-  let isLeft = false;
 
   onBlock(kind, (block) => {
     if (block.generation !== generation) return;
@@ -46,8 +44,10 @@ export function question(kind: string): Question {
     }
   });
 
+  /** Ends what was asked before this generation; the server knows by it which questions come too late, and which newer ones go on. */
   function end(): void {
-    void fetch("/api/cancel", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, kind }) }).catch(() => (connection.value = "lost"));
+    const body = JSON.stringify({ page, kind, generation });
+    void fetch("/api/cancel", { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => (connection.value = "lost"));
   }
 
   async function send(options: Record<string, unknown>): Promise<void> {
@@ -68,8 +68,6 @@ export function question(kind: string): Question {
       connection.value = "lost";
     }
     sending = false;
-    if (isLeft && !waiting) end(); // a cancel would overtake the question that is on its way
-    isLeft = false;
     if (waiting) {
       const next = waiting;
       waiting = null;
@@ -94,8 +92,7 @@ export function question(kind: string): Question {
       generation += 1;
       last = waiting = null;
       status.value = "idle";
-      if (sending) isLeft = true;
-      else end();
+      end();
     },
   };
 }
