@@ -73,16 +73,19 @@ function Copies() {
     const shown = varied();
     const wanted: Axes = along.value ? Object.fromEntries(shown.axes.map((name) => [name, []])) : {};
     const resolution = Number(options.value["map.resolution"] ?? RESOLUTION);
+    let isNewest = true;
+    there.value = null; // what is not that of the choice cannot be copied
     texts({ seeds: along.value ? shown.seeds : runs(), axes: wanted, resolution }).then(
       (answer) => {
+        if (!isNewest) return;
         there.value = answer;
         problem.value = "";
       },
       (error: Error) => {
-        there.value = null;
-        problem.value = error.message;
+        if (isNewest) problem.value = error.message;
       },
     );
+    return () => (isNewest = false);
   });
   const text = there.value?.[language.value] ?? "";
   return (
