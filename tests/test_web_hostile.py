@@ -171,3 +171,22 @@ def test_no_copy_has_code_that_the_command_line_did_not_name(own_code):
 def test_only_the_page_s_axes_are_taken_along(axis):
     with pytest.raises(TcpscapeError, match=f"axis: '{axis}' is unknown"):
         take.take(None, validate(take.Take, {"page": PAGE, "state": SHORT, "axes": {axis: ["host"]}}, "the request"))
+
+
+@pytest.mark.parametrize(("mix", "rows"), [("cubic", 20_000), ("cubic*50", 20_000), ("cubic*1000", 1_000), ("cubic*3000,bbr", 333)])
+def test_runs_of_many_flows_are_sampled_less_often(mix, rows):
+    scenario = of_page({**SHORT, "duration": "2s", "mix": mix}).scenario("cubic")
+    for kind, window in (("inside", {}), ("detail", {"start_s": 0, "stop_s": 2})):
+        question = validate(KINDS[kind], {"samples": 20_000, **window}, "the options")
+        assert scenario.duration // question._interval_ns(scenario) == rows
+
+
+def test_shares_of_too_many_flows_are_refused(pool):
+    with pytest.raises(TcpscapeError, match="mix: 20 runs of 1000 flows"):
+        KINDS["mix"]().answer(of_page({**SHORT, "mix": "cubic*1000"}), Work(pool, lambda _: None), None)
+
+
+@pytest.mark.parametrize("engine", ["live:netem+root", "live:emulator+root"])
+def test_a_page_does_not_leave_the_namespaces(engine, pool):
+    with pytest.raises(TcpscapeError, match="engine: "):
+        KINDS["check"](engine=engine).answer(of_page(SHORT), Work(pool, lambda _: None), None)

@@ -348,6 +348,8 @@ def test_other_contents_and_methods_are_refused(server, client):
         assert client.post("/api/ask", content=b"{}", headers={**origin, "Content-Type": kind}).status_code == 400
     assert client.post("/api/start", json={}, headers=origin).status_code == 405
     assert client.get("/api/ask").status_code == 405
+    assert client.head("/api/stream", params={"page": "page-0001"}, headers=OWN_SITE).status_code == 405
+    assert client.options("/api/stream", headers=origin).status_code == 405
     assert client.post("/", headers=origin).status_code == 405
     for path in ("/api/nosuch", "/api/", "/api/../start", "/api/__class__"):
         answer = client.get(path)

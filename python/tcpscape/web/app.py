@@ -8,9 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
+from tcpscape.errors import refuse
 from tcpscape.scenario.fields import validate
 from tcpscape.web import page
 from tcpscape.web.pages import Pages
+from tcpscape.web.problems import MethodError
 from tcpscape.web.routes import Api, Asked, guarded
 from tcpscape.web.stream import EventStream
 
@@ -31,6 +33,8 @@ class Application(Router):
 
     async def _stream(self, request: Request) -> Response:
         async def respond() -> Response:
+            if request.method != "GET":  # a HEAD, which would take the page's blocks and show none
+                refuse("stream", f"this is a GET, not a {request.method}", "load the page again", MethodError)
             asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
             its = self.pages.page(asked.page)
             return EventStream(its.outbox, its.arrive, its.leave)

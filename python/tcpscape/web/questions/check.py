@@ -60,6 +60,8 @@ class Check(Question):
         """Runs the model at once and the kernel trial by trial."""
         if self.engine.partition(":")[0] == MODEL:
             refuse("engine", "the model would be checked by itself", "choose virtual or live")
+        if self.engine.endswith("+root"):
+            refuse("engine", "a page asks for no root", "choose live, or use `tcpscape run --engine`")
         engine = engines.make(self.engine)
         cases = state.campaign().cases()
         for case in cases:

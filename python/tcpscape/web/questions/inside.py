@@ -25,8 +25,8 @@ QUEUE_EVERY = 2
 """Samples of flows for each of the queues, which take ten times as long."""
 FINEST_NS = 10_000
 """Shortest sampling interval, ns."""
-MOST_ROWS = 200_000
-"""Most samples of a flow in a trial."""
+MOST_ROWS, MOST_ROWS_OF_ALL = 200_000, 1_000_000
+"""Most samples of a flow in a trial, and of all of its flows: 150 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Inside(Question):
     pinned: PageState | None = None
     """Another state to compare with."""
     samples: int = Field(default=5_000, ge=100, le=20_000)
-    """Samples of each flow, at least."""
+    """Samples of each flow, at least; of many flows fewer (:data:`MOST_ROWS_OF_ALL`)."""
 
     def answer(self, state: State, work: Work, opened: Any) -> None:
         """Runs each scenario once and sends it as soon as it is there."""
@@ -82,7 +82,7 @@ class Inside(Question):
         return Capture(samples_ns=interval, queue_samples_ns=QUEUE_EVERY * interval, events=True)
 
     def _interval_ns(self, scenario: Scenario) -> int:
-        return max(FINEST_NS, series.interval_ns(scenario.duration, self.samples))
+        return max(_least_interval_ns(scenario), series.interval_ns(scenario.duration, self.samples))
 
     @property
     def _window(self) -> tuple[float, float] | None:
@@ -118,11 +118,16 @@ class Detail(Inside):
 
     def _interval_ns(self, scenario: Scenario) -> int:
         span = max(1, round((self.stop_s - self.start_s) * 1e9))
-        return max(FINEST_NS, scenario.duration // MOST_ROWS, series.interval_ns(span, self.samples))
+        return max(_least_interval_ns(scenario), series.interval_ns(span, self.samples))
 
     @property
     def _window(self) -> tuple[float, float] | None:
         return self.start_s, self.stop_s
+
+
+def _least_interval_ns(scenario: Scenario) -> int:
+    """The shortest interval of the samples of a scenario, with which they are no more than are kept."""
+    return max(FINEST_NS, scenario.duration // max(1, min(MOST_ROWS, MOST_ROWS_OF_ALL // scenario.flow_count)))
 
 
 def median_seed(goodput: Sequence[Sequence[float]]) -> int:

@@ -21,6 +21,9 @@ from tcpscape.web.questions.base import Question, Seed
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, Job, Work
 
+MOST_SAMPLES = 4_000_000
+"""Most samples of all flows in all runs, which are kept until the question is answered: 600 MB."""
+
 
 class Mix(Question):
     """Sends `shares` of one run, and after each run a `verdict`.
@@ -42,6 +45,7 @@ class Mix(Question):
             refuse("mix", "there are no flows in it", "add one, for example cubic*2,bbr")
         campaign = state.campaign()
         [case] = campaign.cases()
+        _expect_room(case.scenario.flow_count, self.seeds)
         every_ns = sharing.bin_ns(case.scenario.duration, case.scenario.rtt_ns)
         capture = Capture.union([Capture(samples_ns=every_ns // sharing.SAMPLES_PER_BIN), metrics.SAMPLED])
         seeds = [self.seed, *(seed for seed in range(self.seeds) if seed != self.seed)]
@@ -69,6 +73,13 @@ class Mix(Question):
             "jain": _plain(cell.mean("jain")), "jain_overlap": _plain(judged.jain_overlap), "fair_after_s": _plain(judged.fair_after_s),
             "became_fair": judged.became_fair, "starved": judged.starved, "caveats": cell.trials[0].caveats,
         })  # fmt: skip
+
+
+def _expect_room(flows: int, seeds: int) -> None:
+    """Refuses runs whose samples would fill the memory. :raises TcpscapeError: one line."""
+    most = MOST_SAMPLES // (sharing.BINS * sharing.SAMPLES_PER_BIN)
+    if flows * seeds > most:
+        refuse("mix", f"{seeds} runs of {flows} flows would be kept, and at most {most} flows are", "take fewer flows or runs")
 
 
 def _plain(estimate: Estimate) -> dict[str, float]:
