@@ -24,11 +24,13 @@ beforeEach(() => {
 async function made() {
   vi.doMock("../src/server/stream", async () => {
     const { signal } = await import("@preact/signals");
-    return { page: "p", connection: signal("open"), onBlock: (_: string, taker: (block: Block) => void) => (take = taker) };
+    const connection = signal("opening");
+    return { page: "p", connection, lost: () => (connection.value = "lost"), onBlock: (_: string, taker: (block: Block) => void) => (take = taker) };
   });
+  const { connection } = await import("../src/server/stream");
   const { question } = await import("../src/server/question");
   const { state } = await import("../src/state/state");
-  return { asked: question("answer"), state, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
+  return { asked: question("answer"), connection, state, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
 }
 
 const block = (generation: number, name: string, values: Record<string, unknown> = {}): Block => ({ kind: "answer", generation, name, values, columns: {} });
@@ -74,13 +76,42 @@ test("what the server refuses is a line, and the next answer takes it away", asy
   expect(asked.error.value).toBe("");
 });
 
-test("a cancel ends what waits, and does not overtake the question that is on its way", async () => {
+test("a cancel ends what waits, and says before which generation it is, so that it and the next question may overtake each other", async () => {
   const { asked } = await made();
   asked.ask({ seeds: 1 });
   asked.ask({ seeds: 2 });
   asked.cancel();
+  expect(posted[1]!.body).toEqual({ page: "p", kind: "answer", generation: 2 });
+  await posted[0]!.answer(202);
+  expect(posted.length).toBe(2);
+  asked.ask({ seeds: 3 });
+  expect(posted[2]!.body).toMatchObject({ generation: 3, options: { seeds: 3 } });
+});
+
+test("the first opening of the stream asks nothing again; one after it was lost does, one request at a time", async () => {
+  const { asked, connection } = await made();
+  asked.ask();
+  connection.value = "open";
+  expect(posted.length).toBe(1);
+  connection.value = "lost";
+  connection.value = "open";
   expect(posted.length).toBe(1);
   await posted[0]!.answer(202);
   expect(posted.length).toBe(2);
-  expect(posted[1]!.body).toEqual({ page: "p", kind: "answer" });
+  await posted[1]!.answer(202);
+  take(block(2, "end"));
+  connection.value = "lost";
+  connection.value = "open";
+  expect(posted.length).toBe(2);
+});
+
+test("what was refused of a question that was left, or that a newer one replaces, is not said", async () => {
+  const { asked } = await made();
+  asked.ask({ seeds: 1 });
+  asked.ask({ seeds: 2 });
+  await posted[0]!.answer(400, { text: "of the older one" });
+  expect([asked.error.value, asked.status.value]).toEqual(["", "asked"]);
+  asked.cancel();
+  await posted[1]!.answer(400, { text: "of the one that was left" });
+  expect([asked.error.value, asked.status.value]).toEqual(["", "idle"]);
 });

@@ -13,8 +13,19 @@ export class Refusal extends Error {
 
 /** The answer of `POST /api/NAME`. Throws a `Refusal` where the server refuses, a TypeError where it does not answer. */
 export async function post<Answer>(name: string, body: Record<string, unknown>): Promise<Answer> {
+  const answer = await request(name, body);
+  return (answer.status === 202 ? null : await answer.json()) as Answer;
+}
+
+/** The same with the answer as it came, such as a file. */
+export async function request(name: string, body: Record<string, unknown>): Promise<Response> {
   const answer = await fetch(`/api/${name}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, ...body }) });
-  if (answer.ok) return (answer.status === 202 ? null : await answer.json()) as Answer;
+  if (answer.ok) return answer;
   const said = (await answer.json().catch(() => ({}))) as { field?: string; text?: string };
-  throw new Refusal(said.field ?? "", said.text ?? "the server refuses this");
+  throw new Refusal(said.field ?? "", said.text ?? `The server answers with ${answer.status}.`);
+}
+
+/** What went wrong with a request, as a line. */
+export function lineOf(problem: unknown): string {
+  return problem instanceof Refusal ? problem.message : "The server does not answer; it may have ended.";
 }

@@ -5,7 +5,8 @@
 import { signal, type Signal } from "@preact/signals";
 import { state } from "../state/state";
 import type { Block } from "./blocks";
-import { connection, onBlock, page } from "./stream";
+import { post, Refusal } from "./post";
+import { connection, lost, onBlock } from "./stream";
 
 export type Status = "idle" | "asked" | "running" | "done" | "failed";
 
@@ -30,6 +31,7 @@ export function question(kind: string): Question {
   let sending = false;
   let waiting: Record<string, unknown> | null = null;
   let last: Record<string, unknown> | null = null;
+  let wasLost = false;
 
   onBlock(kind, (block) => {
     if (block.generation !== generation) return;
@@ -46,26 +48,22 @@ export function question(kind: string): Question {
 
   /** Ends what was asked before this generation; the server knows by it which questions come too late, and which newer ones go on. */
   function end(): void {
-    const body = JSON.stringify({ page, kind, generation });
-    void fetch("/api/cancel", { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => (connection.value = "lost"));
+    post("cancel", { kind, generation }).catch((problem) => problem instanceof Refusal || lost());
   }
 
   async function send(options: Record<string, unknown>): Promise<void> {
     sending = true;
     generation += 1;
+    const mine = generation;
     status.value = "asked";
     try {
-      const answer = await fetch("/api/ask", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ page, kind, generation, state: state.peek(), options }),
-      });
-      if (!answer.ok) {
+      await post("ask", { kind, generation, state: state.peek(), options });
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) lost();
+      else if (mine === generation && !waiting) {
         status.value = "failed";
-        error.value = ((await answer.json()) as { text: string }).text;
+        error.value = problem.message;
       }
-    } catch {
-      connection.value = "lost";
     }
     sending = false;
     if (waiting) {
@@ -75,19 +73,22 @@ export function question(kind: string): Question {
     }
   }
 
+  function ask(options: Record<string, unknown> = {}): void {
+    last = options;
+    if (sending) waiting = options;
+    else void send(options);
+  }
+
   connection.subscribe((now) => {
-    if (now === "open" && last && status.peek() !== "done") void send(last);
+    if (now === "open" && wasLost && last && status.peek() !== "done") ask(last);
+    wasLost = now === "lost" || now === "refused";
   });
 
   return {
     blocks,
     status,
     error,
-    ask(options = {}) {
-      last = options;
-      if (sending) waiting = options;
-      else void send(options);
-    },
+    ask,
     cancel() {
       generation += 1;
       last = waiting = null;

@@ -18,21 +18,33 @@ export function onBlock(kind: string, take: (block: Block) => void): void {
   takers.set(kind, take);
 }
 
+let source: EventSource | null = null;
+let again = 0;
+
 /** Opens the stream, and opens it again whenever it breaks. */
 export function open(): void {
-  const source = new EventSource(`/api/stream?page=${page}`);
-  source.addEventListener("open", () => (connection.value = "open"));
-  source.addEventListener("error", () => {
+  clearTimeout(again);
+  again = 0;
+  source?.close();
+  const made = new EventSource(`/api/stream?page=${page}`);
+  source = made;
+  made.addEventListener("open", () => (connection.value = "open"));
+  made.addEventListener("error", () => {
     if (connection.value !== "refused") connection.value = "lost";
-    if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
-    source.close();
+    if (made.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
     void whyNot();
-    setTimeout(open, AGAIN);
+    again ||= window.setTimeout(open, AGAIN);
   });
-  source.addEventListener("block", (event: MessageEvent<string>) => {
+  made.addEventListener("block", (event: MessageEvent<string>) => {
     const block = decode(event.data);
     takers.get(block.kind)?.(block);
   });
+}
+
+/** A request has not been answered. Whether the server is there is seen by a new stream: the one that there is may not have noticed anything. */
+export function lost(): void {
+  if (connection.value !== "refused") connection.value = "lost";
+  again ||= window.setTimeout(open, AGAIN);
 }
 
 /** Finds out why there is no stream: a server that was started again does not know this page's cookie. */
