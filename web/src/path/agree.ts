@@ -4,7 +4,7 @@
  */
 import { effect, signal } from "@preact/signals";
 import { post, Refusal } from "../server/post";
-import { connection } from "../server/stream";
+import { connection, lost } from "../server/stream";
 import { change, state, type State } from "../state/state";
 
 /** The answer of `/api/path` (`python/tcpscape/web/path.py`). */
@@ -36,13 +36,15 @@ export const slips = signal<Record<string, { text: string; line: string }>>({});
 
 /** Takes fields that were typed into `name`, if the server finds nothing wrong with them; else the text stays there with the line that says why. */
 export async function take(name: string, text: string, fields: Partial<State>): Promise<void> {
+  const sent = { ...state.peek(), ...fields };
   try {
-    const said = await post<Path>("path", { state: { ...state.peek(), ...fields } });
+    const said = await post<Path>("path", { state: sent });
     forget(name);
-    change({ ...fields, ...differing(said.state, { ...state.peek(), ...fields }) });
+    // A slider may have moved meanwhile: only what the server says otherwise than it was sent is changed.
+    change({ ...fields, ...differing(said.state, sent) });
   } catch (error) {
     if (error instanceof Refusal) slips.value = { ...slips.peek(), [name]: { text, line: error.message } };
-    else connection.value = "lost";
+    else lost();
   }
 }
 
@@ -54,8 +56,8 @@ export function forget(name: string): void {
 }
 
 /** What the server says otherwise: words that fields can say have become fields. */
-function differing(said: State, now: State): Partial<State> {
-  return Object.fromEntries(Object.entries(said).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(now[name as keyof State])));
+function differing(said: State, sent: State): Partial<State> {
+  return Object.fromEntries(Object.entries(said).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(sent[name as keyof State])));
 }
 
 let asking = false;
