@@ -31,3 +31,7 @@ test("quantities are read as people write them", () => {
   expect(written("time", 0.25)).toBe("250us");
   expect(written("rate", 42e6)).toBe("42mbit");
 });
+
+test("a unit that every object has by itself is none", () => {
+  expect([quantity("time", "5constructor"), quantity("rate", "1toString"), quantity("size", "1__proto__")]).toEqual([null, null, null]);
+});

@@ -35,8 +35,8 @@ const SHORTEST = 0.01;
 /** A time as it is typed, in s; null where it is none. */
 export function seconds(text: string): number | null {
   const match = /^([0-9]*\.?[0-9]+(?:e-?\d+)?)\s*([a-zµ]*)$/i.exec(text.trim());
-  const unit = UNITS[(match?.[2] || "s").replace("µ", "u").toLowerCase()];
-  return match && unit !== undefined ? Number(match[1]) * unit : null;
+  const unit = (match?.[2] || "s").replace("µ", "u").toLowerCase();
+  return match && Object.hasOwn(UNITS, unit) ? Number(match[1]) * (UNITS[unit] as number) : null;
 }
 
 /** A time on a timeline as text: `8s`, `8.25s`, `150ms`. */

@@ -49,8 +49,8 @@ export function quantity(kind: Kind, text: string): number | null {
   if (!parts) return null;
   const value = Number(parts[1]);
   if (value === 0 && !parts[2]) return 0;
-  const unit = (UNITS[kind].read as Record<string, number>)[(parts[2] ?? "").toLowerCase()];
-  return unit === undefined || !Number.isFinite(value) ? null : value * unit;
+  const [units, name] = [UNITS[kind].read as Record<string, number>, (parts[2] ?? "").toLowerCase()];
+  return Object.hasOwn(units, name) && Number.isFinite(value) ? value * (units[name] as number) : null;
 }
 
 /** A quantity as people write it, with at most `digits` significant ones: `42ms`, `1.5s`, `10mbit`. */
