@@ -18,6 +18,12 @@ export function link(key: string): Link {
   return there;
 }
 
+/** Shows the whole again where what is shown reaches beyond it: there is a shorter run, another capture. */
+export function keepWithin({ range }: Link, [from, to]: Range): void {
+  const shown = range.peek();
+  if (shown && (shown[0] < from || shown[1] > to)) range.value = null;
+}
+
 /** A link of one plot alone. */
 export function fresh(): Link {
   return { range: signal<Range | null>(null), cursor: signal<number | null>(null) };

@@ -2,7 +2,7 @@
 import "./measure.css";
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { post, Refusal } from "../server/post";
+import { lineOf, post } from "../server/post";
 import { question } from "../server/question";
 import { option, choose, state } from "../state/state";
 import { Button, Disclosure, Progress, Select, Status, Toolbar, Table } from "../ui";
@@ -44,7 +44,7 @@ async function look(): Promise<void> {
   try {
     engines.value = await post<Engine[]>("engines", {});
   } catch (error) {
-    failed.value = error instanceof Refusal ? error.message : "the server does not answer";
+    failed.value = lineOf(error);
   }
 }
 

@@ -1,22 +1,20 @@
 /** Curves of kept results as a chart, from the blocks that the question `curve` sends too. */
 import type { Chart, Look, Numbers } from "../charts/description";
 import type { Quantity } from "../charts/units";
+import { METRICS, type Metric } from "../curves/gather";
 import type { Latest } from "./latest";
 
-/** Metrics of the blocks: what people call them. */
-export const METRICS: Record<string, { title: string; quantity: Quantity }> = {
-  goodput: { title: "Goodput", quantity: "rate" },
-  rtt: { title: "RTT", quantity: "time" },
-  delay: { title: "Added RTT (95th percentile)", quantity: "time" },
-  retransmissions: { title: "Retransmissions", quantity: "share" },
-  cv: { title: "CV of the goodput", quantity: "share" },
-};
+/** The metric of this name; the first one where there is none. */
+export function metricOf(name: string): Metric {
+  return METRICS.find((each) => each.name === name) ?? (METRICS[0] as Metric);
+}
 
 /** The chart of a metric along the axis; null where there is none. */
-export function curve(blocks: Latest, metric: string, labels: readonly string[], look: (place: number) => Look): Chart | null {
+export function curve(blocks: Latest, about: Metric, labels: readonly string[], look: (place: number) => Look): Chart | null {
   const { axis, points, runs } = blocks;
-  const [x, about] = [axis?.columns.x, METRICS[metric]];
-  if (!axis || !x || !points || !about) return null;
+  const x = axis?.columns.x;
+  if (!axis || !x || !points) return null;
+  const metric = about.name;
   const series = labels.map((label, control) => {
     const rows = rowsOf(points.columns.control, control);
     const of = (name: string) => rows.map((row) => points.columns[name]?.[row] ?? NaN);

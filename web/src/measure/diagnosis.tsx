@@ -13,7 +13,8 @@ import { start } from "../server/start";
 import { change, option, choose, type State } from "../state/state";
 import { Button, DataTable, Disclosure, Progress, Select, Status, Table, Toolbar, Space, toast } from "../ui";
 import { CAUSES, figures, type Held, held, type Level } from "./figures";
-import { newest } from "./latest";
+import { Failed } from "./failed";
+import { newest, useForgotten } from "./latest";
 import type { Opened } from "./opened";
 import { Remarks } from "./view";
 
@@ -52,11 +53,14 @@ export function Diagnosis({ opened }: { opened: Opened }) {
     measure.ask({ flow: flow.value, cca: control.value, follow: true });
     return () => measure.cancel();
   }, [opened, flow.value, control.value]);
+  useForgotten(measure);
+  useEffect(() => {
+    link("measure").range.value = null;
+  }, [opened, flow.value]);
   const blocks = newest(measure);
   const source = blocks.source?.values as unknown as Source | undefined;
   const found = blocks.flow?.values as unknown as Flow | undefined;
-  const failed = measure.status.value === "failed";
-  if (failed) return <Status kind="problem">{measure.error.value}</Status>;
+  if (measure.status.value === "failed") return <Failed question={measure} options={["measure.flow", "measure.cca"]} />;
   return (
     <section aria-label="Diagnosis" aria-busy={!found?.final}>
       {source && <Choices source={source} document={blocks.document?.values} />}

@@ -1,4 +1,5 @@
 /** Results that are kept: the answer, the curve along an axis, every cell; it fills while another process runs the campaign. */
+import { computed } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ChartExports } from "../charts/exports";
 import { Plot } from "../charts/plot";
@@ -7,15 +8,18 @@ import { question } from "../server/question";
 import { start } from "../server/start";
 import { change, choose, option, type State } from "../state/state";
 import { Button, Disclosure, Progress, Select, Status, Toolbar, toast } from "../ui";
-import { curve, METRICS } from "./curve";
+import { METRICS } from "../curves/gather";
+import { curve, metricOf } from "./curve";
 import { Diagnosis } from "./diagnosis";
-import { newest } from "./latest";
+import { Failed } from "./failed";
+import { newest, useForgotten } from "./latest";
 import type { Opened } from "./opened";
 
 const kept = question("kept");
 const part = option("measure.part", "");
 const axis = option("measure.axis", "");
-const metric = option("measure.metric", "goodput");
+const named = option("measure.metric", "");
+const metric = computed(() => metricOf(named.value));
 
 interface Part {
   label: string;
@@ -50,16 +54,17 @@ export function Kept({ opened }: { opened: Opened }) {
     kept.ask({ part: part.value, axis: axis.value, at, cell, follow: true });
     return () => kept.cancel();
   }, [opened, part.value, axis.value, at, cell]);
+  useForgotten(kept);
   const blocks = newest(kept);
   const values = blocks.kept?.values as unknown as Values | undefined;
   useMoved(blocks.state?.values as { state: State; remarks: string[]; row: number } | undefined, cell, () => openCell(-1));
-  if (kept.status.value === "failed") return <Status kind="problem">{kept.error.value}</Status>;
+  if (kept.status.value === "failed") return <Failed question={kept} options={["measure.part", "measure.axis"]} />;
   if (!values) return <Status kind="working">Reading …</Status>;
   return (
     <section aria-label="Results" aria-busy={values.running}>
       <Parts values={values} />
       <p class="first" aria-live="polite">
-        {values.answer ?? "No trial has landed yet."}
+        {values.answer ?? "No trial has finished yet."}
       </p>
       <p class="note">{values.path}</p>
       <Curve blocks={blocks} values={values} stand={(name, level) => stand({ ...at, [name]: level })} />
@@ -102,7 +107,7 @@ function Parts({ values }: { values: Values }) {
       {shown?.state === "running" && (
         <div class="working">
           <Status kind="working">
-            {shown.done} of {shown.total} trials have landed; another process runs the rest.
+            {shown.done} of {shown.total} trials have finished; another process runs the rest.
           </Status>
           <Progress done={shown.done} all={shown.total} label="trials" />
         </div>
@@ -129,12 +134,12 @@ function Curve({ blocks, values, stand }: { blocks: ReturnType<typeof newest>; v
   return (
     <figure>
       <Toolbar label="Curve">
-        <Select label="Show" value={metric.value} choices={Object.entries(METRICS).map(([value, { title }]) => ({ value, title }))} onChoose={(value) => choose("measure.metric", value)} />
+        <Select label="Show" value={metric.value.name} choices={METRICS.map(({ name, title }) => ({ value: name, title }))} onChoose={(value) => choose("measure.metric", value)} />
         {axes.length > 1 && <Select label="against" value={values.axis ?? ""} choices={axes} onChoose={(value) => choose("measure.axis", value)} />}
         {Object.entries(values.at ?? {}).map(([name, level]) => (
           <Select key={name} label={name} value={level} choices={values.axes?.[name] ?? []} onChoose={(value) => stand(name, value)} />
         ))}
-        <ChartExports name={`results-${metric.value}`} chart={chart} />
+        <ChartExports name={`results-${metric.value.name}`} chart={chart} />
       </Toolbar>
       <Plot chart={chart} height={300} />
     </figure>

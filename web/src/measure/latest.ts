@@ -1,4 +1,5 @@
 /** The newest block of each name: what a question that goes on has sent before is not kept. */
+import { useEffect } from "preact/hooks";
 import type { Block } from "../server/blocks";
 import type { Question } from "../server/question";
 
@@ -24,4 +25,14 @@ export function newest(question: Question): Latest {
     });
   }
   return found;
+}
+
+/** Forgets the answer when the component goes: the next thing that is opened has another one, and a capture's columns are large. */
+export function useForgotten(question: Question): void {
+  useEffect(
+    () => () => {
+      question.blocks.value = [];
+    },
+    [question],
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { curve } from "../../src/measure/curve";
+import { curve, metricOf } from "../../src/measure/curve";
 import { figures, held } from "../../src/measure/figures";
 import { latest } from "../../src/measure/latest";
 import type { Block } from "../../src/server/blocks";
@@ -48,11 +48,15 @@ test("a curve of kept results has a line for each control, in the order of the a
     points: block("points", {}, { place: [2, 0, 1], control: [0, 0, 1], n: [5, 5, 3], goodput: [1, 9, 4], "goodput.low": [0, 8, NaN], "goodput.high": [2, 10, NaN] }),
     runs: block("runs", {}, { place: [0, 0, 1], control: [0, 0, 1], seed: [0, 1, 0], goodput: [8, 10, 4] }),
   };
-  const chart = curve(blocks, "goodput", ["cubic", "bbr"], () => grey);
+  const chart = curve(blocks, metricOf("goodput"), ["cubic", "bbr"], () => grey);
   expect(chart?.series.map(({ label, x, y, n }) => ({ label, x, y, n }))).toEqual([
     { label: "cubic", x: [0, 0.008], y: [9, 1], n: [5, 5] },
     { label: "bbr", x: [0.004], y: [4], n: [3] },
   ]);
   expect(chart?.series[0]?.strip).toEqual({ x: [0, 0], y: [8, 10] });
-  expect(curve({}, "goodput", [], () => grey)).toBeNull();
+  expect(curve({}, metricOf("goodput"), [], () => grey)).toBeNull();
+});
+
+test("an address that names no metric shows the goodput", () => {
+  expect(["rtt", "", "constructor", "__proto__"].map((name) => metricOf(name).name)).toEqual(["rtt", "goodput", "goodput", "goodput"]);
 });
