@@ -1,6 +1,6 @@
 /** The answer first: one sentence with its interval, each congestion control's interval on one scale, and what it rests on. */
 import "./answer.css";
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { look } from "../controls/look";
 import { question } from "../server/question";
 import { choose, option, state } from "../state/state";
@@ -40,9 +40,14 @@ const answer = question("answer");
 const runs = option("runs", String(STANDARD_RUNS));
 const SIDES = { before: "before its cliff", past: "past its cliff", on: "on its cliff" } as const;
 
-effect(() => {
+/** Runs of each congestion control that the answer is asked for: those of the address where these make sense. */
+export const wantedRuns = computed(() => {
   const seeds = Math.round(Number(runs.value));
-  if (state.value.rtt !== undefined) answer.ask({ seeds: seeds >= 1 && seeds <= MOST_RUNS ? seeds : STANDARD_RUNS });
+  return seeds >= 1 && seeds <= MOST_RUNS ? seeds : STANDARD_RUNS;
+});
+
+effect(() => {
+  if (state.value.rtt !== undefined) answer.ask({ seeds: wantedRuns.value });
 });
 
 /** The newest answer; an older one stays until the first run of the new one is over. */
@@ -60,7 +65,7 @@ export function AnswerPanel() {
   return (
     <section class={`answer${stale}`} aria-label="Answer">
       <h2 class="hidden">Answer</h2>
-      <div class="said" aria-live="polite" aria-atomic="true">
+      <div class="said" aria-live="polite" aria-atomic="true" aria-busy={isBusy}>
         {answer.error.value ? <p class="problem">{answer.error.value}</p> : <p class="sentence">{now?.text ?? "The first runs are on their way …"}</p>}
       </div>
       <div class="runs-bar">{isBusy && <Progress done={now?.n ?? 0} all={now?.wanted ?? STANDARD_RUNS} label="runs" />}</div>
@@ -70,7 +75,7 @@ export function AnswerPanel() {
         {now && !now.decided && now.final && (
           <span class="undecided">
             Undecided{now.more_text && `: ${now.more_text} would probably decide`}
-            {now.more !== null && (
+            {now.more !== null && now.wanted < MOST_RUNS && (
               <Button onClick={() => choose("runs", String(Math.min(MOST_RUNS, now.wanted + Math.max(5, now.more ?? 0))))}>Run them</Button>
             )}
           </span>

@@ -1,7 +1,7 @@
 /** The congestion controls that are compared, as chips; each has its colour, dash and marker everywhere on the page. */
 import "./controls.css";
-import { useId, useState } from "preact/hooks";
-import { post, Refusal } from "../server/post";
+import { useId, useRef, useState } from "preact/hooks";
+import { lineOf, post } from "../server/post";
 import { start } from "../server/start";
 import type { Path } from "../path/agree";
 import { change, state } from "../state/state";
@@ -56,25 +56,33 @@ function Add() {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
   const id = useId();
+  const place = useRef<HTMLSpanElement>(null);
+  const close = () => {
+    setText("");
+    setProblem("");
+    setOpen(false);
+    // The field goes: the button that stands in its place has the focus.
+    requestAnimationFrame(() => document.activeElement === document.body && place.current?.querySelector("button")?.focus());
+  };
   const add = async () => {
     const label = text.trim();
-    if (!label) return setOpen(false);
+    if (!label) return close();
     if (state.peek().cca.includes(label)) return setProblem(`${label} is there already`);
     try {
       const said = await post<Path>("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
       change({ cca: said.state.cca });
-      setText("");
-      setProblem("");
-      setOpen(false);
+      close();
     } catch (error) {
-      setProblem(error instanceof Refusal ? error.message : "the server does not answer");
+      setProblem(lineOf(error));
     }
   };
   if (!open) {
     return (
-      <Button kind="quiet" icon={<Icon name="add" />} onClick={() => setOpen(true)}>
-        Add
-      </Button>
+      <span ref={place}>
+        <Button kind="quiet" icon={<Icon name="add" />} onClick={() => setOpen(true)}>
+          Add
+        </Button>
+      </span>
     );
   }
   return (
@@ -102,7 +110,7 @@ function Add() {
           if (input && document.activeElement === document.body) input.focus();
         }}
         onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === "Escape" && setOpen(false)}
+        onKeyDown={(event) => event.key === "Escape" && close()}
       />
       <datalist id={`${id}-all`}>{suggestions(text).map((each) => <option key={each} value={each} />)}</datalist>
       <Button onClick={() => void add()}>Add it</Button>

@@ -1,13 +1,15 @@
 /** "Take it along": the link, the copies and the files of one run. */
 import { signal, useSignal, useSignalEffect } from "@preact/signals";
+import { lineOf } from "../server/post";
 import { options, state } from "../state/state";
 import { Button, Dialog, Field, Icon, Select, Status, Switch, toast } from "../ui";
 import { address, type Axes, copy, download, type Texts, texts } from "./asking";
+import { wantedRuns } from "../answer/answer";
 import { isOpen } from "./take";
 import "./take.css";
 
-/** Trials of each control that the answer has; those of a curve's and a map's points, where nothing else is chosen. */
-const SEEDS = { runs: "20", curves: "10", map: "5" };
+/** Trials of each point of a curve and of each cell of a map, where nothing else is chosen. */
+const SEEDS = { curves: "10", map: "5" };
 const RESOLUTION = "20";
 const LANGUAGES = [
   { value: "command", title: "Command" },
@@ -23,7 +25,7 @@ const FILES = [
 const language = signal<keyof Texts>("command");
 
 /** Trials of each control that the answer has. */
-const runs = () => options.value.runs ?? SEEDS.runs;
+const runs = () => String(wantedRuns.value);
 
 /** The axes that the shown view varies, and the trials of each of its points. */
 function varied(): { axes: string[]; seeds: string } {
@@ -81,8 +83,8 @@ function Copies() {
         there.value = answer;
         problem.value = "";
       },
-      (error: Error) => {
-        if (isNewest) problem.value = error.message;
+      (error: unknown) => {
+        if (isNewest) problem.value = lineOf(error);
       },
     );
     return () => (isNewest = false);
@@ -112,7 +114,7 @@ function Copies() {
         <Status kind="problem">{problem.value}</Status>
       ) : (
         <div class="text">
-          <pre class="code" role="region" tabIndex={0} aria-label={`As ${language.value}`}>{text || "…"}</pre>
+          <pre class="code" role="region" tabIndex={0} aria-label={`As ${language.value}`} aria-busy={!text}>{text || "…"}</pre>
           <CopyButton text={text} what={language.value} />
         </div>
       )}
@@ -133,7 +135,7 @@ function Files() {
     download(kind, cca.value, Number(seed.value))
       .then(
         (name) => toast(`Saved ${name}`),
-        (error: Error) => (problem.value = error.message),
+        (error: unknown) => (problem.value = lineOf(error)),
       )
       .finally(() => (busy.value = ""));
   };
