@@ -88,7 +88,7 @@ function ask(): void {
   const about = subject(state.value, [name], wanted);
   clearTimeout(later);
   later = 0;
-  if (!state.value.rtt || (about === asked.peek().subject && inside(text))) return;
+  if (!state.value.rtt || (about === asked.peek().subject && curve.status.peek() !== "failed" && inside(text))) return;
   const wait = sent + PACE - performance.now();
   if (wait > 0 && (curve.status.peek() === "asked" || now.peek()?.most === 0)) {
     later = window.setTimeout(ask, wait);

@@ -1,5 +1,5 @@
 /** The map on the page: a canvas with a cursor of cells for mouse, finger and keys. */
-import { useComputed, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { words } from "../axes/axes";
 import { CanvasPen } from "../charts/pen";
@@ -24,7 +24,8 @@ export function MapCanvas({ image, here, onPick }: Props) {
   const cell = useSignal(-1);
   const aloud = useSignal("");
   const { grid } = image;
-  const reading = useComputed(() => cell.value).value;
+  // A map with fewer cells may have come since.
+  const at = cell.value < grid.n.length ? cell.value : -1;
   const height = heightOf(width.value || 600);
   const now = theme.value;
 
@@ -34,20 +35,20 @@ export function MapCanvas({ image, here, onPick }: Props) {
     return () => watch.disconnect();
   }, []);
   useLayoutEffect(() => {
-    const frame = requestAnimationFrame(() => canvas.current && width.value && paint(canvas.current, image, { here, cell: cell.value }, width.value, height));
+    const frame = requestAnimationFrame(() => canvas.current && width.value && paint(canvas.current, image, { here, cell: at }, width.value, height));
     return () => cancelAnimationFrame(frame);
   });
 
-  const pick = (at: number) => {
-    const [i, j] = [at % grid.xs.length, Math.floor(at / grid.xs.length)];
+  const pick = (one: number) => {
+    const [i, j] = [one % grid.xs.length, Math.floor(one / grid.xs.length)];
     onPick(words(grid.x, grid.xs, grid.xs[i] as number), words(grid.y, grid.ys, grid.ys[j] as number));
   };
   const point = (event: MouseEvent) => cellAt(layout(image, width.value, height), event.offsetX, event.offsetY);
   const key = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && cell.value >= 0) pick(cell.value);
+    if (event.key === "Enter" && at >= 0) pick(at);
     else if (event.key === "Escape") cell.value = -1;
     else {
-      const next = moved(grid, cell.value, event.key, here);
+      const next = moved(grid, at, event.key, here);
       if (next < 0) return;
       cell.value = next;
       aloud.value = sentence(grid, next);
@@ -57,7 +58,7 @@ export function MapCanvas({ image, here, onPick }: Props) {
   void now;
   return (
     <div class="map">
-      <p class="map-reading">{reading >= 0 ? sentence(grid, reading) : hint(grid)}</p>
+      <p class="map-reading">{at >= 0 ? sentence(grid, at) : hint(grid)}</p>
       <div
         ref={host} class="map-host" role="application" aria-roledescription="map" tabIndex={0} onKeyDown={key}
         aria-label={`${grid.text}, over ${grid.x.title} and ${grid.y.title}. ${KEYS}`}
@@ -67,8 +68,8 @@ export function MapCanvas({ image, here, onPick }: Props) {
           onPointerMove={(event) => (cell.value = point(event))}
           onPointerLeave={() => (cell.value = -1)}
           onClick={(event) => {
-            const at = point(event);
-            if (at >= 0) pick(at);
+            const under = point(event);
+            if (under >= 0) pick(under);
           }}
         />
       </div>

@@ -92,7 +92,7 @@ function ask(): void {
   // The other congestion controls have no part in the map.
   const about = subject({ ...state.value, cca: [] }, [x.value, y.value], options);
   clearTimeout(resting);
-  if (!state.value.rtt || about === asked.peek().subject) return;
+  if (!state.value.rtt || (about === asked.peek().subject && map.status.peek() !== "failed")) return;
   if (asked.peek().subject) resting = window.setTimeout(() => begin(about, options), REST);
   else begin(about, options);
 }
@@ -186,6 +186,8 @@ function within(values: Float64Array, value: number): boolean {
 /** How far it is, with what ends or begins it. */
 function Filling({ cells }: { cells: Grid }) {
   const running = map.status.value === "asked" || map.status.value === "running";
+  const isOld = running && (map.status.value === "asked" || fresh.value !== cells);
+  if (isOld) return <Waiting />;
   const left = cells.seconds === null ? "" : `, about ${Math.max(1, Math.round(cells.seconds))} s left`;
   return (
     <div class="filling">
@@ -198,6 +200,17 @@ function Filling({ cells }: { cells: Grid }) {
       ) : (
         stopped.value && <Button kind="quiet" onClick={again}>Go on</Button>
       )}
+    </div>
+  );
+}
+
+/** What stands above the map of what was asked before, until the new one shows something. */
+function Waiting() {
+  return (
+    <div class="filling">
+      <Progress done={0} all={1} label="runs" />
+      <span class="note">Running the first cells …; this is the map before the last change.</span>
+      <Button kind="quiet" onClick={stop}>Stop</Button>
     </div>
   );
 }
