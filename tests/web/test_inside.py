@@ -109,7 +109,7 @@ def test_a_pinned_scenario_is_compared_on_one_scale(visit, explorer: Explorer):
 def test_flows_share_a_bottleneck_with_jains_index(visit, explorer: Explorer):
     page = visit(explorer, "rate=8mbit&duration=3s&view=mix")
     page.get_by_role("button", name="Let cubic and bbr share it").click()
-    page.wait_for_function("() => /Of 20 runs of 20/.test(document.querySelector('[role=tabpanel]').innerText)")
+    page.wait_for_function("() => /20 of 20 runs/.test(document.querySelector('[role=tabpanel]').innerText)")
     text = page.get_by_role("tabpanel").inner_text()
     assert "Jain" in text
     assert "mix=cubic,bbr" in fragment(page)

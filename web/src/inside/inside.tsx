@@ -16,7 +16,7 @@ import { Overview } from "./overview";
 import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
 import { busy, duration, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
 import { look } from "../controls/look";
-import { Seeds } from "./seeds";
+import { seedOf, Seeds } from "./seeds";
 import { Stack } from "./stack";
 import { END } from "./stacker";
 import { Timeline } from "./timeline";
@@ -64,7 +64,7 @@ export function Inside() {
   return (
     <div class="inside-view">
       <Choices />
-      {problem.value && <p class="inside-problem" role="status">{problem.value}</p>}
+      {problem.value && <p class="inside-problem" role="status">{problem.value}{there && " What is shown below is the run before."}</p>}
       <Legend lines={lines.value} />
       <div aria-busy={busy.value} class={there ? undefined : "inside-empty"}>
         {there && (
@@ -91,7 +91,7 @@ export function Inside() {
 
 /** Which runs and which panels. */
 function Choices() {
-  const now = whole.value[0]?.seed ?? Number(seed.value) ?? 0;
+  const now = whole.value[0]?.seed ?? seedOf(seed.value);
   const toggle = (id: string) => {
     const next = names.value.includes(id) ? names.value.filter((each) => each !== id) : [...names.value, id];
     choose("inside.panels", CHOICES.map((each) => each.id).filter((each) => next.includes(each)).join(","));
@@ -142,7 +142,7 @@ function Pin() {
   const standard = start.value?.state;
   if (!standard) return null;
   if (pinned.value) {
-    const words = [...new URLSearchParams(pin.value)].filter(([name]) => name in standard).map(([name, value]) => `${name} ${value}`).join(", ");
+    const words = [...new URLSearchParams(pin.value)].filter(([name]) => Object.hasOwn(standard, name)).map(([name, value]) => `${name} ${value}`).join(", ");
     return (
       <span class="inside-pin">
         <Button pressed={true} onClick={() => choose("inside.pin", "")}>Compared with the pinned scenario</Button>

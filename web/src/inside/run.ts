@@ -1,13 +1,14 @@
 /** What the view has asked and got: the runs over their whole time, and finer ones of the stretch that is shown. */
 import { batch, computed, effect, signal } from "@preact/signals";
 import type { Range } from "../charts/description";
-import { link } from "../charts/links";
+import { keepWithin, link } from "../charts/links";
 import { question } from "../server/question";
 import { start } from "../server/start";
 import { read } from "../state/address";
 import { option, state, type State } from "../state/state";
 import { seconds } from "./changes";
 import { collect, type Run } from "./data";
+import { seedOf } from "./seeds";
 
 const asked = question("inside");
 const detail = question("detail");
@@ -53,10 +54,9 @@ const BEYOND = 0.5;
 const SETTLED_MS = 150;
 
 function optionsNow(): Record<string, unknown> {
-  const number = Number(seed.value);
   return {
-    ...(seed.value === "median" ? { median: true } : { seed: Number.isInteger(number) && number >= 0 ? number : 0 }),
-    controls: shownControls.value, pinned: pinned.value, samples: Math.min(20_000, Math.max(100, Number(samples.value) || 5_000)),
+    ...(seed.value === "median" ? { median: true } : { seed: seedOf(seed.value) }),
+    controls: shownControls.value, pinned: pinned.value, samples: Math.round(Math.min(20_000, Math.max(100, Number(samples.value) || 5_000))),
   };
 }
 
@@ -71,7 +71,13 @@ export function follow(): () => void {
       const [blocks, status] = [asked.blocks.value, asked.status.value];
       if (status !== "done" && whole.peek().length) return;
       const runs = collect(blocks);
-      if (status === "done" || runs.length) batch(() => ([whole.value, fine.value] = [runs, null]));
+      if (status !== "done" && !runs.length) return;
+      // Finer samples that are still on their way are those of the runs before.
+      if (detail.status.peek() === "asked" || detail.status.peek() === "running") detail.cancel();
+      batch(() => {
+        [whole.value, fine.value] = [runs, null];
+        keepWithin(time, ends.value);
+      });
     }),
     effect(() => {
       const window = detail.status.value === "done" ? detail.blocks.value : null;

@@ -5,17 +5,17 @@ import "../inside/inside.css";
 import "./mix.css";
 import type { Range } from "../charts/description";
 import { Sample } from "../charts/legend";
-import { link } from "../charts/links";
+import { keepWithin, link } from "../charts/links";
 import { format } from "../charts/units";
 import { StackFiles } from "../inside/files";
 import { look } from "../controls/look";
-import { SEEDS, Seeds } from "../inside/seeds";
+import { seedOf, SEEDS, Seeds } from "../inside/seeds";
 import { Stack } from "../inside/stack";
 import { short, valueTable } from "../inside/values";
 import { question } from "../server/question";
 import { change, choose, option, state } from "../state/state";
 import { Button, Disclosure, Table } from "../ui";
-import { members, panelsOf, type Shares, sharesOf, verdictOf } from "./data";
+import { members, panelsOf, type Shares, sharesOf, type Verdict, verdictOf } from "./data";
 import { Editor } from "./editor";
 import { Groups, together } from "./groups";
 import { write } from "./grammar";
@@ -31,11 +31,14 @@ const panels = computed(() => (shares.value ? panelsOf(shares.value, all.value) 
 /** Asks while the view is there and there is a mixture. */
 function follow(): () => void {
   const stop = effect(() => {
-    const number = Number(seed.value);
-    if (state.value.mix) asked.ask({ seed: Number.isInteger(number) && number >= 0 ? number : 0, seeds: SEEDS });
+    if (state.value.mix) asked.ask({ seed: seedOf(seed.value), seeds: SEEDS });
+  });
+  const stay = effect(() => {
+    if (shares.value) keepWithin(time, [0, end(shares.value)]);
   });
   return () => {
     stop();
+    stay();
     asked.cancel();
   };
 }
@@ -46,8 +49,8 @@ export function Mix() {
   if (!state.value.mix) return <Empty />;
   return (
     <div class="inside-view">
-      <p class={asked.error.value ? "mix-answer inside-problem" : "mix-answer"} aria-live="polite">{asked.error.value || (verdict.value ? together(verdict.value) : "…")}</p>
-      <p class="note">{verdict.value ? `Of ${verdict.value.n} runs of ${verdict.value.wanted}.` : "\u00a0"}</p>
+      <p class={asked.error.value ? "mix-answer inside-problem" : "mix-answer"} aria-live="polite" aria-busy={isBusy()}>{asked.error.value || (verdict.value ? together(verdict.value) : "…")}</p>
+      <p class="note">{status(verdict.value)}</p>
       <Editor />
       {there && (
         <>
@@ -69,6 +72,16 @@ export function Mix() {
       )}
     </div>
   );
+}
+
+function isBusy(): boolean {
+  return asked.status.value === "asked" || asked.status.value === "running";
+}
+
+/** How many runs stand behind the sentence; beside an error, what is below it. */
+function status(said: Verdict | null): string {
+  if (!said) return "\u00a0";
+  return asked.error.value ? "What is shown below is the mixture before." : `${said.n} of ${said.wanted} runs.`;
 }
 
 /** What the view is about where no flows share anything yet. */
