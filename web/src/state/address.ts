@@ -49,11 +49,12 @@ export function follow(standard: State): void {
   window.addEventListener("popstate", take);
   effect(() => {
     const fragment = write(state.value, options.value, standard);
+    const isPlace = isJump;
+    isJump = false;
     if (fragment === location.hash.replace(/^#/, "")) return;
     const there = fragment ? `#${fragment}` : location.pathname;
-    if (isJump) history.pushState(null, "", there);
+    if (isPlace) history.pushState(null, "", there);
     else history.replaceState(null, "", there);
-    isJump = false;
   });
 }
 

@@ -49,7 +49,7 @@ export function option(name: string, standard: string) {
   return computed(() => options.value[name] ?? standard);
 }
 
-/** Sets an option; its default is left out of the address. */
+/** Sets an option. */
 export function choose(name: string, value: string): void {
   options.value = { ...options.value, [name]: value };
 }

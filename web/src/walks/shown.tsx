@@ -26,6 +26,11 @@ export function Shown() {
     if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
     box.current?.scrollIntoView({ block: "nearest" });
   }, [at]);
+  // The box goes with its buttons: the view that stays has the focus.
+  const end = () => {
+    leave();
+    document.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]')?.focus();
+  };
   if (!here.value) return null;
   const { walk, number, step } = here.value;
   const last = number === walk.steps.length;
@@ -37,7 +42,7 @@ export function Shown() {
           Step {number} of {walk.steps.length}
         </span>
         <span class="space" />
-        <Button kind="quiet" icon={<Icon name="close" />} label="End the walk" onClick={leave} />
+        <Button kind="quiet" icon={<Icon name="close" />} label="End the walk" onClick={end} />
       </header>
       <p class="said" aria-live="polite">
         {step.text.join(" ")}
@@ -46,7 +51,7 @@ export function Shown() {
         <Button disabled={number === 1} onClick={() => go(walk, number - 1)}>
           Previous
         </Button>
-        <Button kind="main" onClick={() => (last ? leave() : go(walk, number + 1))}>
+        <Button kind="main" onClick={() => (last ? end() : go(walk, number + 1))}>
           {last ? "End" : "Next"}
         </Button>
         {moved.value && (
