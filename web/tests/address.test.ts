@@ -26,3 +26,7 @@ test("tc's words with colons come back whole", () => {
   const now = { ...standard, words: { forward: "netem delay 5ms", bottleneck: "htb rate 1mbit; fq_codel: limit 3" } };
   expect(read(write(now, {}, standard), standard).state).toEqual(now);
 });
+
+test("a list that an address leaves empty is the default: a page without congestion controls would show the answer of others", () => {
+  expect(read("#cca=&changes=", standard).state).toEqual(standard);
+});

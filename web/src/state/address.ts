@@ -67,7 +67,7 @@ function asText(value: unknown): string {
 
 function fromText(text: string, standard: unknown): unknown {
   if (typeof standard === "boolean") return text === "yes";
-  if (Array.isArray(standard)) return text ? text.split("|") : [];
+  if (Array.isArray(standard)) return text ? text.split("|") : standard;
   if (typeof standard === "object" && standard) return Object.fromEntries(text ? text.split("|").filter((part) => part.includes(": ")).map((part) => [part.slice(0, part.indexOf(": ")), part.slice(part.indexOf(": ") + 2)]) : []);
   return text;
 }
