@@ -19,7 +19,7 @@ QUICK = "rate=8mbit&duration=4s&loss=0.5%25&view=inside"
 
 def stack(page: Page) -> Locator:
     """The charts over time, once they are drawn."""
-    charts = page.get_by_role("group", name=re.compile("^The run over time"))
+    charts = page.get_by_role("application", name=re.compile("^The run over time"))
     charts.locator("canvas").wait_for()
     page.wait_for_function("() => document.querySelectorAll('[aria-roledescription=chart] p').length > 3")
     return charts.first

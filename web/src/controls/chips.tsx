@@ -5,7 +5,7 @@ import { lineOf, post } from "../server/post";
 import { start } from "../server/start";
 import type { Path } from "../path/agree";
 import { change, state } from "../state/state";
-import { Button, Icon, Sample } from "../ui";
+import { Button, Icon, refocus, Sample } from "../ui";
 import { look } from "./look";
 
 /** The ones that are offered as chips beside those in use. */
@@ -56,13 +56,12 @@ function Add() {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
   const id = useId();
-  const place = useRef<HTMLSpanElement>(null);
+  const place = useRef<HTMLDivElement>(null);
   const close = () => {
     setText("");
     setProblem("");
     setOpen(false);
-    // The field goes: the button that stands in its place has the focus.
-    requestAnimationFrame(() => document.activeElement === document.body && place.current?.querySelector("button")?.focus());
+    refocus(place.current);
   };
   const add = async () => {
     const label = text.trim();
@@ -76,16 +75,7 @@ function Add() {
       setProblem(lineOf(error));
     }
   };
-  if (!open) {
-    return (
-      <span ref={place}>
-        <Button kind="quiet" icon={<Icon name="add" />} onClick={() => setOpen(true)}>
-          Add
-        </Button>
-      </span>
-    );
-  }
-  return (
+  const form = () => (
     <form
       class="add"
       onSubmit={(event) => {
@@ -121,6 +111,12 @@ function Add() {
       )}
     </form>
   );
+  const button = () => (
+    <Button kind="quiet" icon={<Icon name="add" />} onClick={() => setOpen(true)}>
+      Add
+    </Button>
+  );
+  return <div ref={place}>{open ? form() : button()}</div>;
 }
 
 /** Names, and behind a colon the parameters of the control that is named. */

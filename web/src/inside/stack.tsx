@@ -66,7 +66,7 @@ export function Stack({ panels, marks, whole, link, eventsAt, nextEvent, fits = 
   };
   return (
     <div class="stack">
-      <div ref={host} class="stack-host" role="group" aria-roledescription="chart" tabIndex={0} aria-label={`The run over time: ${panels.map((each) => each.chart.title).join(", ")}. ${KEYS}`} onKeyDown={key}>
+      <div ref={host} class="stack-host" role="application" aria-roledescription="chart" tabIndex={0} aria-label={`The run over time: ${panels.map((each) => each.chart.title).join(", ")}. ${KEYS}`} onKeyDown={key}>
         <canvas ref={canvas} aria-hidden="true" />
         {panels.map((panel, place) => (
           <Head key={panel.id} panel={panel} link={link} top={tops.value[place] ?? 0} />

@@ -1,7 +1,7 @@
 /** The changes of the path as rows: what, when, with which value; buttons that add more. On the panels the same changes are lines that can be dragged. */
 import type { ComponentChildren } from "preact";
 import { change, state } from "../state/state";
-import { Button } from "../ui";
+import { Button, refocus } from "../ui";
 import { added, ended, type Happening, happenings, type Kind, moved, parse, removed, seconds, timeText, titleOf, valued } from "./changes";
 
 const ADDITIONS: readonly { kind: Kind; title: string}[] = [
@@ -15,11 +15,15 @@ export function Timeline({ end }: { end: number }) {
   const texts = state.value.changes;
   const there = happenings(texts);
   const set = (changes: string[]) => change({ changes });
+  const remove = (event: MouseEvent, changes: string[]) => {
+    refocus((event.currentTarget as Element).closest("section"));
+    set(changes);
+  };
   const unread = texts.flatMap((text, place) => (parse(text) ? [] : [{ text, place }]));
   return (
     <section class="timeline" aria-label="Changes of the path">
       <div class="timeline-add" role="group" aria-label="Add a change of the path">
-        <span class="name">Change the path on the way:</span>
+        <span class="name">Change the path during the run:</span>
         {ADDITIONS.map(({ kind, title }) => {
           const missing = kind === "rate" && !hasBottleneck();
           return (
@@ -35,7 +39,7 @@ export function Timeline({ end }: { end: number }) {
           {unread.map(({ text, place }) => (
             <li key={`text ${place}`}>
               <Entry label={`change ${place + 1} as text`} before="change" text={text} take={(now) => set(texts.map((each, i) => (i === place ? now : each)))} />
-              <Button kind="quiet" label={`Remove change ${place + 1}`} onClick={() => set(texts.filter((_, i) => i !== place))}>
+              <Button kind="quiet" label={`Remove change ${place + 1}`} onClick={(event) => remove(event, texts.filter((_, i) => i !== place))}>
                 Remove
               </Button>
             </li>
@@ -50,7 +54,7 @@ export function Timeline({ end }: { end: number }) {
               {each.values.map(([name, value]) => (
                 <Entry key={name} label={`${name} after ${titleOf(each)}`} before={name} text={value} take={(text) => set(valued(texts, each, name, text))} />
               ))}
-              <Button kind="quiet" label={`Remove ${titleOf(each)}`} onClick={() => set(removed(texts, each))}>
+              <Button kind="quiet" label={`Remove ${titleOf(each)}`} onClick={(event) => remove(event, removed(texts, each))}>
                 Remove
               </Button>
             </li>

@@ -1,7 +1,7 @@
 /** The flows that share the bottleneck, a row for each group: congestion control, how many, from when, until when. */
 import { start } from "../server/start";
 import { change, state } from "../state/state";
-import { Button } from "../ui";
+import { Button, refocus } from "../ui";
 import { type Group, parse, write } from "./grammar";
 
 /** Most flows of a group that can be typed. */
@@ -12,6 +12,10 @@ export function Editor() {
   const set = (next: readonly Group[]) => change({ mix: write(next) });
   const known = [...new Set([...state.value.cca, ...(start.value?.controls ?? []).map((each) => each.name)])];
   const put = (place: number, fields: Partial<Group>) => set((groups ?? []).map((each, i) => (i === place ? { ...each, ...fields } : each)));
+  const remove = (event: MouseEvent, place: number) => {
+    refocus((event.currentTarget as Element).closest("section"));
+    set((groups ?? []).filter((_, i) => i !== place));
+  };
   return (
     <section class="mix-editor" aria-label="Flows that share the bottleneck">
       {groups?.map((group, place) => (
@@ -29,9 +33,9 @@ export function Editor() {
               onChange={(event) => put(place, { count: Math.min(MOST, Math.max(1, Math.round(Number(event.currentTarget.value)) || 1)) })}
             />
           </label>
-          <Time name="from" text={group.start} empty="the begin" take={(text) => put(place, { start: text })} />
+          <Time name="from" text={group.start} empty="the start" take={(text) => put(place, { start: text })} />
           <Time name="until" text={group.stop} empty="the end" take={(text) => put(place, { stop: text })} />
-          <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={() => set(groups.filter((_, i) => i !== place))}>Remove</Button>
+          <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={(event) => remove(event, place)}>Remove</Button>
         </div>
       ))}
       {groups === null && (

@@ -3,6 +3,7 @@ export { Button } from "./button";
 export { Dialog } from "./dialog";
 export { Disclosure } from "./disclosure";
 export { Field } from "./field";
+export { refocus } from "./focus";
 export { Icon } from "./icon";
 export { lazy } from "./lazy";
 export { Menu, type Item } from "./menu";
