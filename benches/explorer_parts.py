@@ -132,7 +132,7 @@ def frames(options: argparse.Namespace) -> dict[str, Any]:
         page.evaluate(RECORD)
         page.wait_for_timeout(2000)
         idle = page.evaluate("() => deltas.splice(0)")
-        shown = page.get_by_role("slider", name="begin of the shown time")
+        shown = page.get_by_role("slider", name="start of the shown time")
         moved = pan(page, seconds, lambda: shown.get_attribute("aria-valuenow"))
         assert moved > 1, "the chart was not moved"
         deltas = page.evaluate("() => deltas")
@@ -142,7 +142,7 @@ def frames(options: argparse.Namespace) -> dict[str, Any]:
 
 def pan(page: Any, seconds: float, place: Callable[[], Any]) -> int:
     """Zooms the stack of charts to a part of its time and drags it to and fro, Shift and the mouse; how many places it had in between."""
-    chart = page.get_by_role("group", name="The run over time").and_(page.locator("[aria-roledescription=chart]"))
+    chart = page.get_by_role("application", name="The run over time").and_(page.locator("[aria-roledescription=chart]"))
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     left, width, y = box["x"] + 0.2 * box["width"], 0.65 * box["width"], box["y"] + box["height"] / 2

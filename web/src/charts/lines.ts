@@ -108,7 +108,7 @@ export function trace(x: Numbers, y: Numbers, view: View, step = false): Float64
 /**
  * A dense line of a width as polygons: in each column of pixels it covers the values there and the last one before, so that neighbours touch. Filling it costs
  * what the plot's width does, and a canvas fills far faster than it strokes. Of a dashed line, columns in its gaps are left out; `dash` has the lengths of dashes
- * and gaps, pixels, from the begin of the axis on, so that dashes move with what is shown.
+ * and gaps, pixels, from the start of the axis on, so that dashes move with what is shown.
  */
 export function envelope(x: Numbers, y: Numbers, view: View, width: number, dash: readonly number[] = []): Points[] {
   const [first, end] = visible(x, view.xs);

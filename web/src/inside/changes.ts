@@ -14,7 +14,7 @@ export interface Change {
 
 export type Kind = "rate" | "handover" | "outage" | "other";
 
-/** What stands on the timeline: one change, or the begin and the end of an outage. */
+/** What stands on the timeline: one change, or the start and the end of an outage. */
 export interface Happening {
   kind: Kind;
   where: string;

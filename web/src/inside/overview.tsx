@@ -85,7 +85,7 @@ export function Overview({ chart, link, whole }: { chart: Chart; link: Link; who
         }}
       >
         {handle("both", now[0], "shown time")}
-        {handle("from", now[0], "begin of the shown time")}
+        {handle("from", now[0], "start of the shown time")}
         {handle("to", now[1], "end of the shown time")}
       </div>
     </div>

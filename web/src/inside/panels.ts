@@ -21,7 +21,7 @@ export const CHOICES: readonly Choice[] = [
   { id: "events", title: "Events", quantity: "number", height: 0 },
   { id: "cwnd", title: "Congestion window", unit: "packets", quantity: "number", flow: ["cwnd", "ssthresh"], height: 110 },
   { id: "in_flight", title: "In flight", unit: "packets", quantity: "number", flow: ["in_flight"], height: 80 },
-  { id: "rtt", title: "Round-trip time", quantity: "time", flow: ["rtt", "min_rtt"], height: 96 },
+  { id: "rtt", title: "RTT", quantity: "time", flow: ["rtt", "min_rtt"], height: 96 },
   { id: "queue", title: "Bottleneck's queue", unit: "packets", quantity: "number", queue: "packets", height: 80 },
   { id: "backlog", title: "Bottleneck's queue, bytes", quantity: "size", queue: "bytes", height: 80 },
   { id: "sojourn", title: "Delay in the queue", quantity: "time", queue: "sojourn", height: 80 },

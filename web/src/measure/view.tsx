@@ -90,5 +90,5 @@ function Setup({ opened }: { opened: Opened }) {
 /** What the sliders cannot say of a path that moved them. */
 export function Remarks({ lines }: { lines: readonly string[] }) {
   if (!lines.length) return null;
-  return <p class="note">The sliders leave out, with their own value behind the stroke: {lines.join("; ")}.</p>;
+  return <p class="note">The sliders cannot say everything: {lines.join("; ")}.</p>;
 }

@@ -2,7 +2,7 @@
 export interface Group {
   cca: string;
   count: number;
-  /** When its flows connect and stop, as text; empty is the begin, the end. */
+  /** When its flows connect and stop, as text; empty is the start, the end. */
   start: string;
   stop: string;
 }

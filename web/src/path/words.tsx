@@ -33,7 +33,7 @@ export function Words() {
       })}
       {Object.keys(own).length > 0 && (
         <p class="note">
-          The path is set by tc's words; the fields that they replace are at rest. <Button onClick={toFields}>Back to the fields</Button>
+          The path is set by tc's words; the fields that they replace are not used. <Button onClick={toFields}>Back to the fields</Button>
         </p>
       )}
     </div>

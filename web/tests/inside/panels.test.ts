@@ -109,11 +109,11 @@ test("with many lines the cursor reads the main ones alone", () => {
 test("what the panels show is a table of some rows and a file of all values in base units", () => {
   const panels = panelsOf(["events", "cwnd", "rtt"], drawn(collect(run(0, ["cubic"])), look));
   const { columns, rows } = valueTable(panels, [0, 3]);
-  expect(columns.map((each) => each.name)).toEqual(["time", "Congestion window, cubic", "Round-trip time, cubic", "Round-trip time, bound after the drop"]);
+  expect(columns.map((each) => each.name)).toEqual(["time", "Congestion window, cubic", "RTT, cubic", "RTT, bound after the drop"]);
   expect([rows.length, rows[0], rows.at(-1)]).toEqual([101, ["0 ms", "10", "50 ms", "–"], ["3 s", "20", "100 ms", "200 ms"]]);
   const all = everyValue(panels);
   expect(all).toHaveLength(4 + 4 + 2);
-  expect(all.find((row) => row[2] === "Round-trip time (s)" && row[0] === 2)![3]).toBe(0.1);
+  expect(all.find((row) => row[2] === "RTT (s)" && row[0] === 2)![3]).toBe(0.1);
 });
 
 test("handles that are close stand in rows below each other", () => {
