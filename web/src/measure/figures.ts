@@ -63,15 +63,15 @@ export function held(limits: Block | undefined): Held[] {
   return Array.from(begin, (from, i) => ({ begin: from, end: end[i] as number, cause: causes[cause[i] as number] ?? "unknown" }));
 }
 
-/** Colour and pattern of each cause (`plots/diagnosis.py`); the pattern so that colour is never the only sign. */
+/** Colour of each cause (as in `plots/diagnosis.py`), and a pattern that no other cause has, so that colour is never the only sign. */
 export const CAUSES: Record<string, { colour: string; pattern: string }> = {
   application: { colour: "#0072b2", pattern: "" },
   "send buffer": { colour: "#332288", pattern: "slant" },
-  "receive window": { colour: "#cc79a7", pattern: "" },
-  "congestion window": { colour: "#e69f00", pattern: "" },
-  pacing: { colour: "#009e73", pattern: "" },
-  "loss recovery": { colour: "#d55e00", pattern: "" },
+  "receive window": { colour: "#cc79a7", pattern: "upright" },
+  "congestion window": { colour: "#e69f00", pattern: "back" },
+  pacing: { colour: "#009e73", pattern: "level" },
+  "loss recovery": { colour: "#d55e00", pattern: "spots" },
   timeouts: { colour: "#d55e00", pattern: "cross" },
   handshake: { colour: "#0072b2", pattern: "dots" },
-  unknown: { colour: "#888888", pattern: "dots" },
+  unknown: { colour: "#888888", pattern: "grid" },
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { curve, metricOf } from "../../src/measure/curve";
-import { figures, held } from "../../src/measure/figures";
+import { CAUSES, figures, held } from "../../src/measure/figures";
 import { latest } from "../../src/measure/latest";
 import type { Block } from "../../src/server/blocks";
 
@@ -59,4 +59,9 @@ test("a curve of kept results has a line for each control, in the order of the a
 
 test("an address that names no metric shows the goodput", () => {
   expect(["rtt", "", "constructor", "__proto__"].map((name) => metricOf(name).name)).toEqual(["rtt", "goodput", "goodput", "goodput"]);
+});
+
+test("no two causes have the same pattern: colour is not the only sign", () => {
+  const patterns = Object.values(CAUSES).map((each) => each.pattern);
+  expect(new Set(patterns).size).toBe(patterns.length);
 });
