@@ -178,7 +178,7 @@ function drawLegendRow(pen: Pen, row: Series[], left: number, top: number, theme
 }
 
 /** A short piece of a series' line with its marker. */
-export function drawSample(pen: Pen, { look, kind, width = LINE_WIDTH }: Series, x: number, y: number, theme: Theme): void {
+function drawSample(pen: Pen, { look, kind, width = LINE_WIDTH }: Series, x: number, y: number, theme: Theme): void {
   if (kind !== "points") pen.line([x, y, x + 28, y], { colour: look.colour, width, dash: dashOf(look.dash, width) });
   marker(pen, look.marker, x + 14, y, MARKER, { colour: look.colour }, { colour: theme.ground, width: 1 });
 }

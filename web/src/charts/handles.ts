@@ -24,6 +24,7 @@ export class Handles {
     for (const [id, element] of this.elements) {
       if (marks.some((mark) => mark.id === id)) continue;
       element.remove();
+      if (this.held === id) this.held = "";
       this.elements.delete(id);
     }
     for (const mark of marks) this.put(this.elements.get(mark.id) ?? this.make(mark.id), mark, view);

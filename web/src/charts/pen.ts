@@ -36,7 +36,7 @@ export interface Pen {
   clipped(area: Area, draw: () => void): void;
 }
 
-export const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
+const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 export const SIZE = 12;
 /** Dashes of a line 2 pixels wide: solid, dashed, dotted, mixed. */
 const DASHES: readonly (readonly number[])[] = [[], [9, 4], [2, 3], [9, 3, 2, 3]];

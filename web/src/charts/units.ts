@@ -17,14 +17,12 @@ const UNITS: Record<Quantity, Unit[]> = {
   number: [{ name: "", size: 1 }],
 };
 const WRITTEN: Record<string, string> = { "µs": "us", "bit/s": "bit", "kbit/s": "kbit", "Mbit/s": "mbit", "Gbit/s": "gbit" };
-/** A value of 1200 ms is still milliseconds where the axis ends below this many of its unit. */
-const NEXT_UNIT = 1;
 
 /** The unit in which the largest of these values is at least one. */
 export function unitOf(quantity: Quantity, ...values: number[]): Unit {
   const units = UNITS[quantity];
   const largest = Math.max(0, ...values.filter(Number.isFinite).map(Math.abs));
-  const fitting = units.filter((unit) => largest >= unit.size * NEXT_UNIT * (1 - 1e-9));
+  const fitting = units.filter((unit) => largest >= unit.size * (1 - 1e-9));
   return (largest ? fitting.at(-1) : units.at(quantity === "time" ? 1 : 0)) ?? (units[0] as Unit);
 }
 

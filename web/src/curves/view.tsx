@@ -67,7 +67,7 @@ export function CurvesView() {
     <section aria-label="Curves">
       <Choices />
       {there && !problem && <Progress done={there.done} all={there.total} label="runs" />}
-      {problem ? <Status kind="problem">{problem}</Status> : there ? <Plots curve={there} /> : <Status kind="working">Running the first trials …</Status>}
+      {problem ? <Status kind="problem">{problem}</Status> : there ? <Plots curve={there} /> : <Status kind="working">The first runs are on their way …</Status>}
     </section>
   );
 }

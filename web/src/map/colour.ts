@@ -21,7 +21,7 @@ export interface Scale {
 }
 
 /** The ratio, and its inverse, at which the colour is full. */
-export const FULL = 4;
+const FULL = 4;
 const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
 /** Hues for two congestion controls whose own are not told apart by everybody. */
 const APART = ["#d68000", "#2467b3"] as const;

@@ -211,7 +211,7 @@ function roomOn(points: number[], { area, view }: Layout, here: Marks["here"]): 
 }
 
 /** A level in words. */
-export function levelText(grid: Grid, level: number): string {
+function levelText(grid: Grid, level: number): string {
   return grid.quantity === "ratio" ? (level === 1 ? "equal" : `${plain(level)} ×`) : valueText(grid, level);
 }
 

@@ -84,7 +84,7 @@ function Result({ isBusy }: { isBusy: boolean }) {
   const isOld = checked.value !== JSON.stringify(state.value);
   return (
     <div aria-busy={isBusy} aria-live="polite">
-      {isBusy && <Progress done={values.done} all={values.total} label="trials on the kernel" />}
+      {isBusy && <Progress done={values.done} all={values.total} label="runs on the kernel" />}
       <p>{values.text}</p>
       {isOld && <p class="note">The sliders have moved since: this is the path before.</p>}
       <Table

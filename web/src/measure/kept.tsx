@@ -64,7 +64,7 @@ export function Kept({ opened }: { opened: Opened }) {
     <section aria-label="Results" aria-busy={values.running}>
       <Parts values={values} />
       <p class="first" aria-live="polite">
-        {values.answer ?? "No trial has finished yet."}
+        {values.answer ?? "No run has finished yet."}
       </p>
       <p class="note">{values.path}</p>
       <Curve blocks={blocks} values={values} stand={(name, level) => stand({ ...at, [name]: level })} />
@@ -96,7 +96,7 @@ function useMoved(there: { state: State; remarks: string[]; row: number } | unde
 
 function Parts({ values }: { values: Values }) {
   const shown = values.parts.find((one) => one.label === values.part);
-  const choices = values.parts.map((one) => ({ value: one.label, title: `${one.label || values.name}, ${one.done} trials` }));
+  const choices = values.parts.map((one) => ({ value: one.label, title: `${one.label || values.name}, ${one.done} runs` }));
   return (
     <>
       {values.parts.length > 1 && (
@@ -107,14 +107,14 @@ function Parts({ values }: { values: Values }) {
       {shown?.state === "running" && (
         <div class="working">
           <Status kind="working">
-            {shown.done} of {shown.total} trials have finished; another process runs the rest.
+            {shown.done} of {shown.total} runs have finished; another process runs the rest.
           </Status>
-          <Progress done={shown.done} all={shown.total} label="trials" />
+          <Progress done={shown.done} all={shown.total} label="runs" />
         </div>
       )}
       {shown?.state === "interrupted" && (
         <Status kind="problem">
-          It was interrupted at {shown.done} of {shown.total} trials. The same command goes on from there.
+          It was interrupted at {shown.done} of {shown.total} runs. The same command goes on from there.
         </Status>
       )}
     </>

@@ -91,10 +91,10 @@ function Copies() {
   });
   const text = there.value?.[language.value] ?? "";
   return (
-    <section aria-label="The same trials">
-      <h3>The same trials elsewhere</h3>
+    <section aria-label="The same runs">
+      <h3>The same runs elsewhere</h3>
       <p class="note">
-        Seeds 0 to {Number(seeds) - 1}, as {along.value ? "the view" : "the answer"} has them: the same seed gives the same trial, to the last bit.
+        Seeds 0 to {Number(seeds) - 1}, as {along.value ? "the view" : "the answer"} has them: the same seed gives the same run, to the last bit.
       </p>
       <div class="choices">
         <Switch label="As" value={language.value} choices={LANGUAGES} onChoose={(value) => (language.value = value as keyof Texts)} />

@@ -72,7 +72,7 @@ function decimal(value: number): string {
   return text.includes("e") ? value.toFixed(12).replace(/\.?0+$/, "") : text;
 }
 
-export interface LogScale {
+interface LogScale {
   kind: Kind;
   /** Its ends, as people write them. */
   low: string;

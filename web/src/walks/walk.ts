@@ -45,7 +45,7 @@ export const here = computed(() => {
 });
 
 /** The state of a step. */
-export function stateOf(step: Step, standard: State): State {
+function stateOf(step: Step, standard: State): State {
   return { ...standard, ...step.state };
 }
 
