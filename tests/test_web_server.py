@@ -588,7 +588,7 @@ def test_the_browser_gets_the_address_by_a_file_of_the_user_alone(monkeypatch):
     assert len(opened) == 1 or not sys.platform.startswith("linux"), "where there is no window, the printed address is all"
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_a_signal_ends_it_with_streams_open_and_trials_running(number, status):
     if not page.is_built():
         pytest.skip("the explorer's page is not built: make web")

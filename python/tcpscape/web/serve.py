@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -60,6 +62,21 @@ class Server(uvicorn.Server):
         from tcpscape.web.warm import warm
 
         threading.Thread(target=warm, args=(self.served.pages.pool, self.served.api), daemon=True).start()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A closed terminal ends the server as Ctrl-C does, unless whoever started the process ignores that (nohup)."""
+        hang_up = getattr(signal, "SIGHUP", None)
+        with super().capture_signals():
+            is_main = threading.current_thread() is threading.main_thread()
+            if hang_up is None or not is_main or signal.getsignal(hang_up) is signal.SIG_IGN:
+                yield
+                return
+            before = signal.signal(hang_up, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(hang_up, before)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends within :data:`LAST_S` and a moment."""
