@@ -47,7 +47,7 @@ class StateSpan:
     """Place in :data:`STATES`."""
     begin_ns: int
     end_ns: int
-    """The next state's begin; of the last span the last sample."""
+    """Where the next state begins; of the last span the last sample."""
 
 
 def of_trial(trial: Trial, flow: int) -> list[SenderEvent]:

@@ -50,9 +50,9 @@ class Axis:
     def document(self, state: State) -> dict[str, Any]:
         """What the page needs to draw the axis."""
         here = self.here(state)
-        place_ = place(here) if here else math.nan
+        stands = place(here) if here else math.nan
         note = self.missing(state)
-        return {"axis": self.name, "title": self.title, "quantity": self.quantity, "log": self.log, "here": place_, "text": here, "note": note}
+        return {"axis": self.name, "title": self.title, "quantity": self.quantity, "log": self.log, "here": stands, "text": here, "note": note}
 
     def missing(self, state: State) -> str:
         """Why the axis makes no sense for a state, with the fix; empty where it does."""

@@ -67,13 +67,13 @@ def _says(state: State, scenario: Scenario) -> dict[str, str]:
     """What words say of the fields that they replace, of the data where the directions differ."""
     said: dict[str, str] = {}
     if any(part in state.words for part in DIRECTIONS):
-        queues = [queue for described_ in scenario.queues("forward", "reverse") for queue in described_]
+        queues = [queue for nested in scenario.queues("forward", "reverse") for queue in nested]
         said["rtt"] = units.format_time(scenario.rtt_ns)
         said["jitter"] = units.format_time(next((q.jitter_ns for q in queues if q.jitter_ns), 0))
         said["distribution"] = next((q.distribution for q in queues if q.distribution), "") or ""
         said["loss"] = units.brief_percent(next((q.loss for q in queues if q.loss), 0.0))
     if "bottleneck" in state.words:
-        rate = next((q.rate_bps for described_ in scenario.queues("bottleneck") for q in described_ if q.rate_bps), None)
+        rate = next((q.rate_bps for nested in scenario.queues("bottleneck") for q in nested if q.rate_bps), None)
         said["rate"] = units.format_rate(rate) if rate else ""
     return said
 

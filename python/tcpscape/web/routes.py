@@ -143,7 +143,7 @@ class Api:
     """The requests below `/api/` of the modules that have some, each of which is imported when one of them is wanted first."""
 
     def __init__(self, modules: Sequence[str]) -> None:
-        """`modules`: names in this package, those that are wanted first at the begin."""
+        """`modules`: names in this package, those that are wanted first come first."""
         self._modules = iter(modules)
         self._known: dict[str, AnyRoute] = {}
         self._lock = threading.Lock()

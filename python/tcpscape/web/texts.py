@@ -65,8 +65,8 @@ def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
     directions, link = _directions(scenario), _bottleneck(scenario)
     if any(isinstance(hop, path.TracedLink) for part in PARTS for hop in getattr(scenario, part)):
         notes.append("the trace of the link left out: it has its mean rate here")
-    texts_ = {**directions.pop("words", {}), **link.pop("words", {})}
-    said = directions | link | _flows(scenario, notes) | ({"words": texts_} if texts_ else {})
+    in_words = {**directions.pop("words", {}), **link.pop("words", {})}
+    said = directions | link | _flows(scenario, notes) | ({"words": in_words} if in_words else {})
     standard = {name: field.default for name, field in Scenario.model_fields.items()}
     said |= {"duration": units.format_time(scenario.duration)} if scenario.duration != standard["duration"] else {}
     said |= {"kernel": kernel(scenario.kernel)} if scenario.kernel != Kernel() else {}

@@ -54,7 +54,7 @@ def _over(of: Any, rows: Array) -> Array:
 
 
 def _on_grid(trial: Trial, warmup_s: float, edges: Array) -> dict[str, Array]:
-    """A run in bins from its flow's begin, or from the end of what is left out: goodput (bit/s), smoothed RTT (s), bytes in flight."""
+    """A run in bins from the start of its flow, or from the end of what is left out: goodput (bit/s), smoothed RTT (s), bytes in flight."""
     if trial.samples is None:
         raise ValueError("a run needs samples to be drawn")
     samples = trial.samples.filter(trial.samples["flow"] == 0)
