@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -411,6 +412,20 @@ def test_uploads_are_recognised_by_their_content_and_removed(capture: Path, dire
     assert sum(1 for path in spool.root.rglob("upload")) == 0
     files.close()
     assert not spool.root.exists()
+
+
+def test_a_database_that_is_none_is_called_as_the_user_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"\0" * 50)
+    with pytest.raises(TcpscapeError, match=r"^out: mine\.sqlite is no database; "):
+        take(Uploads(), (folder / "results.sqlite").read_bytes(), "mine.sqlite", tmp_path)
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(TcpscapeError, match=r"^out: results/results\.sqlite is no database; move it away and run again"):
+        of_argument("./results")
+    for named in (folder, folder / "results.sqlite"):
+        with pytest.raises(TcpscapeError, match=f"^out: {re.escape(str(folder / 'results.sqlite'))} is no database; "):
+            of_argument(str(named))
 
 
 def test_an_upload_that_is_nothing_leaves_nothing(tmp_path: Path) -> None:

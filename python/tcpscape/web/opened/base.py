@@ -38,10 +38,10 @@ class Opened(ABC):
 
 @contextmanager
 def naming(path: Path, name: str) -> Iterator[None]:
-    """Within it, lines about `path` call it `name`: where an upload is kept is nobody's business."""
+    """Within it, lines about `path` call it `name`: where an upload is kept is nobody's business. A relative path is the command line's own."""
     try:
         yield
     except TcpscapeError as e:
-        if str(path) in str(e):
+        if path.is_absolute() and str(path) in str(e):
             raise type(e)(str(e).replace(str(path), name)) from None
         raise

@@ -60,7 +60,7 @@ class Results(Opened):
         self._root, self._lock = root, threading.Lock()
         if not reading.inside(root, root / FILE):
             refuse(FILE, f"leads out of the directory {name}", "copy the results themselves into it")
-        with naming(root, name):
+        with _naming(root, name):
             self._store = Store(root, create=False)
         self._follower = Follower(self._store)
         self._seen = ""
@@ -91,7 +91,7 @@ class Results(Opened):
     @contextmanager
     def confined(self) -> Iterator[None]:
         """Within it no file outside of the directory is read, whatever a scenario in it names."""
-        with naming(self._root, self.name), reading.confined(self._root):
+        with _naming(self._root, self.name), reading.confined(self._root):
             yield
 
     def observation(self) -> Observation:
@@ -103,6 +103,16 @@ class Results(Opened):
         """Closes the database; an upload is removed."""
         self._store.close()
         super().close()
+
+
+@contextmanager
+def _naming(root: Path, name: str) -> Iterator[None]:
+    """Within it, lines about an upload's database and its directory call them by its name; what the command line named is called so already."""
+    if name.startswith(str(root)):
+        yield
+        return
+    with naming(root, name), naming(root / FILE, name):
+        yield
 
 
 def _is_kept(one: Unfinished, finished: record.Record | None) -> bool:
