@@ -21,7 +21,8 @@ export function link(key: string): Link {
 /** Shows the whole again where what is shown reaches beyond it: there is a shorter run, another capture. */
 export function keepWithin({ range }: Link, [from, to]: Range): void {
   const shown = range.peek();
-  if (shown && (shown[0] < from || shown[1] > to)) range.value = null;
+  const close = 1e-6 * (to - from); // the ends of a logarithmic axis come back with a rounding
+  if (shown && (shown[0] < from - close || shown[1] > to + close)) range.value = null;
 }
 
 /** A link of one plot alone. */

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { type AxisDocument, hereOn, textOf, titled, words } from "../axes/axes";
 import type { Mark } from "../charts/description";
 import { ChartExports } from "../charts/exports";
-import { link } from "../charts/links";
+import { keepWithin, link } from "../charts/links";
 import { Plot } from "../charts/plot";
 import { look } from "../controls/look";
 import { question } from "../server/question";
@@ -54,6 +54,11 @@ const here = computed(() => {
 
 export function CurvesView() {
   useSignalEffect(ask);
+  useSignalEffect(() => {
+    // The levels lie around the sliders' place: a stretch that was zoomed into may not be among the new ones.
+    const x = now.value?.x;
+    if (x && x.length > 1) keepWithin(shared, [x[0] as number, x[x.length - 1] as number]);
+  });
   useEffect(() => {
     for (const name of ENDS) window.addEventListener(name, hurry);
     return () => {

@@ -11,6 +11,9 @@ test("a stretch of a longer run is not kept for a shorter one", () => {
   time.range.value = [2, 8];
   keepWithin(time, [0, 10]);
   expect(time.range.value).toEqual([2, 8]);
+  time.range.value = [-1e-12, 10 + 1e-12];
+  keepWithin(time, [0, 10]);
+  expect(time.range.value).not.toBeNull();
   keepWithin(time, [0, 5]);
   expect(time.range.value).toBeNull();
 });
