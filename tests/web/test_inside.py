@@ -27,7 +27,7 @@ def stack(page: Page) -> Locator:
 
 def shown(page: Page) -> tuple[float, float]:
     """The time that is shown, s."""
-    begin, end = (page.get_by_role("slider", name=f"{name} of the shown time") for name in ("begin", "end"))
+    begin, end = (page.get_by_role("slider", name=f"{name} of the shown time") for name in ("start", "end"))
     return float(begin.get_attribute("aria-valuenow")), float(end.get_attribute("aria-valuenow"))
 
 
