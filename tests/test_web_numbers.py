@@ -265,3 +265,9 @@ def test_what_makes_no_sense_is_one_line_that_names_the_field(kind: str, options
         ask(kind, State.model_validate({**SHORT, **state}), **options)
     assert str(refusal.value).startswith(field)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("curve", {"axis": "jitter"}), ("map", {"x": "jitter", "y": "rtt"})])
+def test_a_field_that_is_no_quantity_is_told_as_the_answer_tells_it(kind: str, options: dict[str, str]) -> None:
+    with pytest.raises(TcpscapeError, match=r"jitter: .*1__proto__.*write for example"):
+        ask(kind, State(jitter="1__proto__"), **options)

@@ -15,7 +15,7 @@ export function PathPanel() {
     <form class="path" onSubmit={(event) => event.preventDefault()}>
       <h2 class="hidden">Path</h2>
       {wrong.value && (
-        <p class="wrong-line" role="alert">
+        <p class="wrong-line">
           {wrong.value}
         </p>
       )}

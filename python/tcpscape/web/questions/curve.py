@@ -54,6 +54,7 @@ class Curve(Question):
 
     def answer(self, state: State, work: Work, opened: Any) -> None:
         """Runs the state's own value and the ends once, then the levels between them once, then more seeds of all."""
+        state.campaign().cases()  # what is wrong with the state is told of it, not of the levels around it
         axis = axes.find(self.axis, state)
         if axis.missing(state):
             work.send(Block("axis", {**axis.document(state), "words": [], "controls": [], "metrics": []}, {"x": np.array([], dtype="<f8")}))

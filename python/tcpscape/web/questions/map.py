@@ -84,6 +84,7 @@ class Map(Question):
             refuse("y", f"{shown(self.y)} is the other axis already", f"choose another one of {', '.join(axes.AXES)}")
         if state.mix:
             refuse("mix", "a map compares congestion controls that have the path for themselves", "leave out the mixture")
+        state.campaign().cases()  # what is wrong with the state is told of it, not of the levels around it
         controls = self._controls(state)
         grid = _Grid(state, controls, axes.find(self.x, state).expect(state), axes.find(self.y, state).expect(state), self)
         runs.expect_room(grid.count * self.seeds, grid.needs(grid.points[:1])[0, 0][0])
