@@ -77,11 +77,14 @@ def latency(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def whole_map(options: argparse.Namespace) -> dict[str, Any]:
-    """From the question for a map of 20 × 20 cells and 5 seeds until every cell has a colour, and until all is done, ms."""
+    """From the question for a map of 20 × 20 cells and 5 seeds until every cell has a colour, and until all is done, ms.
+
+    Each map has a server of its own: one keeps its trials, and would show the next map at once.
+    """
     coarse, whole = [], []
-    with Explorer() as server, chromium() as browser:
+    with chromium() as browser:
         for _ in range(1 if options.quick else 5):
-            with probed(browser, server, "rate=42mbit&view=map&map.resolution=20&map.seeds=5") as page:
+            with Explorer() as server, probed(browser, server, "rate=42mbit&view=map&map.resolution=20&map.seeds=5") as page:
                 page.evaluate("() => (probe.whole = 'cells')")
                 ended(page, "map", 300_000)
                 asked = last_asked(page, "map")
