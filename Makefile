@@ -100,8 +100,9 @@ test: test-rust test-python test-logic ## unit, contract, golden and CLI tests (
 test-rust:
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet
 
+# One process more than cores of a small machine: many tests wait for a command that they started.
 test-python: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-logic: setup
 	@if [ -x web/node_modules/.bin/vitest ]; then cd web && node_modules/.bin/vitest run; \
