@@ -47,6 +47,18 @@ fn pair(wire: &Wire) {
     socket.request(&mut batch).unwrap();
 }
 
+/// Waits until both devices of the pair carry packets: the kernel tells a device of its carrier up to a second later, and drops what is sent before.
+fn carried(wire: &Wire) {
+    for host in [wire.sender(), wire.receiver()] {
+        let mut socket = within(host, || Socket::open().unwrap());
+        let is_ready = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            links::ready(&mut socket).unwrap()
+        });
+        assert!(is_ready, "a device of the pair has no carrier");
+    }
+}
+
 #[test]
 fn hosts_get_their_addresses_on_devices_that_the_program_made() {
     let Some(mut wire) = allowed(Wire::bare(&plan(), &BTreeMap::new())) else { return };
@@ -56,6 +68,7 @@ fn hosts_get_their_addresses_on_devices_that_the_program_made() {
     pair(&wire);
     wire.connect(End::Sender, "fwd").unwrap();
     wire.connect(End::Receiver, "rev").unwrap();
+    carried(&wire);
     let listener = within(wire.receiver(), || TcpListener::bind((End::Receiver.address(), 5001)).unwrap());
     let reader = std::thread::spawn(move || {
         let (mut text, (mut stream, from)) = (String::new(), listener.accept().unwrap());
