@@ -125,7 +125,7 @@ class TestTrials:
     """iperf3, Flent, our own results."""
 
     def test_flents_file_has_the_controls_name_and_idle_pings(self) -> None:
-        file = next(Path("/work/shared/reference/flent").glob("*cubic_25ms*"), None)
+        file = next((Path(__file__).parents[2] / "shared" / "reference" / "flent").glob("*cubic_25ms*"), None)
         if file is None:
             pytest.skip("Flent's recorded files are not on this machine")
         observation = observing.observe(file)
