@@ -68,8 +68,8 @@ function Add() {
     if (!label) return close();
     if (state.peek().cca.includes(label)) return setProblem(`${label} is there already`);
     try {
-      const said = await post<Path>("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
-      change({ cca: said.state.cca });
+      const answer = await post<Path>("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
+      change({ cca: answer.state.cca });
       close();
     } catch (error) {
       setProblem(lineOf(error));

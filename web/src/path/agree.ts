@@ -38,10 +38,10 @@ export const slips = signal<Record<string, { text: string; line: string }>>({});
 export async function take(name: string, text: string, fields: Partial<State>): Promise<void> {
   const sent = { ...state.peek(), ...fields };
   try {
-    const said = await post<Path>("path", { state: sent });
+    const answer = await post<Path>("path", { state: sent });
     forget(name);
     // A slider may have moved meanwhile: only what the server says otherwise than it was sent is changed.
-    change({ ...fields, ...differing(said.state, sent) });
+    change({ ...fields, ...differing(answer.state, sent) });
   } catch (error) {
     if (error instanceof Refusal) slips.value = { ...slips.peek(), [name]: { text, line: error.message } };
     else lost();
@@ -56,8 +56,8 @@ export function forget(name: string): void {
 }
 
 /** What the server says otherwise: words that fields can say have become fields. */
-function differing(said: State, sent: State): Partial<State> {
-  return Object.fromEntries(Object.entries(said).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(sent[name as keyof State])));
+function differing(answer: State, sent: State): Partial<State> {
+  return Object.fromEntries(Object.entries(answer).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(sent[name as keyof State])));
 }
 
 let asking = false;
@@ -73,11 +73,11 @@ async function look(): Promise<void> {
     again = false;
     const asked = state.peek();
     try {
-      const said = await post<Path>("path", { state: asked });
+      const answer = await post<Path>("path", { state: asked });
       if (asked !== state.peek()) continue;
-      path.value = said;
+      path.value = answer;
       wrong.value = "";
-      if (String(said.state.cca) !== String(asked.cca)) change({ cca: said.state.cca });
+      if (String(answer.state.cca) !== String(asked.cca)) change({ cca: answer.state.cca });
     } catch (error) {
       if (error instanceof Refusal) wrong.value = error.message;
     }

@@ -24,8 +24,8 @@ export function quantityOf(name: TextField): Quantity | null {
 }
 
 function made(name: TextField): Quantity | null {
-  const said = start.peek()?.fields[name];
-  if (!said) return null;
-  const scale = { kind: said.kind, low: said.low, high: said.high, zeroLast: WITHOUT_LIMIT.has(name), standard: said.standard, ...(said.zero ? { zero: "", zeroSaid: said.zero_text } : {}) };
-  return { label: said.label, scale: logScale(scale), placeholder: said.zero_text || said.standard };
+  const slider = start.peek()?.fields[name];
+  if (!slider) return null;
+  const scale = { kind: slider.kind, low: slider.low, high: slider.high, zeroLast: WITHOUT_LIMIT.has(name), standard: slider.standard, ...(slider.zero ? { zero: "", zeroSaid: slider.zero_text } : {}) };
+  return { label: slider.label, scale: logScale(scale), placeholder: slider.zero_text || slider.standard };
 }

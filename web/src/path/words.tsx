@@ -6,12 +6,12 @@ import { forget, type Part, PARTS, path, slips, take } from "./agree";
 const TITLES: Record<Part, string> = { forward: "Data", bottleneck: "Bottleneck", reverse: "ACKs" };
 
 export function Words() {
-  const said = path.value;
+  const described = path.value;
   const own = state.value.words;
   const toFields = () => {
     PARTS.forEach((part) => forget(`words.${part}`));
     // What the words say goes into the fields as far as these can say it.
-    const fields = Object.fromEntries(Object.entries(said?.says ?? {}).map(([name, text]) => [name, /^0[a-z%]*$/.test(text) ? "" : text]));
+    const fields = Object.fromEntries(Object.entries(described?.says ?? {}).map(([name, text]) => [name, /^0[a-z%]*$/.test(text) ? "" : text]));
     change({ ...fields, words: {} });
   };
   return (
@@ -24,7 +24,7 @@ export function Words() {
             wide
             label={TITLES[part]}
             name={`words.${part}`}
-            text={slip?.text ?? own[part] ?? said?.words[part] ?? ""}
+            text={slip?.text ?? own[part] ?? described?.words[part] ?? ""}
             placeholder="none"
             error={slip?.line}
             onText={(text) => void take(`words.${part}`, text, { words: { ...state.peek().words, [part]: text || "none" } })}

@@ -21,8 +21,8 @@ export async function post<Answer>(name: string, body: Record<string, unknown>):
 export async function request(name: string, body: Record<string, unknown>): Promise<Response> {
   const answer = await fetch(`/api/${name}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, ...body }) });
   if (answer.ok) return answer;
-  const said = (await answer.json().catch(() => ({}))) as { field?: string; text?: string };
-  throw new Refusal(said.field ?? "", said.text ?? `The server answers with ${answer.status}.`);
+  const refusal = (await answer.json().catch(() => ({}))) as { field?: string; text?: string };
+  throw new Refusal(refusal.field ?? "", refusal.text ?? `The server answers with ${answer.status}.`);
 }
 
 /** What went wrong with a request, as a line. */
