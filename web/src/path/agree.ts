@@ -35,7 +35,15 @@ export const wrong = signal("");
 export const slips = signal<Record<string, { text: string; line: string }>>({});
 
 /** Takes fields that were typed into `name`, if the server finds nothing wrong with them; else the text stays there with the line that says why. */
-export async function take(name: string, text: string, fields: Partial<State>): Promise<void> {
+export function take(name: string, text: string, fields: Partial<State> | ((now: State) => Partial<State>)): Promise<void> {
+  // One after the other: what was typed a moment before is part of the state that this one changes.
+  before = before.then(() => judge(name, text, typeof fields === "function" ? fields(state.peek()) : fields));
+  return before;
+}
+
+let before = Promise.resolve();
+
+async function judge(name: string, text: string, fields: Partial<State>): Promise<void> {
   const sent = { ...state.peek(), ...fields };
   try {
     const answer = await post<Path>("path", { state: sent });

@@ -27,7 +27,7 @@ export function Words() {
             text={slip?.text ?? own[part] ?? described?.words[part] ?? ""}
             placeholder="none"
             error={slip?.line}
-            onText={(text) => void take(`words.${part}`, text, { words: { ...state.peek().words, [part]: text || "none" } })}
+            onText={(text) => void take(`words.${part}`, text, (now) => ({ words: { ...now.words, [part]: text || "none" } }))}
           />
         );
       })}
