@@ -68,6 +68,73 @@ class PlayerResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseResult:
+    """The requests of one connection whose application answers them."""
+
+    count: int
+    """Answers that were complete."""
+    time_ms: Rtt
+    """Times from a request to the last byte of its answer, ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What a probe measured."""
+
+    name: str
+    """The probe's name in its scenario."""
+    kind: str
+    """`udp` (one-way delays), `udp_echo` or `icmp_echo` (round trips)."""
+    direction: str
+    """`down` or `up`."""
+    sent: int
+    """Packets sent."""
+    received: int
+    """Packets that arrived; of an echo, that came back."""
+    delay_ms: Rtt
+    """One-way delay, or round trip of an echo, ms."""
+    jitter_ms: float | None = None
+    """Interarrival jitter at the end, ms (RFC 3550 §6.4.1)."""
+    reordered: int = 0
+    """Packets that arrived after one that was sent later."""
+    path_rtt_ms: float | None = None
+    """Propagation RTT of its path, without jitter and queues, ms."""
+
+    @property
+    def loss(self) -> float:
+        """Share of packets that did not arrive; those under way at the end are lost too."""
+        return 1 - self.received / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClass:
+    """Transfers whose size lies in one class."""
+
+    most: int
+    """Largest size of the class, bytes."""
+    started: int
+    """Connections that began."""
+    completed: int
+    """Of these, those that were complete by the end."""
+    completion_ms: Rtt
+    """Time from connect() to the last acknowledgement, ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransfersResult:
+    """What became of connections that arrived at random."""
+
+    cca: str
+    """Congestion control."""
+    classes: tuple[SizeClass, ...]
+    """By size, the smallest first: up to 10 kB, 100 kB, 1 MB, and more."""
+    bytes_received: int
+    """Bytes that the receivers' applications got."""
+    retransmits: int
+    """Segments sent again."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlowResult:
     """The results of one connection."""
 
@@ -129,6 +196,14 @@ class FlowResult:
     """ACKs with a window of 0 that the receiver sent."""
     player: PlayerResult | None = None
     """What the viewer has seen, where the receiving application is a video player."""
+    responses: ResponseResult | None = None
+    """Its answers to requests, where its application answers them."""
+    direction: str = "down"
+    """`down` or `up`: which way its data travelled."""
+    group: int = 0
+    """The entry of the scenario's flows that it belongs to, from 0."""
+    path_rtt_ms: float | None = None
+    """Its own propagation RTT without jitter and queues, ms, where it is not the trial's."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FlowResult:
@@ -187,6 +262,10 @@ class Trial:
     """Simulated or real time, s."""
     flows: tuple[FlowResult, ...]
     """Results of each connection, in the order of the scenario."""
+    probes: tuple[ProbeResult, ...] = ()
+    """Results of each probe, in the order of the scenario."""
+    transfers: tuple[TransfersResult, ...] = ()
+    """Results of each entry of the scenario's transfers."""
     caveats: tuple[str, ...] = ()
     """What limits the validity of the result, a sentence each."""
     path_rtt_ms: float | None = None

@@ -106,6 +106,8 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
         rcvbuf,
         sndbuf,
         nodelay: !c.one_in(4),
+        place: 0,
+        up: false,
     }
 }
 

@@ -17,6 +17,8 @@ pub fn trial<'py>(py: Python<'py>, o: TrialOutput, duration_ns: u64) -> PyResult
         queues.append(q)?;
     }
     d.set_item("queues", queues)?;
+    d.set_item("probes", json(py, &o.probes)?)?;
+    d.set_item("transfers", json(py, &o.transfers)?)?;
     d.set_item("samples", table(py, o.samples.into_table())?)?;
     d.set_item("queue_samples", table(py, o.queue_samples.into_table())?)?;
     d.set_item("packets", table(py, o.packets.into_table())?)?;

@@ -104,12 +104,29 @@ impl Plan {
                 return refuse(format!("{direction}: {}", e.field), e.fix);
             }
         }
+        self.refuse_unbuilt()?;
         for f in &self.flows {
             check_flow(f, self.duration_ns)?;
         }
         let kernel = kernel::read(&self.kernel)?;
         size::check(self, &kernel)?;
         Ok(kernel)
+    }
+}
+
+impl Plan {
+    /// Refuses what plans can say and no engine does yet.
+    fn refuse_unbuilt(&self) -> Result<(), PlanError> {
+        if !self.links.is_empty() || !self.places.is_empty() || self.flows.iter().any(|f| f.up) {
+            return refuse("links", "several links, access links and data both ways cannot run yet; leave them out");
+        }
+        if !self.transfers.is_empty() || !self.probes.is_empty() {
+            return refuse("probes", "probes and transfers cannot run yet; leave them out");
+        }
+        if self.flows.iter().any(|f| matches!(f.app, App::Respond { .. } | App::OnOff { .. })) {
+            return refuse("app", "requests and on/off writers cannot run yet; leave them out");
+        }
+        Ok(())
     }
 }
 
@@ -148,6 +165,13 @@ fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
             return refuse("app.rate", "must be more than 0 bytes a second; leave it out for no limit")
         }
         App::Paced { chunk, .. } => chunk,
+        App::Respond { response: 0, .. } => return refuse("app.response", "must be at least 1 byte; for example 100kB"),
+        App::Respond { chunk, .. } => chunk,
+        App::OnOff { on_ns: 0, .. } => return refuse("app.on", "must be more than 0; for example 1s"),
+        App::OnOff { rate, .. } if !(rate.is_finite() && rate >= 0.0) => {
+            return refuse("app.rate", "must be at least 0 bytes a second; leave it out for no limit")
+        }
+        App::OnOff { chunk, .. } => chunk,
     };
     if chunk == 0 || chunk > 1 << 30 {
         return refuse("app.chunk", "must be between 1 byte and 1 GiB; for example 8192");

@@ -31,5 +31,5 @@ pub use columns::{Column, Table};
 pub use controls::Controls;
 pub use engine::{Arrival, Departure, Leg, Network};
 pub use output::{FlowSummary, TrialOutput};
-pub use plan::{App, FlowPlan, Plan, PlanError, Read};
+pub use plan::{App, FlowPlan, LinkPlan, PlacePlan, Plan, PlanError, ProbeKind, ProbePlan, Read, TransfersPlan};
 pub use player::{Player, PlayerPlan, PlayerSummary};

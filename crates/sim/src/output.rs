@@ -118,6 +118,9 @@ pub struct FlowSummary {
     /// What the viewer of its player has seen; none where it has no player.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<PlayerSummary>,
+    /// Its answers to requests; none where its application does not answer any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responses: Option<ResponseSummary>,
 }
 
 /// The receiver's counters.
@@ -143,6 +146,54 @@ pub struct ReceiverSummary {
     pub zero_window_acks: u64,
 }
 
+/// What a probe measured. Delays are of packets that came back, or arrived, by the end of the trial, ms.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProbeSummary {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that arrived; of an echo, that came back.
+    pub received: u64,
+    /// One-way delay, or round trip of an echo, ms; NaN where nothing arrived.
+    pub delay_ms: RttSummary,
+    /// Interarrival jitter at the end (RFC 3550 §6.4.1), ms.
+    pub jitter_ms: f64,
+    /// Packets that arrived after one that was sent later.
+    pub reordered: u64,
+}
+
+/// Times of requests, from each one to the last byte of its answer, ms.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct ResponseSummary {
+    /// Answers that were complete.
+    pub count: u64,
+    /// Time of a request, ms.
+    pub time_ms: RttSummary,
+}
+
+/// Connections of one [`crate::TransfersPlan`] whose size lies in one class.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SizeClass {
+    /// Largest size of the class, bytes.
+    pub most: u64,
+    /// Connections that began.
+    pub started: u64,
+    /// Of these, those that were complete by the end.
+    pub completed: u64,
+    /// Time from connect() to the last acknowledgement, ms.
+    pub completion_ms: RttSummary,
+}
+
+/// What became of connections that arrived at random.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TransfersSummary {
+    /// By size, the smallest first: up to 10 kB, 100 kB, 1 MB, and more.
+    pub classes: Vec<SizeClass>,
+    /// Bytes that the receivers' applications got.
+    pub bytes_received: u64,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+}
+
 /// One trial's results; [`TrialOutput::check_accounts`] says whether they fit each other.
 #[derive(Clone, Debug, Default)]
 pub struct TrialOutput {
@@ -152,6 +203,10 @@ pub struct TrialOutput {
     pub flows: Vec<FlowSummary>,
     /// Per queue: forward (host, network), then reverse.
     pub queues: Vec<(&'static str, StageStats)>,
+    /// Per probe.
+    pub probes: Vec<ProbeSummary>,
+    /// Per entry of the plan's transfers.
+    pub transfers: Vec<TransfersSummary>,
     /// Flow samples.
     pub samples: FlowSamples,
     /// Queue samples.

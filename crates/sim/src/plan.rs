@@ -27,14 +27,26 @@ pub struct Plan {
     /// Whether TCP builds super-packets at all; false only for kernels before 4.17 with segmentation offload off.
     #[serde(default = "yes")]
     pub gso: bool,
-    /// Data direction.
+    /// Data direction: of the only link, or of the first one of a chain.
     #[serde(default)]
     pub forward: PathSpec,
     /// ACK direction.
     #[serde(default)]
     pub reverse: PathSpec,
+    /// Further links of a chain, behind the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkPlan>,
+    /// Pairs of hosts, and where they are joined to the chain; none is one pair at its two ends, with the stages at hosts that the path has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlacePlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
+    /// Connections that arrive at random.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<TransfersPlan>,
+    /// Streams of single packets that measure delays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbePlan>,
     /// Interval of flow samples, 0 for none.
     #[serde(default)]
     pub sample_interval_ns: u64,
@@ -104,6 +116,93 @@ pub struct FlowPlan {
     /// `TCP_NODELAY`.
     #[serde(default = "yes")]
     pub nodelay: bool,
+    /// Its hosts: a number of [`Plan::places`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub place: usize,
+    /// Whether its data travel against the chain, from the place's right host to its left one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
+}
+
+/// Both directions of a link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPlan {
+    /// From left to right: the direction of the chain.
+    #[serde(default)]
+    pub forward: PathSpec,
+    /// From right to left.
+    #[serde(default)]
+    pub reverse: PathSpec,
+}
+
+/// Two hosts: the left one is joined to router `enter` of the chain, the right one to router `leave`. Router 0 is at the left end of link 0, router
+/// i + 1 at its right end. All stages of a plan with places are at routers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacePlan {
+    /// The left host's router.
+    pub enter: usize,
+    /// The right host's router, behind `enter`.
+    pub leave: usize,
+    /// The link between the left host and its router: `forward` is towards the chain.
+    #[serde(default)]
+    pub near: LinkPlan,
+    /// The link between the right host and its router: `forward` is towards the host.
+    #[serde(default)]
+    pub far: LinkPlan,
+}
+
+/// Connections that begin as a Poisson process, each with a number of bytes from a bounded Pareto distribution.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransfersPlan {
+    /// What each connection is like; its start and its application are drawn, and `start_ns` to `stop_ns` is when connections arrive.
+    pub flow: FlowPlan,
+    /// Connections a second.
+    pub per_second: f64,
+    /// Smallest transfer, bytes.
+    pub least: u64,
+    /// Largest transfer, bytes.
+    pub most: u64,
+    /// Shape of the Pareto distribution (its α).
+    pub shape: f64,
+}
+
+/// A stream of packets of the same size at even intervals.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbePlan {
+    /// What travels, and whether it is answered.
+    pub kind: ProbeKind,
+    /// Payload bytes behind the header of UDP or ICMP.
+    pub size: u32,
+    /// Time between two packets.
+    pub interval_ns: u64,
+    /// When the first packet is sent.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When it ends; 0 for the end of the trial.
+    #[serde(default)]
+    pub stop_ns: u64,
+    /// Its hosts: a number of [`Plan::places`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub place: usize,
+    /// Whether its packets travel against the chain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
+}
+
+/// What a probe is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeKind {
+    /// UDP datagrams, whose one-way delay is measured where they arrive.
+    Udp,
+    /// UDP datagrams that the far host sends back; the round trip is measured.
+    UdpEcho,
+    /// ICMP echo requests (RFC 792), which the far host's kernel answers.
+    IcmpEcho,
 }
 
 /// The sending application.
@@ -132,6 +231,34 @@ pub enum App {
         chunk: u64,
         /// Bytes in all.
         bytes: u64,
+    },
+    /// Answers requests of the receiver: the client asks, reads `response` bytes, and asks again `think_ns` after the last byte; or, with
+    /// `every_ns`, at each multiple of it since the flow's start, late where the answer before has not come.
+    Respond {
+        /// Bytes a write.
+        #[serde(default = "default_chunk")]
+        chunk: u64,
+        /// Bytes of an answer.
+        response: u64,
+        /// Pause between an answer and the next request.
+        #[serde(default)]
+        think_ns: u64,
+        /// Time between requests; 0 waits `think_ns` instead.
+        #[serde(default)]
+        every_ns: u64,
+    },
+    /// Writes for `on_ns`, then pauses for `off_ns`, again and again: as fast as the socket takes them, or at a rate.
+    OnOff {
+        /// Bytes a write.
+        #[serde(default = "default_chunk")]
+        chunk: u64,
+        /// How long it writes.
+        on_ns: u64,
+        /// How long it pauses.
+        off_ns: u64,
+        /// Bytes a second while it writes; 0 is as fast as the socket takes them.
+        #[serde(rename = "rate_Bps", default)]
+        rate: f64,
     },
 }
 
@@ -182,6 +309,9 @@ fn default_read_cost() -> u64 {
 }
 fn yes() -> bool {
     true
+}
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// What is wrong with a plan: the field and the mend.

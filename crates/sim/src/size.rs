@@ -131,7 +131,8 @@ fn application(plan: &Plan) -> f64 {
     let cpu_s = plan.write_cost_ns as f64 / 1e9;
     let of = |app: &App| match app {
         App::Paced { rate, .. } => *rate,
-        App::Bulk { chunk } | App::Finite { chunk, .. } => *chunk as f64 / cpu_s,
+        App::OnOff { rate, .. } if *rate > 0.0 => *rate,
+        App::Bulk { chunk } | App::Finite { chunk, .. } | App::Respond { chunk, .. } | App::OnOff { chunk, .. } => *chunk as f64 / cpu_s,
     };
     let fastest = plan.flows.iter().map(|f| of(&f.app)).filter(|r| r.is_finite()).fold(0.0, f64::max);
     let sum: f64 = plan.flows.iter().map(|f| of(&f.app)).sum();

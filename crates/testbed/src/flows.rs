@@ -243,6 +243,8 @@ impl Flow {
                 }
             }
             App::Paced { chunk, .. } => self.note("writer", self.write_paced(chunk as usize, clock)),
+            // `Plan::check` refuses these so far.
+            App::Respond { .. } | App::OnOff { .. } => {}
         }
         let info = TcpInfo::of(self.sender.as_fd()).ok();
         *self.last.lock().expect("no thread panics with it") = info;

@@ -11,9 +11,10 @@ from tcpscape.controls import spelling
 from tcpscape.controls.spelling import Param
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, refuse
-from tcpscape.scenario import path
+from tcpscape.scenario import path, topology
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.scenario import PARTS, Scenario
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.topology import Access, Endpoint
 from tcpscape.scenario.words import within
 
 Parse = Callable[[str], str]
@@ -27,17 +28,21 @@ def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture
 
     :raises ScenarioError: the path is empty, or a part of it does not exist.
     """
-    if not any(getattr(scenario, part) for part in PARTS):
+    if not any(link.forward or link.reverse for link in scenario.chain):
         refuse("path", "it is empty: no delay, no rate, no queue", "give it one, for example forward: netem delay 25ms")
+    places = _Places(scenario, parse)
     return {
         "duration_ns": scenario.duration,
         "mtu": scenario.mtu,
         "kernel": scenario.kernel.plan(),
         "offload": scenario.offload,
         "ecn": scenario.ecn,
-        "forward": _direction(scenario, ("forward", "bottleneck"), parse),
-        "reverse": _direction(scenario, ("reverse",), parse),
-        "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls)] * flow.count],
+        **_chain(scenario, parse),
+        "flows": [
+            plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls) | places.of(flow)] * flow.count
+        ],
+        **_traffic(scenario, places, controls),
+        **places.plan(),
         "sample_interval_ns": capture.samples_ns,
         "queue_sample_interval_ns": capture.queue_samples_ns,
         "trace_packets": capture.packets, **({"trace_events": True} if capture.events else {}),
@@ -59,6 +64,78 @@ def build_checked(lib: ModuleType, scenario: Scenario, controls: Controls, captu
     return fields
 
 
+def _chain(scenario: Scenario, parse: Parse) -> dict[str, Any]:
+    """The links: the first one's directions, and the others where there are some."""
+    chain = scenario.chain
+    own = {"forward": _direction(scenario, ("forward", "bottleneck"), parse), "reverse": _direction(scenario, ("reverse",), parse)}
+    links = [_link(link.forward, link.reverse, scenario, parse) for link in scenario.links]
+    if len(chain) == len(links):
+        own, links = links[0], links[1:]
+    return {**own, **({"links": links} if links else {})}
+
+
+def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Scenario, parse: Parse) -> dict[str, Any]:
+    """Both directions of a link whose hops are all at routers."""
+    return {"forward": _at_routers(forward, scenario, parse), "reverse": _at_routers(reverse, scenario, parse)}
+
+
+def _at_routers(hops: Sequence[path.Hop], scenario: Scenario, parse: Parse) -> dict[str, Any]:
+    stages: list[dict[str, Any]] = []
+    schedule = []
+    for hop in hops:
+        if isinstance(hop, path.TracedLink):
+            schedule.append({"stage": len(stages), "depth": 0, "change": hop.plan()})
+        stages += [{"qdisc": queue, "at": "router"} for queue in _queues(hop, scenario, "links", parse)]
+    return {"stages": stages, "schedule": schedule}
+
+
+class _Places:
+    """The pairs of hosts of a scenario: one for each entry with an access link, and one for each span of the chain."""
+
+    def __init__(self, scenario: Scenario, parse: Parse) -> None:
+        self._scenario, self._parse = scenario, parse
+        self._places: list[dict[str, Any]] = []
+        self._shared: dict[tuple[int, int], int] = {}
+
+    def of(self, endpoint: Endpoint) -> dict[str, Any]:
+        """The fields of a flow that say where it joins the path; the place is made where it is not there."""
+        way = {"up": True} if endpoint.direction == "up" else {}
+        if not self._scenario.is_topology:
+            return way
+        span, access = self._scenario.span(endpoint), self._scenario.access_of(endpoint)
+        has_access = bool(topology.hops(access))
+        if has_access or span not in self._shared:
+            self._places.append(self._place(span, access, up=bool(way)))
+            if not has_access:
+                self._shared[span] = len(self._places) - 1
+        return {"place": len(self._places) - 1 if has_access else self._shared[span], **way}
+
+    def plan(self) -> dict[str, Any]:
+        """The field `places`, where there are some."""
+        return {"places": self._places} if self._places else {}
+
+    def _place(self, span: tuple[int, int], access: Access, *, up: bool) -> dict[str, Any]:
+        there, back = (access.before, access.after), (access.acks_before, access.acks_after)
+        if up:
+            # Data begin at the right host: what they meet first is the far link's way to the chain.
+            links = {"near": (back[0], there[1]), "far": (back[1], there[0])}
+        else:
+            links = {"near": (there[0], back[1]), "far": (there[1], back[0])}
+        made = {name: _link(forward, reverse, self._scenario, self._parse) for name, (forward, reverse) in links.items()}
+        return {"enter": span[0], "leave": span[1], **made}
+
+
+def _traffic(scenario: Scenario, places: _Places, controls: Controls) -> dict[str, Any]:
+    """Transfers and probes, where there are some."""
+    transfers = []
+    for entry in scenario.transfers:
+        flow = _flow(Flow(cca=entry.cca), scenario.duration, controls) | places.of(entry)
+        flow |= {"start_ns": entry.start, "stop_ns": min(entry.stop or scenario.duration, scenario.duration)}
+        transfers.append({"flow": flow, "per_second": entry.rate, "least": entry.least, "most": entry.most, "shape": entry.shape})
+    probes = [probe.plan() | places.of(probe) for probe in scenario.probes]
+    return {name: entries for name, entries in (("transfers", transfers), ("probes", probes)) if entries}
+
+
 def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dict[str, Any]:
     """The stages of one direction, in order, and the schedule of their changes."""
     stages: list[dict[str, Any]] = []
@@ -67,7 +144,8 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
         first: list[int] = []
         for i, hop in enumerate(getattr(scenario, place)):
             first.append(len(stages))
-            stages += [{"qdisc": q, "at": path.node(place, i, hop)} for q in _queues(hop, scenario, place, parse)]
+            at = "router" if scenario.is_topology else path.node(place, i, hop)
+            stages += [{"qdisc": q, "at": at} for q in _queues(hop, scenario, place, parse)]
             if isinstance(hop, path.TracedLink):
                 schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
         for change in scenario.changes:
@@ -91,6 +169,10 @@ def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
     app: dict[str, Any] = {"kind": "bulk", "chunk": flow.app.chunk}
     if flow.app.size:
         app = {"kind": "finite", "chunk": flow.app.chunk, "bytes": flow.app.size}
+    elif flow.app.response:
+        app = {"kind": "respond", "chunk": flow.app.chunk, "response": flow.app.response, "think_ns": flow.app.think, "every_ns": flow.app.every}
+    elif flow.app.on:
+        app = {"kind": "on_off", "chunk": flow.app.chunk, "on_ns": flow.app.on, "off_ns": flow.app.off, "rate_Bps": flow.app.rate}
     elif flow.app.rate:
         app = {"kind": "paced", "chunk": flow.app.chunk, "rate_Bps": flow.app.rate}
     optional: dict[str, Any] = {"cca_params": params} if params else {}

@@ -9,7 +9,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    SerializationInfo,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 from tcpscape import names, units
 from tcpscape.errors import ScenarioError, TcpscapeError, refuse, shown
@@ -32,6 +42,17 @@ class Spec(BaseModel):
         if isinstance(value, bool) and field and _is_number(field.annotation):
             refuse(str(info.field_name), f"{str(value).lower()} is there, where a number belongs", "write the number")
         return value
+
+
+def is_address(info: SerializationInfo) -> bool:
+    """Whether what is written is a content address."""
+    return isinstance(info.context, dict) and bool(info.context.get("address"))
+
+
+def without_later(fields: dict[str, Any], spec: BaseModel, later: Iterable[str]) -> dict[str, Any]:
+    """Fields for a content address: those that came later are left out where they have their default, so that older addresses stay."""
+    unused = {name for name in later if getattr(spec, name) == type(spec).model_fields[name].get_default()}
+    return {name: value for name, value in fields.items() if name not in unused}
 
 
 def _is_number(annotation: Any) -> bool:

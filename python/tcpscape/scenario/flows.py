@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, model_validator
+from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import CoreSchema
 
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
-from tcpscape.scenario.fields import ByteRate, Size, Spec, Time, written
+from tcpscape.scenario.fields import ByteRate, Size, Spec, Time, is_address, without_later, written
 from tcpscape.scenario.player import Player, PlayerField, with_abr
+from tcpscape.scenario.topology import LATER, Endpoint
 
 MAX_FLOWS = 100_000
 """Most flows in one trial."""
@@ -33,9 +34,34 @@ class App(Spec):
     """Bytes written at once."""
     size: Size = 0
     """Bytes to send in all; 0 is no limit."""
+    response: Size = 0
+    """Bytes of an answer: the receiver asks, reads so many bytes, thinks and asks again; 0 is an application that nobody asks."""
+    think: Time = 0
+    """Pause of the receiver between an answer and its next request, ns."""
+    every: Time = 0
+    """Time between two requests, ns, instead of `think`: flows that begin together ask together."""
+    on: Time = 0
+    """How long it writes before it pauses for `off`, again and again, ns; 0 is without pauses."""
+    off: Time = 0
+    """How long it pauses, ns."""
+
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        fields: dict[str, Any] = write(self)
+        return without_later(fields, self, ("response", "think", "every", "on", "off")) if is_address(info) else fields
 
     @model_validator(mode="after")
     def _sensible(self) -> App:
+        if (self.think or self.every) and not self.response:
+            refuse("response", "requests without the size of their answers", "give it too, for example response: 100kB")
+        if self.response and (self.rate or self.size or self.on):
+            refuse("response", "an application that answers requests has no rate, size or pauses", "leave them out")
+        if self.think and self.every:
+            refuse("every", "requests at fixed times wait for no thinking", "leave out think or every")
+        if bool(self.on) != bool(self.off):
+            refuse("on", "an application that pauses has a time on and a time off", "write for example on: 1s, off: 500ms")
+        if self.on and self.size:
+            refuse("size", "an application with pauses has no size", "leave it out, or stop the flow at a time")
         if self.chunk <= 0:
             refuse("chunk", "an application that writes 0 bytes sends nothing", f"write for example {CHUNK}")
         if self.rate and self.size:
@@ -91,7 +117,7 @@ CcaField = Annotated[str, BeforeValidator(spelling.label, json_schema_input_type
 _ReadText = written({"type": "string", "pattern": r"^[^/]+(/[^/]*)?$", "examples": ["16KiB/1ms"]})
 
 
-class Flow(Spec):
+class Flow(Endpoint):
     """One TCP connection, or `count` equal ones."""
 
     cca: CcaField = "cubic"
@@ -126,6 +152,11 @@ class Flow(Spec):
             handler.resolve_ref_schema(schema)["properties"]["abr"] = {"enum": choice, "description": "What chooses the player's bit rates."}
         return schema
 
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        fields: dict[str, Any] = write(self)
+        return without_later(fields, self, LATER) if is_address(info) else fields
+
     @model_validator(mode="before")
     @classmethod
     def _abr(cls, data: Any) -> Any:
@@ -137,8 +168,9 @@ class Flow(Spec):
             refuse("count", f"{self.count} flows", f"write 1 to {MAX_FLOWS}")
         if self.stop and self.stop <= self.start:
             refuse("stop", "the flow stops before it starts", "write a later stop")
-        if self.player and (self.app.rate or self.app.size):
-            refuse("app", "the flow has a video player, which says what is sent", "leave out the application's rate and size, or the player")
+        if self.player and (self.app.rate or self.app.size or self.app.response or self.app.on):
+            fix = "leave out the application's rate, size, response and pauses, or the player"
+            refuse("app", "the flow has a video player, which says what is sent", fix)
         if self.player and self.read.delay:
             refuse("read", "a video player reads at once", "leave out the delay")
         return self

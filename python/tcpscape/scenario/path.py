@@ -23,7 +23,7 @@ from tcpscape import units
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import queue as queues_of_links
 from tcpscape.scenario import traces
-from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time, written
+from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time, is_address, written
 from tcpscape.scenario.traces import Opportunities
 from tcpscape.scenario.words import QueueDescription, describe
 
@@ -130,11 +130,11 @@ class Netem(Spec):
         The content address of independent loss says nothing of bursts.
         """
         fields: dict[str, Any] = write(self)
-        if _is_address(info) and self.loss_burst == 1:
+        if is_address(info) and self.loss_burst == 1:
             del fields["loss_burst"]
         if self.jitter:
             fields["distribution"] = self.distribution
-        elif _is_address(info):
+        elif is_address(info):
             fields["distribution"] = "uniform"
         return fields
 
@@ -202,12 +202,7 @@ def _trace(value: Any) -> Any:
 
 def _file_and_digest(value: Opportunities, info: SerializationInfo) -> str | dict[str, str]:
     """File and digest, from which the trace can be read again; for a content address the digest alone."""
-    return value.digest if _is_address(info) else {"file": value.file, "digest": value.digest}
-
-
-def _is_address(info: SerializationInfo) -> bool:
-    """Whether what is written is a content address."""
-    return isinstance(info.context, dict) and bool(info.context.get("address"))
+    return value.digest if is_address(info) else {"file": value.file, "digest": value.digest}
 
 
 _TRACE = {
@@ -250,7 +245,7 @@ class Link(Spec):
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         """The content address of a byte FIFO says its buffer and nothing of a queue."""
         fields: dict[str, Any] = write(self)
-        if _is_address(info) and self.queue is None:
+        if is_address(info) and self.queue is None:
             fields = {k: v for k, v in fields.items() if k != "queue"} | {"buffer": self.buffer or DEFAULT_BUFFER}
         return fields
 

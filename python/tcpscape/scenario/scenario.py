@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
 from tcpscape import units
@@ -20,11 +28,13 @@ from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
-from tcpscape.scenario import host, path
+from tcpscape.scenario import host, path, topology
 from tcpscape.scenario.changes import Change
-from tcpscape.scenario.fields import Name, Size, Spec, Time, validate
+from tcpscape.scenario.fields import Name, Size, Spec, Time, is_address, validate, without_later
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
-from tcpscape.scenario.path import Hops
+from tcpscape.scenario.path import Hops, Netem
+from tcpscape.scenario.topology import Access, ChainLink, ChainLinkField, Endpoint
+from tcpscape.scenario.traffic import ProbeField, Transfers
 from tcpscape.scenario.words import QueueDescription, within
 
 TIMER_SLACK = 50_000
@@ -150,8 +160,14 @@ class Scenario(Spec):
     """The queue at the router, after `forward`."""
     reverse: Hops = ()
     """Hops of the ACKs."""
+    links: tuple[ChainLinkField, ...] = ()
+    """Further links of a chain, behind the path's own hops."""
     flows: tuple[Flow, ...] = (Flow(),)
     """The connections; several entries share the path."""
+    transfers: tuple[Transfers, ...] = ()
+    """Connections that arrive at random and end when their bytes are sent."""
+    probes: tuple[ProbeField, ...] = ()
+    """Streams of single packets that measure delays: `voice`, `ping`, or fields."""
     duration: Time = 10 * units.NS_PER_S
     """How long the path is watched, ns."""
     kernel: KernelField = Kernel()
@@ -175,7 +191,7 @@ class Scenario(Spec):
 
     @model_validator(mode="after")
     def _sensible(self) -> Scenario:
-        if not self.flows:
+        if not (self.flows or self.transfers or self.probes):
             refuse("flows", "there is no flow", "add one, for example {cca: cubic}")
         if self.duration <= 0:
             refuse("duration", "0s watches nothing", "write for example 10s")
@@ -184,14 +200,52 @@ class Scenario(Spec):
         for flow in self.flows:
             if flow.start >= self.duration:
                 refuse("start", f"a flow starts at {units.format_time(flow.start)}, after the end", "start it before `duration`")
+        for endpoint in self.endpoints:
+            self.span(endpoint)
         return self
+
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        fields: dict[str, Any] = write(self)
+        return without_later(fields, self, ("links", "transfers", "probes")) if is_address(info) else fields
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """All that joins the path: flows, transfers and probes."""
+        return (*self.flows, *self.transfers, *self.probes)
+
+    @property
+    def chain(self) -> tuple[ChainLink, ...]:
+        """The links of the path: its own hops, where there are any, then `links`."""
+        own = ChainLink(forward=(*self.forward, *self.bottleneck), reverse=self.reverse)
+        return (own, *self.links) if any(getattr(self, part) for part in PARTS) or not self.links else self.links
+
+    @property
+    def routers(self) -> tuple[str, ...]:
+        """The names of the chain's routers.
+
+        :raises ScenarioError: the links are no chain.
+        """
+        return topology.routers(self.chain)
+
+    def span(self, endpoint: Endpoint) -> tuple[int, int]:
+        """The routers between which flows use the chain, by their numbers, the smaller one first.
+
+        :raises ScenarioError: an unknown router, or data that leave before they enter.
+        """
+        return topology.span(endpoint, self.routers)
+
+    @property
+    def is_topology(self) -> bool:
+        """Whether there is more than one pair of hosts at the ends of one link: then all hops are at routers."""
+        return len(self.chain) > 1 or any(e.access or e.rtt is not None for e in self.endpoints)
 
     def expect_path(self) -> None:
         """Refuses a scenario that says nothing of its path: it would run as fast as the simulated hosts can.
 
         :raises ScenarioError: one line with an example.
         """
-        if not any(getattr(self, part) for part in PARTS):
+        if not any(link.forward or link.reverse for link in self.chain):
             refuse("scenario", "it has no path: no delay, no rate, no queue", "write for example forward: netem delay 25ms")
 
     @property
@@ -201,15 +255,46 @@ class Scenario(Spec):
 
     @property
     def rtt_ns(self) -> int:
-        """Propagation RTT of the path, ns, without jitter and queues.
+        """Propagation RTT of the path, ns, without jitter and queues: where flows have RTTs of their own, the mean over the flows.
 
         :raises WordsError: names the part of the path and the wrong word.
         """
+        if self.is_topology:
+            counted = [(self.rtt_of(flow), flow.count) for flow in self.flows] or [(self.rtt_of(endpoint), 1) for endpoint in self.endpoints]
+            return sum(rtt * count for rtt, count in counted) // sum(count for _, count in counted)
         total = 0
         for part in PARTS:
             with within(part):
                 total += sum(path.delay_ns(hop) for hop in getattr(self, part))
         return total
+
+    def rtt_of(self, endpoint: Endpoint) -> int:
+        """Propagation RTT of a flow, ns, without jitter and queues.
+
+        :raises ScenarioError: its `rtt` is shorter than that of what it crosses.
+        """
+        return self._chain_rtt(endpoint) + sum(path.delay_ns(hop) for hop in topology.hops(self.access_of(endpoint)))
+
+    def access_of(self, endpoint: Endpoint) -> Access:
+        """The access link of a flow, with the delay that its `rtt` asks for: half of what chain and access link lack, each way.
+
+        :raises ScenarioError: its `rtt` is shorter than that of what it crosses.
+        """
+        access = endpoint.access or Access()
+        if endpoint.rtt is None:
+            return access
+        crossed = self._chain_rtt(endpoint) + sum(path.delay_ns(hop) for hop in topology.hops(access))
+        lacking = endpoint.rtt - crossed
+        if lacking < 0:
+            shorter = f"{units.format_time(endpoint.rtt)} is shorter than the RTT of the path, {units.format_time(crossed)}"
+            refuse("rtt", shorter, "give the flow a longer one, or the path a shorter delay")
+        there, back = (Netem(at="router", delay=units.format_time(ns)) for ns in (lacking // 2, lacking - lacking // 2))
+        return access.model_copy(update={"before": (there, *access.before), "acks_after": (*access.acks_after, back)})
+
+    def _chain_rtt(self, endpoint: Endpoint) -> int:
+        """Propagation RTT of the links that a flow uses, ns."""
+        first, last = self.span(endpoint)
+        return sum(path.delay_ns(hop) for link in self.chain[first:last] for hop in (*link.forward, *link.reverse))
 
     def queues(self, *parts: Part) -> list[tuple[QueueDescription, ...]]:
         """What the queues of these parts of the path do to packets, in the order in which packets meet them.

@@ -49,6 +49,7 @@ impl Flow<'_> {
             max_rwnd: s.max_rwnd,
             receiver,
             player: self.client.as_ref().map(|client| client.summary(stop)),
+            responses: None,
         }
     }
 }

@@ -26,7 +26,8 @@ impl Writer {
     pub fn new(plan: &FlowPlan) -> Writer {
         let (chunk, total) = match plan.app {
             App::Bulk { chunk } if plan.player.is_some() => (chunk, 0),
-            App::Bulk { chunk } | App::Paced { chunk, .. } => (chunk, u64::MAX),
+            App::Bulk { chunk } | App::Paced { chunk, .. } | App::OnOff { chunk, .. } => (chunk, u64::MAX),
+            App::Respond { chunk, .. } => (chunk, 0),
             App::Finite { chunk, bytes } => (chunk, bytes),
         };
         Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false, serves: plan.player.is_some() }
