@@ -3,6 +3,7 @@
 use crate::columns::{FlowSamples, PacketEvents, QueueSamples, SenderEvents};
 use crate::player::PlayerSummary;
 use serde::Serialize;
+use tcpscape_base::Histogram;
 use tcpscape_path::StageStats;
 
 /// RTT samples in ms.
@@ -20,6 +21,24 @@ pub struct RttSummary {
     pub max: f64,
     /// Mean.
     pub mean: f64,
+}
+
+impl RttSummary {
+    /// Of times that were counted in µs; NaN where there was none.
+    pub fn of(times: &Histogram) -> RttSummary {
+        if times.count() == 0 {
+            return RttSummary { min: f64::NAN, p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN, mean: f64::NAN };
+        }
+        let quantile = |q| times.quantile(q) / 1e3;
+        RttSummary {
+            min: f64::from(times.min()) / 1e3,
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            max: f64::from(times.max()) / 1e3,
+            mean: times.mean() / 1e3,
+        }
+    }
 }
 
 /// The window in packets.

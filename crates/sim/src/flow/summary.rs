@@ -2,7 +2,7 @@
 
 use super::Flow;
 use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
-use tcpscape_base::{Histogram, Time};
+use tcpscape_base::Time;
 use tcpscape_tcp::{ReceiverStats, SenderStats};
 
 impl Flow<'_> {
@@ -35,7 +35,7 @@ impl Flow<'_> {
             tlps: s.tlps,
             reord_seen: s.reord_seen,
             reordering: info.reordering,
-            rtt_ms: rtt_summary(&s.rtt),
+            rtt_ms: RttSummary::of(&s.rtt),
             srtt_ms: ms(f64::from(info.srtt_us)),
             min_rtt_ms: if info.min_rtt_us == u32::MAX { f64::NAN } else { ms(f64::from(info.min_rtt_us)) },
             cwnd: cwnd_summary(s),
@@ -57,20 +57,6 @@ impl Flow<'_> {
 /// µs in ms.
 fn ms(us: f64) -> f64 {
     us / 1e3
-}
-
-fn rtt_summary(rtt: &Histogram) -> RttSummary {
-    if rtt.count() == 0 {
-        return RttSummary { min: f64::NAN, p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN, mean: f64::NAN };
-    }
-    RttSummary {
-        min: ms(f64::from(rtt.min())),
-        p50: ms(rtt.quantile(0.5)),
-        p95: ms(rtt.quantile(0.95)),
-        p99: ms(rtt.quantile(0.99)),
-        max: ms(f64::from(rtt.max())),
-        mean: ms(rtt.mean()),
-    }
 }
 
 /// Time that the sender has been sending, ns.
