@@ -35,7 +35,8 @@ from tcpscape.controls.spelling import LINUX, name_of
 from tcpscape.engines import host, linux, plan
 from tcpscape.engines.base import INTERRUPTED, Capture, Engine
 from tcpscape.engines.guest.process import WIDTHS
-from tcpscape.engines.model import core, flow_results, frame, parameters
+from tcpscape.engines.model import core, frame, parameters
+from tcpscape.engines.results import flow_results
 from tcpscape.errors import EngineError, ScenarioError, refuse, shown
 from tcpscape.scenario import host as machine
 from tcpscape.scenario import limits

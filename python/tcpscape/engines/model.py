@@ -20,10 +20,11 @@ from tcpscape.controls import classes, spelling, usercode
 from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import INTERRUPTED, Capture, Engine
+from tcpscape.engines.results import flow_results, probe_results, transfers_results
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
 from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,11 +70,6 @@ def cca_entries(lib: ModuleType) -> list[CcaEntry]:
 def parameters(lib: ModuleType) -> plan.Controls:
     """The parameters of each congestion control, by its name."""
     return {c.name: c.params for c in cca_entries(lib)}
-
-
-def flow_results(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> tuple[FlowResult, ...]:
-    """The flows of a trial, each with the label that the scenario gives its congestion control (`cubic:hystart=0`)."""
-    return tuple(FlowResult.of({**row, "cca": cca}) for row, cca in zip(rows, scenario.ccas, strict=True))
 
 
 _plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Plan]] = WeakKeyDictionary()
@@ -253,6 +249,7 @@ class Model(Engine):
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=address, seed=raw["seed"], engine=self.name, version=self.version,
             duration=raw["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows,
+            probes=probe_results(scenario, raw["probes"]), transfers=transfers_results(scenario, raw["transfers"]),
             caveats=caveats, hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]),
             hook_cost=raw.get("hook_cost", {}),
             samples=frame(raw["samples"]) if capture.samples_ns else None,

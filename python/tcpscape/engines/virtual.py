@@ -36,7 +36,8 @@ from tcpscape.controls.spelling import name_of
 from tcpscape.engines import guest, linux, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.guest import Place
-from tcpscape.engines.model import core, flow_results, frame, parameters
+from tcpscape.engines.model import core, frame, parameters
+from tcpscape.engines.results import flow_results
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
 from tcpscape.scenario import host as machine
 from tcpscape.scenario import limits
