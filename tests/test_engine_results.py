@@ -25,7 +25,8 @@ def test_flows_know_their_group_and_direction() -> None:
 def test_answers_to_requests_are_read() -> None:
     row = {"goodput_mbps": 1.0, "seconds": 1.0, "retransmits": 0, "spurious_retransmits": 0}
     first, *_ = flow_results(scenario(), [row | {"responses": {"count": 3, "time_ms": TIMES}}, row, row])
-    assert first.responses and (first.responses.count, first.responses.time_ms.p95) == (3, 30.0)
+    assert first.responses
+    assert (first.responses.count, first.responses.time_ms.p95) == (3, 30.0)
 
 
 def test_probes_have_their_names() -> None:
