@@ -79,14 +79,19 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
     let start_ns = if c.one_in(4) { u64::from(c.size(latest)) } else { 0 };
     let stop_ns = if c.one_in(6) { start_ns + 1 + u64::from(c.size(latest)) } else { 0 };
     let chunk = 1 + u64::from(c.size(1 << 20));
-    let mut app = match c.below(4) {
+    let mut app = match c.below(6) {
         0 => App::Paced { chunk, rate: f64::from(1 + c.size(100_000_000)) },
         1 => App::Finite { chunk, bytes: 1 + u64::from(c.size(10_000_000)) },
+        2 => App::Respond { chunk, response: 1 + u64::from(c.size(10_000_000)), think_ns: pause(c), every_ns: pause(c) },
+        3 => App::OnOff { chunk, on_ns: 1 + pause(c), off_ns: pause(c), rate: f64::from(c.size(100_000_000)) },
         _ => App::Bulk { chunk },
     };
     let mut read = Read::default();
     if c.one_in(4) {
         read = Read { size: 1 + u64::from(c.size(1 << 20)), delay_ns: u64::from(c.size(1 << 28)) };
+    }
+    if matches!(app, App::Respond { .. }) {
+        read.delay_ns = 0;
     }
     let player = c.one_in(10).then(|| player(c));
     if player.is_some() {
@@ -108,6 +113,15 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
         nodelay: !c.one_in(4),
         place: 0,
         up: false,
+    }
+}
+
+/// A time of an application, ns; in one of four cases none.
+fn pause(c: &mut Choices<'_>) -> u64 {
+    if c.one_in(4) {
+        0
+    } else {
+        u64::from(c.size(1 << 31))
     }
 }
 

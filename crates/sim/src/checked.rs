@@ -123,9 +123,6 @@ impl Plan {
         if !self.transfers.is_empty() || !self.probes.is_empty() {
             return refuse("probes", "probes and transfers cannot run yet; leave them out");
         }
-        if self.flows.iter().any(|f| matches!(f.app, App::Respond { .. } | App::OnOff { .. })) {
-            return refuse("app", "requests and on/off writers cannot run yet; leave them out");
-        }
         Ok(())
     }
 }
@@ -182,9 +179,12 @@ fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
     if flow.read.delay_ns > MAX_DURATION {
         return refuse("read.delay", "must be at most one day; for example 1ms");
     }
+    if matches!(flow.app, App::Respond { .. }) && flow.read.delay_ns > 0 {
+        return refuse("read.delay", "must be 0 for a client of requests, which reads at once");
+    }
     let Some(player) = &flow.player else { return Ok(()) };
     if !matches!(flow.app, App::Bulk { .. }) {
-        return refuse("app", "must have neither rate nor size beside a player, which says what is sent");
+        return refuse("app", "must have neither rate, size, response nor on beside a player, which says what is sent");
     }
     if flow.read.delay_ns > 0 {
         return refuse("read.delay", "must be 0 for a player, which reads at once");

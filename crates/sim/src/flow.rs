@@ -4,6 +4,7 @@
 
 mod client;
 mod reader;
+mod requests;
 mod summary;
 mod writer;
 
@@ -39,7 +40,7 @@ pub(crate) struct Flow<'a> {
     begin: Option<Time>,
     writer: Writer,
     reader: Reader,
-    /// The video player, where the receiving application is one.
+    /// What asks for data, where the receiving application does.
     client: Option<Box<Client>>,
     /// By how much longer its applications' sleeps last.
     noise: Stream,
@@ -81,7 +82,7 @@ impl<'a> Flow<'a> {
             begin: None,
             writer: Writer::new(plan),
             reader: Reader::new(plan.read),
-            client: plan.player.as_ref().map(|player| Box::new(Client::new(player))),
+            client: Client::of(plan).map(Box::new),
             noise,
         }
     }

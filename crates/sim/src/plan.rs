@@ -232,8 +232,8 @@ pub enum App {
         /// Bytes in all.
         bytes: u64,
     },
-    /// Answers requests of the receiver: the client asks, reads `response` bytes, and asks again `think_ns` after the last byte; or, with
-    /// `every_ns`, at each multiple of it since the flow's start, late where the answer before has not come.
+    /// Answers requests of the receiver: the client asks as soon as the connection is open, reads `response` bytes, and asks again `think_ns` after the
+    /// last byte; or, with `every_ns`, at each multiple of it since the flow's start, late where the answer before has not come.
     Respond {
         /// Bytes a write.
         #[serde(default = "default_chunk")]
@@ -247,7 +247,8 @@ pub enum App {
         #[serde(default)]
         every_ns: u64,
     },
-    /// Writes for `on_ns`, then pauses for `off_ns`, again and again: as fast as the socket takes them, or at a rate.
+    /// Writes for `on_ns`, then pauses for `off_ns`, again and again since connect() returned: as fast as the socket takes them, or at a rate. What a
+    /// write has begun it ends in the pause.
     OnOff {
         /// Bytes a write.
         #[serde(default = "default_chunk")]
@@ -351,7 +352,9 @@ impl FlowPlan {
     /// The pause between two chunks of a paced application.
     pub fn gap(&self) -> Duration {
         match self.app {
-            App::Paced { chunk, rate } => Duration((chunk as f64 / rate * 1e9).min(1e18) as u64),
+            App::Paced { chunk, rate } | App::OnOff { chunk, rate, .. } if rate > 0.0 => {
+                Duration((chunk as f64 / rate * 1e9).min(1e18) as u64)
+            }
             _ => Duration::ZERO,
         }
     }

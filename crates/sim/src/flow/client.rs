@@ -1,12 +1,15 @@
-//! The receiving application as a video player: it asks for segments and reads them.
+//! The receiving application as a client: it asks, as a video player for segments or of a service that answers requests, and reads what comes.
 //!
-//! What it is: the machine of [`crate::player`] on a connection. A request is one packet on the way back, with its delay, queues and losses, and
+//! What it is: the machine of [`crate::player`], or that of [`super::requests`], on a connection. A request is one packet on the way back, with its delay, queues and losses, and
 //! acknowledges what has come, as a message on the same connection does. Source: RFC 6298 §2 and §5 (when a request is sent again; 200 ms more
 //! than the RTT at least, as Linux has it). How it differs: the client's RTT is measured from request to first byte of the answer. Does not model:
 //! the client's congestion window and tail loss probe, time that the server thinks.
 
+use super::requests::Requests;
 use super::Costs;
-use crate::player::{Next, Player, PlayerPlan, PlayerSummary, REQUEST_BYTES};
+use crate::output::ResponseSummary;
+use crate::plan::FlowPlan;
+use crate::player::{Next, Player, PlayerSummary, REQUEST_BYTES};
 use tcpscape_base::{Duration, Stream, Time};
 use tcpscape_tcp::Receiver;
 
@@ -21,7 +24,7 @@ const LONGEST: Duration = Duration::secs(120);
 enum State {
     /// The connection is not open; the SYN came then.
     Closed(Time),
-    /// Asks the player at that time.
+    /// Sees at that time whether to ask.
     Idle(Time),
     /// Asked at `at`, and sends the request again at `again`.
     Asked { at: Time, again: Time },
@@ -29,9 +32,36 @@ enum State {
     Reading,
 }
 
-/// A player and what its connection still owes it.
+/// What decides when to ask, and for how much.
+enum Asker {
+    Player(Box<Player>),
+    Requests(Requests),
+}
+
+impl Asker {
+    fn of(plan: &FlowPlan) -> Option<Asker> {
+        match &plan.player {
+            Some(player) => Some(Asker::Player(Box::new(Player::new(player)))),
+            None => Requests::of(plan).map(Asker::Requests),
+        }
+    }
+    fn next(&mut self, now: Time) -> Next {
+        match self {
+            Asker::Player(player) => player.next(now),
+            Asker::Requests(requests) => requests.next(now),
+        }
+    }
+    fn on_answer(&mut self, now: Time) {
+        match self {
+            Asker::Player(player) => player.on_segment_complete(now),
+            Asker::Requests(requests) => requests.on_answer(now),
+        }
+    }
+}
+
+/// Who asks, and what its connection still owes it.
 pub(super) struct Client {
-    player: Player,
+    asker: Asker,
     state: State,
     timeout: Timeout,
     /// Bytes of the last request's answer, and the bytes of the stream that end it.
@@ -40,8 +70,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub fn new(plan: &PlayerPlan) -> Client {
-        Client { player: Player::new(plan), state: State::Closed(Time::ZERO), timeout: Timeout::default(), bytes: 0, end: 0 }
+    /// The client of a flow; none where its receiver only reads.
+    pub fn of(plan: &FlowPlan) -> Option<Client> {
+        let asker = Asker::of(plan)?;
+        Some(Client { asker, state: State::Closed(Time::ZERO), timeout: Timeout::default(), bytes: 0, end: 0 })
     }
 
     /// The SYN has come.
@@ -51,7 +83,7 @@ impl Client {
         }
     }
 
-    /// The connection is open: the player begins, if it has not.
+    /// The connection is open: it begins, if it has not.
     pub fn on_open(&mut self, now: Time) {
         if let State::Closed(syn) = self.state {
             self.timeout.sample(now.since(syn));
@@ -85,7 +117,7 @@ impl Client {
             }
         }
         if self.state == State::Reading && read >= self.end {
-            self.player.on_segment_complete(now);
+            self.asker.on_answer(now);
             self.state = State::Idle(now);
         }
         if matches!(self.state, State::Idle(t) if t <= now) {
@@ -93,9 +125,9 @@ impl Client {
         }
     }
 
-    /// Asks the player what comes next: a request, or a sleep.
+    /// Decides what comes next: a request, or a sleep.
     fn ask(&mut self, now: Time, costs: Costs, receiver: &mut Receiver, noise: &mut Stream) {
-        self.state = match self.player.next(now) {
+        self.state = match self.asker.next(now) {
             Next::Wait(until) => State::Idle(until + costs.oversleep(noise)),
             Next::Request(bytes) => {
                 (self.bytes, self.end) = (bytes, self.end + bytes);
@@ -105,9 +137,20 @@ impl Client {
         };
     }
 
-    /// What the viewer has seen by `end`.
-    pub fn summary(&self, end: Time) -> PlayerSummary {
-        self.player.summary(end)
+    /// What the viewer of a player has seen by `end`.
+    pub fn player(&self, end: Time) -> Option<PlayerSummary> {
+        match &self.asker {
+            Asker::Player(player) => Some(player.summary(end)),
+            Asker::Requests(_) => None,
+        }
+    }
+
+    /// How long requests took that were answered in full.
+    pub fn responses(&self) -> Option<ResponseSummary> {
+        match &self.asker {
+            Asker::Player(_) => None,
+            Asker::Requests(requests) => Some(requests.summary()),
+        }
     }
 }
 

@@ -48,8 +48,8 @@ impl Flow<'_> {
             paws_rejected: s.paws_rejected,
             max_rwnd: s.max_rwnd,
             receiver,
-            player: self.client.as_ref().map(|client| client.summary(stop)),
-            responses: None,
+            player: self.client.as_ref().and_then(|client| client.player(stop)),
+            responses: self.client.as_ref().and_then(|client| client.responses()),
         }
     }
 }
