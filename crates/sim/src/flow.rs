@@ -4,7 +4,6 @@
 
 mod client;
 mod reader;
-mod requests;
 mod summary;
 mod writer;
 

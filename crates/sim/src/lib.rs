@@ -7,7 +7,7 @@
 //! ```
 //! One event per arrow where time passes; where none passes, a plain call. A trial's way through the files: [`plan`] is the input (JSON),
 //! [`checked`] a plan that passed every check and is shared by all seeds (with [`kernel`], its kernel profile, `size`, what a trial would take, and [`controls`], the
-//! door for congestion controls from outside), `engine` the loop over [`events`], `flow` one connection with its applications ([`player`] is one),
+//! door for congestion controls from outside), `engine` the loop over [`events`], `flow` one connection with its applications ([`player`] and [`requests`] are two),
 //! [`transfers`] draws connections that arrive at random, [`probe`] keeps the account of a probe (both for every engine), [`output`] the summaries that come out (`accounts` checks that they fit each other), [`columns`] the samples and packets beside them, [`capture`] a trial's packets as a file.
 
 mod accounts;
@@ -23,6 +23,7 @@ pub mod output;
 pub mod plan;
 pub mod player;
 pub mod probe;
+pub mod requests;
 mod size;
 pub mod transfers;
 mod wire;

@@ -1,15 +1,15 @@
 //! The receiving application as a client: it asks, as a video player for segments or of a service that answers requests, and reads what comes.
 //!
-//! What it is: the machine of [`crate::player`], or that of [`super::requests`], on a connection. A request is one packet on the way back, with its delay, queues and losses, and
+//! What it is: the machine of [`crate::player`], or that of [`crate::requests`], on a connection. A request is one packet on the way back, with its delay, queues and losses, and
 //! acknowledges what has come, as a message on the same connection does. Source: RFC 6298 §2 and §5 (when a request is sent again; 200 ms more
 //! than the RTT at least, as Linux has it). How it differs: the client's RTT is measured from request to first byte of the answer. Does not model:
 //! the client's congestion window and tail loss probe, time that the server thinks.
 
-use super::requests::Requests;
 use super::Costs;
 use crate::output::ResponseSummary;
 use crate::plan::FlowPlan;
 use crate::player::{Next, Player, PlayerSummary, REQUEST_BYTES};
+use crate::requests::Requests;
 use tcpscape_base::{Duration, Stream, Time};
 use tcpscape_tcp::Receiver;
 

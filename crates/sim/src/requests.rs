@@ -1,4 +1,5 @@
-//! The receiving application as a client of a service: it asks, reads the answer, and asks again.
+//! The receiving application as a client of a service: it asks, reads the answer, and asks again. A machine without input and output: the model's
+//! clients and those of real sockets both run it.
 
 use crate::output::{ResponseSummary, RttSummary};
 use crate::plan::{App, FlowPlan};
@@ -17,7 +18,7 @@ enum Pace {
 
 /// A client, and how long its requests took.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub struct Requests {
     bytes: u64,
     pace: Pace,
     /// When it may ask next, and since when it waits for an answer.
