@@ -289,6 +289,9 @@ class Trial:
     """Samples of each flow over time, where they were kept."""
     queue_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     """Samples of each queue over time, where they were kept."""
+    probe_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Packets of probes, where samples were kept: when each was sent (`t_ns`), the number of its probe (`probe`) and its delay (`delay_ns`,
+    2⁶⁴ − 1 where it did not arrive)."""
     packets: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     """Packets at the sender, where they were kept."""
     sender_events: pl.DataFrame | None = field(default=None, compare=False, repr=False)

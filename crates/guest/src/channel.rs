@@ -105,6 +105,11 @@ fn write_tables(id: &str, job: &Job, seen: Watched, report: &mut Report, file: &
         let table = write_table(&file("queues"), format!("{id}.queues"), rows, seen.queues.columns())?;
         report.tables.insert("queue_samples", table);
     }
+    if job.plan.sample_interval_ns > 0 && !job.plan.probes.is_empty() {
+        let rows = seen.probes.t_ns.len();
+        let table = write_table(&file("probes"), format!("{id}.probes"), rows, seen.probes.columns())?;
+        report.tables.insert("probe_samples", table);
+    }
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub struct Modules(Vec<(PathBuf, String)>);
 
 impl Modules {
     /// Writes the parameters of all flows.
-    pub fn write(flows: &[FlowPlan]) -> Result<Modules, ParamError> {
+    pub fn write<'a>(flows: impl IntoIterator<Item = &'a FlowPlan>) -> Result<Modules, ParamError> {
         let mut modules = Modules::default();
         let wanted = wanted(flows)?;
         if !wanted.is_empty() {
@@ -68,7 +68,7 @@ impl Drop for Modules {
 type Wanted<'a> = BTreeMap<(&'a str, &'a str), i64>;
 
 /// Every flow's parameters together; flows of one control must agree, those without a parameter leave it at its default.
-fn wanted(flows: &[FlowPlan]) -> Result<Wanted<'_>, ParamError> {
+fn wanted<'a>(flows: impl IntoIterator<Item = &'a FlowPlan>) -> Result<Wanted<'a>, ParamError> {
     let mut by_cca: BTreeMap<&str, &BTreeMap<String, i64>> = BTreeMap::new();
     for f in flows {
         let said = by_cca.entry(&f.cca).or_insert(&f.cca_params);

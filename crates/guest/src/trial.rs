@@ -58,7 +58,7 @@ pub enum TrialError {
 pub fn run(job: &Job, home: &File, captures: &[(Place, PathBuf)]) -> Result<(Report, Watched), TrialError> {
     let plan = &job.plan;
     sys::enter(home.as_fd()).map_err(TrialError::Namespace)?;
-    let _modules = Modules::write(&plan.flows)?;
+    let _modules = Modules::write(plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)))?;
     let settings = Settings { values: &job.sysctls, scope: Scope::Kernel };
     let mut testbed = Testbed::build(plan, &settings, Some(course::mix(job.seed, u64::MAX)))?;
     let zero = course::time_zero(plan, job.seed);

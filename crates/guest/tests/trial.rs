@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use tcpscape_guest::trial::{run, Job};
+use tcpscape_sim::output::SizeClass;
+use tcpscape_sim::transfers::draw;
 use tcpscape_sim::{App, FlowPlan, Plan};
 use tcpscape_testbed::course::Place;
 use tcpscape_testbed::{report::Report, sys, watch::Watched};
@@ -88,6 +90,91 @@ fn a_player_asks_and_its_server_answers() {
     assert!(seen.began && (5..=9).contains(&seen.segments) && seen.played_s <= 0.9, "{seen:?}");
     assert!(flow.bytes_received >= seen.segments * 2_500 && flow.bytes_received <= flow.bytes_sent, "{}", flow.bytes_received);
     assert_eq!(report.caveats, Vec::<String>::new());
+}
+
+/// A path without a queue, so that all arrives: every 20 ms a datagram and an echo, from 100 ms on, are 15 each in 400 ms.
+#[test]
+fn probes_of_each_kind_arrive_on_an_idle_path() {
+    let mut probed = plan(BOTTLENECK);
+    probed.forward.stages.clear();
+    probed.flows[0].app = App::Finite { chunk: 100, bytes: 100 };
+    let kinds = ["udp", "udp_echo", "icmp_echo"];
+    let probe = |kind, up| format!(r#"{{"kind": "{kind}", "size": 100, "interval_ns": 20000000, "start_ns": 100000000, "up": {up}}}"#);
+    let texts = kinds.iter().flat_map(|kind| [probe(kind, false), probe(kind, true)]);
+    probed.probes = texts.map(|text| serde_json::from_str(&text).expect("a probe")).collect();
+    let Some((report, watched)) = on_this_kernel(job(probed), None) else { return };
+    assert_eq!(report.caveats, Vec::<String>::new());
+    assert_eq!(report.probes.len(), 6);
+    for probe in &report.probes {
+        // the last packet leaves 20 ms before the end; a machine that is busier than that loses it
+        assert!(probe.sent == 15 && (14..=15).contains(&probe.received) && probe.delay_ms.min > 0.0, "{probe:?}");
+        assert_eq!(probe.reordered, 0);
+    }
+    let table = &watched.probes;
+    assert_eq!(table.t_ns.len(), 90);
+    assert!(table.t_ns.windows(2).all(|w| w[0] <= w[1]) && table.t_ns[0] >= 100_000_000, "{:?}", &table.t_ns[..6]);
+    let arrived = report.probes.iter().map(|p| p.received).sum::<u64>();
+    assert_eq!(table.delay_ns.iter().filter(|&&delay| delay < u64::MAX).count() as u64, arrived);
+}
+
+#[test]
+fn a_probe_that_cannot_carry_its_number_is_refused() {
+    let mut probed = plan(BOTTLENECK);
+    probed.probes = vec![serde_json::from_str(r#"{"kind": "udp", "size": 7, "interval_ns": 1000000}"#).expect("a probe")];
+    let outcome = std::thread::spawn(move || {
+        let home = File::open("/proc/thread-self/ns/net").expect("proc");
+        run(&job(probed), &home, &[]).map(|_| ()).map_err(|e| e.to_string())
+    });
+    let why = outcome.join().expect("no panic").expect_err("refused");
+    if !why.contains("write at least 8") {
+        skip::<()>(&why);
+    }
+}
+
+/// 200 connections a second for 300 ms, in both directions, on a path that carries them at once.
+#[test]
+fn transfers_are_those_that_were_drawn() {
+    let mut busy = plan(BOTTLENECK);
+    busy.forward.stages.clear();
+    busy.flows[0].app = App::Finite { chunk: 100, bytes: 100 };
+    let entry = |up| {
+        let flow = format!(r#"{{"cca": "reno", "stop_ns": 300000000, "up": {up}}}"#);
+        format!(r#"{{"flow": {flow}, "per_second": 200, "least": 1000, "most": 300000, "shape": 1.2}}"#)
+    };
+    busy.transfers = [false, true].map(|up| serde_json::from_str(&entry(up)).expect("transfers")).to_vec();
+    let drawn: Vec<_> = busy.transfers.iter().enumerate().map(|(i, t)| draw(t, i, 1, busy.duration_ns)).collect();
+    let Some((report, _)) = on_this_kernel(job(busy), None) else { return };
+    assert_eq!(report.caveats, Vec::<String>::new());
+    assert_eq!(report.transfers.len(), 2);
+    for (drawn, summary) in drawn.iter().zip(&report.transfers) {
+        let count = |of: fn(&SizeClass) -> u64| summary.classes.iter().map(of).sum::<u64>();
+        assert_eq!((count(|c| c.started), count(|c| c.completed)), (drawn.len() as u64, drawn.len() as u64));
+        assert_eq!(summary.bytes_received, drawn.iter().map(|t| t.bytes).sum::<u64>());
+        let small = drawn.iter().filter(|t| t.bytes <= 10_000).count() as u64;
+        assert!(summary.classes[0].started == small && summary.classes[0].completion_ms.min > 0.0, "{summary:?}");
+    }
+}
+
+/// Requests every 50 ms for 400 ms are 8 at most; data that travel up are those of the right host.
+#[test]
+fn clients_ask_and_writers_pause() {
+    let mut asked = plan(BOTTLENECK);
+    asked.forward.stages.clear();
+    let flow = |app: App, up: bool| FlowPlan { app, up, ..asked.flows[0].clone() };
+    let respond = |think_ns, every_ns| App::Respond { chunk: 8192, response: 20_000, think_ns, every_ns };
+    let on_off = App::OnOff { chunk: 1000, on_ns: 50_000_000, off_ns: 150_000_000, rate: 1e6 };
+    let flows = vec![flow(respond(0, 50_000_000), false), flow(respond(30_000_000, 0), true), flow(on_off, true)];
+    let Some((report, _)) = on_this_kernel(job(Plan { flows, ..asked }), None) else { return };
+    assert_eq!(report.caveats, Vec::<String>::new());
+    let [every, think, turns] = &report.flows[..] else { panic!("three flows") };
+    for (flow, most) in [(every, 8), (think, 14)] {
+        let seen = flow.responses.expect("it answers");
+        assert!((2..=most).contains(&seen.count) && seen.time_ms.min > 0.0, "{seen:?}");
+        assert!((seen.count * 20_000..=(seen.count + 1) * 20_000).contains(&flow.bytes_received), "{}", flow.bytes_received);
+    }
+    // two turns of 50 ms at 1 MB/s, and a chunk more in each
+    assert!(turns.bytes_sent <= 102_000 && turns.bytes_sent >= 10_000, "{}", turns.bytes_sent);
+    assert!(turns.responses.is_none());
 }
 
 #[test]

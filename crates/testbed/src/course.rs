@@ -4,16 +4,17 @@
 //! ([`Network`]) does not matter. How it differs from the model's: time 0 is a moment of the monotonic clock by which every reader listens.
 
 use crate::flows::{Clock, Flow, Options, Running};
-use crate::network::{Network, TestbedError};
+use crate::network::{ends, Network, TestbedError};
 use crate::proof::prove;
 use crate::report::{counters, FlowReport, Report};
+use crate::traffic::Traffic;
 use crate::watch::{watch, Watched};
 use crate::{pcap, sys};
 use serde::Deserialize;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tcpscape_sim::{Plan, PlayerSummary};
+use tcpscape_sim::{FlowPlan, Plan, PlayerSummary};
 
 /// What ended a trial before it had a result.
 #[derive(Debug, thiserror::Error)]
@@ -104,13 +105,16 @@ impl Course<'_> {
     /// Runs the trial; the calling thread ends in one of the network's namespaces.
     pub fn run(&self, network: &mut dyn Network) -> Result<Finished, CourseError> {
         let plan = self.plan;
-        let clock = Clock { zero: self.zero, slack: plan.timer_slack_ns, noise: plan.wake_noise_ns };
+        let clock = Clock { zero: self.zero, end: plan.duration_ns, slack: plan.timer_slack_ns, noise: plan.wake_noise_ns };
         let flows = self.prepare(network)?;
+        let traffic = Traffic::prepare(plan, self.seed, self.options, network)?;
         let recorders = self.record(network).map_err(at("pcap"))?;
         let mut running = Vec::with_capacity(flows.len());
         for (i, flow) in flows.into_iter().enumerate() {
-            running.push(flow.start(i, network.address(), clock).map_err(at("thread"))?);
+            let [_, to] = ends(network, plan.flows[i].place, plan.flows[i].up);
+            running.push(flow.start(i, to.address, clock).map_err(at("thread"))?);
         }
+        let traffic = traffic.start(network, clock)?;
         let mut watched = watch(plan, network, &running, clock.zero, self.sample_ns.max(LEAST_INTERVAL))?;
         let flows: Vec<_> = running.into_iter().map(Running::join).collect();
         let mut report = Report { duration_ns: plan.duration_ns, queues: network.queues()?, ..Report::default() };
@@ -120,6 +124,7 @@ impl Course<'_> {
         report.caveats.append(&mut network.faults()?);
         report.caveats.extend(flows.iter().filter_map(|f| f.trouble()));
         report.caveats.extend(PlayerSummary::caveat(report.flows.iter().filter_map(|f| f.player)));
+        traffic.finish(&mut report, &mut watched.probes);
         for recorder in recorders {
             report.caveats.extend(recorder.finish());
         }
@@ -150,13 +155,18 @@ impl Course<'_> {
     /// The flows with their sockets, all listening.
     fn prepare(&self, network: &dyn Network) -> Result<Vec<Flow>, CourseError> {
         let plans = &self.plan.flows;
-        sys::enter(network.receiver()).map_err(at("namespace"))?;
-        let listeners: io::Result<Vec<_>> = plans.iter().enumerate().map(|(i, f)| Flow::listen(f, i, self.options)).collect();
-        let listeners = listeners.map_err(at("listen"))?;
-        sys::enter(network.sender()).map_err(at("namespace"))?;
-        let flows = plans.iter().zip(listeners).enumerate();
-        let dial = |(i, (f, listener))| Flow::dial(f, listener, self.options, mix(self.seed, i as u64 + 1)).map_err(at("socket"));
-        flows.map(dial).collect()
+        let listen = |(i, f): (usize, &FlowPlan)| {
+            let [_, to] = ends(network, f.place, f.up);
+            sys::enter(to.namespace).map_err(at("namespace"))?;
+            Flow::listen(f, i, self.options).map_err(at("listen"))
+        };
+        let listeners: Result<Vec<_>, _> = plans.iter().enumerate().map(listen).collect();
+        let dial = |(i, (f, listener)): (usize, (&FlowPlan, _))| {
+            let [from, _] = ends(network, f.place, f.up);
+            sys::enter(from.namespace).map_err(at("namespace"))?;
+            Flow::dial(f, listener, self.options, mix(self.seed, i as u64 + 1)).map_err(at("socket"))
+        };
+        plans.iter().zip(listeners?).enumerate().map(dial).collect()
     }
 }
 

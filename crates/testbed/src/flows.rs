@@ -1,8 +1,8 @@
 //! The applications: a writer and a reader thread for each flow, on real sockets.
 //!
 //! What they are: the model's applications (docs/models/tcp/applications.md) as system calls: writes of `chunk` bytes as fast as
-//! the socket takes them, or with a pause after each, or so many in all; reads of `size` bytes with or without a sleep
-//! before each, or a [`player`] and its server. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
+//! the socket takes them, with a pause after each, by [`turns`] with pauses, or so many in all; reads of `size` bytes with or without a sleep
+//! before each, or a [`player`] or a client of [`requests`] and its server. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
 //! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's
 //! stop time, as if the program had closed its socket without lingering.
 
@@ -16,16 +16,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use tcpscape_base::Time;
+use tcpscape_sim::output::ResponseSummary;
+use tcpscape_sim::requests::Requests;
 use tcpscape_sim::{App, FlowPlan, Player, PlayerSummary};
 
 mod paced;
 mod player;
-mod sockets;
+mod requests;
+pub(crate) mod sockets;
+mod turns;
 
 pub use sockets::Buffers;
+use turns::Turns;
 
 /// First port; flow i listens on `PORT + i`.
-const PORT: u16 = 9000;
+pub(crate) const PORT: u16 = 9000;
 /// Stack of an application's thread, bytes.
 const STACK: usize = 64 << 10;
 /// How often a finite transfer looks whether all is acknowledged, ns.
@@ -85,6 +90,8 @@ pub struct Flow {
     noise: AtomicU64,
     /// What the viewer of its player has seen, once the reader has ended.
     viewed: OnceLock<PlayerSummary>,
+    /// How long its requests took, once the reader has ended.
+    answered: OnceLock<ResponseSummary>,
     options: Options,
     /// The writer's and the reader's time on processors, once they have ended.
     cpu: [OnceLock<Cpu>; 2],
@@ -103,6 +110,8 @@ pub struct Running {
 pub struct Clock {
     /// The trial's time 0 on the monotonic clock, ns.
     pub zero: u64,
+    /// How long it lasts, ns.
+    pub end: u64,
     /// Timer slack of the applications, ns.
     pub slack: u64,
     /// Most that a sleep lasts longer, ns.
@@ -134,6 +143,7 @@ impl Flow {
             reading: AtomicBool::new(true),
             noise: AtomicU64::new(seed | 1),
             viewed: OnceLock::new(),
+            answered: OnceLock::new(),
             options,
             cpu: Default::default(),
         })
@@ -191,6 +201,12 @@ impl Flow {
         Some(self.viewed.get().copied().unwrap_or_else(|| Player::new(plan).summary(end)))
     }
 
+    /// How long its requests took; none where its application does not answer any.
+    pub fn responses(&self) -> Option<ResponseSummary> {
+        let nothing = || Requests::of(&self.plan).map(|requests| requests.summary());
+        self.answered.get().copied().or_else(nothing)
+    }
+
     /// The writer's and the reader's time on processors, once they have ended; None where nobody asked for it or the kernel does not tell.
     pub fn cpu(&self) -> [Option<Cpu>; 2] {
         [0, 1].map(|i| self.cpu[i].get().copied())
@@ -243,8 +259,8 @@ impl Flow {
                 }
             }
             App::Paced { chunk, .. } => self.note("writer", self.write_paced(chunk as usize, clock)),
-            // `Plan::check` refuses these so far.
-            App::Respond { .. } | App::OnOff { .. } => {}
+            App::Respond { chunk, .. } => self.serve(chunk as usize),
+            App::OnOff { chunk, on_ns, off_ns, .. } => self.write_by_turns(chunk as usize, Turns::new(on_ns, off_ns), clock),
         }
         let info = TcpInfo::of(self.sender.as_fd()).ok();
         *self.last.lock().expect("no thread panics with it") = info;
@@ -285,6 +301,10 @@ impl Flow {
         let socket = self.receiver.get_or_init(|| socket);
         if let Some(plan) = &self.plan.player {
             let _ = self.viewed.set(self.play(socket, plan, clock));
+            return Ok(());
+        }
+        if let Some(requests) = Requests::of(&self.plan) {
+            let _ = self.answered.set(self.request(socket, requests, clock));
             return Ok(());
         }
         let (size, delay) = (self.plan.read.size as usize, self.plan.read.delay_ns);
@@ -331,6 +351,6 @@ impl Running {
     }
 }
 
-fn thread(body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+pub(crate) fn thread(body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().stack_size(STACK).spawn(body)
 }

@@ -6,7 +6,7 @@
 //! engine's names ([`report`]). What a kernel's queues do at all is measured by [`probe`].
 //!
 //! ```text
-//! plan ─→ network::Testbed::build ─→ course: flows ─→ watch (TCP_INFO, queues, changes) ─→ report, proof
+//! plan ─→ network::Testbed::build ─→ course: flows, traffic (probes, transfers) ─→ watch (TCP_INFO, queues, changes) ─→ report, proof
 //! ```
 //!
 //! The path may also be a program's, between the hosts of a [`network::wire::Wire`]: whatever implements [`network::Network`] has a
@@ -23,10 +23,13 @@ pub mod network;
 pub mod pause;
 pub mod pcap;
 pub mod probe;
+pub mod probes;
 pub mod proof;
 pub mod qdisc;
 pub mod report;
 pub mod sock_diag;
 pub mod sys;
 pub mod tcp_info;
+pub mod traffic;
+pub mod transfers;
 pub mod watch;

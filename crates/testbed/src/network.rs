@@ -95,8 +95,17 @@ pub enum TestbedError {
     },
 }
 
-fn io_at(part: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
+pub(crate) fn io_at(part: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     move |error| TestbedError::Io { part, error }
+}
+
+/// A host as sockets see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Its namespace.
+    pub namespace: BorrowedFd<'a>,
+    /// The address at which others reach it.
+    pub address: Ipv4Addr,
 }
 
 /// A trial's network as its course sees it, whoever makes the path: the kernel's queues ([`Testbed`]), or a program between two
@@ -110,8 +119,12 @@ pub trait Network {
     fn router(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+    /// The two hosts of a place of the plan: the left one, and the right one. A plan without places has one, its sender and its receiver.
+    fn hosts(&self, place: usize) -> [Site<'_>; 2];
     /// The receiver's address.
-    fn address(&self) -> Ipv4Addr;
+    fn address(&self) -> Ipv4Addr {
+        self.hosts(0)[1].address
+    }
     /// When the path has to be changed next, ns since the trial's start; None if it never has, or changes by itself.
     fn next_change(&self) -> Option<u64>;
     /// Makes every change that is due at `t`, ns since the trial's start.
@@ -120,6 +133,16 @@ pub trait Network {
     fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError>;
     /// What the network did to the trial and nobody asked for: one sentence each, none if all is well.
     fn faults(&mut self) -> Result<Vec<String>, TestbedError>;
+}
+
+/// Where data begin that travel between the hosts of a place, `up` or down, and where they end.
+pub fn ends(network: &dyn Network, place: usize, up: bool) -> [Site<'_>; 2] {
+    let [left, right] = network.hosts(place);
+    if up {
+        [right, left]
+    } else {
+        [left, right]
+    }
 }
 
 /// A trial's network; dropping it takes it down.
@@ -241,8 +264,9 @@ impl Network for Testbed {
         let routers = &self.hosts[1..self.hosts.len() - 1];
         routers.get(routers.len().saturating_sub(1) / 2).map(|host| host.namespace.as_fd())
     }
-    fn address(&self) -> Ipv4Addr {
-        links::address(self.layout.routers, Direction::Reverse)
+    fn hosts(&self, _: usize) -> [Site<'_>; 2] {
+        let left = Site { namespace: self.sender(), address: links::address(0, Direction::Forward) };
+        [left, Site { namespace: self.receiver(), address: links::address(self.layout.routers, Direction::Reverse) }]
     }
     fn next_change(&self) -> Option<u64> {
         self.changes.get(self.changed).map(|c| c.at_ns)

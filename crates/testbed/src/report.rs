@@ -4,6 +4,7 @@ use crate::network::QueueReport;
 use crate::proof::Proof;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tcpscape_sim::output::{ProbeSummary, TransfersSummary};
 
 pub(crate) mod flow;
 pub use flow::{Cwnd, FlowReport, Rtt};
@@ -15,6 +16,12 @@ pub struct Report {
     pub duration_ns: u64,
     /// Per flow.
     pub flows: Vec<FlowReport>,
+    /// Per probe.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeSummary>,
+    /// Per entry of the plan's transfers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<TransfersSummary>,
     /// Per queue.
     pub queues: Vec<QueueReport>,
     /// What weakens the result.

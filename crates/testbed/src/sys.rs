@@ -48,6 +48,14 @@ pub fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+/// The wall clock, ns: that of the stamps of packets.
+pub fn wall() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the result.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
 /// How long the calling thread has run and how long it was ready but waited for a processor, ns; None where the kernel does not tell.
 /// Linux: Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat.
 pub fn cpu_time() -> Option<(u64, u64)> {

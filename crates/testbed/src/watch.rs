@@ -100,6 +100,8 @@ pub struct Watched {
     pub samples: FlowSamples,
     /// Queue samples asked for.
     pub queues: QueueSamples,
+    /// The packets of probes.
+    pub probes: ProbeSamples,
     /// Per flow.
     pub flows: Vec<Seen>,
     /// What weakens the result.
@@ -132,10 +134,11 @@ pub fn watch(plan: &Plan, network: &mut dyn Network, flows: &[Running], zero: u6
     let (mut summary, mut samples) = (Every::new(summary_ns), Every::new(plan.sample_interval_ns));
     let mut queues = Every::new(plan.queue_sample_interval_ns);
     let (half, mut halved) = (plan.duration_ns / 2, false);
+    let last = if plan.probes.is_empty() && plan.transfers.is_empty() { 0 } else { plan.duration_ns };
     loop {
         let t = sys::now().saturating_sub(zero);
         network.change(t)?;
-        let mut stop = u64::MAX;
+        let mut stop = if t < last { last } else { u64::MAX };
         for f in flows.iter().filter(|f| !f.flow.writer_ended()) {
             let at = f.flow.plan.span(plan.duration_ns).1 .0;
             stop = stop.min(if at > t { at } else { t + STOP_POLL });
@@ -251,6 +254,39 @@ impl QueueSamples {
         ];
         all.extend(["packets", "bytes", "drops", "marks"].into_iter().zip(&self.counts).map(|(name, v)| (name, "u64", long(v))));
         all
+    }
+}
+
+/// One row for each packet of a probe.
+#[derive(Debug, Default)]
+pub struct ProbeSamples {
+    /// When it was sent, ns.
+    pub t_ns: Vec<u64>,
+    /// Number of the probe.
+    pub probe: Vec<u32>,
+    /// Its delay, ns; `u64::MAX` where it did not arrive.
+    pub delay_ns: Vec<u64>,
+}
+
+impl ProbeSamples {
+    /// In order of time, from each probe's packets: when each was sent, and its delay.
+    pub fn of(probes: &[Vec<(u64, u64)>]) -> ProbeSamples {
+        let rows = probes.iter().enumerate().flat_map(|(probe, packets)| packets.iter().map(move |&(t, delay)| (t, probe as u32, delay)));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_unstable();
+        let mut samples = ProbeSamples::default();
+        for (t, probe, delay) in rows {
+            samples.t_ns.push(t);
+            samples.probe.push(probe);
+            samples.delay_ns.push(delay);
+        }
+        samples
+    }
+    /// The columns: name, type, bytes.
+    pub fn columns(&self) -> Vec<(&'static str, &'static str, Vec<u8>)> {
+        let long = |v: &Vec<u64>| v.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let probe = self.probe.iter().flat_map(|n| n.to_le_bytes()).collect();
+        vec![("t_ns", "u64", long(&self.t_ns)), ("probe", "u32", probe), ("delay_ns", "u64", long(&self.delay_ns))]
     }
 }
 

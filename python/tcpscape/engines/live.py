@@ -36,7 +36,7 @@ from tcpscape.engines import host, linux, plan
 from tcpscape.engines.base import INTERRUPTED, Capture, Engine
 from tcpscape.engines.guest.process import WIDTHS
 from tcpscape.engines.model import core, frame, parameters
-from tcpscape.engines.results import flow_results
+from tcpscape.engines.results import flow_results, probe_results, transfers_results
 from tcpscape.errors import EngineError, ScenarioError, refuse, shown
 from tcpscape.scenario import host as machine
 from tcpscape.scenario import limits
@@ -219,6 +219,7 @@ class Live(Engine):
             refuse("flows", f"{scenario.flow_count} flows are too many for one machine in real time", fix)
         self._refuse_controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
+        linux.refuse_probes(scenario)
         fields["wake_noise_ns"] = 0  # this machine has its own
         fields["sample_interval_ns"] = capture.samples_ns and max(MIN_INTERVAL, capture.samples_ns)
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)
@@ -234,7 +235,7 @@ class Live(Engine):
 
     def _refuse_controls(self, scenario: Scenario, modelled: plan.Controls) -> None:
         names = self.ccas()
-        for field, label in [("cca", f.cca) for f in scenario.flows] + [("listener", f.listener) for f in scenario.flows if f.listener]:
+        for field, label in linux.controls(scenario):
             name = name_of(label)
             if name not in names:
                 known = name in LINUX or name not in modelled
@@ -262,7 +263,7 @@ class Live(Engine):
         """Settings of the two hosts' namespaces: memory of TCP where the scenario names a kernel, otherwise this machine's own."""
         profile = self._profile(scenario)
         named = linux.memory(profile, {}) | linux.others(scenario.kernel.plan()) if profile else {}
-        return named | (linux.ECN if scenario.ecn else {})
+        return named | (linux.ECN if scenario.ecn else {}) | (linux.BACKLOG if scenario.transfers else {})
 
     def _caps(self, scenario: Scenario) -> dict[str, int]:
         """The caps of socket buffers in the kernel that the scenario names, by the flow's field; none where it names none."""
@@ -276,10 +277,12 @@ class Live(Engine):
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
             duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=tuple(summary.get("queues", ())),
+            probes=probe_results(scenario, summary.get("probes", ())), transfers=transfers_results(scenario, summary.get("transfers", ())),
             caveats=tuple(dict.fromkeys(caveats)), kernel=f"this machine ({platform.release()})", counters=summary.get("counters", {}),
             check={**(summary.get("check") or {}), "control": control.plain()},
             samples=frame(tables["samples"]) if capture.samples_ns and "samples" in tables else None,
             queue_samples=frame(tables["queue_samples"]) if capture.queue_samples_ns and "queue_samples" in tables else None,
+            probe_samples=frame(tables["probe_samples"]) if capture.samples_ns and "probe_samples" in tables else None,
         )
 
     def _answer(self, scenario: Scenario, job: Mapping[str, Any], stops: int) -> tuple[Mapping[str, Any], dict[str, Columns]]:

@@ -57,21 +57,11 @@ def build_checked(lib: ModuleType, scenario: Scenario, controls: Controls, captu
     :raises ScenarioError: names the field and the fix.
     """
     fields = build(scenario, lib.parse_tc, controls, capture)
-    _refuse_unbuilt(fields)
     try:
         lib.check_plan(json.dumps(fields, separators=(",", ":")))
     except ValueError as e:
         raise ScenarioError(str(e)) from None
     return fields
-
-
-def _refuse_unbuilt(fields: Mapping[str, Any]) -> None:
-    """Refuses traffic that engines with a kernel cannot send so far."""
-    for name in ("transfers", "probes"):
-        if fields.get(name):
-            refuse(name, "only the model sends them so far", "leave them out, or use --engine model")
-    if any(flow["app"]["kind"] in ("respond", "on_off") for flow in fields["flows"]):
-        refuse("app", "only the model answers requests and pauses so far", "leave it out, or use --engine model")
 
 
 def _chain(scenario: Scenario, parse: Parse) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from tcpscape.engines import guest, linux, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.guest import Place
 from tcpscape.engines.model import core, frame, parameters
-from tcpscape.engines.results import flow_results
+from tcpscape.engines.results import flow_results, probe_results, transfers_results
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
 from tcpscape.scenario import host as machine
 from tcpscape.scenario import limits
@@ -201,12 +201,13 @@ class Virtual(Engine):
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
         linux.refuse_queues(fields)
+        linux.refuse_probes(scenario)
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
         self._refuse_overrides(scenario.kernel)
-        values = linux.settings(profile, scenario.kernel.plan()) | (linux.ECN if scenario.ecn else {})
+        values = linux.settings(profile, scenario.kernel.plan()) | (linux.ECN if scenario.ecn else {}) | (linux.BACKLOG if scenario.transfers else {})
         return {
             "seed": seed, "plan": fields, "sysctls": values,
             "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
@@ -216,12 +217,12 @@ class Virtual(Engine):
         """The kernel's congestion controls with their parameters. Refuses one that only the model has, and two settings of the same one."""
         names = self.ccas()
         settings: dict[str, str] = {}
-        for field, label in [("cca", f.cca) for f in scenario.flows] + [("listener", f.listener) for f in scenario.flows if f.listener]:
+        for field, label in linux.controls(scenario):
             name = name_of(label)
             if name not in names:
                 reason = "is the model's alone" if name in modelled else f"is not in kernel {self.kernel.name}"
                 refuse(field, f"{name!r} {reason}", f"choose {', '.join(names)}{', or use --engine model' * (name in modelled)}")
-            if field == "cca" and settings.setdefault(name, label) != label:
+            if field != "listener" and settings.setdefault(name, label) != label:
                 refuse(field, f"{settings[name]} and {label} in one trial, and a kernel has one setting for all", "use --engine model")
         return {name: (*modelled.get(name, ()), *linux.unmodelled(settings.get(name, name), modelled)) for name in names}
 
@@ -267,10 +268,12 @@ class Virtual(Engine):
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
             duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=tuple(summary.get("queues", ())),
+            probes=probe_results(scenario, summary.get("probes", ())), transfers=transfers_results(scenario, summary.get("transfers", ())),
             caveats=tuple(dict.fromkeys(caveats)), kernel=f"{self.kernel.name} ({self.kernel.release})",
             counters=summary.get("counters", {}), check=summary.get("proof") or {}, hash=_hash(summary) if self.repeatable else None,
             samples=_frame(tables, "samples") if capture.samples_ns else None,
             queue_samples=_frame(tables, "queue_samples") if capture.queue_samples_ns else None,
+            probe_samples=_frame(tables, "probe_samples") if capture.samples_ns and scenario.probes else None,
         )
 
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:

@@ -12,14 +12,13 @@ use crate::link::capture::{self, write_pcapng, About};
 use crate::link::{caveats, Layer, Link, LinkOptions, Whole};
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use tcpscape_path::{Direction, Host, StageStats};
 use tcpscape_testbed::course::{time_zero, Finished};
 use tcpscape_testbed::network::offload::Offload;
 use tcpscape_testbed::network::wire::{End, Wire};
-use tcpscape_testbed::network::{ChildReport, Network, QueueReport, TestbedError};
+use tcpscape_testbed::network::{ChildReport, Network, QueueReport, Site, TestbedError};
 
 /// The network; dropping it takes it down.
 pub struct Emulated {
@@ -99,7 +98,7 @@ fn plant(place: SuperPackets, wire: &Wire) -> Result<(), String> {
         SuperPackets::Link => return Ok(()),
     };
     let set = || {
-        let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
         offload.set(std::os::fd::AsFd::as_fd(&socket), device, true)
     };
     crate::spaces::within(namespace, set).and_then(|done| done).map_err(|e| format!("planted: {device}: {e}"))
@@ -112,8 +111,9 @@ impl Network for Emulated {
     fn receiver(&self) -> BorrowedFd<'_> {
         self.wire.receiver()
     }
-    fn address(&self) -> Ipv4Addr {
-        End::Receiver.address()
+    fn hosts(&self, _: usize) -> [Site<'_>; 2] {
+        let left = Site { namespace: self.sender(), address: End::Sender.address() };
+        [left, Site { namespace: self.receiver(), address: End::Receiver.address() }]
     }
     /// The emulator follows the plan's schedule itself.
     fn next_change(&self) -> Option<u64> {

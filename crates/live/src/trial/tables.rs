@@ -14,6 +14,9 @@ pub fn send(plan: &Plan, seen: &Watched, channel: &Channel) {
     if plan.queue_sample_interval_ns > 0 {
         columns("queue_samples", seen.queues.columns(), channel);
     }
+    if plan.sample_interval_ns > 0 && !plan.probes.is_empty() {
+        columns("probe_samples", seen.probes.columns(), channel);
+    }
 }
 
 fn columns(table: &str, columns: Vec<(&'static str, &'static str, Vec<u8>)>, channel: &Channel) {

@@ -13,7 +13,7 @@ use tcpscape_base::Time;
 use tcpscape_sim::player::{Next, Player, PlayerPlan, PlayerSummary, REQUEST_BYTES};
 
 /// Most reads in one system call.
-const READS: usize = 64;
+pub(super) const READS: usize = 64;
 
 impl Flow {
     /// The server: answers one request after the other until it is told to stop or the connection ends.
@@ -61,14 +61,14 @@ impl Flow {
         }
     }
 
-    fn ask(&self, mut socket: &Socket, bytes: u64) -> bool {
+    pub(super) fn ask(&self, mut socket: &Socket, bytes: u64) -> bool {
         let mut request = [0; REQUEST_BYTES as usize];
         request[..8].copy_from_slice(&bytes.to_le_bytes());
         socket.write_all(&request).is_ok()
     }
 
     /// Reads so many bytes; false if the connection ends before.
-    fn download(&self, socket: &Socket, bytes: u64, many: &mut Batch) -> bool {
+    pub(super) fn download(&self, socket: &Socket, bytes: u64, many: &mut Batch) -> bool {
         let mut left = bytes;
         while left > 0 {
             let Ok((n, more)) = many.discard_ready(socket.as_fd()) else { return false };

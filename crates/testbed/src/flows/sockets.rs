@@ -21,7 +21,7 @@ pub enum Buffers {
 }
 
 /// A socket that listens on a port.
-pub(super) fn listener(plan: &FlowPlan, port: u16, buffers: Buffers) -> io::Result<Socket> {
+pub(crate) fn listener(plan: &FlowPlan, port: u16, buffers: Buffers) -> io::Result<Socket> {
     let socket = tcp()?;
     if plan.rcvbuf > 0 {
         socket.set_recv_buffer_size(plan.rcvbuf as usize)?;
@@ -38,7 +38,7 @@ pub(super) fn listener(plan: &FlowPlan, port: u16, buffers: Buffers) -> io::Resu
 }
 
 /// A socket that is to connect.
-pub(super) fn sender(plan: &FlowPlan, buffers: Buffers) -> io::Result<Socket> {
+pub(crate) fn sender(plan: &FlowPlan, buffers: Buffers) -> io::Result<Socket> {
     let socket = tcp()?;
     congestion(&socket, "cca", &plan.cca)?;
     socket.set_tcp_nodelay(plan.nodelay)?;

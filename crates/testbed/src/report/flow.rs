@@ -5,6 +5,7 @@ use crate::watch::Seen;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcpscape_base::Time;
+use tcpscape_sim::output::ResponseSummary;
 use tcpscape_sim::PlayerSummary;
 
 /// Smoothed RTTs, ms.
@@ -93,15 +94,18 @@ pub struct FlowReport {
     /// What the viewer of its player has seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<PlayerSummary>,
+    /// How long its requests took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responses: Option<ResponseSummary>,
 }
 
 impl FlowReport {
     /// What is known of a flow that has ended; `zero` is the trial's begin on the monotonic clock, ns, `duration` its length.
     pub fn of(flow: &Flow, seen: &mut Seen, zero: u64, duration: u64) -> FlowReport {
-        let player = flow.viewed(Time(duration));
+        let (player, responses) = (flow.viewed(Time(duration)), flow.responses());
         let ((begin, end), (sent, received)) = (flow.span(), flow.bytes());
         let Some(x) = flow.last_info().filter(|_| begin > 0) else {
-            return FlowReport { cca: flow.plan.cca.clone(), player, ..FlowReport::default() };
+            return FlowReport { cca: flow.plan.cca.clone(), player, responses, ..FlowReport::default() };
         };
         if seen.srtt_us.is_empty() {
             seen.take(&x); // shorter than the sampling interval
@@ -136,6 +140,7 @@ impl FlowReport {
             segs_in: x.segs_in(),
             max_rwnd: seen.rwnd_max,
             player,
+            responses,
         }
     }
 }

@@ -1,0 +1,219 @@
+//! Probes on real sockets: streams of single packets, each sent at its time, whose delays are measured.
+//!
+//! What they are: the model's probes (docs/models/methods/traffic.md) as UDP datagrams or ICMP echo requests. Source: udp(7), raw(7), RFC 792. Each
+//! packet carries its number in its first 8 bytes; when each was sent is kept here, since both ends have the same clock. A thread sends, one
+//! receives, and for `udp_echo` one sends back; the kernel itself answers ICMP. How it differs from ping(8): nothing is sent again, and a late
+//! answer counts until the end of the trial. A wake-up costs nothing in virtual time; in real time the kernel's stamp of a packet's arrival counts.
+
+mod icmp;
+
+use crate::flows::{thread, Clock, Options, Sleeps, PORT};
+use crate::network::Site;
+use crate::sys;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use tcpscape_base::Duration;
+use tcpscape_sim::output::ProbeSummary;
+use tcpscape_sim::probe::ProbeMeter;
+use tcpscape_sim::{ProbeKind, ProbePlan};
+
+/// Fewest bytes of payload: a packet's number.
+pub const LEAST_SIZE: usize = 8;
+/// Room for packets in the sending host's own queues, bytes.
+const SEND_BUFFER: u32 = 16 << 20;
+/// The largest packet that is received, bytes.
+const LARGEST: usize = 65_535;
+/// The delay of a packet that did not arrive, in tables.
+const LOST: u64 = u64::MAX;
+
+/// A probe with its sockets.
+pub struct Probe {
+    plan: ProbePlan,
+    number: usize,
+    near: Socket,
+    /// The far host's; none where its kernel answers.
+    far: Option<Socket>,
+    to: SockAddr,
+}
+
+impl Probe {
+    /// Probe `number` between two hosts; the calling thread ends in the far one's namespace.
+    pub fn prepare(plan: &ProbePlan, number: usize, [from, to]: [Site<'_>; 2]) -> io::Result<Probe> {
+        if (plan.size as usize) < LEAST_SIZE {
+            let problem = format!("probes.size: {} bytes cannot carry a packet's number; write at least {LEAST_SIZE}", plan.size);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        let port = PORT + number as u16;
+        sys::enter(from.namespace)?;
+        let near = if plan.kind == ProbeKind::IcmpEcho { icmp::socket()? } else { udp(port)? };
+        sys::force_buffer(near.as_fd(), sys::Buffer::Send, SEND_BUFFER);
+        sys::enter(to.namespace)?;
+        let far = if plan.kind == ProbeKind::IcmpEcho { None } else { Some(udp(port)?) };
+        if let Some(far) = &far {
+            sys::force_buffer(far.as_fd(), sys::Buffer::Send, SEND_BUFFER);
+        }
+        let to = SocketAddrV4::new(to.address, if plan.kind == ProbeKind::IcmpEcho { 0 } else { port });
+        Ok(Probe { plan: plan.clone(), number, near, far, to: to.into() })
+    }
+
+    /// Starts its threads.
+    pub fn start(self, clock: Clock, options: Options) -> io::Result<Running> {
+        let stop = if self.plan.stop_ns == 0 { clock.end } else { self.plan.stop_ns.min(clock.end) };
+        let is_stamped = options.sleeps == Sleeps::Plain;
+        let receiving = if self.plan.kind == ProbeKind::Udp { self.far.as_ref() } else { None }.unwrap_or(&self.near);
+        if is_stamped {
+            sys::stamp(receiving.as_fd())?;
+        }
+        let shared = Arc::new(Shared { kind: self.plan.kind, number: self.number, ..Shared::default() });
+        let (account, socket) = (shared.clone(), receiving.try_clone()?);
+        let receiver = thread(move || account.receive(&socket, clock, is_stamped))?;
+        let mut sockets = vec![receiving.try_clone()?];
+        let mut threads = vec![receiver];
+        if let (ProbeKind::UdpEcho, Some(far)) = (self.plan.kind, &self.far) {
+            sockets.push(far.try_clone()?);
+            let far = UdpSocket::from(far.try_clone()?);
+            threads.push(thread(move || answer(&far))?);
+        }
+        let account = shared.clone();
+        let sender = thread(move || account.send(&self, stop, clock))?;
+        Ok(Running { shared, sender, sockets, threads })
+    }
+}
+
+/// A probe's threads.
+pub struct Running {
+    shared: Arc<Shared>,
+    sender: JoinHandle<()>,
+    /// Those that threads read from.
+    sockets: Vec<Socket>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What a probe measured.
+pub struct Finished {
+    /// Its results.
+    pub summary: ProbeSummary,
+    /// Each packet: when it was sent, ns since the trial's start, and its delay, ns; `u64::MAX` where it did not arrive.
+    pub samples: Vec<(u64, u64)>,
+    /// What went wrong.
+    pub trouble: Option<String>,
+}
+
+impl Running {
+    /// Ends it; the trial's end has come.
+    pub fn finish(self) -> Finished {
+        let _ = self.sender.join();
+        for socket in &self.sockets {
+            // Linux wakes whoever reads an unconnected socket, and says that it is not connected.
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+        let mut account = self.shared.account.lock().expect("no thread panics with it");
+        Finished { summary: account.meter.summary(), samples: std::mem::take(&mut account.samples), trouble: account.trouble.take() }
+    }
+}
+
+/// What the threads of a probe share.
+struct Shared {
+    kind: ProbeKind,
+    number: usize,
+    account: Mutex<Account>,
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared { kind: ProbeKind::Udp, number: 0, account: Mutex::default() }
+    }
+}
+
+#[derive(Default)]
+struct Account {
+    meter: ProbeMeter,
+    /// When each packet was sent, ns since the trial's start, and its delay.
+    samples: Vec<(u64, u64)>,
+    trouble: Option<String>,
+}
+
+impl Shared {
+    /// Sends packet k at `start + k · interval`, until `stop`.
+    fn send(&self, probe: &Probe, stop: u64, clock: Clock) {
+        sys::timer_slack(1);
+        let mut packet = vec![0; icmp::header(self.kind) + probe.plan.size as usize];
+        for k in 0.. {
+            let at = probe.plan.start_ns.saturating_add(probe.plan.interval_ns.saturating_mul(k));
+            if at >= stop {
+                return;
+            }
+            while sys::now() < clock.zero + at {
+                sys::nap_until(clock.zero + at);
+            }
+            icmp::fill(&mut packet, self.kind, self.number, k);
+            self.account.lock().expect("no thread panics with it").sends(sys::now().saturating_sub(clock.zero));
+            if let Err(e) = probe.near.send_to_with_flags(&packet, &probe.to, libc::MSG_DONTWAIT) {
+                self.trouble(&format!("probe {}: packet {k} could not be sent: {e}", self.number + 1));
+            }
+        }
+    }
+
+    /// Takes packets until the socket is shut down; what comes after the end of the trial does not count.
+    fn receive(&self, socket: &Socket, clock: Clock, is_stamped: bool) {
+        let mut packet = vec![0; LARGEST];
+        while let Some(seen) = sys::next_packet(socket.as_fd(), &mut packet) {
+            if seen.length == 0 {
+                return;
+            }
+            let late = if is_stamped && seen.at > 0 { sys::wall().saturating_sub(seen.at) } else { 0 };
+            let at = sys::now().saturating_sub(clock.zero).saturating_sub(late);
+            let bytes = &packet[..seen.length.min(LARGEST)];
+            if let Some(k) = icmp::number_of(bytes, self.kind, self.number).filter(|_| at <= clock.end) {
+                self.account.lock().expect("no thread panics with it").arrives(k, at);
+            }
+        }
+    }
+
+    fn trouble(&self, what: &str) {
+        self.account.lock().expect("no thread panics with it").trouble.get_or_insert_with(|| what.to_owned());
+    }
+}
+
+impl Account {
+    fn sends(&mut self, at: u64) {
+        self.meter.sent();
+        self.samples.push((at, LOST));
+    }
+
+    /// Packet `k` arrives, or comes back; a number that was never sent is nobody's.
+    fn arrives(&mut self, k: u64, at: u64) {
+        let Some((sent, delay)) = self.samples.get_mut(k as usize) else { return };
+        let took = at.saturating_sub(*sent);
+        if self.meter.received(k, Duration(took)) {
+            *delay = took;
+        }
+    }
+}
+
+/// Sends every datagram back to where it came from, until the socket is shut down.
+fn answer(socket: &UdpSocket) {
+    let mut packet = vec![0; LARGEST];
+    loop {
+        match socket.recv_from(&mut packet) {
+            Ok((0, _)) => return,
+            // What the host's queue does not take is lost.
+            Ok((n, from)) => drop(socket.send_to(&packet[..n], from)),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn udp(port: u16) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
+    Ok(socket)
+}
