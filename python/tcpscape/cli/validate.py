@@ -29,7 +29,8 @@ class ConditionOptions:
     conditions: Annotated[str | None, Option("A .csv, or a .yaml or .toml list of scenarios.", complete="file")] = None
     random: Annotated[int | None, Option("Draw so many conditions, evenly over families and congestion controls.")] = None
     shared: Annotated[int | None, Option("Draw so many bottlenecks shared by two groups of flows, evenly over queues.")] = None
-    seed: Annotated[int, Option("Of --random and --shared.", least=0)] = 0
+    topology: Annotated[int | None, Option("Draw so many chains of 1 to 3 links with groups of own RTTs, both ways, and a ping.")] = None
+    seed: Annotated[int, Option("Of --random, --shared and --topology.", least=0)] = 0
     cca: Annotated[str | None, Option("Congestion controls to draw or keep: cubic,bbr; all: those that both engines have.", complete="ccas")] = None
     paired: Annotated[bool, Option("Run each path under every one of --cca, and compare the ranks.")] = False
     against: Annotated[str | None, Option("Recorded results as B: STEM of STEM_results.csv, or a directory of validate.")] = None
@@ -54,7 +55,13 @@ class AnswerOptions:
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
 
 
-@command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock"))
+EXAMPLES = (
+    "validate --random 60 --cca cubic,bbr", "validate --topology 12 --seeds 4", "validate --random 12 --engine model --engine mock --out out/mock",
+)  # fmt: skip
+"""Of the command's help."""
+
+
+@command(examples=EXAMPLES)
 def validate(
     conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: options.Jobs = 0
 ) -> int:
@@ -91,5 +98,6 @@ def _request(conditions: ConditionOptions, repetition: RepetitionOptions, out: P
 
     c, r = conditions, repetition
     return ValidationOptions(
-        out, c.engine, c.against, c.conditions, c.random, c.shared, c.seed, options.ccas(c.cca), c.paired, r.seeds, r.precision, r.most_seeds, jobs
+        out, c.engine, c.against, c.conditions, c.random, c.shared, c.topology, c.seed, options.ccas(c.cca), c.paired, r.seeds, r.precision,
+        r.most_seeds, jobs,
     )

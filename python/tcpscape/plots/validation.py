@@ -56,6 +56,28 @@ def divergence(divergences: Sequence[Divergence], labels: tuple[str, str], stem:
     return files.save(fig, stem)
 
 
+def agreement(divergences: Sequence[Divergence], labels: tuple[str, str], stem: Path) -> list[Path]:
+    """Draws the share of groups, and of probes' delays, up to each error, and returns the files (PNG, SVG).
+
+    `labels`: names of the two engines. Dashed: the second engine by itself, the first half of its runs against the last one.
+    """
+    fig, axes = style.white_panels(2, 2)
+    of = ("groups", "latencies")
+    titles = ("goodput of a group, |ln ratio|", "delay of a probe (50th, 95th percentile), |A/B − 1|")
+    for ax, name, title in zip(axes, of, titles, strict=True):
+        for sides, dash in (([d.agreement for d in divergences], "-"), ([d.itself for d in divergences], "--")):
+            errors = np.array([abs(x) for side in sides for x in getattr(side, name) if not np.isnan(x)])
+            if len(errors):
+                _draw_share(ax, errors, style.DARK, 2.0 if dash == "-" else 1.0, dash)
+        ax.set_title(title, fontsize=8, color=style.DARK)
+        _log_errors(ax)
+    for width, dash, label in ((2.0, "-", f"{labels[0]} against {labels[1]}"), (1.0, "--", f"{labels[1]} by itself")):
+        axes[0].plot([], [], color=style.DARK, linewidth=width, linestyle=dash, label=label)
+    fig.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8, labelcolor=style.DARK)
+    fig.supylabel("share", fontsize=9, color=style.DARK)
+    return files.save(fig, stem)
+
+
 def _unshared(divergences: Sequence[Divergence]) -> list[Divergence]:
     """The conditions with flows of one kind; the others do not measure a single congestion control."""
     return [c for c in divergences if not c.condition.shared]
@@ -71,6 +93,11 @@ def _draw_family(ax: Axes, divergences: Sequence[Divergence], colours: Mapping[s
     chances = [c.chance for c in divergences if len(c.chance)]
     if chances:
         _draw_share(ax, np.mean(np.sort(np.array(chances), axis=0), axis=1), style.DARK, 1.0, "--")
+    _log_errors(ax)
+
+
+def _log_errors(ax: Axes) -> None:
+    """The axes of shares up to errors."""
     ax.set_xscale("log")
     ax.set_xlim(LEAST, MOST)
     ax.set_ylim(0, 1.02)

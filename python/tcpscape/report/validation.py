@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcpscape import writing
-from tcpscape.plots.validation import divergence, overlay
+from tcpscape.plots.validation import agreement, divergence, overlay
 from tcpscape.tables import Table, markdown_text
-from tcpscape.validate import tables
+from tcpscape.validate import tables, topology_tables
 from tcpscape.validate.compare import worst
 from tcpscape.validate.validation import REPORT, Explanation, Validation
 
 PICTURE = "divergence.png"
 """The figure of all conditions, beside the page."""
+TOPOLOGIES_PICTURE = "topologies.png"
+"""The figure of what groups get and probes measure on topologies."""
 WORST_LISTED = 10
 """Worst conditions in the page's table."""
 
@@ -36,6 +38,8 @@ def write(validation: Validation, out: Path) -> ValidationPage:
     result = validation.result
     pictures = _overlays(validation.explanations, out)
     divergence(result.divergences, (result.a.label, result.b.label), out / PICTURE)
+    if topology_tables.drawn(result.divergences):
+        agreement(topology_tables.drawn(result.divergences), (result.a.label, result.b.label), out / TOPOLOGIES_PICTURE)
     tables.write(validation, out)
     writing.whole(out / REPORT, page(validation, pictures))
     writing.clear(out)
@@ -69,6 +73,9 @@ def page(validation: Validation, pictures: Mapping[str, str]) -> str:
     parts += ["## Bounds", tables.checks_table(validation.checked).markdown()] if validation.checked else []
     parts += ["## By family and congestion control", f"![error by family]({PICTURE})"]
     parts += [tables.summary_table(divergences).markdown(), tables.matrix_table(divergences).markdown()]
+    if table := topology_tables.table(divergences):
+        parts += ["## Topologies", topology_tables.DEFINITIONS, f"![groups and delays]({TOPOLOGIES_PICTURE})", table.markdown()]
+        parts += [topology_tables.worst_table(divergences, WORST_LISTED, labels).markdown()]
     if table := tables.shared_table(divergences):
         parts += ["## Shared bottlenecks", table.markdown()]
     parts += ["## Rank agreement", tables.ranks_table(validation.ranks).markdown()] if validation.ranks else []

@@ -251,7 +251,9 @@ class ValidationDocument(TypedDict):
     families: dict[str, DivergenceSummary]
     """Family of conditions → its divergence."""
     queues: dict[str, DivergenceSummary]
-    """Queue of the bottleneck → its divergence."""
+    """Queue of the bottleneck → its divergence; of a chain of links `codel+bfifo`."""
+    links: dict[str, DivergenceSummary]
+    """Number of links of random topologies (`2 links`) → their divergence; empty without topologies."""
     ccas: dict[str, DivergenceSummary]
     """Congestion control → its divergence."""
     families_ccas: dict[str, DivergenceSummary]

@@ -280,9 +280,11 @@ _CONDITIONS = (
     b_rtt_ms number ms: Median of B's mean RTT
     rtt_ratio number -: A's RTT / B's
     min_rtt_ratio number -: A's least RTT / B's
-    queue string -: Queue of the bottleneck
+    queue string -: Queue of the bottleneck; of a chain of links, those of all links with + between them
     group_ln_ratios string -: ln(A / B) of each group of flows, with ; between them
     larger_alike boolean -: Whether the same of two groups has the larger share
+    winner_alike boolean -: Whether the same group gets most per flow; empty where B's runs do not agree which one
+    delay_ratios string -: A / B of the median and of the 95th percentile of each probe's delays, with ; between them
 """
 )
 

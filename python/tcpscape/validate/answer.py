@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tcpscape.screen import Screen
 from tcpscape.tables import Table, percent
-from tcpscape.validate import tables
+from tcpscape.validate import tables, topology_tables
 from tcpscape.validate.compare import CheckedBound, DivergenceSummary, worst
 from tcpscape.validate.validation import Explanation, Validation
 
@@ -42,6 +42,8 @@ def _tables(validation: Validation) -> Iterator[Table]:
     if validation.checked:
         yield tables.checks_table(validation.checked)
     yield replace(tables.summary_table(divergences, bold=""), title="|ln ratio| of the median goodputs", drop=SUMMARY_DROP)
+    if topologies := topology_tables.table(divergences, bold=""):
+        yield replace(topologies, drop=topology_tables.DROP)
     if shared := tables.shared_table(divergences, bold=""):
         yield replace(shared, drop=SHARED_DROP)
     if validation.ranks:
@@ -53,18 +55,25 @@ def _details(validation: Validation) -> Iterator[Table | str]:
     result = validation.result
     table = tables.worst_table(worst(result.divergences, WORST_SHOWN), (result.a.label, result.b.label))
     yield replace(table, title="The worst conditions, by the error that scatter does not explain", drop=WORST_DROP, words=("condition",))
+    if topology_tables.drawn(result.divergences):
+        farthest = topology_tables.worst_table(result.divergences, WORST_SHOWN, (result.a.label, result.b.label))
+        yield replace(farthest, title="The worst topologies", drop=topology_tables.WORST_DROP, words=("topology",))
     yield from (f"{e.divergence.condition.id}: {e.partings.text}" for e in validation.explanations if e.partings)
     yield tables.DEFINITIONS.replace("\n", " ")
+    if topology_tables.drawn(result.divergences):
+        yield topology_tables.DEFINITIONS.replace("\n", " ")
 
 
 def validation_answer(validation: Validation) -> str:
     """How far the engines are apart, how much of it the runs' scatter does not explain, and whether the bounds hold."""
+    a, b = validation.result.a.label, validation.result.b.label
+    if topologies := topology_tables.answer(validation.result.divergences, a, b):
+        return topologies + _bounds(validation.checked)
     s = DivergenceSummary.of(validation.result.divergences)
     apart, unexplained, chance = (
         f"{apart_text(median)} ({apart_text(p90)})" for median, p90 in ((s.median, s.p90), (s.median_low, s.p90_low), (s.chance_median, s.chance_p90))
     )
     equal = "" if math.isnan(s.chance_median) else f"; two equal engines: {chance}"
-    a, b = validation.result.a.label, validation.result.b.label
     return (
         f"{a} and {b} are {apart} apart in goodput at the median (90th percentile) condition; "
         f"scatter leaves {unexplained} unexplained{equal}.{_bounds(validation.checked)}"
@@ -89,7 +98,8 @@ def _bounds(checked: Sequence[CheckedBound]) -> str:
 def _worst(validation: Validation) -> Iterator[str]:
     """The condition with the largest unexplained error, in a sentence."""
     for c in worst(validation.result.divergences, 1):
-        yield f"Worst: {c.condition.id} ({c.condition.describe()}), ln ratio {c.ln.text(2)}."
+        told = topology_tables.apart(c) if c.condition.is_topology else f"ln ratio {c.ln.text(2)}"
+        yield f"Worst: {c.condition.id} ({c.condition.describe()}), {told}."
 
 
 def explanation_screen(e: Explanation) -> Screen:

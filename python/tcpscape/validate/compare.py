@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from tcpscape.errors import refuse, shown
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
+from tcpscape.validate.agreement import TINY_MBPS, Agreement, right_winner
 from tcpscape.validate.conditions import FAMILIES, NamedScenario
 from tcpscape.validate.runs import Runs
 
-TINY_MBPS = 0.005
-"""Below this a ratio is meaningless: one chunk in ten seconds."""
 RETRANSMIT_FACTOR, RETRANSMIT_MIN = 1.5, 20
 """Retransmits agree within this factor; they are judged where B has more than the second number."""
 RTT_WITHIN = 0.05
@@ -143,11 +142,45 @@ class Divergence:
         """The mean of :attr:`chance`: what a perfect model would show on this condition."""
         return float(np.mean(self.chance)) if len(self.chance) else math.nan
 
+    @property
+    def _groups(self) -> int:
+        return len(self.condition.scenario.flows)
+
     @cached_property
+    def agreement(self) -> Agreement:
+        """How far the sides are apart in what groups get and probes measure."""
+        return Agreement.of(self.a, self.b, self._groups)
+
+    @cached_property
+    def itself(self) -> Agreement:
+        """The same of B by itself, one half of its runs against the other."""
+        return Agreement.itself(self.b, self._groups)
+
+    @property
     def parts(self) -> tuple[float, ...]:
         """The ln ratio of the median goodput of each group of flows that share the path; empty for one group, or where it is unknown."""
-        sides = [(self.a.part(i), self.b.part(i)) for i in range(len(self.condition.scenario.flows))] if self.condition.shared else []
-        return tuple(_ln(a) - _ln(b) for a, b in sides) if all(a and b for a, b in sides) else ()
+        return self.agreement.groups
+
+    @property
+    def latencies(self) -> tuple[float, ...]:
+        """A/B − 1 of each probe's median and 95th percentile; empty without probes."""
+        return self.agreement.latencies
+
+    @property
+    def farthest(self) -> float:
+        """The largest error of the goodput, of a group's and of a ping's delays."""
+        return max([self.error, *map(abs, self.parts), *(abs(x) for x in self.latencies if not math.isnan(x))])
+
+    @property
+    def farthest_unexplained(self) -> float:
+        """The largest error beyond what B's halves differ by: of the goodput, of a group's and of a ping's delays."""
+        pairs = [*zip(self.parts, self.itself.groups, strict=False), *zip(self.latencies, self.itself.latencies, strict=False)]
+        return max([self.unexplained, *(abs(x) - abs(y) for x, y in pairs if not math.isnan(x) and not math.isnan(y))])
+
+    @cached_property
+    def winner(self) -> bool | None:
+        """Whether the same group gets most per flow; None where B's runs do not agree about it."""
+        return right_winner(self.a, self.b, [f.count for f in self.condition.scenario.flows])
 
     @property
     def larger(self) -> bool | None:
@@ -182,10 +215,6 @@ class Divergence:
 def _logs(runs: Runs) -> Floats:
     logs: Floats = np.log(np.maximum(runs.goodput, TINY_MBPS))
     return logs
-
-
-def _ln(goodputs: Sequence[float]) -> float:
-    return math.log(max(float(np.median(goodputs)), TINY_MBPS))
 
 
 def _ratio(a: float, b: float) -> float:
@@ -260,6 +289,24 @@ class DivergenceSummary:
     """Conditions of two groups in which B's runs agree which has the larger share."""
     larger_share: float
     """Share of conditions in which the same one of two groups has the larger share, of those in which B's runs agree about it."""
+    group_self_median: float
+    """The median of B's groups by themselves: the first half of the runs against the last one."""
+    group_self_p90: float
+    """The 90th percentile of the same."""
+    winner_n: int
+    """Conditions of several groups in which B's runs agree which one gets most per flow."""
+    winner_share: float
+    """Share of conditions in which the same group gets most per flow, of those in which B's runs agree about it."""
+    latency_n: int
+    """Percentiles of probes' delays that are compared: the 50th and the 95th of each."""
+    latency_median: float
+    """Median over them of the relative error |A/B − 1|."""
+    latency_p90: float
+    """90th percentile of the same."""
+    latency_self_median: float
+    """The median of B's percentiles by themselves: the first half of the runs against the last one."""
+    latency_self_p90: float
+    """The 90th percentile of the same."""
 
     @classmethod
     def of(cls, group: Sequence[Divergence]) -> DivergenceSummary:
@@ -270,6 +317,8 @@ class DivergenceSummary:
         drawn = [c.chance for c in group if len(c.chance)]
         parts = [abs(x) for c in group for x in c.parts]
         larger = [x for c in group if (x := c.larger) is not None]
+        self_parts, winners = [abs(x) for c in group for x in c.itself.groups], [x for c in group if (x := c.winner) is not None]
+        latencies, self_latencies = (_sizes(a.latencies for a in some) for some in ([c.agreement for c in group], [c.itself for c in group]))
         perfect = np.array(drawn) if drawn else np.full((1, 1), math.nan)
         perfect_p90 = np.quantile(perfect, 0.9, axis=0)
         return cls(
@@ -282,11 +331,19 @@ class DivergenceSummary:
             retransmit_n=len(factors), retransmit_share=share(1 / RETRANSMIT_FACTOR <= f <= RETRANSMIT_FACTOR for f in factors),
             rtt_n=len(rtts), rtt_share=share(abs(r - 1) <= RTT_WITHIN for r in rtts),
             group_n=len(parts), group_median=quantile(parts, 0.5), group_p90=quantile(parts, 0.9), larger_n=len(larger), larger_share=share(larger),
+            group_self_median=quantile(self_parts, 0.5), group_self_p90=quantile(self_parts, 0.9), winner_n=len(winners), winner_share=share(winners),
+            latency_n=len(latencies), latency_median=quantile(latencies, 0.5), latency_p90=quantile(latencies, 0.9),
+            latency_self_median=quantile(self_latencies, 0.5), latency_self_p90=quantile(self_latencies, 0.9),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, float | int | None]:
         """Plain values; unknown ones are None."""
         return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
+
+
+def _sizes(errors: Iterable[Sequence[float]]) -> list[float]:
+    """The sizes of all errors that are known."""
+    return [abs(x) for some in errors for x in some if not math.isnan(x)]
 
 
 def groups(divergences: Sequence[Divergence], key: Callable[[NamedScenario], Any]) -> dict[Any, list[Divergence]]:
@@ -298,8 +355,13 @@ def groups(divergences: Sequence[Divergence], key: Callable[[NamedScenario], Any
 
 
 def worst(divergences: Sequence[Divergence], n: int) -> list[Divergence]:
-    """The n with the largest unexplained error; among those with next to none, the largest error."""
-    return sorted(divergences, key=lambda c: (-c.unexplained if c.unexplained >= SMALL else 0.0, -c.error, c.condition.id))[:n]
+    """The n with the largest unexplained error; among those with next to none, the largest error. On topologies those of groups and pings count."""
+
+    def key(c: Divergence) -> tuple[float, float, str]:
+        error, unexplained = (c.farthest, c.farthest_unexplained) if c.condition.is_topology else (c.error, c.unexplained)
+        return -unexplained if unexplained >= SMALL else 0.0, -error, c.condition.id
+
+    return sorted(divergences, key=key)[:n]
 
 
 BOUND_NAMES = tuple(f.name for f in fields(DivergenceSummary))
@@ -307,6 +369,8 @@ BOUND_TITLES = {
     "median": "median error", "median_low": "median error, unexplained part", "p90": "90th percentile of the error",
     "p90_low": "90th percentile, unexplained part", "worst": "largest error", "overlap": "intervals overlap",
     "group_median": "median error of a group's goodput", "group_p90": "90th percentile of a group's", "larger_share": "the larger share alike",
+    "winner_share": "the right winner per flow", "latency_median": "median error of probes' delays",
+    "latency_p90": "90th percentile of probes' delays",
     "retransmit_share": "retransmits within 1.5 ×", "rtt_share": "mean RTT within 5 %",
 }
 """Titles of numbers in a table; others keep their name."""

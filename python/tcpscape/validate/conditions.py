@@ -17,6 +17,8 @@ from tcpscape.reading.documents import cell_number as number
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import PARTS, Part, Scenario
+from tcpscape.scenario.words import QueueDescription
+from tcpscape.units import counted
 
 COLUMNS = (
     "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
@@ -62,10 +64,31 @@ class NamedScenario:
     @cached_property
     def impairments(self) -> tuple[bool, bool, bool]:
         """Whether the data's path has a bottleneck; loss or corruption on any direction; and jitter, reordering or copies on any."""
-        data = [q for queue in self.scenario.queues(*DATA) for q in queue]
-        both = data + [q for queue in self.scenario.queues("reverse") for q in queue]
+        data, acks = ([q for queue in queues for q in queue] for queues in self._queues)
+        both = data + acks
         link, loss = any(q.rate_bps for q in data), any(q.loss or q.corrupt for q in both)
         return link, loss, any(q.jitter_ns or q.reorder or q.duplicate for q in both)
+
+    @cached_property
+    def _queues(self) -> tuple[list[tuple[QueueDescription, ...]], list[tuple[QueueDescription, ...]]]:
+        """The queues along the path and against it; of a topology those of all links, and of all access links."""
+        scenario = self.scenario
+        if not scenario.is_topology:
+            return scenario.queues(*DATA), scenario.queues("reverse")
+        accesses = [scenario.access_of(endpoint) for endpoint in scenario.endpoints]
+        along = [*(h for link in scenario.chain for h in link.forward), *(h for a in accesses for h in (*a.before, *a.after))]
+        against = [*(h for link in scenario.chain for h in link.reverse), *(h for a in accesses for h in (*a.acks_before, *a.acks_after))]
+        return _described(along, scenario), _described(against, scenario)
+
+    @property
+    def is_topology(self) -> bool:
+        """Whether groups of flows have places of their own on a chain of links."""
+        return self.scenario.is_topology
+
+    @property
+    def links(self) -> str:
+        """How many links the chain has: `1 link`, `3 links`."""
+        return counted(len(self.scenario.chain), "link")
 
     @property
     def family(self) -> str:
@@ -95,22 +118,33 @@ class NamedScenario:
     def queue(self) -> str:
         """The queue discipline at the bottleneck, with `ecn` where that is turned on; `none` without a bottleneck.
 
-        It is the innermost of the last queue that has a rate.
+        It is the innermost of the last queue that has a rate; of a chain, those of its links: `bfifo+codel ecn`.
         """
-        links = [queue for queue in self.scenario.queues(*DATA) if any(q.rate_bps for q in queue)]
-        if not links:
-            return NO_QUEUE
-        innermost = links[-1][-1]
-        return innermost.kind + " ecn" * (innermost.ecn == "enabled")
+        if self.is_topology:
+            return "+".join(_bottleneck(_described(link.forward, self.scenario)) for link in self.scenario.chain)
+        return _bottleneck(self._queues[0])
 
     @property
     def disciplines(self) -> list[str]:
         """Every queue discipline on the data's way, each once."""
-        return list(dict.fromkeys(q.kind for queue in self.scenario.queues(*DATA) for q in queue))
+        return list(dict.fromkeys(q.kind for queue in self._queues[0] for q in queue))
 
     def describe(self) -> str:
         """One short line: congestion control, path, application."""
         return self.scenario.about or _describe(self.scenario)
+
+
+def _described(hops: Iterable[path.Hop], scenario: Scenario) -> list[tuple[QueueDescription, ...]]:
+    return [queue for hop in hops for queue in path.queues(hop, scenario.rtt_ns)]
+
+
+def _bottleneck(queues: Sequence[tuple[QueueDescription, ...]]) -> str:
+    """The innermost discipline of the last queue that has a rate, with `ecn` where that is turned on."""
+    links = [queue for queue in queues if any(q.rate_bps for q in queue)]
+    if not links:
+        return NO_QUEUE
+    innermost = links[-1][-1]
+    return innermost.kind + " ecn" * (innermost.ecn == "enabled")
 
 
 def _words(scenario: Scenario, part: str) -> str:

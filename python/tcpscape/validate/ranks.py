@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tcpscape.stats.estimate import CONFIDENCE
-from tcpscape.validate.compare import TINY_MBPS, Divergence, groups, medians, share
+from tcpscape.validate.agreement import TINY_MBPS
+from tcpscape.validate.compare import Divergence, groups, medians, share
 from tcpscape.validate.runs import Runs
 
 RESAMPLES = 1000

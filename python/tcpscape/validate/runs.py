@@ -23,7 +23,7 @@ from tcpscape.reading import documents
 from tcpscape.reading import files as reading
 from tcpscape.reading.documents import cell_number
 from tcpscape.reading.files import MIB, Kind, Origin
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import FlowResult, ProbeResult, Trial
 from tcpscape.validate import conditions
 from tcpscape.validate.conditions import NamedScenario
 
@@ -33,7 +33,10 @@ COUNTERS = (
 )
 """Counters of a flow that are summed over the flows."""
 COLUMNS = ("id", "side", "seed", "goodput_mbps", "mean_rtt_ms", "min_rtt_ms")
-"""Columns of `results.csv` before the counters; `parts_mbps`, each group's goodput, is the last where several share a path."""
+"""Columns of `results.csv` before the counters. The last ones are `parts_mbps`, each group's goodput, where there are several, and `delays_ms`, each
+probe's median and 95th percentile, where there are probes."""
+LISTS = {"parts": ("parts_mbps", 2), "delays_ms": ("delays_ms", 1)}
+"""Numbers of a trial that are lists → their column, and how many of them a trial needs for it."""
 RECORDED = Kind("a table of recorded runs", "give a results.csv that validate wrote", most=64 * MIB, error=StoreError)
 OTHER_NAMES = {"dsacks": "dsack_dups", "delivered_ce": "ce_delivered"}
 """Names of counters in older files."""
@@ -56,6 +59,8 @@ class TrialNumbers:
     """Goodput of each group of flows, Mbit/s, in the scenario's order; empty where it is unknown."""
     seed: int = 0
     caveats: tuple[str, ...] = ()
+    delays_ms: tuple[float, ...] = ()
+    """Median and 95th percentile of each probe's delays, ms, two numbers a probe, in the scenario's order; NaN where nothing arrived."""
 
     @classmethod
     def of(cls, trial: Trial, counts: Sequence[int] = ()) -> TrialNumbers:
@@ -63,7 +68,7 @@ class TrialNumbers:
         least = [f.min_rtt_ms for f in trial.flows if f.min_rtt_ms]
         return cls(
             trial.goodput_mbps, metrics.retransmits(trial), metrics.mean_rtt(trial), min(least, default=math.nan), _counters(trial.flows),
-            _parts([f.goodput_mbps for f in trial.flows], counts), trial.seed, trial.caveats,
+            _parts([f.goodput_mbps for f in trial.flows], counts), trial.seed, trial.caveats, _delays(trial.probes),
         )  # fmt: skip
 
 
@@ -71,6 +76,12 @@ def _parts(goodputs: Sequence[float], counts: Sequence[int]) -> tuple[float, ...
     """Sums over groups of so many flows."""
     ends = list(itertools.accumulate(counts))
     return tuple(sum(goodputs[end - n : end]) for n, end in zip(counts, ends, strict=True))
+
+
+def _delays(probes: Sequence[ProbeResult]) -> tuple[float, ...]:
+    """Two percentiles of each probe."""
+    values = [ms for probe in probes for ms in (probe.delay_ms.p50, probe.delay_ms.p95)]
+    return tuple(math.nan if ms is None else ms for ms in values)
 
 
 def _counters(flows: Sequence[FlowResult]) -> dict[str, float]:
@@ -201,8 +212,13 @@ def _measured(row: Mapping[str, str]) -> TrialNumbers:
     least = _cell(row, "min_rtt_us", 1e-3) if "min_rtt_us" in row else _cell(row, "min_rtt_ms")
     known_counters = {k: v for k, v in counters.items() if not math.isnan(v)}
     seed = int(row.get("seed") or row.get("repeat") or 0)
-    parts = tuple(map(cell_number, row["parts_mbps"].split(";"))) if row.get("parts_mbps") else ()
-    return TrialNumbers(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known_counters, parts, seed)
+    parts, delays = _list(row, "parts_mbps"), _list(row, "delays_ms")
+    return TrialNumbers(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known_counters, parts, seed, delays_ms=delays)
+
+
+def _list(row: Mapping[str, str], name: str) -> tuple[float, ...]:
+    """The numbers of a cell, NaN where one is empty; none without the cell."""
+    return tuple(cell_number(cell) if cell else math.nan for cell in row[name].split(";")) if row.get(name) else ()
 
 
 def _with_rtts(trials: Sequence[TrialNumbers], rtts: Sequence[float]) -> list[TrialNumbers]:
@@ -218,12 +234,17 @@ def write_results(sides: Mapping[str, Mapping[str, Runs]], file: Path) -> None:
     extra = list(dict.fromkeys(name for runs in everything for name in runs.counters))
     with io.StringIO(newline="") as f:
         out = csv.writer(f, lineterminator="\n")
-        parts = ["parts_mbps"] if any(len(t.parts) > 1 for runs in everything for t in runs.trials) else []
-        out.writerow([*COLUMNS, *extra, *parts])
+        lists = [name for name, (_, least) in LISTS.items() if any(len(getattr(t, name)) >= least for runs in everything for t in runs.trials)]
+        out.writerow([*COLUMNS, *extra, *(LISTS[name][0] for name in lists)])
         for side, by_id in sides.items():
             for id, runs in by_id.items():
                 for t in runs.trials:
                     numbers = [t.goodput, t.mean_rtt_ms, t.min_rtt_ms, *(t.counters.get(name, math.nan) for name in extra)]
-                    groups = [";".join(f"{x:.7g}" for x in t.parts)] if parts else []
-                    out.writerow([id, side, t.seed, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers), *groups])
+                    listed = [";".join(map(_text, getattr(t, name))) for name in lists]
+                    out.writerow([id, side, t.seed, *map(_text, numbers), *listed])
         writing.whole(file, f.getvalue())
+
+
+def _text(x: float) -> str:
+    """A number of a cell; an unknown one is empty."""
+    return "" if math.isnan(x) else f"{x:.7g}"

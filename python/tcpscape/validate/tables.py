@@ -15,6 +15,7 @@ from tcpscape.formats import stamped
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent
+from tcpscape.validate import topology_tables
 from tcpscape.validate.compare import SMALL, CheckedBound, Divergence, DivergenceSummary, groups, quantile, spread, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
 from tcpscape.validate.parting import Partings
@@ -40,7 +41,8 @@ truth in 90 % of cases, from five on in 95 %."""
 HEAD = (
     "id", "cca", "family", "combination", "condition", "a_mbps", "a_low", "a_high", "b_mbps", "b_low", "b_high", "ln_ratio", "ln_low", "ln_high",
     "error", "unexplained", "at_most", "chance", "overlap", "a_cv", "b_cv", "a_runs", "b_runs", "a_retransmits", "b_retransmits",
-    "retransmit_factor", "a_rtt_ms", "b_rtt_ms", "rtt_ratio", "min_rtt_ratio", "queue", "group_ln_ratios", "larger_alike",
+    "retransmit_factor", "a_rtt_ms", "b_rtt_ms", "rtt_ratio", "min_rtt_ratio", "queue", "group_ln_ratios", "larger_alike", "winner_alike",
+    "delay_ratios",
 )  # fmt: skip
 """Columns of the table of conditions."""
 
@@ -80,7 +82,7 @@ def summary_table(divergences: Sequence[Divergence], bold: str = "**") -> Table:
 
 def shared_table(divergences: Sequence[Divergence], bold: str = "**") -> Table | None:
     """Bottlenecks that groups of flows share, by queue, by congestion control (its own groups) and over all; None where there are none."""
-    shared = [c for c in divergences if c.parts]
+    shared = [c for c in divergences if c.parts and not c.condition.is_topology]
     if not shared:
         return None
     rows = [_shared_row(queue, group) for queue, group in sorted(groups(shared, lambda c: c.queue).items())]
@@ -180,6 +182,7 @@ def numbers(c: Divergence) -> dict[str, Any]:
         spread(c.a.goodput), spread(c.b.goodput), len(c.a), len(c.b),
         *c.medians_of("retransmits"), c.retransmit_factor, *c.medians_of("mean_rtt_ms"), c.rtt_ratio, c.min_rtt_ratio,
         condition.queue, ";".join(f"{x:.4f}" for x in c.parts) or None, c.larger,
+        c.winner, ";".join("" if math.isnan(x) else f"{1 + x:.4f}" for x in c.latencies) or None,
     )  # fmt: skip
     return {k: _known(v) if isinstance(v, float) else v for k, v in zip(HEAD, values, strict=True)}
 
@@ -192,7 +195,7 @@ def summary(validation: Validation) -> dict[str, Any]:
         "tcpscape": __version__, "source": session.source, "engines": list(session.engines), "against": session.against,
         "a": {"label": result.a.label, "version": result.a.version}, "b": {"label": result.b.label, "version": result.b.version},
         "all": DivergenceSummary.of(divergences).to_dict(), "families": _each(groups(divergences, lambda c: c.family), FAMILIES),
-        "queues": _each(groups(divergences, lambda c: c.queue)),
+        "queues": _each(groups(divergences, lambda c: c.queue)), "links": _each(groups(topology_tables.drawn(divergences), lambda c: c.links)),
         "ccas": _each(groups(divergences, lambda c: c.cca)), "families_ccas": _each({f"{f} / {cca}": g for (f, cca), g in by_both.items()}),
         "ranks": validation.ranks.to_dict() if validation.ranks else None,
         "bounds": [{"bound": c.bound.text, "group": c.group, "reached": _known(c.reached), "met": c.met} for c in validation.checked],

@@ -28,7 +28,7 @@ from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats.estimate import number
 from tcpscape.units import counted
-from tcpscape.validate import conditions, sides
+from tcpscape.validate import conditions, sides, topologies
 from tcpscape.validate.compare import CheckedBound, Divergence, DivergenceBound, judge, worst
 from tcpscape.validate.conditions import NamedScenario
 from tcpscape.validate.draw import CCAS, SHARED_CCAS, PathDraw, SharedDraw
@@ -36,6 +36,7 @@ from tcpscape.validate.parting import Bundle, Partings, bundle, part
 from tcpscape.validate.ranks import Ranks, ranks
 from tcpscape.validate.runs import RecordedSet, Runs, load_recorded
 from tcpscape.validate.sides import Say, Side
+from tcpscape.validate.topologies import TopologyDraw
 
 ENGINES = ("model", "virtual")
 """Engines that are compared where none is given: ours, and the reference."""
@@ -80,6 +81,7 @@ class ValidationOptions:
     conditions: str | None = None
     random: int | None = None
     shared: int | None = None
+    topology: int | None = None
     seed: int = 0
     ccas: Sequence[str] = ()
     paired: bool = False
@@ -104,7 +106,7 @@ class Session:
 def prepare(options: ValidationOptions) -> Session:
     """The plan; everything that can be checked before a run is checked."""
     seeds = seeds_of(options.seeds)
-    _expect_size((options.random or options.shared or 0) * (len(options.ccas) if options.paired else 1), seeds)
+    _expect_size((options.random or options.shared or options.topology or 0) * (len(options.ccas) if options.paired else 1), seeds)
     record = load_recorded(options.against) if options.against else None
     specs = engine_specs(options.engines, recorded=record is not None)
     specs = sides.with_host_kernel(specs)
@@ -159,9 +161,11 @@ def seeds_of(text: str) -> tuple[int, int]:
 
 def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple[list[NamedScenario], str]:
     """The conditions, and their origin in words."""
-    if sum(x is not None for x in (options.conditions, options.random, options.shared)) > 1:
-        field = "random" if options.random is not None else "shared"
-        refuse(field, "the conditions are named already", "name one of --conditions, --random, --shared")
+    given = [name for name in ("random", "shared", "topology", "conditions") if getattr(options, name) is not None]
+    if len(given) > 1:
+        refuse(given[0], "the conditions are named already", "name one of --conditions, --random, --shared, --topology")
+    if options.topology is not None:
+        return _drawn_topologies(options, options.topology)
     if options.shared is not None:
         return _drawn_shared(options, options.shared)
     if options.random is not None:
@@ -173,7 +177,7 @@ def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple
     elif (file := options.out / CONDITIONS).exists():
         listed, source = conditions.read(file), str(file)
     else:
-        refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --conditions FILE or --against RECORD")
+        refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --topology 20, --conditions FILE or --against RECORD")
     return conditions.chosen(listed, options.ccas, paired=options.paired), source
 
 
@@ -191,6 +195,13 @@ def _drawn_shared(options: ValidationOptions, n: int) -> tuple[list[NamedScenari
     return draw.conditions(), f"{n} shared bottlenecks drawn at random (seed {options.seed})"
 
 
+def _drawn_topologies(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:
+    if options.paired:
+        refuse("paired", "topologies have several congestion controls already", "leave it out, or use --random")
+    draw = TopologyDraw(n, options.seed, tuple(options.ccas) or topologies.CCAS)
+    return draw.conditions(), f"{n} topologies drawn at random (seed {options.seed})"
+
+
 def resume(out: Path, id: str, options: ValidationOptions) -> Session:
     """The session that wrote `out`, for one of its conditions with as many runs as it had."""
     summary = _summary(out)
@@ -198,7 +209,8 @@ def resume(out: Path, id: str, options: ValidationOptions) -> Session:
     if not matching:
         refuse("explain", f"there is no condition {shown(id)} in {out / CONDITIONS}", "choose an id of conditions.csv")
     with_engines = replace(options, engines=options.engines or summary.engines, against=options.against or summary.against)
-    session = prepare(replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, ccas=(), paired=False, precision=None))
+    listed = replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, topology=None)
+    session = prepare(replace(listed, ccas=(), paired=False, precision=None))
     runs = next((c.runs for c in summary.conditions if c.id == id), session.plan.seeds)
     return replace(session, plan=replace(session.plan, conditions=matching, seeds=runs))
 
