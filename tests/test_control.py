@@ -11,7 +11,7 @@ from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import files
-from tcpscape.scenario.flows import parse_mix
+from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.scenario import Scenario
 
 PARAMS = (

@@ -48,6 +48,8 @@ Seeds = int | str | Iterable[int]
 """3 is the seeds 0, 1, 2; `range(5, 10)`, `[1, 4, 7]`, and as on the command line `"5..9"`, `"1,4,7"`."""
 Hops = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None
 """tc's words, `"netem delay 25ms loss 0.1%"`, a hop with fields, `{"delay": "25ms"}`, or several in a row."""
+Entries = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+"""One entry of a list or several, each as text or with fields."""
 Levels = str | Sequence[str | int | float] | None
 """A value of a condition, or several, which make an axis: `"8ms"`, `"0..24ms/4ms"`, `"1..100mbit/x10"`, `["0ms", "4ms"]`."""
 
@@ -62,6 +64,9 @@ def run(
     cca: CcaSpecs = None,
     flows: int | None = None,
     mix: str | None = None,
+    link: Entries = (),
+    transfers: Entries = (),
+    probe: Entries = (),
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
     app: str | Mapping[str, Any] | None = None,
@@ -97,7 +102,11 @@ def run(
     :param change: changes on the way, `"bottleneck@8s: rate 20mbit"`.
     :param cca: congestion controls to compare, one trial each under the same seeds; None: those of the scenario, or cubic.
     :param flows: flows in a trial, all alike.
-    :param mix: several congestion controls in one trial, instead of `cca` and `flows`: `"cubic*2,bbr@5s"` is CCA[*COUNT][@START[-STOP]].
+    :param mix: several congestion controls in one trial, instead of `cca` and `flows`: `"cubic*2~rtt=20ms,bbr~up@5s"` is
+        CCA[*COUNT][~FIELD…][@START[-STOP]] with the fields `up`, `rtt`, `access`, `enter`, `leave`.
+    :param link: further links of the path, a chain: `"delay 5ms rate 50mbit"`, or fields.
+    :param transfers: connections that arrive at random, `"20/s,30kB"`: as many a second, of this mean size; or fields.
+    :param probe: streams of packets that measure delays, `"voice"`, `"ping~up"`, or fields.
     :param rcvbuf: `SO_RCVBUF` argument, `"256KiB"`, which the kernel doubles; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument.
     :param app: the application's rate, `"1MB/s"`, or fields, `{"size": "10MB"}`; 0 or none is as fast as it can.
@@ -126,7 +135,8 @@ def run(
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr) | given({"listener": listener})
     fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     changes = [change] if isinstance(change, str) else change
-    options = ScenarioOptions({"forward": forward, "bottleneck": bottleneck, "reverse": reverse}, flows, mix, flow, fields, changes)
+    path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
+    options = ScenarioOptions(path, flows, mix, flow, fields, changes, **_more(link, transfers, probe))
     labels = _labels(cca, engine)
     if scenario is None and options.is_empty and not labels:
         refuse("scenario", "none given", 'name a file or a gallery scenario, or give forward="netem delay 25ms"')
@@ -166,6 +176,9 @@ def sweep(
     axes: Mapping[str, Levels] | None = None,
     cca: CcaSpecs = None,
     mix: str | None = None,
+    link: Entries = (),
+    transfers: Entries = (),
+    probe: Entries = (),
     engine: str | Sequence[str] | None = None,
     seeds: Seeds | None = None,
     precision: str | None = None,
@@ -205,7 +218,11 @@ def sweep(
     :param kernel: kernel profiles with overrides, `"6.1|6.12,rmem_max=4MiB"`.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param cca: congestion controls to compare.
-    :param mix: several congestion controls in each trial, instead of `cca` and `flows`: `"cubic*2,bbr@5s"` is CCA[*COUNT][@START[-STOP]].
+    :param mix: several congestion controls in each trial, instead of `cca` and `flows`: `"cubic*2~rtt=20ms,bbr~up@5s"` is
+        CCA[*COUNT][~FIELD…][@START[-STOP]] with the fields `up`, `rtt`, `access`, `enter`, `leave`.
+    :param link: further links of the path, a chain: `"delay 5ms rate 50mbit"`, or fields.
+    :param transfers: connections that arrive at random, `"20/s,30kB"`: as many a second, of this mean size; or fields.
+    :param probe: streams of packets that measure delays, `"voice"`, `"ping~up"`, or fields.
     :param engine: engines; several are compared.
     :param seeds: trials of each cell, 10 where nothing says another number.
     :param precision: repeats each cell until the interval of `metric` is ± this of its value, `"5%"`.
@@ -230,7 +247,7 @@ def sweep(
         "engines": names or None, "seeds": None if seeds is None else _seeds(seeds), "precision": precision, "max_seeds": max_seeds, "metric": metric,
         "samples": samples, "mix": mix, "cca": _labels(cca, names[0] if names else "model") or None,
     }  # fmt: skip
-    plan = source.campaign(campaign, given(levels), given(fields))
+    plan = source.campaign(campaign, given(levels), given(fields) | _more(link, transfers, probe))
     if verify:
         engines.verify(by_engine(plan.cases()))
     return _measure("sweep", plan, executor, jobs, out, progress)
@@ -572,6 +589,12 @@ def _labels(controls: CcaSpecs, engine: str) -> list[str]:
         return sorted(engines.make(engine).ccas()) if controls == "all" else spelling.parse_labels(controls)
     several = [controls] if isinstance(controls, (type, Mapping)) else controls
     return [spelling.label(classes.register(one) if isinstance(one, type) else one) for one in several]
+
+
+def _more(link: Entries, transfers: Entries, probe: Entries) -> dict[str, list[Any]]:
+    """The fields of a scenario that are added to."""
+    entries = {"links": link, "transfers": transfers, "probes": probe}
+    return {name: [of] if isinstance(of, (str, Mapping)) else list(of) for name, of in entries.items() if of}
 
 
 def _seeds(seeds: Seeds) -> str:

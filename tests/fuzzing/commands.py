@@ -41,7 +41,7 @@ GOOD: Mapping[str, tuple[str, ...]] = {
 """Command → good command lines that end quickly. They name files of :data:`fuzzing.documents.FILES`."""
 FITTING: Mapping[str, st.SearchStrategy[str]] = {
     **dict.fromkeys(("forward", "bottleneck", "reverse", "queue"), values.tc_words()), **dict.fromkeys(("cca", "mix", "listener"), values.labels()),
-    "check": values.checks(), "change": values.changes(), "axis": values.axis(), "at": values.axis(),
+    "check": values.checks(), "change": values.changes(), "link": values.links(), "transfers": values.traffic(), "probe": values.traffic(), "axis": values.axis(), "at": values.axis(),
     **dict.fromkeys(("metric", "what"), st.sampled_from((*values.METRICS, "cwnd,rtt", "bars", "curve", "cwnd", "queue", "x" * 2000, "[/x]", ""))),
     "formats": st.sampled_from(("png", "svg", "pdf", "png,svg", "png,png", "exe", "", "jpg", "svg,", "../x")),
 }
@@ -55,7 +55,7 @@ WELL: Mapping[str, tuple[str, ...]] = {
     "jobs": ("1",), "max_queue": ("5ms",), "packet": ("1000",), "from": ("60mbit", "ping.txt", "iperf3.json", "flow.flent.gz", "scenario.yaml"), "forward": values.TC, "bottleneck": values.TC[6:18],
     "reverse": values.TC[:4], "cca": values.CCAS, "mix": values.MIXES, "change": ("bottleneck@50ms: rate 5mbit", "forward@20ms: delay 8ms"), "check": ("goodput > 0.001", "goodput < 0"),
     "axis": ("flow.count=1,2", "bottleneck.buffer=1,2bdp"), "executor": ("local",), "max_seeds": ("5",), "metric": ("rtt_p95", "goodput"), "title": ("A title",), "listener": ("reno",),
-    "at": ("jitter=1ms",), "what": ("bars", "cwnd"), "seed": ("0", "1"),
+    "link": ("delay 2ms rate 20mbit",), "transfers": ("20/s,30kB", "5/s,10kB~up"), "probe": ("voice", "ping~interval=50ms"), "at": ("jitter=1ms",), "what": ("bars", "cwnd"), "seed": ("0", "1"),
 }  # fmt: skip
 """Option → good values, for combinations that make no sense together."""
 

@@ -80,7 +80,7 @@ def tc_words(draw: st.DrawFn) -> str:
 
 
 CCAS = ("cubic", "reno", "bbr", "bbr3", "dctcp", "prague", "vegas", "westwood", "cubic:hystart=off", "illinois")
-MIXES = ("cubic*2,bbr", "cubic@100ms-200ms,bbr", "cubic*1@50ms")
+MIXES = ("cubic*2,bbr", "cubic@100ms-200ms,bbr", "cubic*1@50ms", "cubic*2~rtt=30ms,bbr~up", "reno*3~rtt=20ms..80ms~access=20mbit")
 
 
 @st.composite
@@ -88,7 +88,20 @@ def labels(draw: st.DrawFn) -> str:
     """Congestion controls with parameters, counts and times, as in --cca and --mix."""
     parts = draw(st.lists(st.sampled_from((*CCAS, *MIXES, "all", "", "nosuch", "cubic:", "cubic:x=1", "bbr:=", "cubic:hystart", "mine.py:Mine", "no.py:X", "mine.py:")), min_size=1, max_size=4))
     text = ",".join(parts)
-    return text + draw(st.sampled_from(("", "", "", "*0", "*-1", "*٣", "*1e9", "*20000000", "@", "@-1s", "@1s-0s", "@nan", "*2*2", "@1s@2s", ":a=b", "\n", "[/x]", "\x1b[31m")))
+    return text + draw(st.sampled_from(("", "", "", "*0", "*-1", "*٣", "*1e9", "*20000000", "@", "@-1s", "@1s-0s", "@nan", "*2*2", "@1s@2s", ":a=b", "\n", "[/x]", "\x1b[31m", "~", "~up~down", "~rtt=", "~rtt=1ns", "~rtt=5ms..1ms", "~rtt=1ms..9ms", "~enter=r9", "~access=x", "~x=1", "*999999999~rtt=1s..2s")))
+
+
+def traffic() -> st.SearchStrategy[str]:
+    """Probes and transfers, good and bad."""
+    heads = ("voice", "ping", "udp_ping", "udp", "nosuch", "", "20/s,30kB", "5/s", "0/s,1B", "1e9/s,1kB", "nan/s", "20/s,30kB,1", "/s,", "20,30kB")
+    tails = ("", "", "~up", "~up~up", "~interval=50ms", "~interval=1ns", "~size=1B", "~size=1MB", "~name=../x", "~cca=bbr", "~shape=nan", "~most=1B", "~rtt=1s", "~enter=r1", "@1s-0s", "@9h", "~", "~\x1b[31m")
+    return st.one_of(st.builds("{}{}".format, st.sampled_from(heads), st.sampled_from(tails)), st.sampled_from(TEXTS))
+
+
+def links() -> st.SearchStrategy[str]:
+    """Links of --link, good and bad."""
+    words = ("delay 2ms", "rate 20mbit", "rate", "queue fq_codel limit 100", "buffer 1bdp", "buffer 9999bdp", "loss 1%", "jitter 1ms", "name core", "name forward", "speed 3", "delay 1ms delay 2ms", "")
+    return st.one_of(st.lists(st.sampled_from(words), min_size=1, max_size=3).map(" ".join), st.builds("delay {}".format, quantities()), st.sampled_from(TEXTS))
 
 
 METRICS = ("goodput", "goodput_mbps.median", "rtt_p95", "retransmits", "added_rtt", "share:bbr", "queue_max", "ratio", "median", "bitrate", "nosuch")

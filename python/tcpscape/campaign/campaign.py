@@ -51,6 +51,8 @@ FIELDS_OF_PARTS = {
     "reverse": ("rtt",),
 }  # fmt: skip
 """Part of a path → fields that people name without it; a scenario has no RTT, but delays."""
+ADDED = ("links", "transfers", "probes")
+"""Fields of a campaign that are added to those of its scenario."""
 FLOW_FIELDS = frozenset(("app", "read", "player", "abr", "rcvbuf", "sndbuf", "nodelay", "listener"))
 """Fields of a flow that may be named without `flow.`."""
 
@@ -113,6 +115,12 @@ class Campaign(Spec):
     """Congestion controls of every flow; none leaves those of the scenario."""
     mix: str = ""
     """Flows under several congestion controls in each trial, `cubic*2,bbr@5s`, instead of `cca`; their other fields are those of the first flow."""
+    links: tuple[_Value, ...] = ()
+    """Links of the chain behind those of the scenario: `delay 5ms rate 50mbit`, or fields."""
+    transfers: tuple[_Value, ...] = ()
+    """Transfers besides those of the scenario: `20/s,30kB`, or fields."""
+    probes: tuple[_Value, ...] = ()
+    """Probes besides those of the scenario: `voice`, `ping~up`, or fields."""
     engines: tuple[str, ...] = ("model",)
     """Engines that run every case."""
     seeds: Annotated[str, WithJsonSchema(_SEEDS, mode="validation")] = "10"
@@ -225,10 +233,16 @@ class _Cases:
         self.campaign = campaign
         self.base = base_values(campaign)
         """Plain values of the path, with `${axis}` in them."""
-        self.templated = axes.names_in(self.base) | set(campaign.derive) | _names_in_arithmetic(campaign.derive)
+        asked = axes.names_in([self.base, campaign.mix, *self._more.values()])
+        self.templated = asked | set(campaign.derive) | _names_in_arithmetic(campaign.derive)
         """Axes that go into the base or into arithmetic, not into the field of their name."""
         self.labels = {name for group in campaign.zip if len(group) > 1 for name in _distinguishing(group)}
         """Axes that may be no field at all: they name the rows of a group."""
+
+    @property
+    def _more(self) -> dict[str, tuple[Any, ...]]:
+        """What the campaign adds to its scenario."""
+        return {name: getattr(self.campaign, name) for name in ADDED}
 
     @property
     def _source(self) -> str:
@@ -278,10 +292,15 @@ class _Cases:
     def _scenario(self, values: Mapping[str, str], cca: str) -> Scenario:
         filled = axes.fill(self.base, values)
         fields = {name: value for name, value in values.items() if name not in self.templated and name != "cca"}
-        scenario = self._of_conditions(filled, fields) if self.campaign.scenario is None else self._with_fields(filled, fields)
-        if self.campaign.mix:
-            return ScenarioOptions(mix=self.campaign.mix).over(scenario)
-        return scenario.with_cca(cca) if cca and "cca" not in self.templated else scenario
+        mix, more = axes.fill(self.campaign.mix, values, "mix"), axes.fill(self._more, values)
+        is_more = bool(mix) or any(more.values())
+        late = {name: value for name, value in fields.items() if is_more and is_dotted(name) and name.partition(".")[0] in ("flows", *ADDED)}
+        early = {name: value for name, value in fields.items() if name not in late}
+        scenario = self._of_conditions(filled, early) if self.campaign.scenario is None else self._with_fields(filled, early)
+        if is_more:
+            scenario = ScenarioOptions(mix=mix or None, **more).over(scenario)
+            scenario = self._with_fields(scenario.to_dict(), late) if late else scenario
+        return scenario.with_cca(cca) if cca and not mix and "cca" not in self.templated else scenario
 
     def _of_conditions(self, filled: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
         """From conditions of a path; a field that is none of theirs is one of the scenario they stand for."""

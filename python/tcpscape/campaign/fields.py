@@ -10,7 +10,7 @@ from tcpscape.scenario.scenario import Scenario
 
 NEW_HOPS: Mapping[str, Mapping[str, str]] = {"forward": {"at": "router"}, "bottleneck": {}, "reverse": {}}
 """Part of a path → the fields of a hop that an axis adds to it."""
-LISTS = ("changes", "flows")
+LISTS = ("changes", "flows", "links", "transfers", "probes")
 """Fields of a scenario that have items of their own, which an axis does not add."""
 
 
@@ -30,7 +30,7 @@ def set_dotted(data: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     :raises ScenarioError: where the part is tc's words, which have no fields, or there is no such item.
     """
     first, _, rest = name.partition(".")
-    absent: Any = [] if first in LISTS else dict(NEW_HOPS.get(first, {}))
+    absent: Any = [{}] if first == "flows" else [] if first in LISTS else dict(NEW_HOPS.get(first, {}))
     return {**data, first: _set(data.get(first) or absent, rest.split("."), value, name)}
 
 

@@ -17,7 +17,7 @@ from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS
-from tcpscape.scenario.flows import parse_mix
+from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 
@@ -52,7 +52,7 @@ def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str
     if not source and not options:
         refuse("sweep", "nothing to vary", f"say for example --rtt 50ms --jitter 0..24ms/4ms, or name a file or one of {', '.join(gallery())}")
     _expect_shapes(data)
-    if "mix" in fields:
+    if "mix" in fields and not axes.names_in(fields["mix"]):
         parse_mix(fields["mix"])  # an empty one is none in a campaign, and a slip in an option
     for name, value in options.items():
         _set(data, name, value)

@@ -200,6 +200,13 @@ def _queues() -> Iterator[Candidate]:
         yield from (Candidate(name, example) for name, example in lib.qdisc_registry())
 
 
+def _probes() -> Iterator[Candidate]:
+    """Probes by a name."""
+    from tcpscape.scenario.traffic import PRESETS
+
+    yield from (Candidate(name, f"{of['kind']}, every {of['interval']}") for name, of in PRESETS.items())
+
+
 def _bottlenecks() -> Iterator[Candidate]:
     """Queues that a bottleneck can have."""
     from tcpscape.scenario.queue import DELAYS
@@ -259,6 +266,6 @@ KINDS: Mapping[str, Callable[[str, click.Context], list[CompletionItem]]] = {
     "side": _of(_sides), "profile": _kernel_settings, "kernel": _of(_kernels), "scenario": _and_files(_gallery), "source": _and_files(_gallery),
     "campaign": _and_files(_campaigns), "study": _of(_studies), "part": _parts, "metric": _of(_metrics), "check": _of(_checked),
     "queue": _of(_bottlenecks), "qdisc": _of(_queues), "format": _of(_formats), "figures": _listed(_figures), "formats": _listed(_file_formats),
-    "results": _results, "page": _of(_pages), "schema": _of(_schemas), "file": _shell(FILE), "directory": _shell(DIRECTORY),
+    "probe": _of(_probes), "results": _results, "page": _of(_pages), "schema": _of(_schemas), "file": _shell(FILE), "directory": _shell(DIRECTORY),
 }  # fmt: skip
 """Kind of value → the completions of what is typed."""

@@ -39,7 +39,7 @@ JitterOn = Annotated[str | None, Option("Where jitter is: both, forward, reverse
 LossOn = Annotated[str | None, Option("Where loss is: both, forward, reverse.", complete="both|forward|reverse")]
 
 Cca = Annotated[str | None, Option("Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.", complete="ccas")]
-Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).", complete="mix")]
+Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2~rtt=20ms,bbr~up@5s (CCA*COUNT~FIELD@START-STOP).", complete="mix")]
 CcaNames = Annotated[str, Option("Congestion controls to compare.", complete="ccas")]
 FLOWS = Option("Flows in a trial.")
 Rcvbuf = Annotated[str | None, Option("SO_RCVBUF argument (256KiB); 0 is autotuned.")]
@@ -84,6 +84,19 @@ class FlowOptions:
         from tcpscape.scenario.options import flow_fields
 
         return flow_fields(**asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """What a network has besides one link and its long flows."""
+
+    link: Annotated[tuple[str, ...], Option('A further link of the path: "delay 5ms rate 50mbit". Repeatable.', metavar="NAME VALUE …")] = ()
+    transfers: Annotated[tuple[str, ...], Option("Connections at random times: 20/s,30kB (RATE, MEAN SIZE). Repeatable.", metavar="RATE,SIZE")] = ()
+    probe: Annotated[tuple[str, ...], Option("Packets that measure delays: voice, ping~up. Repeatable.", complete="probe", metavar="PROBE")] = ()
+
+    def fields(self) -> dict[str, tuple[str, ...]]:
+        """The fields of a scenario that are added to; those that were not given are left out."""
+        return {name: of for name, of in (("links", self.link), ("transfers", self.transfers), ("probes", self.probe)) if of}
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class RunScenario:
     cca: options.Cca = None
     flows: Annotated[int | None, options.FLOWS] = None
     mix: options.Mix = None
+    network: options.NetworkOptions
     each: options.FlowOptions
     hosts: HostOptions
 
@@ -57,7 +58,7 @@ class RunScenario:
 
         path = {"forward": self.forward, "bottleneck": self.bottleneck, "reverse": self.reverse}
         flow = self.each.fields() | ({"listener": self.hosts.listener} if self.hosts.listener else {})
-        chosen = ScenarioOptions(path, self.flows, self.mix, flow, self.hosts.fields(), self.change)
+        chosen = ScenarioOptions(path, self.flows, self.mix, flow, self.hosts.fields(), self.change, **self.network.fields())
         if self.scenario is not None:
             return chosen.over(files.load(self.scenario), compared=compared)
         if chosen.is_empty and not compared:

@@ -142,6 +142,7 @@ def sweep(
     ] = None,
     axes: AxisOptions,
     cell: CellOptions,
+    network: options.NetworkOptions,
     place: PlaceOptions,
     output: SweepOutput,
 ) -> None:
@@ -157,7 +158,7 @@ def sweep(
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
 
-    campaign = campaign_of(source, axes.values(), cell.fields())
+    campaign = campaign_of(source, axes.values(), cell.fields() | network.fields())
     expected = checks.read(output.check)
     checks.expect(expected, checks.of_cases(campaign))
     root = place.out or DEFAULT_OUT / f"sweep-{campaign.name}"

@@ -12,6 +12,7 @@ from tcpscape.controls.spelling import Param
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import path, topology
+from tcpscape.scenario.changes import Change
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.topology import Access, Endpoint
@@ -68,25 +69,43 @@ def _chain(scenario: Scenario, parse: Parse) -> dict[str, Any]:
     """The links: the first one's directions, and the others where there are some."""
     chain = scenario.chain
     own = {"forward": _direction(scenario, ("forward", "bottleneck"), parse), "reverse": _direction(scenario, ("reverse",), parse)}
-    links = [_link(link.forward, link.reverse, scenario, parse) for link in scenario.links]
+    first = len(chain) - len(scenario.links)
+    links = [_link(link.forward, link.reverse, scenario, parse, number) for number, link in enumerate(scenario.links, first)]
     if len(chain) == len(links):
         own, links = links[0], links[1:]
     return {**own, **({"links": links} if links else {})}
 
 
-def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Scenario, parse: Parse) -> dict[str, Any]:
-    """Both directions of a link whose hops are all at routers."""
-    return {"forward": _at_routers(forward, scenario, parse), "reverse": _at_routers(reverse, scenario, parse)}
+def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Scenario, parse: Parse, number: int | None = None) -> dict[str, Any]:
+    """Both directions of a link whose hops are all at routers; `number`: its place in the chain, None of an access link."""
+    made = {}
+    for direction, hops in (("forward", forward), ("reverse", reverse)):
+        stages: list[dict[str, Any]] = []
+        schedule: list[dict[str, Any]] = []
+        first: list[int] = []
+        for hop in hops:
+            first.append(len(stages))
+            if isinstance(hop, path.TracedLink):
+                schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
+            stages += [{"qdisc": queue, "at": "router"} for queue in _queues(hop, scenario, "links", parse)]
+        for change in scenario.changes if number is not None else ():
+            if scenario.place_of(change) == (number, direction):
+                schedule.append({"stage": first[_changed(change, hops)], "depth": change.child, "change": change.plan()})
+        made[direction] = {"stages": stages, "schedule": schedule}
+    return made
 
 
-def _at_routers(hops: Sequence[path.Hop], scenario: Scenario, parse: Parse) -> dict[str, Any]:
-    stages: list[dict[str, Any]] = []
-    schedule = []
-    for hop in hops:
-        if isinstance(hop, path.TracedLink):
-            schedule.append({"stage": len(stages), "depth": 0, "change": hop.plan()})
-        stages += [{"qdisc": queue, "at": "router"} for queue in _queues(hop, scenario, "links", parse)]
-    return {"stages": stages, "schedule": schedule}
+def _changed(change: Change, hops: Sequence[path.Hop]) -> int:
+    """The number of the hop of a link that a change is of: the one it names, or the first one that has what changes."""
+    if change.hop >= len(hops):
+        refuse("change", f"{change.where} has no hop {change.hop}", f"choose one from 0 to {len(hops) - 1}" if hops else "change its other direction")
+    if change.hop:
+        return change.hop
+    rated = change.trace or any(values and (values.rate or values.burst) for values in (change.set, change.start, change.end))
+    delays = any(values and (values.delay is not None or values.jitter is not None) for values in (change.set, change.start, change.end))
+    if rated:
+        return next((i for i, hop in enumerate(hops) if isinstance(hop, path.TracedLink) or path.rate_bps(hop)), 0)
+    return next((i for i, hop in enumerate(hops) if path.delay_ns(hop)), 0) if delays else 0
 
 
 class _Places:

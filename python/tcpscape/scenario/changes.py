@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -51,10 +51,10 @@ class Change(Spec):
     `{every: 15s, hold: 300ms, set: {outage: true}}` · `{trace: [[0s, 10mbit], [1s, 5mbit]], repeat: 2s}`
     """
 
-    where: Literal["forward", "bottleneck", "reverse"] = "forward"
-    """The part of the path that changes."""
+    where: str = "forward"
+    """The part of the path that changes: `forward`, `bottleneck`, `reverse`; or a link of the chain, `core`, against it `core.reverse`."""
     hop: int = Field(default=0, ge=0)
-    """Hop of `where`, from 0."""
+    """Hop of `where`, from 0; 0 of a link is the first hop that has what changes: a rate, or a delay."""
     child: int = Field(default=0, ge=0)
     """0 is the hop's own queue, 1 its child, and so on."""
     at: Time | None = None
@@ -121,12 +121,12 @@ class Change(Spec):
         return {"kind": "set", "at": self.at, "set": values}
 
 
-_CHANGE = re.compile(r"\s*(?P<where>\w+)(\.(?P<hop>\d+))?\s*@\s*(?P<at>[^:\s]+)\s*:\s*(?P<words>.+)", re.DOTALL)
+_CHANGE = re.compile(r"\s*(?P<where>[^@:]+?)(\.(?P<hop>\d+))?\s*@\s*(?P<at>[^:\s]+)\s*:\s*(?P<words>.+)", re.DOTALL)
 EXAMPLE = "write for example 'bottleneck@8s: rate 20mbit', or 'forward@5s: delay 40ms loss 1%'"
 
 
 def parse(text: str, example: str = EXAMPLE) -> dict[str, Any]:
-    """The fields of the change that `WHERE[.HOP]@TIME: NAME VALUE …` describes: `bottleneck@8s: rate 20mbit`, `bottleneck@5s: outage`.
+    """The fields of the change that `WHERE[.HOP]@TIME: NAME VALUE …` describes: `bottleneck@8s: rate 20mbit`, `core.reverse@5s: outage`.
 
     An outage ends with `outage off`. `example` is what a message tells to write instead.
 

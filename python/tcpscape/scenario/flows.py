@@ -1,8 +1,7 @@
-"""The flows of a scenario: a connection's congestion control, its applications and its socket; and the grammar of `--mix`."""
+"""The flows of a scenario: a connection's congestion control, its applications and its socket."""
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -21,8 +20,6 @@ CHUNK = 8192
 """Bytes an application writes at once, as in the published rigs."""
 READ_SIZE = 65_536
 """Most bytes that a receiving application reads at once."""
-
-_MIX = re.compile(r"^([^:*@\s]+(?::[^*@\s]+)?)(?:\*([0-9]{1,9}))?(?:@([^-\s]+)(?:-(\S+))?)?$")
 
 
 class App(Spec):
@@ -174,21 +171,3 @@ class Flow(Endpoint):
         if self.player and self.read.delay:
             refuse("read", "a video player reads at once", "leave out the delay")
         return self
-
-
-def parse_mix(text: str) -> list[dict[str, Any]]:
-    """The fields of the flows that `CCA[*COUNT][@START[-STOP]],…` describes, as in `cubic*2,bbr@5s-8s`.
-
-    :raises ScenarioError: names the part that does not follow the grammar.
-    """
-    flows = []
-    for part in text.split(","):
-        match = _MIX.match(part.strip())
-        if not match:
-            refuse("mix", f"{shown(part.strip())} is not CCA[*COUNT][@START[-STOP]]", "write for example cubic*2,bbr@5s")
-        cca, count, start, stop = match.groups()
-        flow: dict[str, Any] = {"cca": cca, "count": int(count or 1)}
-        flow |= {"start": start} if start else {}
-        flow |= {"stop": stop} if stop else {}
-        flows.append(flow)
-    return flows

@@ -6,14 +6,15 @@ remains.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tcpscape.errors import refuse
 from tcpscape.scenario import changes
 from tcpscape.scenario.fields import OPTIONS
-from tcpscape.scenario.flows import MAX_FLOWS, parse_mix
+from tcpscape.scenario.flows import MAX_FLOWS
+from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.units import format_time
 
@@ -37,11 +38,17 @@ class ScenarioOptions:
     """Other fields of the scenario: `duration`, `kernel`, `ecn`, …"""
     changes: Sequence[str] = ()
     """Changes on the way, besides those of an existing scenario: `bottleneck@8s: rate 20mbit` (`changes.parse`)."""
+    links: Sequence[Any] = ()
+    """Links of the chain, behind those of an existing scenario: `delay 5ms rate 50mbit`, or fields."""
+    transfers: Sequence[Any] = ()
+    """Transfers besides those of an existing scenario: `20/s,30kB`, or fields."""
+    probes: Sequence[Any] = ()
+    """Probes besides those of an existing scenario: `voice`, `ping~up`, or fields."""
 
     @property
     def is_empty(self) -> bool:
         """Whether they describe neither a path nor its flows."""
-        return not (given(self.path) or given(self.flow) or self.flows is not None or self.mix is not None)
+        return not (given(self.path) or given(self.flow) or self.flows is not None or self.mix is not None or self.links)
 
     def scenario(self, *, compared: bool = False) -> Scenario:
         """The scenario that the options alone describe; `compared`: its flows will run under several congestion controls, one trial each.
@@ -51,7 +58,7 @@ class ScenarioOptions:
         self._check_mix(compared)
         flows = parse_mix(self.mix) if self.mix is not None else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = given(self.flow)
-        fields = {"name": UNNAMED, **given(self.path), **given(self.fields), **self._changes(), "flows": [{**each, **flow} for flow in flows]}
+        fields = {"name": UNNAMED, **given(self.path), **given(self.fields), **self._added({}), "flows": [{**each, **flow} for flow in flows]}
         return self._with_changes_in_time(Scenario.of(fields, OPTIONS))
 
     def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
@@ -62,19 +69,20 @@ class ScenarioOptions:
         self._check_mix(compared)
         flows = [flow.model_dump(mode="json", exclude_defaults=True) for flow in base.flows]
         if self.mix is not None:
-            flows = [{**flows[0], **flow} for flow in parse_mix(self.mix)]
+            flows = [_over(flows[0] if flows else {}, flow) for flow in parse_mix(self.mix)]
         if self.flows is not None:
             if len(flows) > 1:
                 refuse("flows", f"{base.name} says its own {len(flows)} groups of flows", "leave out --flows, or use --mix")
-            flows = [{**flows[0], "count": self._count(self.flows)}]
+            flows = [{**(flows[0] if flows else {}), "count": self._count(self.flows)}]
         each = given(self.flow)
         fields = base.to_dict() | given(self.path) | given(self.fields)
-        fields |= self._changes(fields.get("changes", ()))
+        fields |= self._added(fields)
         return self._with_changes_in_time(Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name))
 
-    def _changes(self, before: Iterable[Any] = ()) -> dict[str, Any]:
-        """The field `changes`, where there are some besides those `before`."""
-        return {"changes": [*before, *(changes.parse(text) for text in self.changes)]} if self.changes else {}
+    def _added(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of which the options say more: what there is `before`, then theirs."""
+        more = {"changes": [changes.parse(text) for text in self.changes], "links": self.links, "transfers": self.transfers, "probes": self.probes}
+        return {name: [*before.get(name, ()), *entries] for name, entries in more.items() if entries}
 
     def _with_changes_in_time(self, scenario: Scenario) -> Scenario:
         """The scenario, whose changes from options happen before its end."""
@@ -93,6 +101,12 @@ class ScenarioOptions:
         if not 1 <= flows <= MAX_FLOWS:
             refuse("flows", f"{flows} flows", f"write 1 to {MAX_FLOWS}")
         return flows
+
+
+def _over(base: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a flow of a mixture, the others those of `base`; data of a direction that the mixture says enter and leave where it says."""
+    kept = {name: value for name, value in base.items() if "direction" not in flow or name not in ("enter", "leave")}
+    return {**kept, **flow}
 
 
 def flow_fields(*, app: Any = None, chunk: Any = None, **others: Any) -> dict[str, Any]:

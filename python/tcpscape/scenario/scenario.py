@@ -28,13 +28,13 @@ from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
-from tcpscape.scenario import host, path, topology
+from tcpscape.scenario import host, path, topology, traffic
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.fields import Name, Size, Spec, Time, is_address, validate, without_later
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
 from tcpscape.scenario.path import Hops, Netem
 from tcpscape.scenario.topology import Access, ChainLink, ChainLinkField, Endpoint
-from tcpscape.scenario.traffic import ProbeField, Transfers
+from tcpscape.scenario.traffic import ProbeField, TransfersField
 from tcpscape.scenario.words import QueueDescription, within
 
 TIMER_SLACK = 50_000
@@ -164,7 +164,7 @@ class Scenario(Spec):
     """Further links of a chain, behind the path's own hops."""
     flows: tuple[Flow, ...] = (Flow(),)
     """The connections; several entries share the path."""
-    transfers: tuple[Transfers, ...] = ()
+    transfers: tuple[TransfersField, ...] = ()
     """Connections that arrive at random and end when their bytes are sent."""
     probes: tuple[ProbeField, ...] = ()
     """Streams of single packets that measure delays: `voice`, `ping`, or fields."""
@@ -200,8 +200,14 @@ class Scenario(Spec):
         for flow in self.flows:
             if flow.start >= self.duration:
                 refuse("start", f"a flow starts at {units.format_time(flow.start)}, after the end", "start it before `duration`")
+        traffic.expect(self.transfers, self.probes, self.duration, self.mtu)
         for endpoint in self.endpoints:
-            self.span(endpoint)
+            first, last = self.span(endpoint)
+            topology.expect_way(endpoint, self.chain[first:last])
+            if endpoint.rtt is not None:
+                self.access_of(endpoint)
+        for change in self.changes:
+            self.place_of(change)
         return self
 
     @model_serializer(mode="wrap")
@@ -217,7 +223,7 @@ class Scenario(Spec):
     @property
     def chain(self) -> tuple[ChainLink, ...]:
         """The links of the path: its own hops, where there are any, then `links`."""
-        own = ChainLink(forward=(*self.forward, *self.bottleneck), reverse=self.reverse)
+        own = ChainLink.model_construct(forward=(*self.forward, *self.bottleneck), reverse=self.reverse)  # valid, and some at hosts
         return (own, *self.links) if any(getattr(self, part) for part in PARTS) or not self.links else self.links
 
     @property
@@ -235,10 +241,21 @@ class Scenario(Spec):
         """
         return topology.span(endpoint, self.routers)
 
+    def place_of(self, change: Change) -> tuple[int, topology.Direction] | None:
+        """The number of the link in the chain and its direction that a change names; None of a part of the path itself.
+
+        :raises ScenarioError: there is no such place.
+        """
+        if change.where in PARTS:
+            return None
+        first = len(self.chain) - len(self.links)
+        number, direction = topology.place(change.where, self.links, first)
+        return first + number, direction
+
     @property
     def is_topology(self) -> bool:
-        """Whether there is more than one pair of hosts at the ends of one link: then all hops are at routers."""
-        return len(self.chain) > 1 or any(e.access or e.rtt is not None for e in self.endpoints)
+        """Whether it has `links`, access links or RTTs of its flows: then all hops are at routers."""
+        return bool(self.links) or any(e.access or e.rtt is not None for e in self.endpoints)
 
     def expect_path(self) -> None:
         """Refuses a scenario that says nothing of its path: it would run as fast as the simulated hosts can.
@@ -257,11 +274,21 @@ class Scenario(Spec):
     def rtt_ns(self) -> int:
         """Propagation RTT of the path, ns, without jitter and queues: where flows have RTTs of their own, the mean over the flows.
 
+        It is the RTT of every bandwidth-delay product (`buffer: 1bdp`).
+
         :raises WordsError: names the part of the path and the wrong word.
         """
         if self.is_topology:
             counted = [(self.rtt_of(flow), flow.count) for flow in self.flows] or [(self.rtt_of(endpoint), 1) for endpoint in self.endpoints]
             return sum(rtt * count for rtt, count in counted) // sum(count for _, count in counted)
+        return self.path_rtt_ns
+
+    @property
+    def path_rtt_ns(self) -> int:
+        """Propagation RTT of `forward`, `bottleneck` and `reverse`, ns, whatever flows there are.
+
+        :raises WordsError: names the part of the path and the wrong word.
+        """
         total = 0
         for part in PARTS:
             with within(part):
@@ -312,13 +339,14 @@ class Scenario(Spec):
 
     @property
     def cca(self) -> str:
-        """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`."""
-        return "+".join(sorted({f.cca for f in self.flows}))
+        """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`: of the flows, and without flows of the transfers."""
+        return "+".join(sorted({f.cca for f in self.flows or self.transfers}))
 
     def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
-        """The same scenario with `cca` (`cubic`, `cubic:hystart=off`) for every flow."""
-        label = spelling.label(cca)
-        return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": label}) for f in self.flows)})
+        """The same scenario with `cca` (`cubic`, `cubic:hystart=off`) for every flow and all transfers."""
+        same = {"cca": spelling.label(cca)}
+        transfers = {"transfers": tuple(entry.model_copy(update=same) for entry in self.transfers)} if self.transfers else {}
+        return self.model_copy(update={"flows": tuple(f.model_copy(update=same) for f in self.flows), **transfers})
 
     @property
     def ccas(self) -> tuple[str, ...]:

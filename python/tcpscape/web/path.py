@@ -68,7 +68,7 @@ def _says(state: State, scenario: Scenario) -> dict[str, str]:
     said: dict[str, str] = {}
     if any(part in state.words for part in DIRECTIONS):
         queues = [queue for nested in scenario.queues("forward", "reverse") for queue in nested]
-        said["rtt"] = units.format_time(scenario.rtt_ns)
+        said["rtt"] = units.format_time(scenario.path_rtt_ns)
         said["jitter"] = units.format_time(next((q.jitter_ns for q in queues if q.jitter_ns), 0))
         said["distribution"] = next((q.distribution for q in queues if q.distribution), "") or ""
         said["loss"] = units.brief_percent(next((q.loss for q in queues if q.loss), 0.0))

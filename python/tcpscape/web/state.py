@@ -15,7 +15,7 @@ from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
 from tcpscape.scenario import changes, host
 from tcpscape.scenario.fields import OPTIONS, Spec, validate
-from tcpscape.scenario.flows import parse_mix
+from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.web import texts
 

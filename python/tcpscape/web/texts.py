@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tcpscape import units
-from tcpscape.errors import TcpscapeError
-from tcpscape.scenario import path
+from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.scenario import grammar, path
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import validate
@@ -61,6 +61,7 @@ def words(scenario: Scenario, part: Part) -> str:
 
 def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The fields of a state that say this scenario but its congestion control, and sentences about what they leave out."""
+    _expect_one_link(scenario)
     notes: list[str] = []
     directions, link = _directions(scenario), _bottleneck(scenario)
     if any(isinstance(hop, path.TracedLink) for part in PARTS for hop in getattr(scenario, part)):
@@ -79,6 +80,19 @@ def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
         if value != (TIMER_SLACK if name == "timer_slack" else standard[name]):
             notes.append(f"{name} left out: it stays at its default here")
     return said, tuple(notes)
+
+
+def _expect_one_link(scenario: Scenario) -> None:
+    """Refuses what no field and no word of a state can say.
+
+    :raises ScenarioError: one line that names it, and the command that runs it.
+    """
+    kinds: dict[str, Sequence[object]] = {"links": scenario.links, "transfers": scenario.transfers, "probes": scenario.probes}
+    kinds["requests or pauses of applications"] = [flow for flow in scenario.flows if flow.app.response or flow.app.on]
+    kinds["access links"] = [flow for flow in scenario.flows if flow.access and _access(flow) is None]
+    if unsaid := [name for name, entries in kinds.items() if entries]:
+        problem = f"{scenario.name} has {' and '.join(unsaid)}, which the explorer cannot show"
+        refuse("scenario", problem, "run it with `tcpscape run` or `tcpscape sweep`, and see it with --report")
 
 
 def kernel(of: Kernel) -> str:
@@ -244,7 +258,7 @@ def _bottleneck(scenario: Scenario) -> dict[str, Any]:
 def _flows(scenario: Scenario, notes: list[str]) -> dict[str, Any]:
     """What the state says of the flows; the congestion control of a single one is the caller's."""
     first = scenario.flows[0]
-    single = len(scenario.flows) == 1 and (first.count, first.start, first.stop) == (1, 0, 0)
+    single = len(scenario.flows) == 1 and _mixed(first) == first.cca
     said: dict[str, Any] = {} if single else {"mix": ",".join(map(_mixed, scenario.flows))}
     said |= {"rcvbuf": units.format_size(first.rcvbuf)} if first.rcvbuf else {}
     said |= {"app": units.format_byte_rate(first.app.rate)} if first.app.rate else {}
@@ -261,10 +275,19 @@ def _flows(scenario: Scenario, notes: list[str]) -> dict[str, Any]:
 
 
 def _mixed(flow: Flow) -> str:
-    """A flow as `--mix` has it: `cubic*2@5s-8s`."""
+    """A flow as `--mix` has it: `cubic*2~up@5s-8s`."""
     until = f"-{units.format_time(flow.stop)}" if flow.stop else ""
     begin = f"@{units.format_time(flow.start)}{until}" if flow.start or flow.stop else ""
-    return f"{flow.cca}{f'*{flow.count}' if flow.count > 1 else ''}{begin}"
+    where = f"~{flow.direction}" if flow.direction == "up" else ""
+    where += f"~rtt={units.format_time(flow.rtt)}" if flow.rtt is not None else ""
+    where += f"~access={_access(flow)}" if flow.access else ""
+    where += "".join(f"~{name}={router}" for name, router in (("enter", flow.enter), ("leave", flow.leave)) if router)
+    return f"{flow.cca}{f'*{flow.count}' if flow.count > 1 else ''}{where}{begin}"
+
+
+def _access(flow: Flow) -> str | None:
+    """A flow's access link as `--mix` has it: `10ms+20mbit`; None where it has none, or more than that."""
+    return grammar.access(flow.access.model_dump(mode="json", exclude_defaults=True)) if flow.access else None
 
 
 def _change(change: Change) -> str:

@@ -1,0 +1,196 @@
+"""Scenarios of several links, access links, directions, probes and transfers: as they are typed, written, read, planned and refused."""
+
+import json
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from tcpscape.campaign.source import campaign
+from tcpscape.engines.mock import CONTROLS
+from tcpscape.engines.plan import build
+from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import files
+from tcpscape.scenario.grammar import parse_link, parse_mix, parse_probe, parse_transfers
+from tcpscape.scenario.options import ScenarioOptions
+from tcpscape.scenario.scenario import Scenario
+
+PATH = {"forward": "netem delay 5ms", "bottleneck": {"rate": "20mbit"}, "reverse": "netem delay 5ms"}
+KNOWN = json.loads((ROOT / "tests/data/addresses.json").read_text())
+WHOLE = {
+    **PATH,
+    "links": [{"name": "core", "delay": "5ms", "rate": "50mbit", "up_rate": "10mbit", "queue": "fq_codel"}, "delay 1ms rate 9mbit", {"name": "odd", "forward": "netem delay 1ms", "reverse": [{"delay": "2ms"}, "pfifo limit 10"]}],
+    "flows": [
+        {"cca": "bbr", "count": 2, "rtt": "90ms"}, {"direction": "up", "access": {"delay": "1ms", "rate": "20mbit"}}, {"enter": "r1", "leave": "r2", "access": {"before": {"delay": "3ms"}}},
+        {"app": {"response": "64kB", "every": "100ms"}}, {"app": {"on": "1s", "off": "500ms"}, "access": "netem delay 3ms"},
+    ],
+    "transfers": ["20/s,30kB~up", {"rate": 3, "size": "1MB", "cca": "reno", "enter": "r2"}],
+    "probes": ["voice", "voice~up", {"preset": "ping", "interval": "100ms", "rtt": "200ms"}, {"name": "own", "kind": "udp_echo", "size": "100B", "interval": "1s"}],
+    "changes": [{"where": "core", "at": "1s", "set": {"rate": "9mbit"}}, {"where": "core.reverse", "hop": 1, "at": "2s", "set": {"delay": "9ms"}}, {"where": "link 3", "at": "2s", "set": {"outage": True}}],
+}  # fmt: skip
+"""A scenario with all of it."""
+
+
+def parse(text):
+    return json.dumps(text)
+
+
+def test_scenarios_that_could_be_written_before_keep_their_addresses():
+    assert {name: files.load(name).address() for name in KNOWN["gallery"]} == KNOWN["gallery"]
+    assert [Scenario.of(row["scenario"]).address() for row in KNOWN["scenarios"]] == [row["address"] for row in KNOWN["scenarios"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "flows"),
+    [
+        ("cubic*2~rtt=20ms,bbr~up@5s-8s", [{"cca": "cubic", "count": 2, "rtt": "20ms"}, {"cca": "bbr", "count": 1, "direction": "up", "start": "5s", "stop": "8s"}]),
+        ("reno~access=10ms~enter=r1~leave=r2", [{"cca": "reno", "count": 1, "access": {"delay": "10ms"}, "enter": "r1", "leave": "r2"}]),
+        ("bbr~access=20mbit+10ms~down", [{"cca": "bbr", "count": 1, "access": {"rate": "20mbit", "delay": "10ms"}, "direction": "down"}]),
+        ("cubic*4~rtt=20ms..160ms~up", [{"cca": "cubic", "count": 1, "rtt": f"{ms}ms", "direction": "up"} for ms in (20, 40, 80, 160)]),
+        ("~/mine.py:Own:gain=2*3~up", [{"cca": "~/mine.py:Own:gain=2", "count": 3, "direction": "up"}]),
+    ],
+)
+def test_a_mixture_says_where_its_flows_are(text, flows):
+    assert parse_mix(text) == flows
+
+
+def test_probes_transfers_and_links_in_words():
+    assert parse_probe("ping~interval=100ms~up@1s-2s") == {"preset": "ping", "interval": "100ms", "direction": "up", "start": "1s", "stop": "2s"}
+    assert parse_transfers("20/s,30kB~cca=bbr") == {"rate": "20/s", "size": "30kB", "cca": "bbr"}
+    assert parse_link("delay 5ms rate 50mbit queue fq_codel limit 200 name core") == {"delay": "5ms", "rate": "50mbit", "queue": "fq_codel limit 200", "name": "core"}
+
+
+def test_what_is_written_is_read_back():
+    one = Scenario.of(WHOLE)
+    again = Scenario.of(yaml.safe_load(files.dump(one)))
+    assert again == one
+    assert again.address() == one.address()
+    assert files.dump(again) == files.dump(one)
+
+
+@pytest.mark.parametrize("name", sorted(set(files.gallery()) - set(KNOWN["gallery"])))
+def test_the_gallery_is_read_back_and_has_a_plan(name):
+    one = files.load(name)
+    assert Scenario.of(yaml.safe_load(files.dump(one))).address() == one.address()
+    assert build(one, parse, CONTROLS)["flows"]
+
+
+def test_a_link_is_written_as_it_was():
+    data = Scenario.of(WHOLE).to_dict()
+    assert data["links"][0] == {"name": "core", "delay": "5ms", "rate": "50mbit", "queue": "fq_codel", "up_rate": "10mbit"}
+    assert data["links"][1] == {"delay": "1ms", "rate": "9mbit"}
+    assert set(data["links"][2]) == {"name", "forward", "reverse"}
+    assert data["flows"][1]["access"] == {"delay": "1ms", "rate": "20mbit"}
+    assert set(data["flows"][2]["access"]) == {"before"}
+
+
+def test_the_plan_has_links_places_and_traffic():
+    plan = build(Scenario.of(WHOLE), parse, CONTROLS)
+    assert [len(plan["links"]), len(plan["flows"]), len(plan["transfers"]), len(plan["probes"])] == [3, 6, 2, 4]
+    core = plan["links"][0]
+    assert [stage["at"] for stage in core["forward"]["stages"]] == ["router", "router"]
+    assert "rate 10mbit" in core["reverse"]["stages"][1]["qdisc"]
+    assert [(c["stage"], c["change"]["set"]) for c in core["forward"]["schedule"]] == [(1, {"rate": 9_000_000})]
+    assert [c["stage"] for c in core["reverse"]["schedule"]] == [1]
+    places = plan["places"]
+    assert [places[flow["place"]]["enter"] for flow in plan["flows"]] == [0, 0, 0, 1, 0, 0]
+    assert places[plan["flows"][0]["place"]] == places[plan["flows"][1]["place"]]
+    up = places[plan["flows"][2]["place"]]
+    assert (len(up["far"]["reverse"]["stages"]), len(up["far"]["forward"]["stages"])) == (2, 2)  # the hosts that send up are at the right end
+    assert not up["near"]["forward"]["stages"]
+    assert all(stage["at"] == "router" for place in places for link in ("near", "far") for way in ("forward", "reverse") for stage in place[link][way]["stages"])
+
+
+def test_an_own_rtt_is_what_the_path_lacks():
+    one = Scenario.of({**PATH, "flows": [{"rtt": "10ms"}, {"rtt": "50ms"}, {"rtt": "50ms", "access": "netem delay 5ms"}]})
+    assert [one.rtt_of(flow) for flow in one.flows] == [10**7, 5 * 10**7, 5 * 10**7]
+    assert one.rtt_ns == 36_666_666
+
+
+def test_options_add_to_a_scenario():
+    base = files.load("upload-and-call")
+    more = ScenarioOptions(mix="bbr,cubic*2~up", probes=("udp_ping",), transfers=("5/s,10kB",), links=("delay 1ms name far",), changes=("far@1s: delay 3ms",)).over(base)
+    assert [probe.name for probe in more.probes] == ["voice", "voice-up", "ping", "udp_ping"]
+    assert [(flow.cca, flow.direction, flow.count) for flow in more.flows] == [("bbr", "up", 1), ("cubic", "up", 2)]  # as the scenario's first flow
+    assert len(more.chain) == 2
+    assert more.rtt_ns == 32_000_000
+
+
+def test_all_that_sends_has_the_congestion_control_that_is_compared():
+    one = Scenario.of(WHOLE).with_cca("vegas")
+    assert {entry.cca for entry in (*one.flows, *one.transfers)} == {"vegas"}
+
+
+@pytest.mark.parametrize(
+    ("axes", "fields", "values"),
+    [
+        ({"flows.0.rtt": "20ms,40ms"}, {"mix": "cubic,bbr~up"}, lambda s: s.flows[0].rtt),
+        ({"x": "20ms,40ms"}, {"mix": "cubic,bbr~rtt=${x}"}, lambda s: s.flows[1].rtt),
+        ({"links.0.delay": "20ms,40ms"}, {"links": ["delay 1ms rate 9mbit"]}, lambda s: s.links[0].forward[0].delay),
+        ({"probes.interval": "20ms,40ms"}, {"probes": ["voice"]}, lambda s: s.probes[0].interval),
+    ],
+)
+def test_axes_reach_what_options_added(axes, fields, values):
+    cases = campaign(None, {"rtt": "10ms", "rate": "10mbit", **axes}, {"cca": ["cubic"], **fields} if "mix" not in fields else fields).cases()
+    assert [values(case.scenario) for case in cases] == [20_000_000, 40_000_000]
+
+
+def test_an_axis_over_a_link_of_a_gallery_scenario():
+    cases = campaign("rrul", {"links.queue": ["fq_codel", "cake"]}, {}).cases()
+    assert [(case.scenario.links[0].forward[1].queue, case.scenario.links[0].reverse[1].rate) for case in cases] == [("fq_codel", 5_000_000), ("cake", 5_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"mix": "cubic~foo=1"}, "mix: '~foo' in 'cubic~foo=1' is no field; choose up, down, rtt, "), ({"mix": "cubic~up=1"}, "mix: '~up=1' has a value; write ~up"),
+        ({"mix": "cubic~up~down"}, "mix: 'cubic~up~down' says direction twice; "), ({"mix": "cubic~rtt"}, "mix: '~rtt' in 'cubic~rtt' has no value; "),
+        ({"mix": "cubic~rtt=1ms..2ms"}, "mix: 'cubic~rtt=1ms..2ms' has a range of RTTs; "), ({"mix": "cubic*2000~rtt=10ms..20ms"}, "mix: 'cubic*2000~rtt=10ms..20ms' has a range of RTTs and 2000 flows; "),
+        ({"mix": "cubic~access=5"}, "mix: '5' in '~access=5' is no delay and no rate; "), ({"mix": "cubic~rtt=1ms"}, "rtt: 1ms is shorter than the RTT of the path, 10ms; "),
+        ({"mix": "cubic~enter=r9"}, "enter: no router 'r9'; choose r0, r1"), ({"mix": "cubic~enter=r1~leave=r0"}, "leave: data that travel down leave at 'r0' before they enter at 'r1'; "),
+        ({"mix": "cubic~enter=r1"}, "leave: data enter and leave at 'r1'; name two routers"),
+        ({"probes": ("x",)}, "probes: no probe 'x'; choose voice, ping"), ({"probes": ("voice", "voice")}, "probes: two are called 'voice'; "), ({"probes": ("ping~interval=1us",)}, "interval: a packet every 1us "),
+        ({"probes": ("voice~interval=100us",), "fields": {"duration": "200s"}}, "interval: the probes send 2000000 packets; "), ({"probes": ("voice~size=1600B",)}, "size: 1600B and 28 bytes of headers do not fit"),
+        ({"probes": ("voice~size=8B",)}, "size: a packet of 8B of payload; "), ({"probes": ("voice@20s",)}, "start: the probe voice starts at 20s, after the end; "), ({"probes": ("voice@2s-1s",)}, "stop: the probe stops before it starts; "),
+        ({"transfers": ("x",)}, "rate: 'x' is there"), ({"transfers": ("20,1kB,2",)}, "transfers: '20,1kB,2' is not RATE,SIZE"), ({"transfers": ("20000/s",)}, "transfers: 200000 connections in 10s; "),
+        ({"transfers": ("20/s,30kB~most=1kB",)}, "size: a mean of 30000B with at most 1000B; "), ({"transfers": ("20/s@11s",)}, "start: transfers start at 11s, after the end; "),
+        ({"links": ("rate",)}, "link: 'rate' has no value; "), ({"links": ("speed 5",)}, "link: 'speed' is no field of a link; "), ({"links": ("",)}, "link: it is empty; "), ({"links": ("delay 5ms name forward",)}, "links: 'forward' is a part of the path itself; "),
+        ({"links": ("name a delay 1ms", "name a delay 1ms")}, "links: 'a' is the name of two links; "), ({"links": ("delay 1ms",) * 40}, "links: a chain of 41 links; write at most 32"), ({"links": ("delay 1ms buffer 2bdp",)}, "links: buffer without a rate; "),
+        ({"links": ("delay 1ms up_rate 2mbit",)}, "links: up_rate without a rate; "),
+        ({"links": ({"between": ["a", "b"], "delay": "1ms"},)}, "links: link 2 begins at 'a', and the one before it ends at 'r1'; links are a chain, not a graph"),
+        ({"links": ({"between": ["r1", "r0"], "delay": "1ms"},)}, "links: link 2 leads back to 'r0'; links are a chain, not a graph"),
+        ({"links": ({"forward": {"at": "sender", "delay": "1ms"}},)}, "at: the hops of links and of access links are at routers; "),
+        ({"changes": ("nowhere@1s: rate 1mbit",)}, "change: 'nowhere' is unknown; choose forward, bottleneck or reverse"),
+        ({"changes": ("cor@1s: rate 1mbit",), "links": ("delay 1ms name core",)}, "change: 'cor' is unknown; choose forward, bottleneck, reverse or core"),
+    ],
+)  # fmt: skip
+def test_nonsense_is_one_line_that_names_its_part(options, line):
+    with pytest.raises(TcpscapeError) as refused:
+        ScenarioOptions(PATH, **options).scenario()
+    assert str(refused.value).startswith(line), str(refused.value)
+    assert "; " in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"forward": "netem delay 5ms", "flows": [{"direction": "up"}]}, "direction: data travel up, and the path has no reverse: no delay, no rate, no queue; give it one"),
+        ({**PATH, "links": [{"forward": "netem delay 1ms"}], "probes": [{"preset": "voice", "direction": "up", "enter": "r2", "leave": "r1"}]}, "direction: data travel up, and the path has no reverse"),
+        ({**PATH, "flows": [{"access": {"before": {"at": "sender", "delay": "1ms"}}}]}, "at: the hops of links and of access links are at routers; "),
+        ({**PATH, "flows": [{"access": {"delay": "1ms", "before": "netem delay 1ms"}}]}, "access: delay is beside before; "),
+        ({**PATH, "flows": [{"app": {"think": "1s"}}]}, "response: requests without the size of their answers; "),
+        ({**PATH, "flows": [{"app": {"on": "1s"}}]}, "on: an application that pauses has a time on and a time off; "),
+        ({**PATH, "flows": []}, "flows: there is no flow; "),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_one_line(fields, line):
+    with pytest.raises(TcpscapeError) as refused:
+        Scenario.of(fields)
+    assert str(refused.value).startswith(line), str(refused.value)
+
+
+def test_a_change_of_a_hop_that_is_not_there_is_refused():
+    one = Scenario.of({**PATH, "links": ["delay 1ms rate 9mbit name core"], "changes": [{"where": "core", "hop": 2, "at": "1s", "set": {"rate": "1mbit"}}]})
+    with pytest.raises(TcpscapeError, match="change: core has no hop 2; choose one from 0 to 1"):
+        build(one, parse, CONTROLS)
