@@ -1,6 +1,7 @@
 """Metrics: worked arithmetic on made trials, what is unknown, how they are named, and all of them on the model."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from tcpscape.engines import Capture, make
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import REGISTRY, find, samples
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+from tcpscape.trial import Cwnd, FlowResult, ResponseResult, Rtt, Trial
 
 QUEUES = (
     {"direction": "forward", "depth": 0, "name": "netem", "drops": {"loss": 9, "limit": 1}, "marked": 0, "bytes_out": 700,
@@ -56,6 +57,21 @@ TWO = trial(flow(6.0), flow(2.0, "bbr", rtt_ms=Rtt(10, 50, 60, 65, 90, 52)), que
 def test_arithmetic(name, value):
     """Two flows of 6 and 2 Mbit/s over 10 s; Jain 8²/(2·40); 1.25 MB leave the last queue: 10 of the 100 Mbit that 10 Mbit/s carry."""
     assert find(name).of(TWO) == pytest.approx(value)
+
+
+def test_the_exponent_of_the_rtt_is_a_slope():
+    """8, 2 and 0.5 Mbit/s at 10, 20 and 40 ms: goodput falls with the square; the same RTT tells nothing, nor does a flow without bytes."""
+    flows = [replace(flow(mbps), path_rtt_ms=rtt) for mbps, rtt in ((8.0, 10.0), (2.0, 20.0), (0.5, 40.0))]
+    assert find("rtt_exponent").of(trial(*flows)) == pytest.approx(2)
+    assert find("rtt_exponent").of(trial(*(replace(f, goodput_mbps=3.0) for f in flows))) == pytest.approx(0)
+    assert math.isnan(find("rtt_exponent").of(trial(flow(1.0), flow(2.0))))
+    assert math.isnan(find("rtt_exponent").of(trial(replace(flows[0], goodput_mbps=0.0), flows[1])))
+
+
+def test_the_slowest_answer_is_of_any_flow():
+    answered = [replace(flow(1.0), responses=ResponseResult(count=2, time_ms=Rtt(max=most))) for most in (9.0, 21.0)]
+    assert find("response_max").of(trial(*answered, flow(1.0))) == 21
+    assert math.isnan(find("response_max").of(trial(flow(1.0))))
 
 
 def test_a_kernels_queues_tell_less():
@@ -177,7 +193,7 @@ def test_every_metric_of_a_run(need_model):
     })  # fmt: skip
     result = Runner(make("model"), 1, needs(*REGISTRY)).run(said, [0])[0]
     values = {name: m.of(result) for name, m in REGISTRY.items()}
-    assert not [name for name, value in values.items() if math.isnan(value)]
+    assert {name for name, value in values.items() if math.isnan(value)} == {"response_max", "rtt_exponent"}  # no requests, and one RTT
     assert values["rtt_min"] <= values["rtt_p50"] <= values["rtt_p95"] <= values["rtt_p99"] <= values["rtt_max"]
     assert values["queue_p50"] <= values["queue_p95"] <= values["queue_p99"] <= values["queue_max"]
     assert values["goodput_1s_mean"] == pytest.approx(values["goodput"], rel=0.05)

@@ -61,6 +61,8 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("jain", "1", "Jain's fairness index", flows.jain, "more", least_flows=2),
         Metric("share_min", "1", "smallest share of a flow in the goodput", flows.share_min, "more", least_flows=2),
         Metric("share_max", "1", "largest share of a flow in the goodput", flows.share_max, "less", least_flows=2),
+        Metric("rtt_exponent", "1", "x where a flow's goodput is as 1 / RTT^x, without queues", flows.rtt_exponent, "neither", least_flows=2),
+        Metric("response_max", "ms", "slowest answer to a request", flows.response_max, "less"),
         Metric("video_startup", "s", "from a player's first request to the first picture", player.mean_of(lambda p: p.startup_s), "less"),
         Metric("video_stalls", "1", "stops of a player after its start", player.mean_of(lambda p: p.stalls), "less"),
         Metric("video_stalled", "s", "time that a player is stopped after its start", player.mean_of(lambda p: p.stalled_s), "less"),

@@ -5,6 +5,7 @@ Shares and Jain's index are those of each flow's whole transfer; :mod:`tcpscape.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from tcpscape.metrics.base import UNKNOWN, under
@@ -148,6 +149,26 @@ def jain(trial: Trial) -> float:
 def share_min(trial: Trial) -> float:
     """The smallest flow's share of the goodputs' sum."""
     return min(_shares(trial), default=UNKNOWN)
+
+
+def response_max(trial: Trial) -> float:
+    """The slowest answer to a request of any flow, ms."""
+    times = [f.responses.time_ms.max for f in trial.flows if f.responses and f.responses.time_ms.max is not None]
+    return max(times, default=UNKNOWN)
+
+
+def rtt_exponent(trial: Trial) -> float:
+    """x where a flow's goodput is as 1 / RTT^x, RTT without queues: the slope of a line through the logarithms of both.
+
+    0 is independent of the RTT, 1 inverse to it, below 0 favours long ones. Unknown where all RTTs are the same, or a flow carried nothing.
+    """
+    points = [(f.path_rtt_ms or trial.path_rtt_ms, f.goodput_mbps) for f in trial.flows]
+    if len(points) < 2 or not all(rtt and rate > 0 for rtt, rate in points):
+        return UNKNOWN
+    rtts, rates = [math.log(rtt or 1) for rtt, _ in points], [math.log(rate) for _, rate in points]
+    middle = sum(rtts) / len(rtts), sum(rates) / len(rates)
+    spread = sum((x - middle[0]) ** 2 for x in rtts)
+    return -sum((x - middle[0]) * (y - middle[1]) for x, y in zip(rtts, rates, strict=True)) / spread if spread > 1e-12 else UNKNOWN
 
 
 def share_max(trial: Trial) -> float:

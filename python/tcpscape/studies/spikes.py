@@ -1,6 +1,7 @@
 """Latency spikes of a cell's runs: the drop of capacity is read from the scenario, the spike from the samples, as the published work measured it.
 
-A drop is the first change of the bottleneck's rate. Where no rate changes and flows start later, the drop is that of the first flow's share.
+A drop is the first change of the bottleneck's rate. Where no rate changes and flows start later, the drop is that of the share of those that started
+first. What several flows with round-trip times of their own make is in :mod:`tcpscape.studies.several`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tcpscape.metrics.queues import shapers
 from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.studies import several
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -51,10 +53,11 @@ def step_of(scenario: Scenario) -> Step:
         after, at = (change.set, change.at) if change.at is not None else (change.end, change.ramp[0] if change.ramp else None)
         if change.where == "bottleneck" and after and after.rate and at is not None:
             return Step(at / units.NS_PER_S, before, after.rate, d_ms)
-    late = max(f.start for f in scenario.flows)
-    if late == min(f.start for f in scenario.flows):
+    first, late = min(f.start for f in scenario.flows), max(f.start for f in scenario.flows)
+    if late == first:
         raise StudyError(f"claims: {scenario.name} has no drop of capacity; add changes, or flows that come later")
-    return Step(late / units.NS_PER_S, before, before // scenario.flow_count, d_ms)
+    early = sum(f.count for f in scenario.flows if f.start == first)
+    return Step(late / units.NS_PER_S, before, before * early // scenario.flow_count, d_ms)
 
 
 def _rate(scenario: Scenario) -> int:
@@ -222,6 +225,15 @@ QUANTITIES: Mapping[str, SpikeQuantity] = {
     "drops": SpikeQuantity("packets", "packets dropped in the 5 s after the drop", _drops),
     "shrunk": SpikeQuantity("1", "goodput before over goodput after", _shrunk),
     "thin": SpikeQuantity("ms", "peak of the last flow's smoothed RTT, minus d", _thin),
+    "weighted": SpikeQuantity("ms", "the flows' (r - 1) d, weighted with their shares at the drop", several.bound),
+    "weighted_flight": SpikeQuantity("ms", "the same with what the flows had in flight at the drop", several.flight),
+    "standing": SpikeQuantity("ms", "queue at the drop, at the new rate", several.standing),
+    "queue_of_weighted": SpikeQuantity("1", "peak in the queue over the flows' weighted bound", _over(several.queue, several.bound)),
+    "queue_of_weighted_flight": SpikeQuantity("1", "that peak over the weighted bound with what was in flight", _over(several.queue, several.flight)),
+    "risen_of_weighted": SpikeQuantity("1", "rise of the queue since the drop over the flows' weighted bound", _over(several.risen, several.bound)),
+    "risen_of_weighted_flight": SpikeQuantity("1", "that rise over the weighted bound with what was in flight", _over(several.risen, several.flight)),
+    "first_share": SpikeQuantity("1", "share of the first flow at the drop", several.share),
+    "peaks_of_weighted": SpikeQuantity("1", "the flows' own peaks over their bounds, both weighted", _over(several.peaks, several.bound)),
 }
 """What can be measured of a drop, by the name that claims (`options: {what: …}`) and tables (`spike_…`) use."""
 

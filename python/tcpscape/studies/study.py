@@ -26,6 +26,16 @@ WORKS: Mapping[str, str] = {
     "fourteen-ccas": "TCP Congestion Control Performance under Starlink-like Impairments (Alzwai, Libyan Academy, 2025)",
     "one-percent-loss": "The Surprising Impact of 1% Packet Loss (Šanjta, Cisco ThousandEyes, RIPE)",
     "latency-spike-bound": "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic (Teigen et al., 2022)",
+    "lakshman-1997": "The Performance of TCP/IP for Networks with High Bandwidth-Delay Products and Random Loss (Lakshman, Madhow, 1997)",
+    "bic-2004": "Binary Increase Congestion Control for Fast Long-Distance Networks (Xu, Harfoush, Rhee, 2004)",
+    "hybla-2004": "TCP Hybla: a TCP Enhancement for Heterogeneous Networks (Caini, Firrincieli, 2004)",
+    "rfc9438": "CUBIC for Fast and Long-Distance Networks (RFC 9438, 2023)",
+    "bbr-2017": "Experimental Evaluation of BBR Congestion Control (Hock, Bless, Zitterbart, 2017)",
+    "rfc8290": "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm (RFC 8290, 2018)",
+    "rfc3449": "TCP Performance Implications of Network Path Asymmetry (RFC 3449, 2002)",
+    "dctcp-2010": "Data Center TCP (Alizadeh et al., 2010)",
+    "dctcp-2011": "Analysis of DCTCP: Stability, Convergence, and Fairness (Alizadeh, Javanmard, Prabhakar, 2011)",
+    "incast-2009": "Safe and Effective Fine-grained TCP Retransmissions for Datacenter Communication (Vasudevan et al., 2009)",
     "tcpscape": "What these works could not see (tcpscape)",
 }
 """The published works whose claims are checked."""
