@@ -12,7 +12,7 @@ use crate::network::Site;
 use crate::sys;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -38,6 +38,8 @@ pub struct Probe {
     /// The far host's; none where its kernel answers.
     far: Option<Socket>,
     to: SockAddr,
+    /// Where an echo goes.
+    back: SockAddr,
 }
 
 impl Probe {
@@ -56,8 +58,8 @@ impl Probe {
         if let Some(far) = &far {
             sys::force_buffer(far.as_fd(), sys::Buffer::Send, SEND_BUFFER);
         }
-        let to = SocketAddrV4::new(to.address, if plan.kind == ProbeKind::IcmpEcho { 0 } else { port });
-        Ok(Probe { plan: plan.clone(), number, near, far, to: to.into() })
+        let [to, back] = [to, from].map(|site| SocketAddrV4::new(site.address, port).into());
+        Ok(Probe { plan: plan.clone(), number, near, far, to, back })
     }
 
     /// Starts its threads.
@@ -75,8 +77,8 @@ impl Probe {
         let mut threads = vec![receiver];
         if let (ProbeKind::UdpEcho, Some(far)) = (self.plan.kind, &self.far) {
             sockets.push(far.try_clone()?);
-            let far = UdpSocket::from(far.try_clone()?);
-            threads.push(thread(move || answer(&far))?);
+            let (far, back) = (far.try_clone()?, self.back.clone());
+            threads.push(thread(move || answer(&far, &back))?);
         }
         let account = shared.clone();
         let sender = thread(move || account.send(&self, stop, clock))?;
@@ -106,13 +108,16 @@ pub struct Finished {
 impl Running {
     /// Ends it; the trial's end has come.
     pub fn finish(self) -> Finished {
-        let _ = self.sender.join();
+        let mut ended_well = self.sender.join().is_ok();
         for socket in &self.sockets {
             // Linux wakes whoever reads an unconnected socket, and says that it is not connected.
             let _ = socket.shutdown(std::net::Shutdown::Both);
         }
         for thread in self.threads {
-            let _ = thread.join();
+            ended_well &= thread.join().is_ok();
+        }
+        if !ended_well {
+            self.shared.trouble(&format!("probe {}: one of its threads ended before the trial", self.shared.number + 1));
         }
         let mut account = self.shared.account.lock().expect("no thread panics with it");
         Finished { summary: account.meter.summary(), samples: std::mem::take(&mut account.samples), trouble: account.trouble.take() }
@@ -198,17 +203,12 @@ impl Account {
     }
 }
 
-/// Sends every datagram back to where it came from, until the socket is shut down.
-fn answer(socket: &UdpSocket) {
+/// Sends every datagram back to where they come from, until the socket is shut down.
+fn answer(socket: &Socket, back: &SockAddr) {
     let mut packet = vec![0; LARGEST];
-    loop {
-        match socket.recv_from(&mut packet) {
-            Ok((0, _)) => return,
-            // What the host's queue does not take is lost.
-            Ok((n, from)) => drop(socket.send_to(&packet[..n], from)),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
+    while let Some(seen) = sys::next_packet(socket.as_fd(), &mut packet).filter(|seen| seen.length > 0) {
+        // What the host's queue does not take is lost.
+        let _ = socket.send_to(&packet[..seen.length], back);
     }
 }
 

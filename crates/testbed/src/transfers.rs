@@ -85,10 +85,11 @@ struct Account {
 impl Running {
     /// Waits for the end of the trial: the results, and what went wrong.
     pub fn finish(self) -> (TransfersSummary, Vec<String>) {
-        for thread in self.threads {
-            let _ = thread.join();
-        }
+        let ended_well = self.threads.into_iter().all(|thread| thread.join().is_ok());
         let mut account = self.shared.lock().expect("no thread panics with it");
+        if !ended_well {
+            account.troubles.push("transfers: one of their threads ended before the trial".into());
+        }
         (account.tally.summary(), std::mem::take(&mut account.troubles))
     }
 }
