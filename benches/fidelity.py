@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import engine
 import kinds
 import published
+import topology
 from plans import DATA
 from table import markdown, verdict
 from tcpscape import engines
@@ -63,7 +64,7 @@ class Set:
 def sets() -> list[Set]:
     """The reference sets and those that were kept from `tcpscape validate`."""
     found = [Set(DATA / stem, what, TARGETS) for stem, what in SETS if (DATA / f"{stem}_results.csv").exists()]
-    kept = sorted(VALIDATED.glob("*/results.csv")) if VALIDATED.is_dir() else []
+    kept = [f for f in sorted(VALIDATED.glob("*/results.csv")) if f.parent != topology.RECORD] if VALIDATED.is_dir() else []
     return found + [Set(f.parent, "the real kernel in virtual time, kept from `tcpscape validate`", VALIDATED_TARGETS) for f in kept]
 
 
@@ -155,6 +156,8 @@ same for one set.
 {targets}
 
 {kinds}
+{networks}
+
 {sets}
 ## Published tables
 
@@ -263,7 +266,7 @@ def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = F
     table = markdown(("what", "target", "reached", ""), targets + more)
     names = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
     found_kinds = kinds.page(everything, names)
-    out.write_text(PAGE.format(seeds=seeds, definitions=texts.DEFINITIONS, targets=table, kinds=found_kinds, sets="\n".join(sections), **tables))
+    out.write_text(PAGE.format(seeds=seeds, definitions=texts.DEFINITIONS, targets=table, kinds=found_kinds, networks=topology.kept_section(), sets="\n".join(sections), **tables))
     texts.write_numbers(everything, out.with_suffix(".csv"))
     if packaged:
         kinds.write(everything, engines.make("model").version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")

@@ -43,3 +43,23 @@ def test_alone_and_shared_are_told_apart(kinds, tmp_path):
     assert "| cubic | 1 | 0.095 | 0.095 | +0.095 |" in text
     assert "| codel ecn | 1 | 0.182 |" in text
     assert "fixed" not in text
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    import topology
+
+    yield topology
+    sys.modules.pop("topology")
+
+
+def test_the_section_of_real_networks_takes_the_place_of_the_old_one(bench, tmp_path):
+    page = tmp_path / "fidelity.md"
+    page.write_text(f"# Fidelity\n\n{bench.kept_section(page)}\n\n## Further\n")
+    bench.insert("## Real networks\n\nfirst\n", page)
+    bench.insert("## Real networks\n\nsecond\n", page)
+    text = page.read_text()
+    assert text.count("## Real networks") == text.count(bench.BEGIN) == text.count(bench.END) == 1
+    assert "first" not in text
+    assert bench.kept_section(page) == text[text.index(bench.BEGIN) : text.index("\n\n## Further")]

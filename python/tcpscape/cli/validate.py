@@ -55,13 +55,7 @@ class AnswerOptions:
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
 
 
-EXAMPLES = (
-    "validate --random 60 --cca cubic,bbr", "validate --topology 12 --seeds 4", "validate --random 12 --engine model --engine mock --out out/mock",
-)  # fmt: skip
-"""Of the command's help."""
-
-
-@command(examples=EXAMPLES)
+@command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock"))
 def validate(
     conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: options.Jobs = 0
 ) -> int:
