@@ -7,7 +7,7 @@ use crate::control::parameters;
 use crate::{schedule, trial};
 use tcpscape_path::Host;
 use tcpscape_sim::player::{Abr, PlayerPlan};
-use tcpscape_sim::{App, FlowPlan, Plan, Read};
+use tcpscape_sim::{App, FlowPlan, Plan, ProbeKind, ProbePlan, Read, TransfersPlan};
 use tcpscape_tcp::cc;
 
 /// Longest trial, ns: a longer one is shortened.
@@ -31,6 +31,8 @@ pub fn read(data: &[u8]) -> Option<(Plan, u64)> {
     let mut plan = Plan::from_json(std::str::from_utf8(data).ok()?).ok()?;
     plan.duration_ns = plan.duration_ns.min(LONGEST);
     plan.flows.truncate(FLOWS);
+    plan.probes.truncate(FLOWS);
+    plan.transfers.truncate(FLOWS);
     Some((plan, 1))
 }
 
@@ -47,6 +49,9 @@ fn any(c: &mut Choices<'_>) -> Option<Plan> {
     for _ in 0..1 + c.pick(&[0, 0, 1, 2]) {
         let flow = flow(c, plan.duration_ns);
         plan.flows.push(flow);
+    }
+    if c.one_in(3) {
+        traffic(c, &mut plan);
     }
     plan.kernel = kernel(c);
     if c.one_in(4) {
@@ -113,6 +118,33 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
         nodelay: !c.one_in(4),
         place: 0,
         up: false,
+    }
+}
+
+/// Probes and transfers, perhaps in place of the flows.
+fn traffic(c: &mut Choices<'_>, plan: &mut Plan) {
+    let latest = u32::try_from(plan.duration_ns - 1).unwrap_or(u32::MAX);
+    for _ in 0..c.below(3) {
+        plan.probes.push(ProbePlan {
+            kind: c.pick(&[ProbeKind::Udp, ProbeKind::UdpEcho, ProbeKind::IcmpEcho]),
+            size: c.size(plan.mtu - 28),
+            interval_ns: 100_000 + u64::from(c.size(1 << 30)),
+            start_ns: u64::from(c.size(latest)),
+            stop_ns: 0,
+            place: 0,
+            up: c.one_in(2),
+        });
+    }
+    for _ in 0..c.below(3) {
+        let least = 1 + u64::from(c.size(100_000));
+        let mut flow = flow(c, plan.duration_ns);
+        (flow.app, flow.player) = (App::Bulk { chunk: 1 + u64::from(c.size(1 << 20)) }, None);
+        let most = least + u64::from(c.size(10_000_000));
+        let per_second = f64::from(1 + c.size(500));
+        plan.transfers.push(TransfersPlan { flow, per_second, least, most, shape: f64::from(1 + c.below(40)) / 10.0 });
+    }
+    if !plan.probes.is_empty() && c.one_in(4) {
+        plan.flows.clear();
     }
 }
 

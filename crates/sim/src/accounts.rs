@@ -2,8 +2,8 @@
 //! no round trip is shorter than the path. Tests and fuzz targets call [`TrialOutput::check_accounts`] after each run.
 
 use crate::engine::EVENTS_MAX;
-use crate::output::{FlowSummary, TrialOutput};
-use crate::plan::Plan;
+use crate::output::{FlowSummary, ProbeSummary, RttSummary, TransfersSummary, TrialOutput};
+use crate::plan::{Plan, ProbeKind, ProbePlan};
 use tcpscape_path::{check_accounts, Description, Host, PathSpec, StageStats};
 
 impl TrialOutput {
@@ -27,6 +27,8 @@ impl TrialOutput {
         }
         self.enters_the_network(&pipes[0].1, &pipes[1].1)?;
         self.flows.iter().try_for_each(is_plausible)?;
+        self.probes.iter().zip(&plan.probes).try_for_each(|(p, probe)| is_plausible_probe(p, probe, plan.duration_ns))?;
+        self.transfers.iter().try_for_each(are_plausible)?;
         if plan.trace_events && self.sender_events.t_ns.len() < EVENTS_MAX {
             self.flows.iter().enumerate().try_for_each(|(i, f)| self.records_every_event(i, f))?;
         }
@@ -37,6 +39,10 @@ impl TrialOutput {
         let early = paced && pipes[0].0.iter().any(|level| level.reorder > 0.0);
         let fixed = plan.forward.schedule.is_empty() && plan.reverse.schedule.is_empty() && !early;
         let least_ms = pipes[usize::from(paced)..].iter().flat_map(|p| &p.0).map(least_delay_ns).sum::<u64>() as f64 / 1e6;
+        let echo = |p: &&ProbeSummary, plan: &ProbePlan| plan.kind != ProbeKind::Udp && p.delay_ms.min < least_ms - 0.001;
+        if let Some((p, _)) = self.probes.iter().zip(&plan.probes).find(|(p, plan)| fixed && echo(p, plan)) {
+            return Err(format!("an echo after {} ms on a path of {least_ms} ms", p.delay_ms.min));
+        }
         match self.flows.iter().find(|f| fixed && f.rtt_ms.min < least_ms - RTT_GRAIN_MS) {
             Some(f) => Err(format!("{}: an RTT of {} ms on a path of {least_ms} ms", f.cca, f.rtt_ms.min)),
             None => Ok(()),
@@ -84,7 +90,7 @@ impl TrialOutput {
 
     /// The receivers got no more than the narrowest queue let through.
     fn delivers_what_was_carried(&self, network: &[StageStats]) -> Result<(), String> {
-        let received: u64 = self.flows.iter().map(|f| f.bytes_received).sum();
+        let received: u64 = self.flows.iter().map(|f| f.bytes_received).chain(self.transfers.iter().map(|t| t.bytes_received)).sum();
         let passed = network.iter().filter(|q| q.depth == 0).map(|q| q.bytes_out).min();
         law(passed.map_or(true, |most| received <= most), || format!("{received} bytes received, {passed:?} carried"))
     }
@@ -103,13 +109,37 @@ fn is_plausible(f: &FlowSummary) -> Result<(), String> {
     let goodput = if f.seconds > 0.0 { f.bytes_received as f64 * 8e-6 / f.seconds } else { 0.0 };
     law(f.goodput_mbps == goodput, || format!("{}: goodput is {goodput} Mbit/s, said is {}", f.cca, f.goodput_mbps))?;
     law(f.retransmits <= f.data_segs_out, || format!("{}: {} of {} segments sent again", f.cca, f.retransmits, f.data_segs_out))?;
-    let rtt = &f.rtt_ms;
-    let order = [rtt.min, rtt.p50, rtt.p95, rtt.p99, rtt.max];
-    law(rtt.min.is_nan() || order.windows(2).all(|w| w[0] <= w[1]), || format!("{}: RTTs are out of order: {rtt:?}", f.cca))?;
+    in_order(&f.rtt_ms).map_err(|problem| format!("{}: {problem}", f.cca))?;
+    if let Some(responses) = &f.responses {
+        in_order(&responses.time_ms).map_err(|problem| format!("{}: {problem}", f.cca))?;
+    }
     let l = &f.limited_by;
     let shares = [l.app, l.rwnd, l.cwnd, l.pacing, l.sndbuf, l.tsq];
     let fit = shares.iter().all(|s| (0.0..=1.0 + 1e-9).contains(s)) && shares.iter().sum::<f64>() <= 1.0 + 1e-9;
     law(fit, || format!("{}: shares of the time do not add up: {l:?}", f.cca))
+}
+
+/// A probe got no more than it sent, which is what its plan says, and its delays are in order.
+fn is_plausible_probe(p: &ProbeSummary, plan: &ProbePlan, duration_ns: u64) -> Result<(), String> {
+    law(p.received <= p.sent && p.reordered <= p.received, || format!("{:?}: {p:?}", plan.kind))?;
+    law(p.sent <= plan.packets(duration_ns), || format!("{:?}: {} packets sent of {}", plan.kind, p.sent, plan.packets(duration_ns)))?;
+    in_order(&p.delay_ms)
+}
+
+/// No more connections were completed than began, and their bytes came: those of a class are at most its largest size each.
+fn are_plausible(t: &TransfersSummary) -> Result<(), String> {
+    t.classes.iter().try_for_each(|c| {
+        law(c.completed <= c.started, || format!("{} of {} transfers completed", c.completed, c.started))?;
+        in_order(&c.completion_ms)
+    })?;
+    let most = t.classes.iter().map(|c| c.started.saturating_mul(c.most)).fold(0, u64::saturating_add);
+    law(t.bytes_received <= most, || format!("{} bytes received of transfers that had {most} at most", t.bytes_received))
+}
+
+/// Percentiles rise.
+fn in_order(times: &RttSummary) -> Result<(), String> {
+    let order = [times.min, times.p50, times.p95, times.p99, times.max];
+    law(times.min.is_nan() || order.windows(2).all(|w| w[0] <= w[1]), || format!("times are out of order: {times:?}"))
 }
 
 /// What a queue delays each packet at least, ns.

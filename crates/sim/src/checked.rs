@@ -5,8 +5,9 @@
 
 use crate::controls::{Control, Controls};
 use crate::kernel;
-use crate::plan::{refuse, App, FlowPlan, Plan, PlanError};
+use crate::plan::{refuse, App, FlowPlan, Plan, PlanError, TransfersPlan};
 use crate::size;
+use crate::traffic;
 use tcpscape_path::PathSpec;
 use tcpscape_tcp::cc::{self, CongestionController};
 use tcpscape_tcp::{Feedback, Kernel};
@@ -14,7 +15,7 @@ use tcpscape_tcp::{Feedback, Kernel};
 /// Longest trial, one day.
 const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
 /// Most flows in one trial.
-const MAX_FLOWS: usize = 100_000;
+pub(crate) const MAX_FLOWS: usize = 100_000;
 
 /// A plan that passed every check, with what its trials share. `'a` is the life of congestion controls from outside.
 pub struct CheckedPlan<'a> {
@@ -23,6 +24,8 @@ pub struct CheckedPlan<'a> {
     host: PathSpec,
     network: PathSpec,
     controls: Vec<FlowControl<'a>>,
+    /// The same for each entry of the transfers.
+    transfer_controls: Vec<FlowControl<'a>>,
 }
 
 /// What makes the congestion controls of a flow's two sockets.
@@ -72,6 +75,10 @@ impl<'a> CheckedPlan<'a> {
     pub(crate) fn flows(&self) -> impl Iterator<Item = (&FlowPlan, &FlowControl<'a>)> {
         self.plan.flows.iter().zip(&self.controls)
     }
+    /// The entries of the transfers, each with what makes its congestion controls.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = (&TransfersPlan, &FlowControl<'a>)> {
+        self.plan.transfers.iter().zip(&self.transfer_controls)
+    }
 }
 
 impl Plan {
@@ -84,8 +91,9 @@ impl Plan {
     pub fn check_with<'a>(self, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
         let kernel = self.check_without_controls()?;
         let flow_controls: Result<Vec<_>, _> = self.flows.iter().map(|f| control(f, controls)).collect();
+        let transfer_controls: Result<Vec<_>, _> = self.transfers.iter().map(|t| control(&t.flow, controls)).collect();
         let (host, network) = self.forward.split_host();
-        Ok(CheckedPlan { controls: flow_controls?, plan: self, kernel, host, network })
+        Ok(CheckedPlan { controls: flow_controls?, transfer_controls: transfer_controls?, plan: self, kernel, host, network })
     }
 
     /// Checks all of a plan but its congestion controls, for engines that have their own; gives the kernel profile with its overrides.
@@ -96,7 +104,8 @@ impl Plan {
         if !(128..=65_535).contains(&self.mtu) {
             return refuse("mtu", "must be between 128 and 65535 bytes; Ethernet's is 1500");
         }
-        if self.flows.is_empty() || self.flows.len() > MAX_FLOWS {
+        let other_traffic = !self.transfers.is_empty() || !self.probes.is_empty();
+        if (self.flows.is_empty() && !other_traffic) || self.flows.len() > MAX_FLOWS {
             return refuse("flows", format!("{} flows cannot run; give 1 to {MAX_FLOWS}", self.flows.len()));
         }
         for (direction, path) in [("forward", &self.forward), ("reverse", &self.reverse)] {
@@ -108,6 +117,7 @@ impl Plan {
         for f in &self.flows {
             check_flow(f, self.duration_ns)?;
         }
+        traffic::check(self)?;
         let kernel = kernel::read(&self.kernel)?;
         size::check(self, &kernel)?;
         Ok(kernel)
@@ -117,11 +127,9 @@ impl Plan {
 impl Plan {
     /// Refuses what plans can say and no engine does yet.
     fn refuse_unbuilt(&self) -> Result<(), PlanError> {
-        if !self.links.is_empty() || !self.places.is_empty() || self.flows.iter().any(|f| f.up) {
+        let up = self.flows.iter().chain(self.transfers.iter().map(|t| &t.flow)).any(|f| f.up);
+        if !self.links.is_empty() || !self.places.is_empty() || up {
             return refuse("links", "several links, access links and data both ways cannot run yet; leave them out");
-        }
-        if !self.transfers.is_empty() || !self.probes.is_empty() {
-            return refuse("probes", "probes and transfers cannot run yet; leave them out");
         }
         Ok(())
     }
@@ -146,7 +154,8 @@ fn control<'a>(flow: &FlowPlan, controls: &Controls<'a>) -> Result<FlowControl<'
     }
 }
 
-fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
+/// Refuses a flow that cannot be simulated, by its field.
+pub(crate) fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
     let (start, stop) = flow.span(duration_ns);
     if start >= stop {
         return refuse(

@@ -111,6 +111,18 @@ table! {
 }
 
 table! {
+    /// The delay of each packet of a probe, probe by probe.
+    ProbeSamples {
+        /// When it was sent, ns.
+        t_ns: U64(u64),
+        /// Probe number.
+        probe: U32(u32),
+        /// Its one-way delay, or the round trip of an echo, ns; 2⁶⁴ − 1 for a packet that was lost.
+        delay_ns: U64(u64),
+    }
+}
+
+table! {
     /// Packets as seen at the sender.
     PacketEvents {
         /// Time, ns.

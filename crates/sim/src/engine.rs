@@ -3,7 +3,8 @@
 //! An event calls a [`Node`]: a leg of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
 //! within an instant is that of `events.rs`: all packets and timers, then applications (as a process runs when the interrupts are done),
 //! then samples. Each part of a trial has a file with its own state: `network.rs` the pipes, `neighbours.rs` address resolution, `cpu.rs`
-//! the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `packets.rs` and `connections.rs` are what they do together.
+//! the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `probes.rs` and
+//! `transfers.rs` the traffic besides the plan's flows; `packets.rs` and `connections.rs` are what they do together.
 
 mod connections;
 mod cpu;
@@ -12,8 +13,10 @@ mod network;
 mod node;
 mod observe;
 mod packets;
+mod probes;
 mod progress;
 mod setup;
+mod transfers;
 
 use crate::checked::CheckedPlan;
 use crate::events::Events;
@@ -26,8 +29,12 @@ pub use node::Leg;
 use node::{Node, Part};
 use observe::Observer;
 pub(crate) use observe::EVENTS_MAX;
+pub use probes::ProbePacket;
+use probes::Probes;
 use progress::Progress;
+use setup::Hosts;
 use tcpscape_base::{Duration, Time};
+use transfers::Transfers;
 
 /// How long after the last flow's end packets may still arrive.
 const LINGER: Duration = Duration::secs(10);
@@ -43,8 +50,14 @@ struct Engine<'a> {
     events: Events<Node>,
     network: Network,
     neighbours: Neighbours,
+    /// Those of the plan, then the slots of transfers.
     flows: Vec<Flow<'a>>,
-    /// Connections that are not over.
+    /// How many the plan has.
+    plan_flows: usize,
+    probes: Probes<'a>,
+    transfers: Transfers<'a>,
+    hosts: Hosts<'a>,
+    /// Connections that are not over; while connections are still to arrive and while probes run, one for each of these.
     alive: usize,
     /// What running costs applications, and the time up to which their bytes count for the first half.
     costs: Costs,
@@ -112,7 +125,8 @@ impl Engine<'_> {
     }
 
     fn finish(mut self) -> TrialOutput {
-        self.observer.finish((self.now, self.end), &mut self.flows, &self.network)
+        self.observer.traffic(self.probes.summaries(), self.probes.samples(), self.transfers.summaries(&self.flows));
+        self.observer.finish((self.now, self.end), &mut self.flows[..self.plan_flows], &self.network)
     }
 
     fn call(&mut self, node: Node) {
@@ -124,6 +138,8 @@ impl Engine<'_> {
             Node::FlowSamples => self.sample_flows(),
             Node::QueueSamples => self.sample_queues(),
             Node::Cpu => self.schedule(),
+            Node::Probes => self.run_probes(),
+            Node::Transfers => self.run_transfers(),
             Node::Flow(i, Part::Connection) => self.start_or_stop(i as usize),
             Node::Flow(i, Part::Sender) => self.call_sender(i as usize),
             Node::Flow(i, Part::Receiver) => self.call_receiver(i as usize),

@@ -113,6 +113,17 @@ impl<N: Node> Events<N> {
         }
     }
 
+    /// There are nodes with numbers below `nodes` now.
+    pub fn grow(&mut self, nodes: usize) {
+        assert!(nodes <= MAX_NODES, "more than {MAX_NODES} nodes");
+        self.at.resize(nodes.max(self.at.len()), Time::MAX);
+    }
+
+    /// `node` is not called any more, unless it asks for it again.
+    pub fn cancel(&mut self, node: N) {
+        self.at[node.index() as usize] = Time::MAX;
+    }
+
     /// `node` wants to be called at `t` or, if something earlier is queued for it, then.
     #[inline(always)] // where the node is known, its number and phase are constants
     pub fn want(&mut self, node: N, t: Time) {
@@ -319,6 +330,20 @@ mod tests {
         e.want(c, Time(20));
         assert_eq!(e.pop(Time::MAX), Some((Time(20), c)));
         assert_eq!(e.pop(Time::MAX), None);
+    }
+
+    /// Node 2 comes later and takes the place of one that was cancelled: it is called at its own time only.
+    #[test]
+    fn a_cancelled_node_is_not_called() {
+        let mut e = Events::new(2);
+        e.want(Numbered(1), Time(5));
+        e.want(Numbered(1), Time(3));
+        e.cancel(Numbered(1));
+        e.want(Numbered(1), Time(7));
+        e.grow(3);
+        e.want(Numbered(2), Time(6));
+        let order: Vec<(u64, u32)> = std::iter::from_fn(|| e.pop(Time::MAX)).map(|(t, n)| (t.0, n.0)).collect();
+        assert_eq!(order, [(6, 2), (7, 1)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod reader;
 mod summary;
 mod writer;
 
-use crate::plan::FlowPlan;
+use crate::plan::{App, FlowPlan};
 use client::Client;
 use reader::Reader;
 use tcpscape_base::{Duration, Segment, Stream, Time};
@@ -69,8 +69,9 @@ impl Costs {
 }
 
 impl<'a> Flow<'a> {
-    pub fn new(plan: &'a FlowPlan, duration_ns: u64, sender: Sender, receiver: Receiver, noise: Stream) -> Flow<'a> {
-        let (start, stop) = plan.span(duration_ns);
+    /// A connection before its start: what its application does, and from when until when.
+    pub fn new(plan: &'a FlowPlan, task: (&App, (Time, Time)), sender: Sender, receiver: Receiver, noise: Stream) -> Flow<'a> {
+        let (app, (start, stop)) = task;
         Flow {
             plan,
             start,
@@ -79,7 +80,7 @@ impl<'a> Flow<'a> {
             receiver,
             life: Life::Waiting,
             begin: None,
-            writer: Writer::new(plan),
+            writer: Writer::new(plan, app),
             reader: Reader::new(plan.read),
             client: Client::of(plan).map(Box::new),
             noise,
@@ -166,6 +167,11 @@ impl<'a> Flow<'a> {
         if let Some(client) = &mut self.client {
             client.on_syn(now);
         }
+    }
+
+    /// Bytes that reached the receiver in order: its application's, also what it had no time to read.
+    pub fn bytes_received(&self) -> u64 {
+        self.reader.received() + self.receiver.readable()
     }
 
     /// When it should run, given that there may be data.

@@ -25,6 +25,7 @@ pub mod player;
 pub mod probe;
 pub mod requests;
 mod size;
+mod traffic;
 pub mod transfers;
 mod wire;
 
@@ -32,7 +33,7 @@ pub use capture::write_pcapng;
 pub use checked::CheckedPlan;
 pub use columns::{Column, Table};
 pub use controls::Controls;
-pub use engine::{Arrival, Departure, Leg, Network};
+pub use engine::{Arrival, Departure, Leg, Network, ProbePacket};
 pub use output::{FlowSummary, TrialOutput};
 pub use plan::{App, FlowPlan, LinkPlan, PlacePlan, Plan, PlanError, ProbeKind, ProbePlan, Read, TransfersPlan};
 pub use player::{Player, PlayerPlan, PlayerSummary};

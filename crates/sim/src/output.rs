@@ -1,6 +1,6 @@
 //! What comes out of a trial: a summary of each flow, the account of each queue, and what was recorded.
 
-use crate::columns::{FlowSamples, PacketEvents, QueueSamples, SenderEvents};
+use crate::columns::{FlowSamples, PacketEvents, ProbeSamples, QueueSamples, SenderEvents};
 use crate::player::PlayerSummary;
 use serde::Serialize;
 use tcpscape_base::Histogram;
@@ -230,6 +230,8 @@ pub struct TrialOutput {
     pub samples: FlowSamples,
     /// Queue samples.
     pub queue_samples: QueueSamples,
+    /// The delay of each packet of the probes, where flows are sampled.
+    pub probe_samples: ProbeSamples,
     /// Packets at the sender.
     pub packets: PacketEvents,
     /// What happened to the senders, and when.

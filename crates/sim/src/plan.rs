@@ -351,7 +351,14 @@ impl FlowPlan {
 
     /// The pause between two chunks of a paced application.
     pub fn gap(&self) -> Duration {
-        match self.app {
+        self.app.gap()
+    }
+}
+
+impl App {
+    /// The pause between two chunks of one that has a rate.
+    pub(crate) fn gap(&self) -> Duration {
+        match *self {
             App::Paced { chunk, rate } | App::OnOff { chunk, rate, .. } if rate > 0.0 => {
                 Duration((chunk as f64 / rate * 1e9).min(1e18) as u64)
             }

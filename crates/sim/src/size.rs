@@ -95,7 +95,7 @@ fn memory(bytes: u64, most: u64) -> String {
 /// Most packets of data that a trial carries, about: jitter may make round trips shorter than they count here.
 pub(crate) fn packets(plan: &Plan, kernel: &Kernel) -> u64 {
     let seconds = plan.duration_ns as f64 / 1e9;
-    let by_window = windows(plan, kernel) / rtt_s(plan);
+    let by_window = windows(plan, kernel) / rtt_s(plan) + transfers_bytes(plan) / seconds;
     let bytes = [line(&plan.forward), application(plan), by_window].into_iter().fold(f64::INFINITY, f64::min) * seconds;
     (bytes / f64::from(plan.mtu)).ceil() as u64
 }
@@ -103,8 +103,9 @@ pub(crate) fn packets(plan: &Plan, kernel: &Kernel) -> u64 {
 /// Most packets of data on their way and in queues at a time.
 fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
     let rounds = plan.duration_ns as f64 / 1e9 / rtt_s(plan);
-    let grown = plan.flows.len() as f64 * FIRST_FLIGHT * rounds.min(64.0).exp2();
-    let windows = windows(plan, kernel) / f64::from(plan.mtu);
+    let transfers = transfers_bytes(plan) / f64::from(plan.mtu);
+    let grown = plan.flows.len() as f64 * FIRST_FLIGHT * rounds.min(64.0).exp2() + transfers;
+    let windows = windows(plan, kernel) / f64::from(plan.mtu) + transfers;
     // A queue holds what its limit admits, and what comes while a packet waits its delay.
     let steady = if plan.forward.schedule.is_empty() { line(&plan.forward) } else { f64::INFINITY };
     let speed = application(plan).min(steady);
@@ -134,14 +135,20 @@ fn application(plan: &Plan) -> f64 {
         App::OnOff { rate, .. } if *rate > 0.0 => *rate,
         App::Bulk { chunk } | App::Finite { chunk, .. } | App::Respond { chunk, .. } | App::OnOff { chunk, .. } => *chunk as f64 / cpu_s,
     };
-    let fastest = plan.flows.iter().map(|f| of(&f.app)).filter(|r| r.is_finite()).fold(0.0, f64::max);
-    let sum: f64 = plan.flows.iter().map(|f| of(&f.app)).sum();
-    let all_paced = plan.flows.iter().all(|f| matches!(f.app, App::Paced { .. }));
+    let apps = || plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|f| &f.app);
+    let fastest = apps().map(of).filter(|r| r.is_finite()).fold(0.0, f64::max);
+    let sum: f64 = apps().map(of).sum();
+    let all_paced = apps().all(|app| matches!(app, App::Paced { .. }));
     match (all_paced, cpu_s > 0.0) {
         (true, _) => sum,
         (false, true) => fastest.min(sum),
         (false, false) => f64::INFINITY,
     }
+}
+
+/// What transfers have to send, bytes.
+fn transfers_bytes(plan: &Plan) -> f64 {
+    plan.transfers.iter().map(|t| t.expected_bytes(plan.duration_ns)).sum()
 }
 
 /// The largest windows of all flows together, bytes.

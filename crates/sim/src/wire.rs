@@ -1,19 +1,33 @@
-//! What packets carry here: a segment, possibly a super-packet, and how it is cut.
+//! What packets carry here: a segment, possibly a super-packet, and how it is cut; or what a probe sends, which is no segment.
 
+use crate::engine::ProbePacket;
 use tcpscape_base::Segment;
 use tcpscape_path::Body;
 
-/// A segment, and the payload of each MTU-sized packet inside.
+/// A segment, and the payload of each MTU-sized packet inside; 0 where it is no TCP segment, as of neighbour discovery and probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wire {
     pub segment: Segment,
     pub mss: u16,
 }
 
+impl Wire {
+    /// What a probe sends: its packet's number stands where segments have their sequence number, so that packets do not grow.
+    pub fn probe(packet: ProbePacket) -> Wire {
+        let (seq, ack) = (packet.number, u64::from(packet.is_answer));
+        Wire { segment: Segment { seq, ack, ..Segment::default() }, mss: 0 }
+    }
+
+    /// The packet of this probe that it is.
+    pub fn probe_packet(&self, probe: usize) -> ProbePacket {
+        ProbePacket { probe, number: self.segment.seq, is_answer: self.segment.ack > 0 }
+    }
+}
+
 impl Body for Wire {
     #[inline]
     fn segment(&self) -> Option<&Segment> {
-        Some(&self.segment)
+        (self.mss > 0).then_some(&self.segment)
     }
     #[inline]
     fn payload(&self) -> u32 {
@@ -30,6 +44,14 @@ mod tests {
     use super::*;
     use tcpscape_base::{Flags, Packet};
     use tcpscape_path::segments;
+
+    #[test]
+    fn a_probes_packet_is_no_segment_and_comes_out_as_it_went_in() {
+        let packet = ProbePacket { probe: 3, number: 7, is_answer: true };
+        let wire = Wire::probe(packet);
+        assert!(wire.segment().is_none() && wire.payload() == 0);
+        assert_eq!(wire.probe_packet(3), packet);
+    }
 
     /// 4000 bytes in three packets are two full segments and the rest, each with 66 bytes of headers: a path cuts by the MSS.
     #[test]

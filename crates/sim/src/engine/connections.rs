@@ -10,14 +10,27 @@ impl Engine<'_> {
     /// The start time of a connection has come, or its stop time.
     pub(super) fn start_or_stop(&mut self, i: usize) {
         if !self.flows[i].is_to_open(self.now) {
-            return self.stop_flow(i);
+            return if i < self.plan_flows { self.stop_flow(i) } else { self.give_up(i) };
         }
         self.events.want(Node::Flow(i as u32, Part::Connection), self.flows[i].stop);
+        self.begin_connection(i);
+    }
+
+    /// Connects, as soon as the neighbour's address is known.
+    pub(super) fn begin_connection(&mut self, i: usize) {
+        if self.knows_neighbours() {
+            self.connect(i);
+        }
+    }
+
+    /// Whether the neighbour's address is known; if not it is asked for.
+    pub(super) fn knows_neighbours(&mut self) -> bool {
         match self.neighbours {
-            Neighbours::Known => self.connect(i),
+            Neighbours::Known => return true,
             Neighbours::Unknown => self.ask_neighbours(),
             Neighbours::Asked(_) => {}
         }
+        self.neighbours == Neighbours::Known
     }
 
     pub(super) fn connect(&mut self, i: usize) {
@@ -32,7 +45,7 @@ impl Engine<'_> {
         }
         match self.flows[i].close() {
             Some(seq) => self.send_reset(i, seq),
-            None => self.alive -= 1,
+            None => self.on_over(i),
         }
     }
 
@@ -48,8 +61,7 @@ impl Engine<'_> {
         f.absorb_all(self.now);
         if seq == f.receiver.rcv_nxt() || Some(seq) == f.receiver.highest_sacked() {
             f.reset();
-            self.alive -= 1;
-            return;
+            return self.on_over(i);
         }
         let (ack, wnd) = (f.receiver.rcv_nxt(), f.receiver.window());
         self.reply(i, Segment { seq: 1, ack, wnd, flags: Flags::ACK, ..Segment::default() });

@@ -12,17 +12,34 @@ pub(super) struct Cpu {
     waiting: Vec<usize>,
     /// Whether an application waits, for each.
     waits: Vec<bool>,
+    /// Whether there are several, or will be.
+    is_shared: bool,
 }
 
 impl Cpu {
-    pub fn new(applications: usize) -> Cpu {
-        Cpu { running: None, waiting: Vec::new(), waits: vec![false; applications] }
+    /// For so many applications; `others`: more will come.
+    pub fn new(applications: usize, others: bool) -> Cpu {
+        Cpu { running: None, waiting: Vec::new(), waits: vec![false; applications], is_shared: others || applications > 1 }
+    }
+
+    /// There are so many applications now.
+    pub fn grow(&mut self, applications: usize) {
+        self.waits.resize(applications, false);
+    }
+
+    /// Application `i` is no more. True if the CPU is free and wanted.
+    pub fn forget(&mut self, i: usize) -> bool {
+        if std::mem::take(&mut self.waits[i]) {
+            self.waiting.retain(|&waits| waits != i);
+        }
+        self.running = self.running.filter(|&runs| runs != i);
+        self.running.is_none() && !self.waiting.is_empty()
     }
 
     /// Whether application `i` has the CPU: it kept it, or nobody shares it.
     #[inline]
     fn belongs_to(&self, i: usize) -> bool {
-        self.waits.len() == 1 || self.running == Some(i)
+        !self.is_shared || self.running == Some(i)
     }
 
     /// Application `i` waits for the CPU, if it does not already.
@@ -87,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_last_one_woken_runs_first_and_keeps_the_cpu() {
-        let mut cpu = Cpu::new(3);
+        let mut cpu = Cpu::new(3, false);
         [0, 2, 1, 2].into_iter().for_each(|i| cpu.wait(i));
         assert_eq!(cpu.next(), Some(1));
         assert!(!cpu.ran(1, true) && cpu.belongs_to(1));
@@ -97,7 +114,17 @@ mod tests {
     }
 
     #[test]
+    fn an_application_that_is_gone_leaves_the_cpu_to_those_that_wait() {
+        let mut cpu = Cpu::new(1, true);
+        cpu.grow(3);
+        [0, 1, 2].into_iter().for_each(|i| cpu.wait(i));
+        assert_eq!(cpu.next(), Some(2));
+        assert!(!cpu.ran(2, true) && !cpu.forget(0) && cpu.forget(2));
+        assert_eq!((cpu.next(), cpu.next()), (Some(1), None));
+    }
+
+    #[test]
     fn a_lonely_application_never_waits() {
-        assert!(Cpu::new(1).belongs_to(0) && !Cpu::new(2).belongs_to(0));
+        assert!(Cpu::new(1, false).belongs_to(0) && !Cpu::new(2, false).belongs_to(0) && !Cpu::new(1, true).belongs_to(0));
     }
 }

@@ -58,6 +58,7 @@ impl Engine<'_> {
                 self.connect(i);
             }
         }
+        self.send_waiting_probes();
     }
 }
 

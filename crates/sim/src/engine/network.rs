@@ -4,6 +4,7 @@
 //! A host without a queue hands a packet to its device at once; who sent it hears of it when the batch is done.
 
 use super::node::Leg;
+use super::ProbePacket;
 use crate::checked::CheckedPlan;
 use crate::wire::Wire;
 use tcpscape_base::{Packet, Segment, Time, ETH_HEADER};
@@ -19,6 +20,8 @@ const ARP_BYTES: u32 = 28 + ETH_HEADER;
 pub enum Arrival {
     /// A segment of that flow.
     Segment(usize, Segment),
+    /// A packet of a probe.
+    Probe(ProbePacket),
     /// A question or an answer of neighbour discovery.
     Neighbours,
 }
@@ -39,6 +42,8 @@ pub struct Network {
     forward: Pipe<Wire>,
     reverse: Pipe<Wire>,
     mss: u16,
+    /// Flows of the plan: the numbers behind them are those of its probes.
+    flows: usize,
     /// Whether super-packets survive the sender's device.
     offload: bool,
     /// Whether the sender's host has no queue; then what its device has taken since the last batch.
@@ -60,6 +65,7 @@ impl Network {
             forward: Pipe::new(checked.network(), seed, NETWORK_STREAMS),
             reverse: Pipe::new(&plan.reverse, seed, REVERSE_STREAMS),
             mss: mss as u16,
+            flows: plan.flows.len(),
             offload: plan.offload,
             departed: Vec::new(),
             receivers_queue: plan.reverse.stages.first().is_some_and(|s| s.at != Host::Router),
@@ -117,6 +123,12 @@ impl Network {
         self.reverse.push(now, Packet { flow: flow as u32, size, segs: 1, ecn: segment.ecn, edt, body, ..Packet::default() });
     }
 
+    /// Gives a packet of a probe, whose number among flows this is, to the host of the receiver or of the sender.
+    pub fn send_single(&mut self, now: Time, at_receiver: bool, number: usize, size: u32, packet: ProbePacket) {
+        let pipe = if at_receiver { &mut self.reverse } else { &mut self.host };
+        pipe.push(now, Packet { flow: number as u32, size, segs: 1, body: Wire::probe(packet), ..Packet::default() });
+    }
+
     /// Sends a question of neighbour discovery.
     pub fn ask_neighbours(&mut self, now: Time) {
         self.host.push(now, Packet { flow: ARP, size: ARP_BYTES, segs: 1, ..Packet::default() });
@@ -161,6 +173,9 @@ impl Network {
         if p.flow == ARP {
             return Some(Arrival::Neighbours);
         }
+        if p.body.mss == 0 {
+            return Some(Arrival::Probe(p.body.probe_packet(p.flow as usize - self.flows)));
+        }
         Some(Arrival::Segment(p.flow as usize, Segment { ecn: p.ecn, ..p.body.segment }))
     }
 
@@ -170,6 +185,9 @@ impl Network {
         let p = intact(&mut self.reverse, now)?;
         if p.flow == ARP {
             return Some(Arrival::Neighbours);
+        }
+        if p.body.mss == 0 {
+            return Some(Arrival::Probe(p.body.probe_packet(p.flow as usize - self.flows)));
         }
         Some(Arrival::Segment(p.flow as usize, p.body.segment))
     }

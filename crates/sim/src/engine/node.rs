@@ -38,11 +38,15 @@ pub(super) enum Node {
     QueueSamples,
     /// The CPU of the sending host, for which applications wait.
     Cpu,
+    /// Packets of probes are due.
+    Probes,
+    /// Connections arrive.
+    Transfers,
     Flow(u32, Part),
 }
 
 /// The nodes that every trial has, by their numbers.
-const FIXED: [Node; 7] = [
+const FIXED: [Node; 9] = [
     Node::Pipe(Leg::Host),
     Node::Pipe(Leg::Network),
     Node::Pipe(Leg::Reverse),
@@ -50,6 +54,8 @@ const FIXED: [Node; 7] = [
     Node::FlowSamples,
     Node::QueueSamples,
     Node::Cpu,
+    Node::Probes,
+    Node::Transfers,
 ];
 /// Behind them the nodes of each flow, in this order.
 const PARTS: [Part; 5] = [Part::Connection, Part::Sender, Part::Receiver, Part::Writer, Part::Reader];
@@ -60,6 +66,11 @@ impl Node {
     /// Nodes of a trial with so many flows.
     pub fn count(flows: usize) -> usize {
         FIRST_FLOW as usize + flows * PER_FLOW as usize
+    }
+
+    /// The nodes of flow `i`.
+    pub fn of_flow(i: usize) -> impl Iterator<Item = Node> {
+        PARTS.into_iter().map(move |part| Node::Flow(i as u32, part))
     }
 }
 
@@ -72,6 +83,8 @@ impl events::Node for Node {
             Node::FlowSamples => 4,
             Node::QueueSamples => 5,
             Node::Cpu => 6,
+            Node::Probes => 7,
+            Node::Transfers => 8,
             Node::Flow(flow, part) => FIRST_FLOW + flow * PER_FLOW + part as u32,
         }
     }
@@ -88,8 +101,9 @@ impl events::Node for Node {
     fn phase(self) -> Phase {
         match self {
             Node::FlowSamples | Node::QueueSamples => Phase::Sample,
-            Node::Cpu | Node::Flow(_, Part::Writer | Part::Reader) => Phase::Application,
-            Node::Pipe(_) | Node::Neighbours | Node::Flow(_, Part::Connection | Part::Sender | Part::Receiver) => Phase::Network,
+            Node::Cpu | Node::Probes | Node::Flow(_, Part::Writer | Part::Reader) => Phase::Application,
+            Node::Pipe(_) | Node::Neighbours | Node::Transfers => Phase::Network,
+            Node::Flow(_, Part::Connection | Part::Sender | Part::Receiver) => Phase::Network,
         }
     }
 }
@@ -110,6 +124,7 @@ mod tests {
 
     #[test]
     fn the_largest_trial_fits_the_calendar() {
-        assert!(Node::count(100_000) <= events::MAX_NODES);
+        // As many flows as a plan may have, and all transfers at a time: as many are expected at most, and 5 standard deviations.
+        assert!(Node::count(100_000 + 100_000 + 5 * 317) <= events::MAX_NODES);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::network::Network;
 use super::node::Node;
-use super::Engine;
+use super::{Engine, ProbePacket};
+use crate::columns::ProbeSamples;
 use crate::flow::Flow;
-use crate::output::TrialOutput;
+use crate::output::{ProbeSummary, TransfersSummary, TrialOutput};
 use crate::plan::Plan;
 use crate::player::PlayerSummary;
 use tcpscape_base::{CaState, Duration, Segment, Time};
@@ -21,8 +22,9 @@ pub(crate) const EVENTS_MAX: usize = 4_000_000;
 /// Fills a trial's output.
 pub(super) struct Observer {
     out: TrialOutput,
-    /// Whether packets are recorded at the sender.
+    /// Whether packets of the plan's flows are recorded at the sender, and how many these are.
     packets: bool,
+    flows: usize,
     /// What was known of each sender when it was looked at last; none where events are not recorded.
     known: Vec<(CaState, EventCounts)>,
     /// Intervals of samples, 0 for none.
@@ -35,6 +37,7 @@ impl Observer {
         Observer {
             out: TrialOutput { seed, hash: HASH_SEED, ..TrialOutput::default() },
             packets: plan.trace_packets,
+            flows: plan.flows.len(),
             known: if plan.trace_events { vec![Default::default(); plan.flows.len()] } else { Vec::new() },
             flow_interval: Duration(plan.sample_interval_ns),
             queue_interval: Duration(plan.queue_sample_interval_ns),
@@ -67,10 +70,21 @@ impl Observer {
         }
     }
 
+    /// A packet of a probe, whose number among flows this is, was delivered.
+    pub fn delivered_probe(&mut self, now: Time, i: usize, packet: ProbePacket) {
+        let ack = u64::from(packet.is_answer);
+        self.delivered(now, i, &Segment { seq: packet.number, ack, ..Segment::default() });
+    }
+
+    /// The results of what is no flow of the plan.
+    pub fn traffic(&mut self, probes: Vec<ProbeSummary>, samples: ProbeSamples, transfers: Vec<TransfersSummary>) {
+        (self.out.probes, self.out.probe_samples, self.out.transfers) = (probes, samples, transfers);
+    }
+
     /// Flow `i`'s sender gave a segment to its host, or got one.
     #[inline]
     pub fn at_sender(&mut self, now: Time, i: usize, s: &Segment, received: bool) {
-        if self.packets {
+        if self.packets && i < self.flows {
             self.out.packets.push(now, i as u32, s, received);
         }
     }
@@ -147,7 +161,7 @@ impl Observer {
 
 impl Engine<'_> {
     pub(super) fn sample_flows(&mut self) {
-        let next = self.observer.sample_flows(self.now, &self.flows);
+        let next = self.observer.sample_flows(self.now, &self.flows[..self.plan_flows]);
         self.sample_again(Node::FlowSamples, next);
     }
 

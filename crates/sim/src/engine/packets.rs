@@ -2,7 +2,7 @@
 
 use super::network::Arrival;
 use super::node::{Leg, Node, Part};
-use super::Engine;
+use super::{Engine, ProbePacket};
 use tcpscape_base::{Flags, Segment};
 use tcpscape_tcp::Transmit;
 
@@ -20,7 +20,7 @@ impl Engine<'_> {
     /// Gives a segment to the sender's host; false if its queue has no room for it.
     pub(super) fn transmit(&mut self, i: usize, t: &Transmit) -> bool {
         self.observer.at_sender(self.now, i, &t.segment, false);
-        let taken = self.network.send(self.now, i, t);
+        let taken = self.network.send(self.now, self.number(i), t);
         self.wake(Leg::Host);
         taken
     }
@@ -46,6 +46,7 @@ impl Engine<'_> {
         if f.finished() {
             f.stop = self.now;
             self.stop_flow(i);
+            self.on_finished(i);
         }
     }
 
@@ -61,10 +62,11 @@ impl Engine<'_> {
     fn tell_releases(&mut self) {
         let small_queues = self.network.holds_sender();
         for d in self.network.released() {
-            let sender = &mut self.flows[d.flow].sender;
+            let Some(i) = self.transfers.slot(d.flow) else { continue };
+            let sender = &mut self.flows[i].sender;
             sender.on_departure(self.now, d.burst, d.bytes);
             if small_queues && (sender.next_event().is_some() || sender.has_output()) {
-                self.events.want(Node::Flow(d.flow as u32, Part::Sender), self.now);
+                self.events.want(Node::Flow(i as u32, Part::Sender), self.now);
             }
         }
     }
@@ -77,13 +79,20 @@ impl Engine<'_> {
                 return;
             }
             for d in departed {
-                let sender = &mut self.flows[d.flow].sender;
+                let Some(i) = self.slot(d.flow) else { continue };
+                let sender = &mut self.flows[i].sender;
                 sender.on_departure(self.now, d.burst, d.bytes);
                 if sender.has_output() {
-                    self.flush_sender(d.flow);
+                    self.flush_sender(i);
                 }
             }
         }
+    }
+
+    /// Gives a packet of a probe to a host: that of the receiver, or the sender's.
+    pub(super) fn send_single(&mut self, at_receiver: bool, number: usize, size: u32, packet: ProbePacket) {
+        self.network.send_single(self.now, at_receiver, number, size, packet);
+        self.wake(if at_receiver { Leg::Reverse } else { Leg::Host });
     }
 
     // ---- towards the receiver ----
@@ -92,7 +101,8 @@ impl Engine<'_> {
     pub(super) fn deliver_forward(&mut self) {
         while let Some(arrival) = self.network.arrived(self.now) {
             match arrival {
-                Arrival::Segment(i, segment) => self.deliver(i, &segment),
+                Arrival::Segment(number, segment) => self.deliver(number, &segment),
+                Arrival::Probe(packet) => self.on_probe(packet),
                 Arrival::Neighbours => {
                     self.network.answer_neighbours(self.now);
                     self.wake(Leg::Reverse);
@@ -103,8 +113,9 @@ impl Engine<'_> {
     }
 
     /// A segment has come to the receiver.
-    fn deliver(&mut self, i: usize, segment: &Segment) {
-        self.observer.delivered(self.now, i, segment);
+    fn deliver(&mut self, number: usize, segment: &Segment) {
+        self.observer.delivered(self.now, number, segment);
+        let Some(i) = self.slot(number) else { return };
         let f = &mut self.flows[i];
         if f.is_over() {
             return;
@@ -123,7 +134,7 @@ impl Engine<'_> {
 
     /// A segment goes back from the receiver.
     pub(super) fn reply(&mut self, i: usize, segment: Segment) {
-        self.network.send_back(self.now, i, segment);
+        self.network.send_back(self.now, self.number(i), segment);
         self.wake(Leg::Reverse);
     }
 
@@ -144,7 +155,8 @@ impl Engine<'_> {
     pub(super) fn deliver_back(&mut self) {
         while let Some(arrival) = self.network.came_back(self.now) {
             match arrival {
-                Arrival::Segment(i, segment) => self.acknowledge(i, &segment),
+                Arrival::Segment(number, segment) => self.acknowledge(number, &segment),
+                Arrival::Probe(packet) => self.on_probe(packet),
                 Arrival::Neighbours => self.neighbours_known(),
             }
         }
@@ -153,8 +165,9 @@ impl Engine<'_> {
     }
 
     /// A segment has come back to the sender.
-    fn acknowledge(&mut self, i: usize, segment: &Segment) {
-        self.observer.delivered(self.now, i, segment);
+    fn acknowledge(&mut self, number: usize, segment: &Segment) {
+        self.observer.delivered(self.now, number, segment);
+        let Some(i) = self.slot(number) else { return };
         self.observer.at_sender(self.now, i, segment, true);
         let f = &mut self.flows[i];
         if f.is_over() {

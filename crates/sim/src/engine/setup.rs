@@ -2,11 +2,12 @@
 //!
 //! A random stream is f(seed, name): the tick's phase, each flow's congestion control and each flow's sleeps have their own.
 
-use super::{Cpu, Engine, Neighbours, Network, Node, Observer, Part, Progress};
+use super::{Cpu, Engine, Neighbours, Network, Node, Observer, Part, Probes, Progress, Transfers};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
 use crate::flow::{Costs, Flow};
-use crate::plan::{FlowPlan, Plan};
+use crate::plan::{App, FlowPlan, Plan, TransfersPlan};
+use crate::transfers::Transfer;
 use tcpscape_base::{Duration, Stream, Time};
 use tcpscape_path::Host;
 use tcpscape_tcp::{Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -17,7 +18,7 @@ const HEADERS: u32 = 52;
 const TIMESTAMPS: u32 = 12;
 
 /// What the hosts of a trial have in common.
-struct Hosts<'a> {
+pub(super) struct Hosts<'a> {
     plan: &'a Plan,
     kernel: Kernel,
     jiffies: Jiffies,
@@ -45,9 +46,23 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Flow `i` with its two machines.
+    /// Flow `i` of the plan.
     fn flow(&self, i: usize, plan: &'a FlowPlan, control: &FlowControl<'_>) -> Flow<'a> {
-        let flow_seed = Stream::new(self.seed, &format!("flow/{i}")).next_u64();
+        let (name, span) = (format!("flow/{i}"), plan.span(self.plan.duration_ns));
+        self.connection(&name, plan, (&plan.app, span), control)
+    }
+
+    /// Connection number `which` of all that were drawn; it may last until the end of the trial.
+    pub fn transfer(&self, plan: &'a TransfersPlan, control: &FlowControl<'_>, which: usize, drawn: Transfer) -> Flow<'a> {
+        let App::Bulk { chunk } = plan.flow.app else { unreachable!("a checked plan's transfers have no other application") };
+        let app = App::Finite { chunk, bytes: drawn.bytes };
+        let span = (Time(drawn.start_ns), Time(self.plan.duration_ns));
+        self.connection(&format!("transfer/{which}"), &plan.flow, (&app, span), control)
+    }
+
+    /// A connection with its two machines, whose random streams begin with `name`: what its application does, and when it begins and ends.
+    fn connection(&self, name: &str, plan: &'a FlowPlan, task: (&App, (Time, Time)), control: &FlowControl<'_>) -> Flow<'a> {
+        let flow_seed = Stream::new(self.seed, name).next_u64();
         let congestion = control.congestion(plan, flow_seed);
         let receiver = Receiver::new(&ReceiverConfig {
             kernel: self.kernel,
@@ -73,13 +88,13 @@ impl<'a> Hosts<'a> {
             fq: self.paced_by_queue,
             congestion,
         });
-        let sleeps = Stream::new(self.seed, &format!("flow/{i}/sleep"));
-        Flow::new(plan, self.plan.duration_ns, sender, receiver, sleeps)
+        let sleeps = Stream::new(self.seed, &format!("{name}/sleep"));
+        Flow::new(plan, task, sender, receiver, sleeps)
     }
 }
 
 impl<'a> Engine<'a> {
-    pub(super) fn new(checked: &'a CheckedPlan<'_>, seed: u64) -> Engine<'a> {
+    pub(super) fn new(checked: &'a CheckedPlan<'a>, seed: u64) -> Engine<'a> {
         let plan = checked.plan();
         let mss = plan.mtu - HEADERS;
         let network = Network::new(checked, mss, seed);
@@ -91,15 +106,22 @@ impl<'a> Engine<'a> {
             events.want(Node::Flow(i as u32, Part::Connection), f.start);
         }
         observer.samplers().for_each(|sampler| events.want(sampler, Time::ZERO));
+        let (probes, transfers) = (Probes::new(plan), Transfers::new(checked, seed));
+        let begins = [(Node::Probes, probes.next()), (Node::Transfers, transfers.next())];
+        let begins: Vec<(Node, Time)> = begins.into_iter().filter_map(|(node, first)| Some((node, first?))).collect();
+        begins.iter().for_each(|&(node, first)| events.want(node, first));
         Engine {
             now: Time::ZERO,
             end: Time(plan.duration_ns),
             events,
             network,
             neighbours: Neighbours::new(plan.arp),
-            alive: flows.len(),
-            cpu: Cpu::new(flows.len()),
+            alive: flows.len() + begins.len(),
+            cpu: Cpu::new(flows.len(), !transfers.is_empty()),
+            plan_flows: flows.len(),
             flows,
+            probes,
+            transfers,
             costs: Costs {
                 slack: Duration(plan.timer_slack_ns),
                 write: Duration(plan.write_cost_ns),
@@ -109,6 +131,7 @@ impl<'a> Engine<'a> {
             half: Time(plan.duration_ns / 2),
             observer,
             progress: Progress::default(),
+            hosts,
         }
     }
 }

@@ -11,8 +11,7 @@ impl Flow<'_> {
         let stop = self.stop.min(end);
         let seconds = self.begin.map_or(0.0, |b| stop.since(b).secs_f64());
         let (info, ecn) = (self.sender.info(), self.sender.uses_ecn());
-        // What reached the receiver in order is its application's, also what it had no time to read.
-        let bytes = self.reader.received() + self.receiver.readable();
+        let bytes = self.bytes_received();
         let receiver = receiver_summary(self.receiver.stats());
         let s = self.sender.stats(stop);
         FlowSummary {

@@ -51,8 +51,9 @@ impl Turns {
 }
 
 impl Writer {
-    pub fn new(plan: &FlowPlan) -> Writer {
-        let (chunk, total) = match plan.app {
+    /// The writer of a flow whose application is `app`: the plan's, or what was drawn for it.
+    pub fn new(plan: &FlowPlan, app: &App) -> Writer {
+        let (chunk, total) = match *app {
             App::Bulk { chunk } if plan.player.is_some() => (chunk, 0),
             App::Bulk { chunk } | App::Paced { chunk, .. } | App::OnOff { chunk, .. } => (chunk, u64::MAX),
             App::Respond { chunk, .. } => (chunk, 0),
@@ -60,13 +61,13 @@ impl Writer {
         };
         Writer {
             chunk,
-            gap: plan.gap(),
+            gap: app.gap(),
             left: chunk.min(total),
             total,
             due: Time::ZERO,
             blocked: false,
-            serves: plan.player.is_some() || matches!(plan.app, App::Respond { .. }),
-            turns: Turns::of(&plan.app),
+            serves: plan.player.is_some() || matches!(app, App::Respond { .. }),
+            turns: Turns::of(app),
         }
     }
 
