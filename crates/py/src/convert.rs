@@ -21,6 +21,7 @@ pub fn trial<'py>(py: Python<'py>, o: TrialOutput, duration_ns: u64) -> PyResult
     d.set_item("transfers", json(py, &o.transfers)?)?;
     d.set_item("samples", table(py, o.samples.into_table())?)?;
     d.set_item("queue_samples", table(py, o.queue_samples.into_table())?)?;
+    d.set_item("probe_samples", table(py, o.probe_samples.into_table())?)?;
     d.set_item("packets", table(py, o.packets.into_table())?)?;
     d.set_item("sender_events", table(py, o.sender_events.into_table())?)?;
     d.set_item("events", o.events)?;

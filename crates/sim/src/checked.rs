@@ -15,7 +15,7 @@ use tcpscape_tcp::{Feedback, Kernel};
 /// Longest trial, one day.
 const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
 /// Most flows in one trial.
-pub(crate) const MAX_FLOWS: usize = 100_000;
+const MAX_FLOWS: usize = 100_000;
 
 /// A plan that passed every check, with what its trials share. `'a` is the life of congestion controls from outside.
 pub struct CheckedPlan<'a> {
@@ -114,7 +114,7 @@ impl Plan {
             }
         }
         self.refuse_unbuilt()?;
-        for f in &self.flows {
+        for f in self.flows.iter().chain(self.transfers.iter().map(|t| &t.flow)) {
             check_flow(f, self.duration_ns)?;
         }
         traffic::check(self)?;
@@ -155,7 +155,7 @@ fn control<'a>(flow: &FlowPlan, controls: &Controls<'a>) -> Result<FlowControl<'
 }
 
 /// Refuses a flow that cannot be simulated, by its field.
-pub(crate) fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
+fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
     let (start, stop) = flow.span(duration_ns);
     if start >= stop {
         return refuse(

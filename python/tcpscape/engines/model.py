@@ -254,6 +254,7 @@ class Model(Engine):
             hook_cost=raw.get("hook_cost", {}),
             samples=frame(raw["samples"]) if capture.samples_ns else None,
             queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,
+            probe_samples=frame(raw["probe_samples"]) if capture.samples_ns and scenario.probes else None,
             packets=frame(raw["packets"]) if capture.packets else None,
             sender_events=frame(raw["sender_events"]) if capture.events else None,
         )

@@ -132,9 +132,9 @@ impl<'a> Transfers<'a> {
 
     /// The results, with what those have carried that are not over.
     pub fn summaries(&mut self, flows: &[Flow<'_>]) -> Vec<TransfersSummary> {
-        for slot in self.first_slot..self.first_slot + self.holders.len() {
+        for (slot, flow) in flows.iter().enumerate().skip(self.first_slot) {
             if self.holders[slot - self.first_slot] != NONE {
-                self.count(slot, &flows[slot]);
+                self.count(slot, flow);
             }
         }
         self.entries.iter().map(|entry| entry.tally.summary()).collect()
