@@ -8,14 +8,14 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from tcpscape.schemas import docstrings
 from tcpscape.store.rows import HEAD, NESTED
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import FlowResult, Rtt, Trial
 
 Kind = Literal["string", "integer", "number", "boolean"]
 """Types of Table Schema."""
 _KINDS: Mapping[object, Kind] = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _UNITS = (
-    ("_mbps", "Mbit/s"), ("_ms", "ms"), ("_us", "µs"), ("_ns", "ns"), ("_s", "s"), ("rtt_ms_", "ms"), ("bytes_", "bytes"), ("max_rwnd", "bytes"),
-    ("cwnd_", "packets"), ("duration", "s"), ("seconds", "s"),
+    ("_mbps", "Mbit/s"), ("_ms", "ms"), ("_us", "µs"), ("_ns", "ns"), ("_s", "s"), ("rtt_ms_", "ms"), ("responses_time_ms_", "ms"),
+    ("bytes_", "bytes"), ("max_rwnd", "bytes"), ("cwnd_", "packets"), ("duration", "s"), ("seconds", "s"),
 )  # fmt: skip
 """End or beginning of a column's name → its unit."""
 
@@ -71,6 +71,13 @@ def _of_fields(kind: type, names: Sequence[str], prefix: str = "") -> tuple[Colu
     return tuple(Column(f"{prefix}{n}", _kind(hints[n]), _unit(f"{prefix}{n}"), about[n].replace("None", "null")) for n in names)
 
 
+def _of_group(kind: type[Any], prefix: str) -> tuple[Column, ...]:
+    """Columns of a group of numbers; percentiles within it are columns of their own."""
+    hints, names = get_type_hints(kind), [f.name for f in fields(kind)]
+    each = ((_of_group(Rtt, f"{prefix}{name}_") if hints[name] is Rtt else _of_fields(kind, [name], prefix)) for name in names)
+    return tuple(column for columns in each for column in columns)
+
+
 def _kind(hint: object) -> Kind:
     """Type of a column with values of a type, which may be `float | None`."""
     return _KINDS[next(kind for kind in (hint, *get_args(hint)) if kind in _KINDS)]
@@ -91,7 +98,7 @@ def _flows() -> tuple[Column, ...]:
             about = "Share of the sending time during which this limited the flow (app, rwnd, cwnd, pacing, sndbuf, tsq), a fraction."
             columns.append(Column("limited_by_{cause}", "number", "", about))
         elif field.name in NESTED:
-            columns += _of_fields(NESTED[field.name], [f.name for f in fields(NESTED[field.name])], f"{field.name}_")
+            columns += _of_group(NESTED[field.name], f"{field.name}_")
         else:
             columns += _of_fields(FlowResult, [field.name])
     return (*columns, Column("{axis}", "string", "", "Where the trial stands on an axis, as it was written; only of results with axes."))
@@ -142,6 +149,11 @@ _QUEUE_SAMPLES = """
     sojourn_ns integer ns: Delay of the packet that left last, in the queue and its children
     drops integer packets: Packets dropped so far
     marks integer packets: Packets marked so far
+"""
+_PROBE_SAMPLES = """
+    t_ns integer ns: When the packet was sent, from the start of the trial
+    probe integer -: Number of the probe in the scenario, from 0
+    delay_ns integer ns: One-way delay, or round trip of an echo; 18446744073709551615 where it did not arrive
 """
 _PACKETS = """
     t_ns integer ns: Time from the start of the trial
@@ -302,6 +314,7 @@ TABLES: Mapping[str, TableFormat] = {
             for name, about, text in (
                 ("samples", "A row for each sample of each flow: samples/*.parquet; export --samples adds columns of the trial.", _SAMPLES),
                 ("queue_samples", "A row for each sample of each queue: queue_samples/*.parquet.", _QUEUE_SAMPLES),
+                ("probe_samples", "A row for each packet of each probe, where samples are kept: probe_samples/*.parquet.", _PROBE_SAMPLES),
                 ("packets", "A row for each packet at the sender: packets/*.parquet.", _PACKETS),
                 ("frame", "A row for each cell: outcome.frame() in Python.", _FRAME),
                 ("cells", "A row for each cell of a sweep: cells.csv.", _CELLS),

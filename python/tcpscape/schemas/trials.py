@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
-from tcpscape.trial import FlowResult
+from tcpscape.trial import FlowResult, ProbeResult, TransfersResult
 
 
 class Interval(TypedDict):
@@ -74,6 +74,8 @@ class QueueReport(TypedDict):
     """0 is the hop's own queue, 1 its child, and so on."""
     at: str
     """The node whose egress it is: sender, router, receiver."""
+    link: NotRequired[str]
+    """The link whose queue it is, where the path has several: of a chain by its name, of an access link by the entry that has it."""
     name: str
     """tc's name of the queue."""
     packets_in: int
@@ -119,6 +121,8 @@ class KernelQueueReport(TypedDict):
     """tc's name of the queue."""
     at: str
     """The node whose egress it is: sender, router, receiver."""
+    link: NotRequired[str]
+    """The link whose queue it is, where the path has several: of a chain by its name, of an access link by the entry that has it."""
     sent_packets: int
     """Packets that left."""
     sent_bytes: int
@@ -187,6 +191,10 @@ class TrialDocument(TypedDict):
     """What a testbed reports about its own validity; a problem in it is a caveat too."""
     hook_cost: HookCost
     """What a congestion control in Python cost; empty where there is none."""
+    probes: NotRequired[list[ProbeResult]]
+    """Results of each probe, in the order of the scenario; only where it has some."""
+    transfers: NotRequired[list[TransfersResult]]
+    """What became of connections that arrived at random, of each entry of the scenario; only where it has some."""
 
 
 class CellDocument(TypedDict):

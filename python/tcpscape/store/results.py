@@ -131,7 +131,7 @@ class Store:
             if tables.complete(self.root, address, sides):
                 trial = rows.decode(text, queues)
                 if trial is not None and trial.address == address:
-                    loaded[address] = rows.beside(trial, {t: tables.read(self.root, address, t, len(trial.flows)) for t in sides})
+                    loaded[address] = rows.beside(trial, tables.read_all(self.root, trial, sides))
 
         with _uncollected():
             self._database.each(query, parameters, add)

@@ -17,7 +17,8 @@ from tcpscape.errors import StoreError
 from tcpscape.reading.files import MIB, inflated
 from tcpscape.reading.tables import LARGEST
 from tcpscape.store.tables import SIDE_TABLES
-from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
+from tcpscape.trial import Cwnd, FlowResult, PlayerResult, ResponseResult, Rtt, Trial
+from tcpscape.trial.flow import OF_NETWORKS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,7 +126,7 @@ def _queue_reader() -> SchemaValidator:
     """Reads the reports of the queues of a trial; of what metrics use, each value is of its type."""
     number, text = (core_schema.nullable_schema(_PLAIN[kind]) for kind in (float, str))
     known = {
-        **dict.fromkeys(("direction", "where", "at", "name", "kind"), text),
+        **dict.fromkeys(("direction", "where", "at", "name", "kind", "link"), text),
         **dict.fromkeys(("depth", "packets_out", "bytes_out", "sent_bytes", "dropped", "marked", "reordered"), number),
         "drops": core_schema.union_schema([core_schema.dict_schema(core_schema.str_schema(), _PLAIN[float]), number]),
         "delay": core_schema.nullable_schema(core_schema.dict_schema(core_schema.str_schema(), number)),
@@ -223,12 +224,12 @@ def column_types(names: Iterable[str]) -> dict[str, pl.DataType]:
     return {name: kind for name, kind in {**of, **shares}.items() if name in names}
 
 
-def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None, bool]:
-    """What decides on the columns of a group's rows and their order: its labels, what held its flows back, whether they have players."""
+def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None, list[str]]:
+    """What decides on the columns of a group's rows and their order: its labels, what held its flows back, and :data:`OPTIONAL` fields."""
     labels, trials = group
     flows = [f for t in trials for f in t.flows]
     reasons = tuple(dict.fromkeys(reason for f in flows for reason in f.limited_by)) if flows else None
-    return tuple(labels), reasons, any(f.player for f in flows)
+    return tuple(labels), reasons, [name for name in OPTIONAL if any(f.has(name) for f in flows)]
 
 
 def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
@@ -247,18 +248,39 @@ def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     for field in fields(FlowResult):
         if field.name == "limited_by":
             columns |= {f"limited_by_{reason}": _shares(flows, reason) for reason in first}
-        elif field.name == "player" and not any(f and f.player for f in flows):
+        elif field.name in OPTIONAL and not any(f and f.has(field.name) for f in flows):
             continue
         elif field.name in NESTED:
-            parts = [getattr(f, field.name) if f else None for f in flows]
-            columns |= {f"{field.name}_{p.name}": [getattr(x, p.name, None) for x in parts] for p in fields(NESTED[field.name])}
+            columns |= _parts(field.name, [getattr(f, field.name) if f else None for f in flows])
         else:
             columns[field.name] = [getattr(f, field.name, None) for f in flows]
     return columns | {f"limited_by_{reason}": _shares(flows, reason) for reason in reasons if reason not in first}
 
 
-NESTED: Mapping[str, type[Any]] = {"rtt_ms": Rtt, "cwnd": Cwnd, "player": PlayerResult}
-"""Fields of a flow that are several columns; those of `player` only where a flow has one."""
+NESTED: Mapping[str, type[Any]] = {"rtt_ms": Rtt, "cwnd": Cwnd, "player": PlayerResult, "responses": ResponseResult}
+"""Fields of a flow that are several columns."""
+OPTIONAL = ("player", *OF_NETWORKS)
+"""Fields that are columns only where one of the flows differs from their default."""
+
+
+def parts(group: str) -> dict[str, Any]:
+    """The columns that a field of a flow becomes, `rtt_ms_p50`, each with its type; percentiles within a group are columns of their own."""
+    columns: dict[str, Any] = {}
+    for name, hint in get_type_hints(NESTED[group]).items():
+        columns |= {f"{group}_{name}_{part}": of for part, of in get_type_hints(Rtt).items()} if hint is Rtt else {f"{group}_{name}": hint}
+    return columns
+
+
+def _parts(name: str, values: Sequence[Any]) -> dict[str, list[Any]]:
+    """The columns of a field that is several."""
+    columns: dict[str, list[Any]] = {}
+    for part in fields(NESTED[name]):
+        column = [getattr(value, part.name, None) for value in values]
+        if any(isinstance(value, Rtt) for value in column):
+            columns |= {f"{name}_{part.name}_{p.name}": [getattr(v, p.name, None) for v in column] for p in fields(Rtt)}
+        else:
+            columns[f"{name}_{part.name}"] = column
+    return columns
 
 
 def _shares(flows: Sequence[FlowResult | None], reason: str) -> list[float | None]:
@@ -282,7 +304,7 @@ def _types() -> dict[str, pl.DataType]:
     import polars as pl
 
     of = {int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
-    nested = {f"{group}_{name}": hint for group, kind in NESTED.items() for name, hint in get_type_hints(kind).items()}
+    nested = {column: hint for group in NESTED for column, hint in parts(group).items()}
     hints = {**get_type_hints(Trial, localns={"pl": pl}), **get_type_hints(FlowResult), **nested}
     plain = {name: next((t for kind, t in of.items() if kind in (hint, *get_args(hint))), pl.String()) for name, hint in hints.items()}
     return {name: kind for name, kind in plain.items() if name not in SIDE_TABLES}

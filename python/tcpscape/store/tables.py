@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 KIND = Kind("a table of samples", "delete it and run again", most=512 * MIB, error=StoreError)
 COLUMNS = {
     "samples": ("t_ns", "flow"), "queue_samples": ("t_ns", "pipe", "stage", "depth", "packets"),
-    "packets": ("t_ns", "flow", "received", "seq", "ack", "len"),
+    "packets": ("t_ns", "flow", "received", "seq", "ack", "len"), "probe_samples": ("t_ns", "probe", "delay_ns"),
 }  # fmt: skip
 """Columns of whole numbers that each side table has whatever the engine; all others are numbers too."""
-SIDE_TABLES = ("samples", "queue_samples", "packets")
+SIDE_TABLES = ("samples", "queue_samples", "packets", "probe_samples")
 """Fields of a trial that are kept here, and the names of their directories."""
+BESIDE = {"samples": "probe_samples"}
+"""Table → the one that comes with it where the trial has that: only trials with probes do."""
 
 
 def keep(trial: Trial, root: Path) -> None:
@@ -48,8 +50,15 @@ def complete(root: Path, address: str, tables: Iterable[str]) -> bool:
     return all(os.path.exists(f"{root}/{table}/{address}.parquet") for table in tables)
 
 
-def read(root: Path, address: str, table: str, flows: int) -> pl.DataFrame:
-    """A side table of a trial with so many flows.
+def read_all(root: Path, trial: Trial, tables: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """These side tables of a trial, and those that come with them."""
+    asked = list(tables)
+    asked += [other for table in asked if (other := BESIDE.get(table)) and trial.probes and complete(root, trial.address, [other])]
+    return {table: read(root, trial.address, table, len(trial.flows), len(trial.probes)) for table in asked}
+
+
+def read(root: Path, address: str, table: str, flows: int, probes: int = 0) -> pl.DataFrame:
+    """A side table of a trial with so many flows and probes.
 
     :raises StoreError: one line, where it is damaged: a column that all have is missing, or there is something else than numbers.
     """
@@ -62,8 +71,9 @@ def read(root: Path, address: str, table: str, flows: int) -> pl.DataFrame:
         origin.refuse(f"is damaged: column {shown(wrong[0])} holds {frame[wrong[0]].dtype} instead of numbers")
     if keys := [name for name in COLUMNS[table] if not frame[name].dtype.is_integer() or frame[name].null_count()]:
         origin.refuse(f"is damaged: column {keys[0]} holds something else than whole numbers")
-    if "flow" in frame.columns and not {*frame["flow"].unique().to_list()} <= {*range(flows)}:
-        origin.refuse(f"is damaged: column flow holds other numbers than those of the trial's {counted(flows, 'flow')}")
+    for column, count in (("flow", flows), ("probe", probes)):
+        if column in frame.columns and not {*frame[column].unique().to_list()} <= {*range(count)}:
+            origin.refuse(f"is damaged: column {column} holds other numbers than those of the trial's {counted(count, column)}")
     return frame
 
 
