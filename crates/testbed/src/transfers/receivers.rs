@@ -3,7 +3,7 @@
 use super::sys::{Interest, Poller};
 use super::{Account, Transfers};
 use crate::flows::Clock;
-use crate::sys::{now, Batch};
+use crate::sys::Batch;
 use socket2::Socket;
 use std::collections::HashMap;
 use std::io;
@@ -12,21 +12,18 @@ use std::sync::Mutex;
 
 /// Most reads in one system call.
 const READS: usize = 64;
-/// Most calls for a connection before another one has its turn.
-const MOST_CALLS: usize = 64;
 /// The listener's token; connections are numbered from 0.
 const LISTENER: u64 = u64::MAX;
 
 /// Accepts and reads until the end of the trial.
 pub fn run(entry: &Transfers, clock: Clock, account: &Mutex<Account>) -> io::Result<()> {
-    let poller = Poller::new()?;
+    let mut poller = Poller::new()?;
     poller.add(entry.listener.as_fd(), LISTENER, Interest::Data)?;
     let mut many = Batch::new(READS, entry.plan.flow.read.size as usize);
     let mut active: HashMap<u64, Socket> = HashMap::new();
     let (mut accepted, mut received, mut events) = (0, 0, Vec::new());
     let end = clock.zero + clock.end;
-    while now() < end {
-        poller.wait_until(end, &mut events)?;
+    while !poller.wait_until(end, &mut events)? {
         for event in &events {
             if event.token == LISTENER {
                 while let Ok((socket, _)) = entry.listener.accept() {
@@ -48,16 +45,8 @@ pub fn run(entry: &Transfers, clock: Clock, account: &Mutex<Account>) -> io::Res
     Ok(())
 }
 
-/// Reads what is there: its bytes, and whether the connection goes on. A RST shows as an error once, and only then what came before it.
+/// Reads what is there: its bytes, and whether the connection goes on. A RST shows as an error once, and what came before it, and the end, only to the
+/// next call; the poller tells of them again.
 fn read(socket: &Socket, many: &mut Batch) -> (u64, bool) {
-    let mut bytes = 0;
-    for _ in 0..MOST_CALLS {
-        match many.discard_ready(socket.as_fd()) {
-            Ok((n, more)) if !more => return (bytes + n, false),
-            Ok((n, _)) => bytes += n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return (bytes, true),
-            Err(_) => {}
-        }
-    }
-    (bytes, true)
+    many.discard_ready(socket.as_fd()).unwrap_or((0, true))
 }

@@ -37,14 +37,14 @@ enum Step {
 /// Begins every connection at its time and ends with the trial.
 pub fn run(entry: &Transfers, clock: Clock, account: &Mutex<Account>) -> io::Result<()> {
     timer_slack(1);
-    let poller = Poller::new()?;
+    let mut poller = Poller::new()?;
     let (end, zeros) = (clock.zero + clock.end, vec![0; entry.chunk()]);
     let mut active: HashMap<u64, Sender> = HashMap::new();
     let mut next = 0;
     let mut events = Vec::new();
-    while now() < end {
+    loop {
         let due = entry.drawn.get(next).map_or(end, |t| clock.zero + t.start_ns);
-        poller.wait_until(due.min(end), &mut events)?;
+        let is_due = poller.wait_until(due.min(end), &mut events)?;
         for event in &events {
             let Some(sender) = active.get_mut(&event.token) else { continue };
             match sender.step(&zeros, event.failed) {
@@ -54,7 +54,10 @@ pub fn run(entry: &Transfers, clock: Clock, account: &Mutex<Account>) -> io::Res
                 Step::Failed => close(&mut active, event.token, account, false),
             }
         }
-        while let Some(transfer) = entry.drawn.get(next).filter(|t| clock.zero + t.start_ns <= now()) {
+        if is_due && due >= end {
+            break;
+        }
+        if let Some(transfer) = entry.drawn.get(next).filter(|_| is_due) {
             let sender = Sender::begin(entry, transfer.bytes)?;
             poller.add(sender.socket.as_fd(), next as u64, Interest::Room)?;
             account.lock().expect("no thread panics with it").tally.started(transfer.bytes);

@@ -54,6 +54,8 @@ pub struct Event {
 pub struct Poller {
     epoll: OwnedFd,
     timer: OwnedFd,
+    /// The time that the timer is set to.
+    set: u64,
 }
 
 impl Poller {
@@ -65,7 +67,7 @@ impl Poller {
             let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
             (epoll, OwnedFd::from_raw_fd(check(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?))
         };
-        let poller = Poller { epoll, timer };
+        let poller = Poller { epoll, timer, set: 0 };
         poller.control(libc::EPOLL_CTL_ADD, poller.timer.as_raw_fd(), TIMER, Interest::Data)?;
         Ok(poller)
     }
@@ -86,27 +88,32 @@ impl Poller {
         check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &mut event) }).map(drop)
     }
 
-    /// Waits until a socket is ready or the monotonic clock shows `at`, ns; gives the sockets that are ready.
-    pub fn wait_until(&self, at: u64, into: &mut Vec<Event>) -> io::Result<()> {
+    /// Waits until a socket is ready or the monotonic clock shows `at`, ns; gives the sockets that are ready, and whether that time has come.
+    pub fn wait_until(&mut self, at: u64, into: &mut Vec<Event>) -> io::Result<bool> {
         into.clear();
+        self.set(at)?;
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        // SAFETY: room for the events.
+        let n = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS as libc::c_int, -1) };
+        let ready = match check(n) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+            n => &events[..n.unwrap_or(0) as usize],
+        };
+        let failed = |flags: u32| flags & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
+        into.extend(ready.iter().map(|&event| Event { token: event.u64, failed: failed(event.events) }));
+        into.retain(|event| event.token != TIMER);
+        Ok(into.len() < ready.len())
+    }
+
+    /// Sets the timer, where it is not set so. One that has run out stays ready.
+    fn set(&mut self, at: u64) -> io::Result<()> {
+        if std::mem::replace(&mut self.set, at) == at {
+            return Ok(());
+        }
         let value = libc::timespec { tv_sec: (at / 1_000_000_000) as libc::time_t, tv_nsec: (at % 1_000_000_000) as libc::c_long };
         let once = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        // SAFETY: a valid time, and room for the events.
-        let n = unsafe {
-            check(libc::timerfd_settime(self.timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &once, std::ptr::null_mut()))?;
-            libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS as libc::c_int, -1)
-        };
-        match check(n) {
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
-            n => into.extend(
-                events[..n.unwrap_or(0) as usize]
-                    .iter()
-                    .map(|&event| Event { token: event.u64, failed: event.events & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0 }),
-            ),
-        }
-        into.retain(|event| event.token != TIMER);
-        Ok(())
+        // SAFETY: a valid time.
+        check(unsafe { libc::timerfd_settime(self.timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &once, std::ptr::null_mut()) }).map(drop)
     }
 }
 
