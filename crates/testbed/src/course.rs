@@ -11,7 +11,10 @@ use crate::traffic::Traffic;
 use crate::watch::{watch, Watched};
 use crate::{pcap, sys};
 use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tcpscape_sim::{FlowPlan, Plan, PlayerSummary};
@@ -128,7 +131,7 @@ impl Course<'_> {
         for recorder in recorders {
             report.caveats.extend(recorder.finish());
         }
-        count(&mut report, network).map_err(at("counters"))?;
+        count(&mut report, plan, network).map_err(at("counters"))?;
         if self.is_proved {
             report.proof = prove(plan, &report.queues, &report.flows, &report.counters, &mut report.caveats);
         }
@@ -138,17 +141,19 @@ impl Course<'_> {
     /// Starts a recorder at each place; the calling thread ends in the sender's namespace.
     fn record(&self, network: &dyn Network) -> io::Result<Vec<pcap::Recorder>> {
         let mut recorders = Vec::with_capacity(self.captures.len());
+        let [from, to] = self.plan.flows.first().map_or_else(|| ends(network, 0, false), |flow| ends(network, flow.place, flow.up));
         for (place, path) in self.captures {
             let (namespace, device) = match place {
-                Place::Sender => (Some(network.sender()), None),
-                Place::Router => (network.router(), Some(c"fwd")),
-                Place::Receiver => (Some(network.receiver()), None),
+                Place::Sender => (Some(from.namespace), None),
+                Place::Router => network.router().map_or((None, None), |(namespace, device)| (Some(namespace), Some(device))),
+                Place::Receiver => (Some(to.namespace), None),
             };
+            let device = device.map(|name| CString::new(name).expect("a device's name"));
             let none = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no router; add a stage, or record at an end");
             sys::enter(namespace.ok_or_else(none)?)?;
-            recorders.push(pcap::Recorder::start(path, device, self.zero)?);
+            recorders.push(pcap::Recorder::start(path, device.as_deref(), self.zero)?);
         }
-        sys::enter(network.sender())?;
+        sys::enter(from.namespace)?;
         Ok(recorders)
     }
 
@@ -178,12 +183,22 @@ pub fn mix(seed: u64, purpose: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The kernel's counters of both hosts, and what they say about a single flow.
-fn count(report: &mut Report, network: &dyn Network) -> io::Result<()> {
-    for (host, namespace) in [("sender", network.sender()), ("receiver", network.receiver())] {
-        sys::enter(namespace)?;
-        for file in ["netstat", "snmp"] {
-            counters(host, &std::fs::read_to_string(format!("/proc/thread-self/net/{file}"))?, &mut report.counters);
+/// The hosts where data begin and those where they end, each once; the first place's where nothing is sent by connections.
+fn all_ends<'a>(plan: &Plan, network: &'a dyn Network) -> [Vec<BorrowedFd<'a>>; 2] {
+    let joins = plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|flow| (flow.place, flow.up));
+    let distinct: BTreeSet<(usize, bool)> = joins.collect();
+    let distinct = if distinct.is_empty() { BTreeSet::from([(0, false)]) } else { distinct };
+    [0, 1].map(|end| distinct.iter().map(|&(place, up)| ends(network, place, up)[end].namespace).collect())
+}
+
+/// The kernel's counters of the hosts of both kinds, and what they say about a single flow.
+fn count(report: &mut Report, plan: &Plan, network: &dyn Network) -> io::Result<()> {
+    for (host, namespaces) in ["sender", "receiver"].into_iter().zip(all_ends(plan, network)) {
+        for namespace in namespaces {
+            sys::enter(namespace)?;
+            for file in ["netstat", "snmp"] {
+                counters(host, &std::fs::read_to_string(format!("/proc/thread-self/net/{file}"))?, &mut report.counters);
+            }
         }
     }
     if let [flow] = &mut report.flows[..] {

@@ -3,6 +3,7 @@
 //! ```text
 //! sender ──fwd── rev──router──fwd ── … ── rev──receiver      10.77.(link + 1).2 ── 10.77.(link + 1).3
 //! ```
+//! A plan with places has a chain of routers with hosts behind links of their own at its sides: [`layout`].
 //!
 //! | Question | File |
 //! |---|---|
@@ -45,7 +46,6 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use sysctl::Globals;
 pub use sysctl::{Scope, Settings};
-use tcpscape_path::Direction;
 use tcpscape_sim::Plan;
 
 /// Why a network could not be built, changed or read.
@@ -115,8 +115,8 @@ pub trait Network {
     fn sender(&self) -> BorrowedFd<'_>;
     /// The receiver's namespace.
     fn receiver(&self) -> BorrowedFd<'_>;
-    /// The namespace of the router in the middle of the way; None where there is none.
-    fn router(&self) -> Option<BorrowedFd<'_>> {
+    /// The namespace of the router in the middle of the way, and its device towards the right; None where there is none.
+    fn router(&self) -> Option<(BorrowedFd<'_>, &str)> {
         None
     }
     /// The two hosts of a place of the plan: the left one, and the right one. A plan without places has one, its sender and its receiver.
@@ -204,23 +204,22 @@ impl Testbed {
         seed: Option<u64>,
     ) -> Result<(Vec<Host>, Vec<&'a str>), TestbedError> {
         let (mut hosts, mut elsewhere) = (Vec::new(), Vec::new());
-        for i in 0..layout.routers + 2 {
+        for i in 0..layout.hosts() {
             hosts.push(Host::new()?);
-            if i == 0 || i == layout.routers + 1 {
+            if layout.is_end(i) {
                 elsewhere = settings.write()?;
             }
         }
+        let namespaces: Vec<i32> = hosts.iter().map(|h| h.namespace.as_raw_fd()).collect();
         let mut batch = Batch::new();
-        for i in 0..hosts.len() {
+        for (i, host) in hosts.iter_mut().enumerate() {
             batch.clear();
-            let far = hosts.get(i + 1).map(|h| h.namespace.as_raw_fd());
-            let queues = furnish(&mut batch, plan, layout, i, far, seed);
-            let host = &mut hosts[i];
+            let queues = furnish(&mut batch, plan, layout, i, &namespaces, seed);
             host.socket.request(&mut batch).map_err(|error| furnish::refused(error, layout, i, &queues))?;
         }
         if !plan.offload {
             for (i, host) in hosts.iter().enumerate() {
-                host.without_offload(&layout.devices(i).into_iter().map(links::device_name).collect::<Vec<_>>())?;
+                host.without_offload(&layout.ports_of(i).into_iter().map(|port| port.name.as_str()).collect::<Vec<_>>())?;
             }
         }
         Ok((hosts, elsewhere))
@@ -241,7 +240,7 @@ impl Testbed {
         let stage = &self.layout.stages[change.stage];
         self.batch.clear();
         for act in &change.acts {
-            let place = |depth: usize| Place::at(links::device(stage.direction), depth, false);
+            let place = |depth: usize| Place::at(stage.device, depth, false);
             match act {
                 Act::Queue(depth, spec) => qdisc::encode(&mut self.batch, spec, place(*depth), Extra::default()),
                 Act::Limit(depth, bytes) => qdisc::gate_limit(&mut self.batch, place(*depth), *bytes),
@@ -255,18 +254,20 @@ impl Testbed {
 
 impl Network for Testbed {
     fn sender(&self) -> BorrowedFd<'_> {
-        self.hosts[0].namespace.as_fd()
+        self.hosts(0)[0].namespace
     }
     fn receiver(&self) -> BorrowedFd<'_> {
-        self.hosts[self.hosts.len() - 1].namespace.as_fd()
+        self.hosts(0)[1].namespace
     }
-    fn router(&self) -> Option<BorrowedFd<'_>> {
-        let routers = &self.hosts[1..self.hosts.len() - 1];
-        routers.get(routers.len().saturating_sub(1) / 2).map(|host| host.namespace.as_fd())
+    fn router(&self) -> Option<(BorrowedFd<'_>, &str)> {
+        let cable = &self.layout.cables[self.layout.middle?];
+        Some((self.hosts[cable.hosts[0]].namespace.as_fd(), &cable.ports[0].name))
     }
-    fn hosts(&self, _: usize) -> [Site<'_>; 2] {
-        let left = Site { namespace: self.sender(), address: links::address(0, Direction::Forward) };
-        [left, Site { namespace: self.receiver(), address: links::address(self.layout.routers, Direction::Reverse) }]
+    fn hosts(&self, place: usize) -> [Site<'_>; 2] {
+        self.layout.places[place].map(|host| {
+            let address = self.layout.ports_of(host)[0].address;
+            Site { namespace: self.hosts[host].namespace.as_fd(), address }
+        })
     }
     fn next_change(&self) -> Option<u64> {
         self.changes.get(self.changed).map(|c| c.at_ns)
@@ -293,7 +294,7 @@ impl Network for Testbed {
         let mut found = Vec::new();
         for (i, host) in self.hosts.iter_mut().enumerate() {
             let owner = self.layout.host_name(i);
-            let devices: Vec<_> = self.layout.devices(i).into_iter().map(|d| (links::device(d), links::device_name(d))).collect();
+            let devices: Vec<_> = self.layout.ports_of(i).into_iter().map(|port| (port.number, port.name.as_str())).collect();
             host.faults(&owner, &devices, self.offload, &mut found)?;
         }
         faults::backlogs(self.lost_before, self.scope, &mut found);

@@ -4,7 +4,7 @@
 //! they differ by more than chance allows or where packets vanished that nobody wanted lost. What it does not see: the
 //! distribution of jitter, the loss of super-packets at the sender's own egress, and anything while the path changes (the proof is left out for paths with a schedule).
 
-use crate::network::QueueReport;
+use crate::network::{layout::ways, QueueReport};
 use crate::report::flow::FlowReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,6 +30,9 @@ pub struct Pair {
 /// One stage.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageProof {
+    /// The link that it is part of; left out in a plain plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// `forward` or `reverse`.
     pub r#where: &'static str,
     /// Number of the stage in its direction.
@@ -61,13 +64,17 @@ pub fn prove(
     counters: &BTreeMap<String, u64>,
     caveats: &mut Vec<String>,
 ) -> Option<Proof> {
-    if !plan.forward.schedule.is_empty() || !plan.reverse.schedule.is_empty() {
+    let ways = ways(plan);
+    if ways.iter().any(|(_, _, path)| !path.schedule.is_empty()) {
         return None;
     }
-    let mut proof = Proof { rtt_ms: rtt(plan, flows, caveats), ..Proof::default() };
+    let mut proof = Proof { rtt_ms: if plan.places.is_empty() { rtt(plan, flows, caveats) } else { None }, ..Proof::default() };
+    for (i, flow) in flows.iter().enumerate() {
+        too_short(plan, i, flow, caveats);
+    }
     for q in queues {
-        let path = if q.r#where == "forward" { &plan.forward } else { &plan.reverse };
-        if let Some(stage) = path.stages.get(q.stage) {
+        let path = ways.iter().find(|(link, direction, _)| (link, direction.name()) == (&q.link, q.r#where));
+        if let Some(stage) = path.and_then(|(_, _, path)| path.stages.get(q.stage)) {
             proof.stages.push(stage_proof(&stage.qdisc, q, plan.duration_ns, caveats));
         }
     }
@@ -79,7 +86,8 @@ pub fn prove(
 fn stage_proof(spec: &QdiscSpec, q: &QueueReport, duration_ns: u64, caveats: &mut Vec<String>) -> StageProof {
     let (wanted, random) = asked_loss(spec);
     let came = (q.sent_packets + q.dropped + q.backlog_packets) as f64;
-    let place = format!("{} stage {} ({})", q.r#where, q.stage, q.kind);
+    let link = q.link.as_ref().map(|link| format!("{link} ")).unwrap_or_default();
+    let place = format!("{link}{} stage {} ({})", q.r#where, q.stage, q.kind);
     // at the sender's egress whole super-packets are judged, and the kernel counts what passed in segments
     let single = q.at != "sender";
     if let Some(p) = wanted.filter(|&p| random && (single || p == 0.0)) {
@@ -104,6 +112,7 @@ fn stage_proof(spec: &QdiscSpec, q: &QueueReport, duration_ns: u64, caveats: &mu
         caveats.push(format!("{place}: passed {rate:.3} Mbit/s where {r:.3} was asked"));
     }
     StageProof {
+        link: q.link.clone(),
         r#where: q.r#where,
         stage: q.stage,
         kind: q.kind,
@@ -143,6 +152,19 @@ pub fn stored(spec: &QdiscSpec) -> f64 {
         QdiscSpec::Htb(h) => h.burst.max(h.cburst).unwrap_or(1 << 20) as f64 + 1000.0 * 1514.0,
         QdiscSpec::Cake(_) => 4e6, // its memory, which may drain after the end
         _ => 0.0,
+    }
+}
+
+/// Reports a flow of a plan with places whose smallest RTT is below what its links take. That it is above tells nothing: the queues of the others may
+/// never have been empty.
+fn too_short(plan: &Plan, number: usize, flow: &FlowReport, caveats: &mut Vec<String>) {
+    let Some(place) = plan.flows.get(number).and_then(|f| plan.places.get(f.place)) else { return };
+    let links = [&place.near, &place.far].into_iter().chain(plan.links.iter().take(place.leave - 1).skip(place.enter.max(1) - 1));
+    let own = (place.enter == 0).then_some([&plan.forward, &plan.reverse]).into_iter().flatten();
+    let Some(asked) = links.flat_map(|link| [&link.forward, &link.reverse]).chain(own).map(delay).sum::<Option<u64>>() else { return };
+    let asked = asked as f64 / 1e6;
+    if let Some(achieved) = flow.min_rtt_ms.filter(|achieved| achieved + RTT_SLACK_MS < asked) {
+        caveats.push(format!("flow {number}: its smallest RTT was {achieved:.3} ms where the delays of its links add up to {asked:.3} ms"));
     }
 }
 
@@ -197,6 +219,7 @@ mod tests {
         let (at, children) = ("router", Vec::new());
         let (overlimits, requeues, backlog_packets, backlog_bytes) = (0, 0, 0, 0);
         QueueReport {
+            link: None,
             r#where: "forward",
             stage: 0,
             kind,

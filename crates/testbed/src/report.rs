@@ -26,7 +26,7 @@ pub struct Report {
     pub queues: Vec<QueueReport>,
     /// What weakens the result.
     pub caveats: Vec<String>,
-    /// The kernel's counters of both hosts, those that are not 0.
+    /// The kernel's counters of the sending and of the receiving hosts, each kind together, those that are not 0.
     pub counters: BTreeMap<String, u64>,
     /// What the path was asked for and what it did.
     pub proof: Option<Proof>,
@@ -45,7 +45,7 @@ pub struct Table {
     pub columns: Vec<(&'static str, &'static str)>,
 }
 
-/// The counters of one host from the text of /proc/net/netstat or /proc/net/snmp, those that are not 0, as
+/// Adds the counters of one host from the text of /proc/net/netstat or /proc/net/snmp, those that are not 0, as
 /// `sender.TcpExt.TCPTimeouts`.
 pub fn counters(host: &str, text: &str, into: &mut BTreeMap<String, u64>) {
     let lines: Vec<&str> = text.lines().collect();
@@ -56,7 +56,7 @@ pub fn counters(host: &str, text: &str, into: &mut BTreeMap<String, u64>) {
         }
         for (name, value) in names.split(' ').zip(values.split(' ')) {
             if let Some(n) = value.parse::<u64>().ok().filter(|&n| n > 0) {
-                into.insert(format!("{host}.{group}.{name}"), n);
+                *into.entry(format!("{host}.{group}.{name}")).or_default() += n;
             }
         }
     }

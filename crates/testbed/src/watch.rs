@@ -1,7 +1,7 @@
 //! The watcher: sleeps from event to event of a trial, samples sockets and queues, changes the path, ends the flows.
 
 use crate::flows::Running;
-use crate::network::{Network, TestbedError};
+use crate::network::{layout::ways, Network, TestbedError};
 use crate::sys;
 use crate::tcp_info::TcpInfo;
 use std::os::fd::AsFd;
@@ -157,7 +157,7 @@ pub fn watch(plan: &Plan, network: &mut dyn Network, flows: &[Running], zero: u6
         }
         sample(&mut seen, flows, t, summary.due(t), samples.due(t));
         if queues.due(t) {
-            sample_queues(&mut seen.queues, network, t)?;
+            sample_queues(&mut seen.queues, plan, network, t)?;
         }
         let at = network.next_change().unwrap_or(u64::MAX);
         let half = if halved { u64::MAX } else { half };
@@ -225,7 +225,7 @@ impl Seen {
 pub struct QueueSamples {
     /// Time, ns.
     pub t_ns: Vec<u64>,
-    /// 0 the sender's host, 1 the network forward, 2 reverse, as the model numbers them.
+    /// 0 the sender's host, 1 the network forward, 2 reverse, as the model numbers them; further ones of a plan with places.
     pub pipe: Vec<u8>,
     /// Stage within the pipe.
     pub stage: Vec<u32>,
@@ -290,20 +290,20 @@ impl ProbeSamples {
     }
 }
 
-fn sample_queues(into: &mut QueueSamples, network: &mut dyn Network, t: u64) -> Result<(), TestbedError> {
-    let mut places = [0u32; 3];
+/// Samples every queue. Pipe 0 is the sender's own host, as of a plain plan; from 1 on the pipes are the [`ways`] of the plan, of which 254 are told.
+fn sample_queues(into: &mut QueueSamples, plan: &Plan, network: &mut dyn Network, t: u64) -> Result<(), TestbedError> {
+    let ways = ways(plan);
+    let mut stages = vec![0u32; 1 + ways.len()];
     for q in network.queues()? {
-        let pipe = match (q.r#where, q.at) {
-            ("reverse", _) => 2u8,
-            (_, "sender") => 0,
-            _ => 1,
-        };
-        let place = &mut places[usize::from(pipe)];
-        into.push(t, (pipe, *place, 0), [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked]);
+        let way = ways.iter().position(|(link, direction, _)| (link, direction.name()) == (&q.link, q.r#where));
+        let number = if (q.r#where, q.at) == ("forward", "sender") { 0 } else { way.map_or(0, |way| way + 1) };
+        let Ok(pipe) = u8::try_from(number) else { continue };
+        let stage = &mut stages[number];
+        into.push(t, (pipe, *stage, 0), [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked]);
         for (depth, c) in q.children.iter().enumerate() {
-            into.push(t, (pipe, *place, depth as u8 + 1), [c.backlog_packets, c.backlog_bytes, c.dropped, c.marked]);
+            into.push(t, (pipe, *stage, depth as u8 + 1), [c.backlog_packets, c.backlog_bytes, c.dropped, c.marked]);
         }
-        *place += 1;
+        *stage += 1;
     }
     Ok(())
 }

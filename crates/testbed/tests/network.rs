@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
-use tcpscape_sim::Plan;
-use tcpscape_testbed::network::{Network, Scope, Settings, Testbed, TestbedError};
+use tcpscape_sim::{LinkPlan, PlacePlan, Plan};
+use tcpscape_testbed::network::{ends, Network, Scope, Settings, Testbed, TestbedError};
 use tcpscape_testbed::sys;
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {
@@ -65,6 +65,66 @@ fn send(t: &Testbed, bytes: usize) -> Duration {
     drop(stream);
     assert_eq!(reader.join().unwrap(), bytes);
     begin.elapsed()
+}
+
+/// Sends `bytes` from one host of a place to the other and waits until they are read.
+fn send_between(t: &Testbed, place: usize, up: bool, bytes: usize) {
+    let [from, to] = ends(t, place, up);
+    sys::enter(to.namespace).unwrap();
+    let listener = TcpListener::bind((to.address, 5001)).unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+        all.len()
+    });
+    sys::enter(from.namespace).unwrap();
+    TcpStream::connect((to.address, 5001)).unwrap().write_all(&vec![0; bytes]).unwrap();
+    assert_eq!(reader.join().unwrap(), bytes);
+}
+
+/// Three links; the first place crosses all of them behind an access link of two stages, the second one the middle one alone, the third one the last two.
+/// Each link counts the bytes of the places that cross it, in the direction in which they travel.
+#[test]
+fn places_cross_the_links_between_their_routers_in_both_directions() {
+    let link = || LinkPlan { forward: path(&[("pfifo limit 1000", Host::Router)]), reverse: path(&[("bfifo limit 900000", Host::Router)]) };
+    let mut p = plan(&[("pfifo limit 1000", Host::Router), ("pfifo limit 1000", Host::Router)], &[("pfifo limit 1000", Host::Router)]);
+    p.links = vec![link(), link()];
+    let access = LinkPlan {
+        forward: path(&[("tbf rate 400mbit burst 100000 limit 900000", Host::Router), ("pfifo limit 1000", Host::Router)]),
+        reverse: path(&[("pfifo limit 1000", Host::Router)]),
+    };
+    let place = |enter, leave| PlacePlan { enter, leave, ..PlacePlan::default() };
+    p.places = vec![PlacePlan { near: access.clone(), far: link(), ..place(0, 3) }, place(1, 2), place(1, 3)];
+    let here = sys::namespace().unwrap();
+    let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
+    for (number, up, bytes) in [(0, false, 100_000), (0, true, 200_000), (1, false, 400_000), (1, true, 800_000), (2, false, 1_600_000)] {
+        send_between(&t, number, up, bytes);
+    }
+    sys::enter(std::os::fd::AsFd::as_fd(&here)).unwrap();
+    let seen: BTreeMap<String, u64> = t
+        .queues()
+        .unwrap()
+        .into_iter()
+        .map(|q| (format!("{} {} {}", q.link.unwrap(), q.r#where, q.stage), q.sent_bytes / 100_000))
+        .collect();
+    // ACKs and headers add a few percent.
+    let expected = [
+        ("chain/0 forward 0", 1),
+        ("chain/0 forward 1", 1),
+        ("chain/0 reverse 0", 2),
+        ("chain/1 forward 0", 1 + 4 + 16),
+        ("chain/1 reverse 0", 2 + 8),
+        ("chain/2 forward 0", 1 + 16),
+        ("chain/2 reverse 0", 2),
+        ("far/0 forward 0", 1),
+        ("far/0 reverse 0", 2),
+        ("near/0 forward 0", 1),
+        ("near/0 forward 1", 1),
+        ("near/0 reverse 0", 2),
+    ];
+    let near = |(name, bytes): &(&str, u64)| seen.get(*name).is_some_and(|seen| (*bytes..=bytes + 1 + bytes / 10).contains(seen));
+    assert!(expected.iter().all(near) && seen.len() == expected.len(), "{seen:?}");
+    assert_eq!(t.faults().unwrap(), [""; 0]);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn setting(name: &str) -> String {
 fn pair(wire: &Wire) {
     let mut socket = within(wire.sender(), || Socket::open().unwrap());
     let mut batch = Batch::new();
-    links::make(&mut batch, 0, 9000, wire.receiver().as_raw_fd());
+    links::make(&mut batch, &links::ports(0), 9000, wire.receiver().as_raw_fd());
     socket.request(&mut batch).unwrap();
 }
 

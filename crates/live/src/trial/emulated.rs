@@ -149,6 +149,7 @@ fn reports(direction: Direction, stats: Vec<StageStats>) -> Vec<QueueReport> {
                 backlog_bytes: s.backlog_bytes,
             }),
             None => queues.push(QueueReport {
+                link: None,
                 r#where: direction.name(),
                 stage: s.stage,
                 kind,

@@ -7,12 +7,12 @@
 //! and rate traces.
 
 use super::gate::Layer;
-use super::layout::Layout;
+use super::layout::{ways, Layout};
 use super::TestbedError;
 use tcpscape_base::Rate;
 use tcpscape_path::queue::{BfifoSpec, PfifoHeadDropSpec, PfifoSpec};
 use tcpscape_path::schedule::Runner;
-use tcpscape_path::{Direction, Loss, Patch, Prob, QdiscSpec};
+use tcpscape_path::{Loss, Patch, Prob, QdiscSpec};
 use tcpscape_sim::Plan;
 
 /// A change at one time.
@@ -43,9 +43,11 @@ const MOST: usize = 1_000_000;
 /// All changes of a plan, in order of time.
 pub fn expand(plan: &Plan, layout: &Layout) -> Result<Vec<Change>, TestbedError> {
     let mut all = Vec::new();
-    for (direction, path) in [(Direction::Forward, &plan.forward), (Direction::Reverse, &plan.reverse)] {
-        let Some(first) = layout.stages.iter().position(|s| s.direction == direction) else { continue };
-        let stages = layout.stages[first..].iter().filter(|s| s.direction == direction);
+    let mut next = 0;
+    for (_, _, path) in ways(plan) {
+        let first = next;
+        next += path.stages.len();
+        let stages = layout.stages[first..next].iter();
         let mut queues: Vec<State> = stages.map(|s| State { layers: s.layers.clone(), base: s.layers.clone(), closed: false }).collect();
         let mut rules: Vec<Runner> = path.schedule.iter().map(Runner::new).collect();
         while let Some(t) = rules.iter().map(|r| r.next).min().filter(|t| t.0 <= plan.duration_ns) {

@@ -1,13 +1,12 @@
 //! All that one host gets, in one batch of messages: links, addresses, routes, neighbours and queues.
 
 use super::gate::Layer;
-use super::layout::{Layout, Stage};
+use super::layout::{Cable, Layout, Stage};
 use super::{links, TestbedError};
 use crate::netlink::{Batch, NetlinkError};
 use crate::qdisc::{self, Extra, Place};
 use std::io;
 use tcpscape_base::Stream;
-use tcpscape_path::Direction;
 use tcpscape_sim::Plan;
 
 /// From which message of a host's batch on it is about which queue.
@@ -17,39 +16,31 @@ pub struct Furnished {
     depth: usize,
 }
 
-/// Adds to the batch all that host `i` gets; says which messages are about which queue.
-pub fn furnish(b: &mut Batch, plan: &Plan, layout: &Layout, i: usize, far: Option<i32>, seed: Option<u64>) -> Vec<Furnished> {
-    let last = layout.routers;
-    let forwards = i > 0 && i <= last;
-    if let Some(far) = far {
-        links::make(b, i, plan.mtu, far);
-        if forwards {
-            links::raise(b, Direction::Forward, true);
+/// Adds to the batch all that host `i` gets; says which messages are about which queue. `namespaces` are those of all hosts.
+pub fn furnish(b: &mut Batch, plan: &Plan, layout: &Layout, i: usize, namespaces: &[i32], seed: Option<u64>) -> Vec<Furnished> {
+    let forwards = !layout.is_end(i);
+    let cables: Vec<_> = layout.cables_of(i).map(|(_, cable, end)| (cable, end)).collect();
+    for (cable, end) in towards_right_first(&cables) {
+        let own = &cable.ports[end];
+        if end == 0 {
+            links::make(b, &cable.ports, plan.mtu, namespaces[cable.hosts[1]]);
         }
-        links::name(b, i, Direction::Forward);
+        if end == 1 || forwards {
+            links::raise(b, own.number, forwards);
+        }
+        links::name(b, own);
     }
-    if i > 0 {
-        links::raise(b, Direction::Reverse, forwards);
-        links::name(b, i - 1, Direction::Reverse);
+    if forwards {
+        for (to, by) in layout.routes(i) {
+            let (cable, end) = (&layout.cables[by.0], by.1);
+            links::route_by(b, Some(to), cable.ports[1 - end].address, cable.ports[end].number);
+        }
+    } else if let Some((cable, end)) = cables.first() {
+        links::route_by(b, None, cable.ports[1 - end].address, cable.ports[*end].number);
     }
-    if i == 0 {
-        links::route(b, None, 0, Direction::Forward);
-    } else if i > last {
-        links::route(b, None, last, Direction::Reverse);
-    } else {
-        if i < last {
-            links::route(b, Some(last), i, Direction::Forward);
-        }
-        if i > 1 {
-            links::route(b, Some(0), i - 1, Direction::Reverse);
-        }
-    }
-    if !plan.arp {
-        if far.is_some() {
-            links::introduce(b, i, Direction::Forward);
-        }
-        if i > 0 {
-            links::introduce(b, i - 1, Direction::Reverse);
+    if !plan.arp || layout.branches {
+        for (cable, end) in towards_right_first(&cables) {
+            links::introduce(b, &cable.ports[end], &cable.ports[1 - end]);
         }
     }
     let mut queues = Vec::new();
@@ -62,11 +53,19 @@ pub fn furnish(b: &mut Batch, plan: &Plan, layout: &Layout, i: usize, far: Optio
     queues
 }
 
+/// A host's links, those at whose left end it is first.
+fn towards_right_first<'a>(cables: &[(&'a Cable, usize)]) -> impl Iterator<Item = (&'a Cable, usize)> {
+    let mut sorted = cables.to_vec();
+    sorted.sort_by_key(|(_, end)| *end);
+    sorted.into_iter()
+}
+
 /// Adds a stage's queue at `depth` to the batch.
 fn queue(b: &mut Batch, stage: &Stage, depth: usize, seed: Option<u64>) {
-    let place = Place::at(links::device(stage.direction), depth, true);
-    // f(seed, direction, stage, depth), so that adding a stage moves no other's draws
-    let name = || format!("{}/{}/{depth}", stage.direction.name(), stage.index);
+    let place = Place::at(stage.device, depth, true);
+    // f(seed, link, direction, stage, depth), so that adding a stage moves no other's draws; the first link keeps its name in a chain
+    let link = stage.link.as_ref().filter(|link| *link != "chain/0").map(|link| format!("{link}/")).unwrap_or_default();
+    let name = || format!("{link}{}/{}/{depth}", stage.direction.name(), stage.index);
     match &stage.layers[depth] {
         Layer::Queue(spec) => qdisc::encode(b, spec, place, Extra { seed: seed.map(|s| Stream::new(s, &name()).next_u64()) }),
         Layer::Gate { limit } => qdisc::new_gate(b, place, *limit),

@@ -1,24 +1,33 @@
-//! Which host's egress a stage is.
+//! Which hosts there are, how they are joined, and whose egress a stage is.
 //!
-//! Hosts stand in a chain: the sender is 0, then the routers, the receiver is last. A direction's first stage belongs to
-//! the host where that direction begins unless it says `router`; every further stage is the egress of the next router.
-//! There are as many routers as the longer direction needs.
+//! A plain plan is a chain: the sender is host 0, then the routers, the receiver is last. A direction's first stage belongs to the host where that
+//! direction begins unless it says `router`; every further stage is the egress of the next router. There are as many routers as the longer
+//! direction needs.
+//!
+//! A plan with places is a tree: the routers of its chain, with inner ones where a link has several stages, and for each place a left and a right
+//! host behind a link of their own, all of whose stages are at routers. Hosts are numbered from left to right: the left end of a link comes first.
 
 use super::gate::{self, Layer};
+use super::links::{self, Port};
 use super::TestbedError;
 use crate::qdisc;
+use std::net::Ipv4Addr;
 use tcpscape_path::{Direction, Host, PathSpec, QdiscSpec};
-use tcpscape_sim::Plan;
+use tcpscape_sim::{LinkPlan, Plan};
 
 /// A stage and its place.
 #[derive(Clone, Debug)]
 pub struct Stage {
+    /// The link that it is part of, `chain/0`, `near/2` or `far/2`; None in a plain plan.
+    pub link: Option<String>,
     /// Its direction.
     pub direction: Direction,
     /// Its number in that direction, from 0.
     pub index: usize,
     /// Whose egress it is: 0 is the sender.
     pub host: usize,
+    /// The number of the device whose egress it is.
+    pub device: i32,
     /// Its queues, outermost first.
     pub layers: Vec<Layer>,
     /// Its name in tc's words.
@@ -26,81 +35,301 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// What a message calls it: `forward stage 0 (netem)`.
+    /// What a message calls it: `forward stage 0 (netem)`, in a plan with places `near/2 forward stage 0 (netem)`.
     pub fn title(&self) -> String {
-        format!("{} stage {} ({})", self.direction.name(), self.index, self.kind)
+        let link = self.link.as_ref().map(|link| format!("{link} ")).unwrap_or_default();
+        format!("{link}{} stage {} ({})", self.direction.name(), self.index, self.kind)
     }
+}
+
+/// A link between two hosts.
+#[derive(Clone, Debug)]
+pub struct Cable {
+    /// The hosts at its left and at its right end.
+    pub hosts: [usize; 2],
+    /// Their devices.
+    pub ports: [Port; 2],
+}
+
+/// What a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The left host of a place.
+    Left(usize),
+    Router(usize),
+    /// The right host of a place.
+    Right(usize),
 }
 
 /// Where everything is.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Routers between sender and receiver.
-    pub routers: usize,
-    /// The forward stages, then the reverse ones.
+    roles: Vec<Role>,
+    /// The links.
+    pub cables: Vec<Cable>,
+    /// The stages of each of [`paths`], in its order.
     pub stages: Vec<Stage>,
+    /// The left and the right host of each place.
+    pub places: Vec<[usize; 2]>,
+    /// The link in the middle of the chain that has a router at its left end; None without routers.
+    pub middle: Option<usize>,
+    /// Whether links branch: then neighbours are known from the start.
+    pub branches: bool,
 }
 
-/// Most routers: the third byte of an address counts the links.
+/// Most hosts and routers of a trial.
+const MOST_HOSTS: usize = 20_000;
+/// Most routers of a plain plan: the third byte of an address counts the links.
 const MOST_ROUTERS: usize = 200;
+
+/// A direction of a link, with the link's name, which a plain plan's has not.
+pub type Way<'a> = (Option<String>, Direction, &'a PathSpec);
+
+/// The directions of every link: of a plain plan forward and reverse, of one with places those of the chain's links, then of the near and the far link
+/// of each place.
+pub fn ways(plan: &Plan) -> Vec<Way<'_>> {
+    let plain = is_plain(plan);
+    let first = (!plain).then(|| "chain/0".to_owned());
+    let mut all = vec![(first.clone(), Direction::Forward, &plan.forward), (first, Direction::Reverse, &plan.reverse)];
+    for (k, link) in plan.links.iter().enumerate() {
+        all.extend(both(format!("chain/{}", k + 1), link));
+    }
+    for (k, place) in plan.places.iter().enumerate() {
+        all.extend(both(format!("near/{k}"), &place.near));
+        all.extend(both(format!("far/{k}"), &place.far));
+    }
+    all
+}
+
+fn both(name: String, link: &LinkPlan) -> [Way<'_>; 2] {
+    [(Some(name.clone()), Direction::Forward, &link.forward), (Some(name), Direction::Reverse, &link.reverse)]
+}
+
+fn is_plain(plan: &Plan) -> bool {
+    plan.places.is_empty() && plan.links.is_empty()
+}
+
+/// A link of the plan between two hosts, with the inner routers that its stages need.
+struct Piece<'a> {
+    name: Option<String>,
+    paths: [&'a PathSpec; 2],
+    /// Its hosts from left to right, the inner routers between its ends.
+    hosts: Vec<usize>,
+    /// Whether the first stage of each direction is at the host where that direction begins.
+    at_ends: [bool; 2],
+}
 
 impl Layout {
     /// Places a plan's stages; names what no kernel has.
     pub fn of(plan: &Plan) -> Result<Layout, TestbedError> {
-        let routers = routers(&plan.forward).max(routers(&plan.reverse));
-        if routers > MOST_ROUTERS {
-            return Err(TestbedError::Unsupported(format!("path: {routers} routers are too many; at most {MOST_ROUTERS}")));
+        let (roles, pieces, places, middle) = if is_plain(plan) { plain(plan)? } else { tree(plan)? };
+        let mut layout = Layout { roles, cables: Vec::new(), stages: Vec::new(), places, middle: None, branches: !is_plain(plan) };
+        for piece in &pieces {
+            layout.add(piece)?;
         }
-        let mut stages = Vec::new();
+        layout.middle = layout.cables.iter().position(|cable| Some(cable.hosts[0]) == middle && layout.leads_on(cable, &pieces));
+        Ok(layout)
+    }
+
+    /// Whether a link is part of the chain, not of a place's way to it.
+    fn leads_on(&self, cable: &Cable, pieces: &[Piece<'_>]) -> bool {
+        let chain = pieces.iter().filter(|p| p.name.as_ref().map_or(true, |name| name.starts_with("chain/")));
+        chain.into_iter().any(|p| cable.hosts.iter().all(|host| p.hosts.contains(host)))
+    }
+
+    /// Adds the links and stages of a piece.
+    fn add(&mut self, piece: &Piece<'_>) -> Result<(), TestbedError> {
+        let first = self.cables.len();
+        for pair in piece.hosts.windows(2) {
+            let number = self.cables.len();
+            let ports = if self.branches { links::branching(number) } else { links::ports(number) };
+            self.cables.push(Cable { hosts: [pair[0], pair[1]], ports });
+        }
+        let last = piece.hosts.len() - 1;
         for direction in Direction::BOTH {
-            let path = if direction == Direction::Forward { &plan.forward } else { &plan.reverse };
-            let ends = usize::from(!begins_at_router(path));
+            let path = piece.paths[direction.index()];
             for (index, spec) in path.stages.iter().enumerate() {
                 refuse_ours(&spec.qdisc)?;
-                let hops = index + 1 - ends;
-                let host = if direction == Direction::Forward { hops } else { routers + 1 - hops };
+                let steps = index + usize::from(!piece.at_ends[direction.index()]);
+                let (at, cable) = match direction {
+                    Direction::Forward => (steps, first + steps),
+                    Direction::Reverse => (last - steps, first + last - steps - 1),
+                };
                 let gated = gate::needed(&path.schedule, index);
-                stages.push(Stage {
+                self.stages.push(Stage {
+                    link: piece.name.clone(),
                     direction,
                     index,
-                    host,
+                    host: piece.hosts[at],
+                    device: self.cables[cable].ports[direction.index()].number,
                     layers: gate::layers(&spec.qdisc, gated, &path.schedule, index),
                     kind: spec.qdisc.name(),
                 });
             }
         }
-        Ok(Layout { routers, stages })
+        Ok(())
     }
 
-    /// A host's name: sender, router or receiver.
+    /// How many hosts and routers there are.
+    pub fn hosts(&self) -> usize {
+        self.roles.len()
+    }
+    /// Whether a host has applications; the others forward.
+    pub fn is_end(&self, host: usize) -> bool {
+        !matches!(self.roles[host], Role::Router(_))
+    }
+    /// A host's name: sender, router or receiver; of a plan with places, the left hosts are called senders.
     pub fn role(&self, host: usize) -> &'static str {
-        match host {
-            0 => "sender",
-            h if h > self.routers => "receiver",
-            _ => "router",
+        match self.roles[host] {
+            Role::Left(_) => "sender",
+            Role::Router(_) => "router",
+            Role::Right(_) => "receiver",
         }
     }
     /// A host's name for a reader: `router 2` where there are several.
     pub fn host_name(&self, host: usize) -> String {
-        match self.role(host) {
-            "router" if self.routers > 1 => format!("router {host}"),
-            role => role.to_owned(),
+        let several = self.roles.iter().filter(|role| matches!(role, Role::Router(_))).count() > 1;
+        match self.roles[host] {
+            Role::Router(number) if several => format!("router {number}"),
+            Role::Left(place) if self.branches => format!("left host of place {place}"),
+            Role::Right(place) if self.branches => format!("right host of place {place}"),
+            _ => self.role(host).to_owned(),
         }
     }
-    /// The devices that a host has.
-    pub fn devices(&self, host: usize) -> Vec<Direction> {
-        let (forward, reverse) = (host <= self.routers, host > 0);
-        [forward.then_some(Direction::Forward), reverse.then_some(Direction::Reverse)].into_iter().flatten().collect()
+    /// The links of a host, each with the host's end: 0 the left one, 1 the right one.
+    pub fn cables_of(&self, host: usize) -> impl Iterator<Item = (usize, &Cable, usize)> {
+        let ends = move |(i, cable): (usize, &'_ Cable)| cable.hosts.iter().position(|h| *h == host).map(|end| (i, end));
+        self.cables.iter().enumerate().filter_map(move |(i, c)| ends((i, c)).map(|(i, end)| (i, c, end)))
     }
+    /// The devices that a host has.
+    pub fn ports_of(&self, host: usize) -> Vec<&Port> {
+        // Towards the right first.
+        let mut ports: Vec<(usize, &Port)> = self.cables_of(host).map(|(_, cable, end)| (end, &cable.ports[end])).collect();
+        ports.sort_by_key(|(end, _)| *end);
+        ports.into_iter().map(|(_, port)| port).collect()
+    }
+}
+
+impl Layout {
+    /// The routes of a router: the network of each host that it does not reach directly, right hosts first, and the link by which it is reached (its
+    /// number, and the router's end).
+    pub fn routes(&self, router: usize) -> Vec<(Ipv4Addr, (usize, usize))> {
+        let mut routes = Vec::new();
+        let towards = self.towards(router);
+        for place in &self.places {
+            for &host in place.iter().rev() {
+                let Some((own, cable, _)) = self.cables_of(host).next() else { continue };
+                let Some(by) = towards[host].filter(|by| by.0 != own) else { continue };
+                routes.push((cable.ports[0].address, by));
+            }
+        }
+        routes
+    }
+
+    /// By which link of `from`, and which end of it, each host is reached; None for itself.
+    fn towards(&self, from: usize) -> Vec<Option<(usize, usize)>> {
+        let mut joined = vec![Vec::new(); self.hosts()];
+        for (i, cable) in self.cables.iter().enumerate() {
+            for end in 0..2 {
+                joined[cable.hosts[end]].push((i, end));
+            }
+        }
+        let mut by = vec![None; self.hosts()];
+        let mut open: Vec<(usize, Option<(usize, usize)>)> = vec![(from, None)];
+        while let Some((host, first)) = open.pop() {
+            by[host] = first;
+            for &(i, end) in &joined[host] {
+                let next = self.cables[i].hosts[1 - end];
+                if next != from && by[next].is_none() {
+                    open.push((next, first.or(Some((i, end)))));
+                }
+            }
+        }
+        by
+    }
+}
+
+type Parts<'a> = (Vec<Role>, Vec<Piece<'a>>, Vec<[usize; 2]>, Option<usize>);
+
+/// A chain between a sender and a receiver, which may have stages of their own.
+fn plain(plan: &Plan) -> Result<Parts<'_>, TestbedError> {
+    let at_ends = [&plan.forward, &plan.reverse].map(|path| !begins_at_router(path));
+    let routers = inner([&plan.forward, &plan.reverse], at_ends);
+    if routers > MOST_ROUTERS {
+        return Err(TestbedError::Unsupported(format!("path: {routers} routers are too many; at most {MOST_ROUTERS}")));
+    }
+    let mut roles = vec![Role::Left(0)];
+    roles.extend((1..=routers).map(Role::Router));
+    roles.push(Role::Right(0));
+    let hosts = (0..roles.len()).collect();
+    let piece = Piece { name: None, paths: [&plan.forward, &plan.reverse], hosts, at_ends };
+    let middle = (routers > 0).then(|| 1 + (routers - 1) / 2);
+    Ok((roles, vec![piece], vec![[0, routers + 1]], middle))
+}
+
+/// The chain of a plan with places, and their hosts.
+fn tree(plan: &Plan) -> Result<Parts<'_>, TestbedError> {
+    if plan.places.is_empty() {
+        return Err(TestbedError::Unsupported("places: a chain of several links needs hosts; give the plan a place".into()));
+    }
+    let mut roles = Vec::new();
+    let mut routers = 0;
+    let mut add_routers = |roles: &mut Vec<Role>, count: usize| {
+        let first = roles.len();
+        roles.extend((0..count).map(|k| Role::Router(routers + k)));
+        routers += count;
+        (first..first + count).collect::<Vec<_>>()
+    };
+    let mut near = Vec::new();
+    for (k, place) in plan.places.iter().enumerate() {
+        roles.push(Role::Left(k));
+        let mut hosts = vec![roles.len() - 1];
+        hosts.extend(add_routers(&mut roles, inner([&place.near.forward, &place.near.reverse], NEAR)));
+        near.push(hosts);
+    }
+    let mut chain: Vec<[&PathSpec; 2]> = vec![[&plan.forward, &plan.reverse]];
+    chain.extend(plan.links.iter().map(|link| [&link.forward, &link.reverse]));
+    let mut named = add_routers(&mut roles, 1);
+    let mut pieces = Vec::new();
+    for (k, paths) in chain.into_iter().enumerate() {
+        let mut hosts = vec![named[k]];
+        hosts.extend(add_routers(&mut roles, inner(paths, CHAIN) + 1));
+        named.extend(hosts.last());
+        pieces.push(Piece { name: Some(format!("chain/{k}")), paths, hosts, at_ends: CHAIN });
+    }
+    let middle = pieces[pieces.len() / 2].hosts[0];
+    let mut places = Vec::new();
+    for (k, (place, mut hosts)) in plan.places.iter().zip(near).enumerate() {
+        hosts.push(named[place.enter]);
+        let left = hosts[0];
+        pieces.push(Piece { name: Some(format!("near/{k}")), paths: [&place.near.forward, &place.near.reverse], hosts, at_ends: NEAR });
+        let paths = [&place.far.forward, &place.far.reverse];
+        let mut hosts = vec![named[place.leave]];
+        hosts.extend(add_routers(&mut roles, inner(paths, FAR)));
+        roles.push(Role::Right(k));
+        hosts.push(roles.len() - 1);
+        places.push([left, roles.len() - 1]);
+        pieces.push(Piece { name: Some(format!("far/{k}")), paths, hosts, at_ends: FAR });
+    }
+    if roles.len() > MOST_HOSTS {
+        return Err(TestbedError::Unsupported(format!("places: {} hosts and routers are too many; at most {MOST_HOSTS}", roles.len())));
+    }
+    Ok((roles, pieces, places, Some(middle)))
+}
+
+/// Where the first stage of a link's directions is, between a left host and a router, two routers, a router and a right host: never at a host.
+const NEAR: [bool; 2] = [false, true];
+const CHAIN: [bool; 2] = [true, true];
+const FAR: [bool; 2] = [true, false];
+
+/// The routers that a link needs inside.
+fn inner(paths: [&PathSpec; 2], at_ends: [bool; 2]) -> usize {
+    let need = |k: usize| paths[k].stages.len().saturating_sub(usize::from(at_ends[k]));
+    need(0).max(need(1))
 }
 
 fn begins_at_router(path: &PathSpec) -> bool {
     path.stages.first().is_some_and(|s| s.at == Host::Router)
-}
-
-/// The routers that a direction needs.
-fn routers(path: &PathSpec) -> usize {
-    path.stages.len().saturating_sub(usize::from(!begins_at_router(path)))
 }
 
 /// `jitter` exists in the model only, `dualpi2` in kernels since 6.17; for some there are no messages here.

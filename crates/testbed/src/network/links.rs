@@ -1,7 +1,7 @@
 //! The messages that make a host's devices, addresses and routes. Source: rtnetlink(7), veth(4).
 //!
-//! Link i joins host i and host i + 1: 10.77.(i + 1).2 and .3, a network of these two. Devices have the same names and
-//! numbers on every host ([`device`]), so nothing has to be looked up.
+//! A link joins two hosts, whose [`Port`]s are a network of two. Link i of a path without branches is 10.77.(i + 1).2 and .3, and devices have the
+//! same names and numbers on every host ([`device`]), so nothing has to be looked up; where links branch, each has numbers of its own ([`branching`]).
 
 use crate::netlink::{attribute, text_of, u32_at, Batch, Message, NetlinkError, Socket, CHANGE, CREATE, REPLACE};
 use netlink_packet_core::Emitable;
@@ -56,6 +56,43 @@ pub fn hardware(link: usize, direction: Direction) -> [u8; 6] {
     [0x02, 0x77, 0, 0, link as u8 + 1, end]
 }
 
+/// One end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The device's number on its host.
+    pub number: i32,
+    /// The device's name.
+    pub name: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its hardware address.
+    pub hardware: [u8; 6],
+}
+
+/// The near and the far end of link `link` of a path without branches.
+pub fn ports(link: usize) -> [Port; 2] {
+    Direction::BOTH.map(|direction| Port {
+        number: device(direction),
+        name: device_name(direction).to_owned(),
+        address: address(link, direction),
+        hardware: hardware(link, direction),
+    })
+}
+
+/// The near and the far end of link `link` of a network with branches: numbers and names differ on every host, addresses are pairs from 10.128.0.0 on.
+pub fn branching(link: usize) -> [Port; 2] {
+    Direction::BOTH.map(|direction| {
+        let end = 2 * link as u32 + direction.index() as u32;
+        let [_, high, middle, low] = end.to_be_bytes();
+        Port {
+            number: device(Direction::Forward) + end as i32,
+            name: format!("{}{link}", device_name(direction)),
+            address: Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 128, 0, 0)) + end),
+            hardware: [0x02, 0x78, 0, high, middle, low],
+        }
+    })
+}
+
 /// A message about a device; `up` brings it up.
 fn about(number: i32, up: bool) -> LinkMessage {
     let mut link = LinkMessage::default();
@@ -66,30 +103,27 @@ fn about(number: i32, up: bool) -> LinkMessage {
     link
 }
 
-/// A device of link `link` that is to be made.
-fn described(link: usize, direction: Direction, mtu: u32, up: bool) -> LinkMessage {
-    let mut message = about(device(direction), up);
-    message.attributes = vec![
-        LinkAttribute::IfName(device_name(direction).to_owned()),
-        LinkAttribute::Mtu(mtu),
-        LinkAttribute::Address(hardware(link, direction).to_vec()),
-    ];
+/// A device that is to be made.
+fn described(port: &Port, mtu: u32, up: bool) -> LinkMessage {
+    let mut message = about(port.number, up);
+    message.attributes =
+        vec![LinkAttribute::IfName(port.name.clone()), LinkAttribute::Mtu(mtu), LinkAttribute::Address(port.hardware.to_vec())];
     message
 }
 
-/// Makes link `link` from the near host: its own end, up, and the far end in the namespace `far`.
-pub fn make(b: &mut Batch, link: usize, mtu: u32, far: RawFd) {
-    let mut peer = described(link, Direction::Reverse, mtu, false);
+/// Makes a link from the near host: its own end, up, and the far end in the namespace `far`.
+pub fn make(b: &mut Batch, ports: &[Port; 2], mtu: u32, far: RawFd) {
+    let mut peer = described(&ports[1], mtu, false);
     peer.attributes.push(LinkAttribute::NetNsFd(far));
-    let mut near = described(link, Direction::Forward, mtu, true);
+    let mut near = described(&ports[0], mtu, true);
     let info = vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer)))];
     near.attributes.push(LinkAttribute::LinkInfo(info));
     b.push(Message::NewLink(near), CREATE);
 }
 
 /// Brings a device up, and lets it forward.
-pub fn raise(b: &mut Batch, direction: Direction, forwarding: bool) {
-    let mut link = about(device(direction), true);
+pub fn raise(b: &mut Batch, number: i32, forwarding: bool) {
+    let mut link = about(number, true);
     if forwarding {
         let mut settings = InetDevConf::default();
         settings.forwarding = 1;
@@ -111,8 +145,8 @@ pub fn up_with(b: &mut Batch, number: i32, mtu: u32, queue_length: u32) {
 }
 
 /// Gives a device its address on its link.
-pub fn name(b: &mut Batch, link: usize, direction: Direction) {
-    assign(b, device(direction), address(link, direction), PREFIX);
+pub fn name(b: &mut Batch, port: &Port) {
+    assign(b, port.number, port.address, PREFIX);
 }
 
 /// Gives a device an address in a network of `bits` bits; one of version 6 is there at once, without a search for duplicates.
@@ -127,12 +161,6 @@ pub fn assign(b: &mut Batch, number: i32, address: impl Into<IpAddr>, bits: u8) 
     };
     message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
     b.push(Message::NewAddress(message), CREATE);
-}
-
-/// A route through `direction` over link `via`: to the network of another link, or to everywhere.
-pub fn route(b: &mut Batch, to: Option<usize>, via: usize, direction: Direction) {
-    let to = to.map(|link| address(link, Direction::Forward));
-    route_by(b, to, address(via, direction.back()), device(direction));
 }
 
 /// A route by a gateway on a device: to the network that begins at `to`, or to everywhere.
@@ -186,10 +214,9 @@ pub fn control_to(b: &mut Batch, neighbour: Ipv4Addr, number: i32, cca: &str) {
     b.push(Message::NewRoute(message), CREATE);
 }
 
-/// Tells the device of `direction` on link `link` who is at the other end, for good: nobody asks with ARP.
-pub fn introduce(b: &mut Batch, link: usize, direction: Direction) {
-    let other = direction.back();
-    neighbour(b, device(direction), address(link, other), hardware(link, other));
+/// Tells a device who is at the other end of its link, for good: nobody asks with ARP.
+pub fn introduce(b: &mut Batch, port: &Port, other: &Port) {
+    neighbour(b, port.number, other.address, other.hardware);
 }
 
 /// Tells a device the hardware address of a neighbour, for good.
@@ -244,5 +271,5 @@ fn links(socket: &mut Socket, mut each: impl FnMut(i32, &[u8])) -> Result<(), Ne
 }
 
 fn ours(number: i32) -> bool {
-    Direction::BOTH.into_iter().any(|d| device(d) == number)
+    number >= device(Direction::Forward)
 }

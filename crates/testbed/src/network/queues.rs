@@ -2,13 +2,15 @@
 
 use super::gate::Layer;
 use super::layout::{Layout, Stage};
-use super::links;
 use crate::qdisc::{stats::Counters, Place};
 use serde::Serialize;
 
 /// One stage's account at a time.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueReport {
+    /// The link that it is part of, `chain/0`, `near/2` or `far/2`; left out in a plain plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// `forward` or `reverse`.
     pub r#where: &'static str,
     /// Number of the stage in its direction.
@@ -58,7 +60,7 @@ pub struct ChildReport {
 pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueReport {
     let none = Counters::default();
     let at = |depth: usize| {
-        let place = Place::at(links::device(stage.direction), depth, false);
+        let place = Place::at(stage.device, depth, false);
         counters.iter().find(|c| (c.device, c.handle) == (place.device, place.handle)).unwrap_or(&none)
     };
     let child = |(depth, layer): (usize, &Layer)| {
@@ -69,6 +71,7 @@ pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueRe
     };
     let root = at(0);
     QueueReport {
+        link: stage.link.clone(),
         r#where: stage.direction.name(),
         stage: stage.index,
         kind: stage.kind,

@@ -50,7 +50,7 @@ fn stages_stand_at_hosts_in_the_order_of_their_direction() {
         let of = |hosts: &[Host]| path(&hosts.iter().map(|&h| (pfifo, h)).collect::<Vec<_>>());
         let layout = Layout::of(&plan(of(forward), of(reverse))).unwrap();
         let at = |direction| layout.stages.iter().filter(|s| s.direction == direction).map(|s| s.host).collect::<Vec<_>>();
-        (layout.routers, at(Direction::Forward), at(Direction::Reverse))
+        (layout.hosts() - 2, at(Direction::Forward), at(Direction::Reverse))
     };
     assert_eq!(places(&[], &[]), (0, vec![], vec![]));
     assert_eq!(places(&[s], &[d]), (0, vec![0], vec![1]));

@@ -159,7 +159,7 @@ impl Wire {
             let far = self.members.get(i + 1).map(|m| m.host.namespace.as_raw_fd());
             let mut devices = Vec::new();
             if let Some(far) = far {
-                links::make(&mut batch, i, plan.mtu, far);
+                links::make(&mut batch, &links::ports(i), plan.mtu, far);
                 devices.push(Direction::Forward);
             }
             if i > 0 {

@@ -79,14 +79,14 @@ impl Range {
     fn assemble() -> Result<Range, RangeError> {
         let mut hosts = [Host::new()?, Host::new()?];
         let [far, near] = &mut hosts;
-        let mut batch = Batch::new();
-        links::make(&mut batch, 0, MTU, far.namespace.as_raw_fd());
-        links::name(&mut batch, 0, Direction::Forward);
-        links::introduce(&mut batch, 0, Direction::Forward);
+        let (ports, mut batch) = (links::ports(0), Batch::new());
+        links::make(&mut batch, &ports, MTU, far.namespace.as_raw_fd());
+        links::name(&mut batch, &ports[0]);
+        links::introduce(&mut batch, &ports[0], &ports[1]);
         near.socket.request(&mut batch)?;
         batch.clear();
-        links::raise(&mut batch, Direction::Reverse, false);
-        links::name(&mut batch, 0, Direction::Reverse);
+        links::raise(&mut batch, ports[1].number, false);
+        links::name(&mut batch, &ports[1]);
         far.socket.request(&mut batch)?;
         let sender = UdpSocket::bind((links::address(0, Direction::Forward), 0))?;
         wait_until_ready(&mut hosts)?;
