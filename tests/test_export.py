@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from tcpscape import interchange
+from tcpscape.errors import ScenarioError
 from tcpscape.interchange import sources, tc
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import Scenario
@@ -134,6 +135,10 @@ def test_tcs_words_mean_what_the_scenario_means(name):
     from tcpscape import _core
 
     scenario = Scenario.of(RICH) if name == "rich" else files.load(name)
+    if scenario.is_topology:
+        with pytest.raises(ScenarioError, match=f"^scenario: {name} has .*, and a script of tc's is one link between two hosts; "):
+            tc.write(scenario)
+        return
     read: dict[tuple[str, str], list[str]] = {}
     for line in queues(tc.write(scenario).decode()):
         words = line.removeprefix("# ").split()

@@ -5,12 +5,15 @@ import json
 import pytest
 import yaml
 
+import tcpscape
 from conftest import ROOT
 from tcpscape.campaign.source import campaign
 from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build
 from tcpscape.errors import TcpscapeError
-from tcpscape.scenario import files
+from tcpscape.report.diagram import PathView
+from tcpscape.scenario import bottleneck, files, limits, summary
+from tcpscape.scenario.differences import differences
 from tcpscape.scenario.grammar import parse_link, parse_mix, parse_probe, parse_transfers
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
@@ -194,3 +197,70 @@ def test_a_change_of_a_hop_that_is_not_there_is_refused():
     one = Scenario.of({**PATH, "links": ["delay 1ms rate 9mbit name core"], "changes": [{"where": "core", "hop": 2, "at": "1s", "set": {"rate": "1mbit"}}]})
     with pytest.raises(TcpscapeError, match="change: core has no hop 2; choose one from 0 to 1"):
         build(one, parse, CONTROLS)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("rrul", "RTT 30ms, link home 20mbit down and 5mbit up with a FIFO of 250kB, 8 flows (4 cubic, 4 cubic up), probes ping, udp_ping, voice, kernel 6.1, 30s"),
+        ("dumbbell", "RTTs 20ms and 80ms, bottleneck 50mbit with a FIFO of 312kB (1 BDP), 4 flows (2 cubic at 20ms, 2 cubic at 80ms), kernel 6.1, 30s"),
+        ("parking-lot", "RTT 30ms, 3 links of 20mbit with a FIFO of 50kB, 4 flows (1 cubic, 1 cubic from a to b, 1 cubic from b to c, 1 cubic from c to d), kernel 6.1, 30s"),
+        ("web", "RTT 40ms, bottleneck 20mbit with a FIFO of 100kB (1 BDP), 1 flow, 20 transfers a second of 30kB (cubic), kernel 6.1, 30s"),
+        ("incast", "RTT 100us, link switch 1gbit with a FIFO of 128kB (10 BDP), answers of 64kB every 100ms, 32 flows, kernel 6.1, 2s"),
+    ],
+)  # fmt: skip
+def test_a_network_in_words(name, words):
+    assert summary.in_words(files.load(name)) == words
+
+
+def test_the_rate_that_all_data_share():
+    rates = {name: summary.link_mbps(files.load(name)) for name in ("rrul", "dumbbell", "parking-lot", "upload-and-call")}
+    assert rates == {"rrul": None, "dumbbell": 50.0, "parking-lot": None, "upload-and-call": 5.0}
+    one = files.load("parking-lot")
+    slow = Scenario.of({**one.to_dict(), "flows": [{"access": {"rate": "3mbit", "delay": "1ms"}}, {"leave": "b"}]})
+    assert [bottleneck.of_flow(slow, flow).rate_bps for flow in slow.flows] == [3_000_000, 20_000_000]
+    found = bottleneck.find(slow)
+    assert (found.rate_bps, found.link, found.direction) == (20_000_000, "chain/0", "forward")
+
+
+def test_what_two_networks_differ_in():
+    one = files.load("rrul")
+    assert differences(one, Scenario.of({**one.to_dict(), "probes": ["voice"]})) == ["probes ping, udp_ping, voice / probe voice"]
+    longer = Scenario.of({**one.to_dict(), "links": [{"name": "home", "delay": "20ms", "rate": "20mbit", "up_rate": "5mbit", "buffer": "250KB"}]})
+    assert differences(one, longer) == ["RTT 30ms / 40ms"]
+
+
+def test_what_is_easily_overlooked_in_a_network():
+    fast = ScenarioOptions(PATH, mix="cubic,cubic~up", transfers=("200/s,30kB",)).scenario()
+    assert list(limits.caveats(fast)) == [
+        "data that travel up meet no rate, and only windows limit these flows; to change it: a rate in reverse, such as {rate: 5mbit}",
+        "transfers offer 240% of what their slowest link carries, 20mbit: they pile up as long as they arrive",
+    ]
+    assert [list(limits.caveats(files.load(name))) for name in files.gallery() if name not in KNOWN["gallery"]] == [[]] * 6
+
+
+def test_what_knows_one_link_refuses_a_network_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a directory may be called web
+    with pytest.raises(TcpscapeError, match=r"^scenario: rrul has links, data that travel up and probes, and the mock's closed forms know one link"):
+        tcpscape.run("rrul", engine="mock", seeds=1)
+    with pytest.raises(TcpscapeError, match=r"^scenario: web has transfers, and the conditions of a path say none of it; "):
+        tcpscape.advise(source="web", engine="mock", seeds=2)
+
+
+def test_the_diagram_of_a_network_has_each_link_and_both_directions():
+    drawn = PathView.of("", [files.load("rrul")])
+    for text in (">Home<", ">down: 20 Mbit/s, 15 ms, buffer 250 kB<", ">up: 5 Mbit/s, 15 ms, buffer 250 kB<", ">4 cubic<", ">4 cubic up<", ">probe voice<", ">r0<", ">r1<", "data that travel up"):
+        assert text in drawn.wide, text
+        assert text in drawn.narrow, text
+    chained = PathView.of("", [files.load("parking-lot")]).wide
+    for text in (">West<", ">Middle<", ">East<", ">both ways: 20 Mbit/s, 5 ms, buffer 50 kB<", ">1 cubic from b to c<", ">a<", ">d<"):
+        assert text in chained, text
+
+
+def test_files_of_links_are_beside_their_scenario(tmp_path):
+    (tmp_path / "radio.up").write_text("1\n2\n3\n")
+    (tmp_path / "s.yaml").write_text("forward: netem delay 5ms\nreverse: netem delay 5ms\nlinks:\n- {forward: {trace: radio.up}, reverse: netem delay 1ms}\nflows:\n- {access: {before: [{trace: radio.up}]}}\n")
+    one = files.load(tmp_path / "s.yaml")
+    assert one.links[0].forward[0].trace.file == one.flows[0].access.before[0].trace.file == str(tmp_path / "radio.up")
+    assert "access links of a recorded rate down" in summary.in_words(one)
+    assert [c["change"]["kind"] for c in build(one, parse, CONTROLS)["links"][0]["forward"]["schedule"]] == ["rate_trace"]

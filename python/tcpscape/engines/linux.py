@@ -86,8 +86,11 @@ def controls(scenario: Scenario) -> list[tuple[str, str]]:
 
 def refuse_queues(fields: Mapping[str, Any]) -> None:
     """Refuses the queues of a plan that tc does not have."""
-    for direction in ("forward", "reverse"):
-        for stage in fields[direction]["stages"]:
+    links = [(way, fields[way]) for way in ("forward", "reverse")]
+    links += [("links", link[way]) for link in fields.get("links", ()) for way in ("forward", "reverse")]
+    links += [("access", place[end][way]) for place in fields.get("places", ()) for end in ("near", "far") for way in ("forward", "reverse")]
+    for direction, of in links:
+        for stage in of["stages"]:
             queue = stage["qdisc"]
             while queue:
                 if queue["kind"] == "jitter":

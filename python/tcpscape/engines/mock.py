@@ -15,6 +15,7 @@ from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core
 from tcpscape.errors import EngineError
+from tcpscape.scenario import network
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import Scenario
@@ -39,6 +40,7 @@ class Mock(Engine):
 
     def check(self, scenario: Scenario) -> None:
         self.refuse_python_controls(scenario)
+        network.expect_plain(scenario, "and the mock's closed forms know one link with long flows", "use --engine model, or leave them out")
         if (lib := core()) is None:
             raise EngineError(f"engine: mock cannot run here: {self.unavailable()}")
         plan.build_checked(lib, scenario, CONTROLS)

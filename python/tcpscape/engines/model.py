@@ -105,7 +105,7 @@ PANIC = "PanicException"
 
 def _python_controls(scenario: Scenario) -> list[str]:
     """The congestion controls of a scenario that are Python classes."""
-    return sorted({flow.cca for flow in scenario.flows if spelling.is_class(flow.cca)})
+    return [cca for cca in scenario.controls if spelling.is_class(cca)]
 
 
 def _failure(e: Exception) -> TcpscapeError:

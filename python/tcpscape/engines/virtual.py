@@ -40,7 +40,7 @@ from tcpscape.engines.model import core, frame, parameters
 from tcpscape.engines.results import flow_results, probe_results, transfers_results
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
 from tcpscape.scenario import host as machine
-from tcpscape.scenario import limits
+from tcpscape.scenario import limits, network
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.scenario import Kernel as Profile
 from tcpscape.scenario.scenario import Scenario
@@ -282,7 +282,7 @@ class Virtual(Engine):
         yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
         if silent := sum(not f.bytes_received for f in flows):
             yield f"{silent} of {len(flows)} flows carried no data"
-        if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in (*scenario.forward, *scenario.bottleneck, *scenario.reverse)):
+        if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in network.hops(scenario)):
             yield "tc's `change` leaves a waiting packet to its old timer: a trace followed this closely carries less here; write bin: 10ms"
         if scenario.kernel != Profile() and machine.version(scenario.kernel.profile) != machine.version(self.kernel.release):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {self.kernel.release}"

@@ -22,7 +22,7 @@ from tcpscape.interchange import flent, iperf3
 from tcpscape.interchange.base import InterchangeError, refuse
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind
-from tcpscape.scenario import files
+from tcpscape.scenario import files, network
 from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
 from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.options import given
@@ -196,7 +196,11 @@ def _of_results(source: Path) -> MeasuredPath:
 
 
 def _of_scenario(scenario: Scenario, kind: str) -> MeasuredPath:
-    """The conditions that a scenario's hops amount to; what they cannot say is in the notes."""
+    """The conditions that a scenario's hops amount to; what they cannot say is in the notes.
+
+    :raises ScenarioError: the scenario is a network, not one path.
+    """
+    network.expect_plain(scenario, "and the conditions of a path say none of it", "compare with `tcpscape run SCENARIO --cca …`, or name one link")
     data, acks = _flat(scenario, "forward", "bottleneck"), _flat(scenario, "reverse")
     jitter, loss = (_jitter(data), _jitter(acks)), (_loss(data), _loss(acks))
     notes, flow = [], scenario.flows[0]

@@ -17,7 +17,7 @@ from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.engines.model import Model
 from tcpscape.errors import printable
-from tcpscape.scenario import path
+from tcpscape.scenario import network, path
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import within
@@ -40,6 +40,9 @@ class _Queue:
 def write(scenario: Scenario) -> bytes:
     """The script; run it as root. It leaves the namespaces `tcpscape0` (sender), `tcpscape1` … (the last is the receiver)."""
     scenario.expect_path()
+    built = ("data that travel up", "transfers", "probes", "requests", "pauses of applications", "no flows")
+    fix = "write the path of one link, or run it with --engine virtual"
+    network.expect_plain(scenario, "and a script of tc's is one link between two hosts", fix, but=built)
     forward, backward = _stages(scenario, ("forward", "bottleneck")), _stages(scenario, ("reverse",))
     at_router = bool(scenario.forward) and isinstance(hop := scenario.forward[0], path.Netem) and hop.at == "router"
     first = 1 if at_router or not scenario.forward else 0
@@ -89,6 +92,9 @@ def _missing(scenario: Scenario, queues: Sequence[_Queue]) -> Iterator[str]:
     for hop in hops:
         if isinstance(hop, path.TracedLink):
             yield f"the rates of {hop.trace.file} (tc has no trace; the queue has its mean rate), for which there is mm-link"
+    for kind in network.kinds(scenario):
+        if kind in ("transfers", "probes", "requests", "pauses of applications"):
+            yield f"its {kind} (tc has queues, not traffic)"
     yield f"kernel profile {scenario.kernel.profile}: its buffers and rules are those of the kernel that runs"
     for flow in scenario.flows:
         if flow.read.delay:
@@ -145,6 +151,7 @@ def _iperf3(scenario: Scenario, flow: Flow, receiver: str) -> str:
     seconds = ((flow.stop or scenario.duration) - flow.start) / 1e9
     name = flow.cca if spelling.is_class(flow.cca) else spelling.name_of(flow.cca)
     command = f"ip netns exec tcpscape0 iperf3 -c {receiver} -J -C {shlex.quote(name)} -P {flow.count} -l {flow.app.chunk}"
+    command += " -R" if flow.direction == "up" else ""
     command += f" -n {flow.app.size}" if flow.app.size else f" -t {seconds:g}"
     command += f" -b {flow.app.rate * 8}" if flow.app.rate else ""
     command += f" -w {flow.rcvbuf or flow.sndbuf}" if flow.rcvbuf or flow.sndbuf else ""

@@ -13,10 +13,11 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from tcpscape import units
 from tcpscape.controls.palette import Look
 from tcpscape.report import drawing
 from tcpscape.report.drawing import Link, Node
-from tcpscape.scenario import summary
+from tcpscape.scenario import groups, network, path, summary, topology
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
 from tcpscape.units import format_byte_rate, format_size
@@ -69,8 +70,11 @@ class PathView:
         :param looks: congestion controls with the look that they have in the figures.
         :param name: the beginning of the ids in the page.
         """
-        nodes, links = (_sender(scenarios, looks), _router(scenarios), _receiver(scenarios)), (_link(scenarios, "forward"), Link(()))
+        nodes: Sequence[Node] = (_sender(scenarios, looks), _router(scenarios), _receiver(scenarios))
+        links: Sequence[Link] = (_link(scenarios, "forward"), Link(()))
         back = _link(scenarios, "reverse")
+        if any(network.kinds(s) for s in scenarios):
+            nodes, links, back = _network(scenarios, looks)
         wide = drawing.horizontal(nodes, links, back, f"{name}-wide")
         return cls(part, words, wide, drawing.vertical(nodes, links, back, f"{name}-narrow"))
 
@@ -93,6 +97,41 @@ def _receiver(scenarios: Sequence[Scenario]) -> Node:
     """The receive buffer, where it is not autotuned."""
     sizes = _ends((f.rcvbuf for s in scenarios for f in s.flows), format_size)
     return Node("Receiver", ((f"buffer {sizes}", None),) if sizes else ())
+
+
+def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[Sequence[Node], Sequence[Link], Link]:
+    """Hosts at the left, a box for each link of the chain with both its directions, hosts at the right; routers are on the arrows between."""
+    first = scenarios[0]
+    alike = [s for s in scenarios if len(s.chain) == len(first.chain)]
+    boxes = []
+    for i in range(len(first.chain)):
+        down, up = (
+            ", ".join(_lines([[chain for hop in getattr(s.chain[i], way) for chain in path.queues(hop, s.rtt_ns)] for s in alike]))
+            for way in ("forward", "reverse")
+        )
+        ways = {"both ways": down} if down and down == up else {"down": down, "up": up}
+        lines = [f"{way}: {text or 'not delayed'}" for way, text in ways.items()]
+        if i == 0 and any(s.changes for s in scenarios):
+            lines.append("changes during the trial")
+        boxes.append(Node(topology.title(first.chain, i).capitalize(), tuple((line, None) for line in lines)))
+    hosts = [Node(f"Hosts, {side}", _hosts(scenarios, way, looks)) for side, way in (("left", "down"), ("right", "up"))]
+    routers = [Link((name,)) for name in first.routers]
+    is_up = any(e.direction == "up" for s in scenarios for e in s.endpoints)
+    return [hosts[0], *boxes, hosts[1]], routers, Link(("the other way round",), "ACKs, and data that travel up," if is_up else "ACKs")
+
+
+def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -> Sequence[tuple[str, Look | None]]:
+    """What the hosts at one end send: the groups of the first scenario; of others, how many there are."""
+    first = scenarios[0]
+    sending = [flow for flow in first.flows if flow.direction == way]
+    lines: list[tuple[str, Look | None]] = [(_short(groups.group(flow, first)), looks.get(flow.cca)) for flow in sending[:MOST_CONTROLS]]
+    if more := len(sending) - len(lines):
+        lines.append((f"and {units.counted(more, 'group')} more", None))
+    if any([flow.cca for flow in s.flows] != [flow.cca for flow in first.flows] for s in scenarios):
+        lines.append(("and other controls in turn", None))
+    lines += [(_short(f"{entry.rate:g} transfers a second"), looks.get(entry.cca)) for entry in first.transfers if entry.direction == way]
+    lines += [(_short(f"probe {probe.name}"), None) for probe in first.probes if probe.direction == way]
+    return lines
 
 
 def _ends(values: Iterable[int], text: Callable[[int], str]) -> str:

@@ -51,6 +51,8 @@ class Link:
     """An arrow and the lines beside it."""
 
     lines: Sequence[str]
+    what: str = "ACKs"
+    """What returns along it, where it is the way back."""
 
     @property
     def width(self) -> float:
@@ -62,7 +64,7 @@ def describe(nodes: Sequence[Node], links: Sequence[Link], back: Link) -> str:
     """The drawing in words."""
     boxes = [": ".join(filter(None, [node.title, ", ".join(text for text, _ in node.lines)])) for node in nodes]
     steps = [f"{box} → {', '.join(link.lines)}".removesuffix(" → ") for box, link in zip(boxes, links, strict=False)]
-    return f"{'; then '.join([*steps, boxes[-1]])}. ACKs return: {', '.join(back.lines) or 'without delay'}."
+    return f"{'; then '.join([*steps, boxes[-1]])}. {back.what} return: {', '.join(back.lines) or 'without delay'}."
 
 
 def horizontal(nodes: Sequence[Node], links: Sequence[Link], back: Link, name: str) -> Markup:
@@ -117,7 +119,7 @@ def _wrapped(text: str, width: float) -> list[str]:
 
 
 def _ack_text(back: Link) -> str:
-    return ", ".join(["ACKs", *back.lines]) if back.lines else "ACKs, not delayed"
+    return ", ".join([back.what, *back.lines]) if back.lines else f"{back.what}, not delayed"
 
 
 def _box(node: Node, x: float, y: float, width: float, height: float) -> Markup:

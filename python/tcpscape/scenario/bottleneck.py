@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tcpscape.scenario import path
+from tcpscape.scenario import path, topology
+from tcpscape.scenario.path import Hop
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.topology import Endpoint
 from tcpscape.scenario.words import QueueDescription, within
 
 PIPES = {"sender": 0, "router": 1}
 """Node → the number of its pipe in the samples of queues."""
+PIPE_BACK = 2
+"""Pipe of the way back."""
+CHAIN = "chain/{}"
+"""What results call a link of the chain, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,10 @@ class Bottleneck:
     """0 of a queue itself, 1 of its child."""
     queues: tuple[QueueDescription, ...]
     """What the queue does, and its children from the outside in."""
+    link: str = ""
+    """Its link where there are several links or hosts, as reports of queues name it: `chain/0`; empty of a path of one."""
+    direction: topology.Direction = "forward"
+    """The direction of its link."""
 
     @property
     def holder(self) -> QueueDescription:
@@ -36,12 +47,16 @@ class Bottleneck:
 
 
 def find(scenario: Scenario) -> Bottleneck | None:
-    """The queue of the lowest rate that all data pass, the first of several; None where none has a rate.
+    """The queue of the lowest rate that the data of all flows pass, the first of several; None where they pass none with a rate together.
 
     Of a link whose rate changes, it is the rate at the start, of a recorded one the mean.
 
     :raises WordsError: names the part of the path and the wrong word.
     """
+    ends = scenario.flows or scenario.endpoints
+    if scenario.is_topology or any(end.direction == "up" for end in ends):
+        ways = [list(_of_chain(scenario, end)) for end in ends]
+        return _lowest(link for link in ways[0] if all(link in way for way in ways[1:]))
     links, stages = [], {0: 0, 1: 0}
     for part in ("forward", "bottleneck"):
         for i, hop in enumerate(getattr(scenario, part)):
@@ -51,4 +66,34 @@ def find(scenario: Scenario) -> Bottleneck | None:
             for queues in described:
                 links += [Bottleneck(q.rate_bps, pipe, stages[pipe], depth, queues) for depth, q in enumerate(queues) if q.rate_bps]
                 stages[pipe] += 1
-    return min(links, key=lambda b: b.rate_bps, default=None)
+    return _lowest(links)
+
+
+def of_flow(scenario: Scenario, endpoint: Endpoint) -> Bottleneck | None:
+    """The queue of the lowest rate that the data of one entry of flows pass, on access links too; None where none has a rate.
+
+    :raises WordsError: names the wrong word.
+    """
+    access = scenario.access_of(endpoint)
+    return _lowest([*_rated(scenario, access.before, "access"), *_of_chain(scenario, endpoint), *_rated(scenario, access.after, "access")])
+
+
+def _of_chain(scenario: Scenario, endpoint: Endpoint) -> Iterator[Bottleneck]:
+    """The queues with a rate of the links that the data of an entry cross, in the order of the chain."""
+    first, last = scenario.span(endpoint)
+    direction: topology.Direction = "forward" if endpoint.direction == "down" else "reverse"
+    for number, link in enumerate(scenario.chain[first:last], first):
+        yield from _rated(scenario, getattr(link, direction), CHAIN.format(number) if scenario.is_topology else "", direction)
+
+
+def _rated(scenario: Scenario, hops: Sequence[Hop], link: str, direction: topology.Direction = "forward") -> Iterator[Bottleneck]:
+    """The queues with a rate of one direction of a link."""
+    with within("links"):
+        described = [queues for hop in hops for queues in path.queues(hop, scenario.rtt_ns)]
+    pipe = PIPES["router"] if direction == "forward" else PIPE_BACK
+    for stage, queues in enumerate(described):
+        yield from (Bottleneck(q.rate_bps, pipe, stage, depth, queues, link, direction) for depth, q in enumerate(queues) if q.rate_bps)
+
+
+def _lowest(links: Iterable[Bottleneck]) -> Bottleneck | None:
+    return min(links, key=lambda link: link.rate_bps, default=None)

@@ -11,11 +11,12 @@ from tcpscape.scenario.scenario import PARTS, Scenario
 LABELS: Mapping[str, str] = {"duration": "duration", "queue": "queue", "changes": "changes"}
 """What stands before a phrase of :func:`summary.parts` that does not name its subject itself."""
 PHRASES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(PARTS, ("rtt", "jitter", "loss", "sender", "other", "bottleneck", "queue")), "flows": ("application", "flows"),
+    **dict.fromkeys((*PARTS, "links"), ("rtt", "jitter", "loss", "sender", "other", "bottleneck", "queue")),
+    "flows": ("application", "flows", "access"), "transfers": ("traffic",), "probes": ("traffic",),
     "changes": ("changes",), "duration": ("duration",), "ecn": ("application",), "offload": ("application",),
 }  # fmt: skip
 """Field of a scenario → the phrases that tell of it; the values of a field are listed where none of its phrases differ."""
-LISTS = ("other", "application")
+LISTS = ("other", "application", "traffic")
 """Phrases that are lists of independent ones."""
 UNSAID = ("name", "about", "cca")
 """Fields in which a path does not differ."""
@@ -29,6 +30,7 @@ def differences(a: Scenario, b: Scenario) -> list[str]:
     if a.address() == b.address():
         return []
     first, second = summary.parts(a), summary.parts(b)
+    first, second = ({name: own.get(name, "") for name in {**first, **second}} for own in (first, second))
     different = [name for name in first if first[name] != second[name] and name != "kernel"]
     if {"jitter", "loss"} & set(different):
         different = [name for name in different if name != "sender"]  # it goes with them

@@ -17,6 +17,7 @@ from tcpscape.reading import documents, packaged
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind, Origin
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.topology import Access
 
 SCENARIO = Kind("a scenario", "write it as `tcpscape scenario show baseline` prints one")
 """A scenario's file, or that of a campaign or of several scenarios."""
@@ -58,8 +59,7 @@ def _with_paths(data: Any, folder: Path) -> Any:
     for hop in _hops(data):
         if isinstance(text := hop.get("trace"), str) and not os.path.exists(text) and os.path.exists(folder / text):
             hop["trace"] = str(folder / text)
-    flows = data.get("flows") if isinstance(data, dict) else None
-    for flow in flows if isinstance(flows, list) else []:
+    for flow in [flow for name in ("flows", "transfers") for flow in _members(data, name)]:
         cca = flow.get("cca") if isinstance(flow, dict) else None
         mapping, key = (cca, "name") if isinstance(cca, dict) else (flow, "cca")
         text = mapping.get(key) if isinstance(mapping, dict) else None
@@ -70,10 +70,17 @@ def _with_paths(data: Any, folder: Path) -> Any:
 
 
 def _hops(data: Any) -> Iterator[dict[str, Any]]:
-    """The hops of a scenario's plain values that are mappings."""
-    for place in ("forward", "bottleneck", "reverse"):
-        hops = data.get(place) if isinstance(data, dict) else None
-        yield from (hop for hop in (hops if isinstance(hops, list) else [hops]) if isinstance(hop, dict))
+    """The hops of a scenario's plain values that are mappings: of the path, of links and of access links."""
+    access = [end.get("access") for name in ("flows", "transfers", "probes") for end in _members(data, name) if isinstance(end, dict)]
+    for part in (data, *_members(data, "links"), *access):
+        for place in ("forward", "bottleneck", "reverse", *Access.model_fields):
+            yield from (hop for hop in _members(part, place) if isinstance(hop, dict))
+
+
+def _members(data: Any, name: str) -> list[Any]:
+    """The members of a field that is a list or one value; none where it is not there."""
+    values = data.get(name) if isinstance(data, dict) else None
+    return values if isinstance(values, list) else [] if values is None else [values]
 
 
 def _scenario(data: Any, name: str, source: str | None = None) -> Scenario:

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from tcpscape import units
-from tcpscape.scenario import path, summary
-from tcpscape.scenario.scenario import PARTS, Kernel, Scenario
+from tcpscape.scenario import bottleneck, network, path, summary
+from tcpscape.scenario.scenario import Kernel, Scenario
 
 BUFFERS = (("rcvbuf", "SO_RCVBUF", "rmem_max"), ("sndbuf", "SO_SNDBUF", "wmem_max"))
 """A flow's field, the socket option that it is the argument of, and the sysctl of `net.core` that caps it, silently: socket(7)."""
@@ -25,7 +25,7 @@ def caveats(scenario: Scenario) -> Iterator[str]:
     yield from hints(scenario)
     limits = {**_profile(scenario.kernel.profile), **scenario.kernel.plan()}
     for field, option, sysctl in BUFFERS:
-        size, most = max(getattr(flow, field) for flow in scenario.flows), limits.get(sysctl)
+        size, most = max((getattr(flow, field) for flow in scenario.flows), default=0), limits.get(sysctl)
         if most is not None and size > most:
             yield (
                 f"{option} of {units.format_size(size)} is capped at net.core.{sysctl}, {units.format_size(most)}; "
@@ -37,6 +37,8 @@ def hints(scenario: Scenario) -> Iterator[str]:
     """A sentence for each word of the path that means otherwise than many expect, and for each trace that is replayed to another load."""
     yield from dict.fromkeys(_hints(scenario))
     yield from _replayed(scenario)
+    yield from _unlimited(scenario)
+    yield from _offered(scenario)
 
 
 def above_link(scenario: Scenario, goodputs: Sequence[float]) -> Iterator[str]:
@@ -60,15 +62,14 @@ def _hints(scenario: Scenario) -> Iterator[str]:
         from tcpscape import _core
     except ImportError:
         return
-    for part in PARTS:
-        for hop in getattr(scenario, part):
-            for text in path.words(hop, scenario.rtt_ns):
-                yield from _core.hints(text)
+    for hop in network.hops(scenario):
+        for text in path.words(hop, scenario.rtt_ns):
+            yield from _core.hints(text)
 
 
 def _replayed(scenario: Scenario) -> Iterator[str]:
     """How the load of a trial differs from the one under which a trace of a link is recorded: a sender that always has data, for the trace's time."""
-    hops = [hop for part in PARTS for hop in getattr(scenario, part) if isinstance(hop, path.TracedLink)]
+    hops = [hop for hop in network.hops(scenario) if isinstance(hop, path.TracedLink)]
     limited = all(flow.app.rate or flow.app.size or flow.player for flow in scenario.flows)
     for trace in dict.fromkeys(hop.trace for hop in hops):
         name = Path(trace.file).name
@@ -82,6 +83,26 @@ def _replayed(scenario: Scenario) -> Iterator[str]:
                 f"trace {name} lasts {units.format_time(trace.period)} and begins again: the trial of {units.format_time(scenario.duration)} sees it "
                 f"{scenario.duration / trace.period:.3g} times, so later parts are no new observations"
             )
+
+
+def _unlimited(scenario: Scenario) -> Iterator[str]:
+    """A sentence where data of one direction meet a rate and those of the other none: then nothing but windows limits these."""
+    limited = {flow.direction for flow in scenario.flows if bottleneck.of_flow(scenario, flow)}
+    free = {flow.direction for flow in scenario.flows if not bottleneck.of_flow(scenario, flow)}
+    if limited and (alone := free - limited):
+        way = alone.pop()
+        part = "reverse" if way == "up" else "forward"
+        yield f"data that travel {way} meet no rate, and only windows limit these flows; to change it: a rate in {part}, such as {{rate: 5mbit}}"
+
+
+def _offered(scenario: Scenario) -> Iterator[str]:
+    """A sentence where transfers bring more than their link carries: they pile up as long as the trial lasts."""
+    for entry in scenario.transfers:
+        link, load = bottleneck.of_flow(scenario, entry), entry.rate * entry.size * 8
+        if link and load > link.rate_bps:
+            share = units.brief_percent(load / link.rate_bps)
+            rate = units.format_rate(link.rate_bps)
+            yield f"transfers offer {share} of what their slowest link carries, {rate}: they pile up as long as they arrive"
 
 
 def _raised(kernel: Kernel, sysctl: str, size: int) -> str:

@@ -342,6 +342,11 @@ class Scenario(Spec):
         """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`: of the flows, and without flows of the transfers."""
         return "+".join(sorted({f.cca for f in self.flows or self.transfers}))
 
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Every congestion control that sends, of flows and of transfers, each once and in order of its name."""
+        return tuple(sorted({*(flow.cca for flow in self.flows), *(entry.cca for entry in self.transfers)}))
+
     def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
         """The same scenario with `cca` (`cubic`, `cubic:hystart=off`) for every flow and all transfers."""
         same = {"cca": spelling.label(cca)}

@@ -10,8 +10,9 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from tcpscape import units
-from tcpscape.scenario import bottleneck, path
+from tcpscape.scenario import bottleneck, groups, network, path
 from tcpscape.scenario.changes import Change
+from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.path import Netem, TracedLink
 from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import Kernel, Scenario
@@ -47,6 +48,8 @@ def together(scenarios: Sequence[Scenario], levels: Mapping[str, Sequence[str]])
 
 def parts(scenario: Scenario) -> dict[str, str]:
     """The phrases of :func:`in_words` by what each is about; empty where there is nothing to say."""
+    if network.kinds(scenario):
+        return _of_network(scenario)
     data, acks = scenario.queues("forward", "bottleneck"), scenario.queues("reverse")
     flows = {f.cca for f in scenario.flows}
     mixture = [f"{f.cca}×{f.count}" + (f" from {units.brief_time(f.start)}" if f.start else "") for f in scenario.flows]
@@ -67,9 +70,40 @@ def parts(scenario: Scenario) -> dict[str, str]:
     }  # fmt: skip
 
 
+def _of_network(scenario: Scenario) -> dict[str, str]:
+    """The phrases of a scenario with more than one link and data in one direction."""
+    rtt = scenario.rtt_ns
+    down, up = ([q for link in scenario.chain for hop in getattr(link, way) for q in path.queues(hop, rtt)] for way in ("forward", "reverse"))
+    burst_down, burst_up = (_burst(hop for link in scenario.chain for hop in getattr(link, way)) for way in ("forward", "reverse"))
+    ways = ("way down", "way up")
+    return {
+        "rtt": groups.rtts(scenario),
+        "jitter": _both(_jitter(down), _jitter(up), *ways),
+        "loss": _both(_loss(down, burst_down), _loss(up, burst_up), *ways),
+        "sender": AT_SENDER if not scenario.is_topology and _is_treated_at_the_sender(scenario) else "",
+        "other": ", ".join(dict.fromkeys(_other(chain(down, up)))),
+        "bottleneck": groups.links(scenario),
+        "queue": _queue(scenario) or _queues(scenario),
+        "access": groups.access(scenario),
+        "changes": _changes(scenario.changes),
+        "application": _application(scenario),
+        "flows": groups.flows(scenario),
+        "traffic": groups.traffic(scenario),
+        "kernel": _kernel(scenario.kernel),
+        "duration": units.brief_time(scenario.duration),
+    }  # fmt: skip
+
+
+def _queues(scenario: Scenario) -> str:
+    """The queues of links that not all data share, where they are all alike in both directions."""
+    rated = [bottleneck.of_flow(scenario, end) for end in scenario.flows or scenario.endpoints]
+    texts = {_holder(link.holder) for link in rated if link}
+    return f"{QUEUE}{texts.pop()}" if len(texts) == 1 and not any(isinstance(hop, TracedLink) for hop in network.hops(scenario)) else ""
+
+
 def link_mbps(scenario: Scenario) -> float | None:
     """The lowest rate that all data of a path share, Mbit/s, which no goodput exceeds for long; None where there is none or it changes."""
-    if scenario.changes or any(isinstance(hop, TracedLink) for hop in (*scenario.forward, *scenario.bottleneck)):
+    if scenario.changes or scenario.transfers or any(isinstance(hop, TracedLink) for hop in network.hops(scenario)):
         return None
     link = bottleneck.find(scenario)
     return link.rate_bps / 1e6 if link else None
@@ -99,11 +133,11 @@ def range_text(values: Sequence[str]) -> str:
     return ", ".join(values) if len(values) <= FEW_VALUES else f"{values[0]} to {values[-1]} ({len(values)} values)"
 
 
-def _both(data: str, acks: str) -> str:
-    """A phrase about both directions from one about each."""
+def _both(data: str, acks: str, one: str = "data", other: str = "ACKs") -> str:
+    """A phrase about both directions from one about each; `one` and `other` are what these are called."""
     if data == acks:
         return f"{data} each way" if data else ""
-    return " and ".join(f"{text} of the {of}" for text, of in ((data, "data"), (acks, "ACKs")) if text)
+    return " and ".join(f"{text} of the {of}" for text, of in ((data, one), (acks, other)) if text)
 
 
 def _jitter(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
@@ -166,16 +200,21 @@ def _rate(scenario: Scenario) -> str:
 def _queue(scenario: Scenario) -> str:
     """The queue that holds the packets at the bottleneck."""
     link = bottleneck.find(scenario)
-    if link is None or any(isinstance(hop, TracedLink) for hop in (*scenario.forward, *scenario.bottleneck)):
+    if link is None or any(isinstance(hop, TracedLink) for hop in network.hops(scenario)):
         return ""
     rate, holder = link.rate_bps, link.holder
     if holder.limit_bytes:
         bdp = rate / 8 * scenario.rtt_ns / units.NS_PER_S
         share = f" ({holder.limit_bytes / bdp:.2g} BDP)" if bdp else ""
         return f"{QUEUE}{_queue_name(holder)} of {units.brief_size(holder.limit_bytes)}{share}"
-    if holder.limit_packets and holder.kind in PLAIN:
-        return f"{QUEUE}{_queue_name(holder)} of {holder.limit_packets} packets"
-    return f"{QUEUE}{_queue_name(holder)}"
+    return f"{QUEUE}{_holder(holder)}"
+
+
+def _holder(queue: QueueDescription) -> str:
+    """A queue and its limit: `a FIFO of 250kB`, `fq_codel`."""
+    if queue.limit_bytes:
+        return f"{_queue_name(queue)} of {units.brief_size(queue.limit_bytes)}"
+    return f"{_queue_name(queue)} of {queue.limit_packets} packets" if queue.limit_packets and queue.kind in PLAIN else _queue_name(queue)
 
 
 def _queue_name(queue: QueueDescription) -> str:
@@ -184,10 +223,13 @@ def _queue_name(queue: QueueDescription) -> str:
 
 def _application(scenario: Scenario) -> str:
     """What the applications and sockets limit, of the first group of flows."""
-    flow = scenario.flows[0]
+    flow = scenario.flows[0] if scenario.flows else Flow()
+    wait = f"every {units.brief_time(flow.app.every)}" if flow.app.every else f"{units.brief_time(flow.app.think)} of thinking between them"
     texts: list[Any] = [
         f"application {units.format_byte_rate(flow.app.rate)}" if flow.app.rate else "",
         f"{units.format_size(flow.app.size)} to send" if flow.app.size else "",
+        f"answers of {units.brief_size(flow.app.response)} {wait}" if flow.app.response else "",
+        f"{units.brief_time(flow.app.on)} on and {units.brief_time(flow.app.off)} off" if flow.app.on else "",
         _player(flow.player) if flow.player else "",
         f"SO_RCVBUF {units.format_size(flow.rcvbuf)}" if flow.rcvbuf else "",
         f"SO_SNDBUF {units.format_size(flow.sndbuf)}" if flow.sndbuf else "",

@@ -92,7 +92,7 @@ class Dask(Executor):
         """Refuses Python congestion controls and engines that exist in this process only, and a cluster without workers."""
         if engines.REGISTRY.get(engine.name) is not type(engine):
             refuse("executor", f"engine {engine.version} is made in this process, and workers cannot make it", "use --executor local", EngineError)
-        for cca in sorted({f.cca for s in scenarios for f in s.flows}):
+        for cca in sorted({cca for s in scenarios for cca in s.controls}):
             if spelling.is_class(cca):
                 refuse("cca", f"{cca} is Python code, which dask's workers do not have", "use --executor local", EngineError)
         try:
