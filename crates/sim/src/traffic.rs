@@ -27,7 +27,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), PlanError> {
             format!("gives {packets} packets, more than {MAX_PACKETS}; take a longer one, or a shorter trial"),
         );
     }
-    plan.transfers.iter().try_for_each(|transfers| check_transfers(transfers))?;
+    plan.transfers.iter().try_for_each(check_transfers)?;
     let expected: f64 = plan.transfers.iter().map(|t| t.expected(plan.duration_ns)).sum();
     if expected > MAX_TRANSFERS {
         return refuse(

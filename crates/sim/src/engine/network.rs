@@ -170,11 +170,8 @@ impl Network {
     #[inline]
     pub fn arrived(&mut self, now: Time) -> Option<Arrival> {
         let p = intact(&mut self.forward, now)?;
-        if p.flow == ARP {
-            return Some(Arrival::Neighbours);
-        }
         if p.body.mss == 0 {
-            return Some(Arrival::Probe(p.body.probe_packet(p.flow as usize - self.flows)));
+            return Some(self.other(p.flow, p.body.probe_packet()));
         }
         Some(Arrival::Segment(p.flow as usize, Segment { ecn: p.ecn, ..p.body.segment }))
     }
@@ -183,13 +180,19 @@ impl Network {
     #[inline]
     pub fn came_back(&mut self, now: Time) -> Option<Arrival> {
         let p = intact(&mut self.reverse, now)?;
-        if p.flow == ARP {
-            return Some(Arrival::Neighbours);
-        }
         if p.body.mss == 0 {
-            return Some(Arrival::Probe(p.body.probe_packet(p.flow as usize - self.flows)));
+            return Some(self.other(p.flow, p.body.probe_packet()));
         }
         Some(Arrival::Segment(p.flow as usize, p.body.segment))
+    }
+
+    /// What is no segment of a connection.
+    #[cold]
+    fn other(&self, flow: u32, (number, is_answer): (u64, bool)) -> Arrival {
+        match flow {
+            ARP => Arrival::Neighbours,
+            _ => Arrival::Probe(ProbePacket { probe: flow as usize - self.flows, number, is_answer }),
+        }
     }
 
     /// How much has left a host of which its sender was not told.

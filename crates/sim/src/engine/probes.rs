@@ -132,6 +132,7 @@ impl<'a> Probes<'a> {
 
 impl Engine<'_> {
     /// It is time to send packets of probes; at the end of the trial nothing of them is waited for any more.
+    #[cold]
     pub(super) fn run_probes(&mut self) {
         if self.now >= self.end {
             self.alive -= 1;
@@ -148,6 +149,7 @@ impl Engine<'_> {
     }
 
     /// The neighbour's address is known: what waited for it leaves.
+    #[cold]
     pub(super) fn send_waiting_probes(&mut self) {
         for packet in std::mem::take(&mut self.probes.waiting) {
             self.send_probe(packet);
@@ -162,6 +164,7 @@ impl Engine<'_> {
     }
 
     /// A packet of a probe has come to the other end of its way.
+    #[cold]
     pub(super) fn on_probe(&mut self, packet: ProbePacket) {
         self.observer.delivered_probe(self.now, self.plan_flows + packet.probe, packet);
         let probe = &mut self.probes.all[packet.probe];

@@ -83,14 +83,20 @@ impl<'a> Transfers<'a> {
     #[inline]
     pub fn slot(&self, number: usize) -> Option<usize> {
         if number < self.first_slot {
-            return Some(number);
+            Some(number)
+        } else {
+            self.slot_of_transfer(number)
         }
+    }
+
+    #[cold]
+    fn slot_of_transfer(&self, number: usize) -> Option<usize> {
         let slot = *self.slots.get(number.wrapping_sub(self.first_number))?;
         (slot != NONE).then_some(slot as usize)
     }
 
     /// The connection in a slot behind those of the plan's flows.
-    #[inline]
+    #[cold]
     fn holder(&self, slot: usize) -> usize {
         self.holders[slot - self.first_slot] as usize
     }
@@ -159,6 +165,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Connections begin, or the trial ends for those that are open.
+    #[cold]
     pub(super) fn run_transfers(&mut self) {
         if self.now >= self.end {
             return self.stop_transfers();
@@ -195,6 +202,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Everything that the connection in slot `i` had to send was acknowledged. Its receiver's host may never hear that it is over.
+    #[cold]
     pub(super) fn on_finished(&mut self, i: usize) {
         if i >= self.plan_flows {
             self.transfers.complete(i, self.now);
@@ -203,6 +211,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Nothing has been heard of the receiver's host since the connection in slot `i` was done: the RST that ends it was lost.
+    #[cold]
     pub(super) fn give_up(&mut self, i: usize) {
         if !self.flows[i].is_over() {
             self.flows[i].reset();
@@ -211,6 +220,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The connection in slot `i` is over: a transfer leaves its slot to another.
+    #[cold]
     pub(super) fn on_over(&mut self, i: usize) {
         self.alive -= 1;
         if i < self.plan_flows {
