@@ -90,7 +90,7 @@ def test_a_kernels_zero_windows_are_its_counter():
 
 def test_what_nobody_saw_is_unknown():
     blind = FlowResult("cubic", 1.0, 1.0, 0, None, Rtt(), Cwnd(), {})
-    seen = {"goodput", "retransmits", "jain", "share_min", "share_max"}
+    seen = {"goodput", "goodput_down", "retransmits", "jain", "share_min", "share_max"}
     assert {n for n, m in REGISTRY.items() if not math.isnan(m.of(trial(blind)))} == seen
     assert {n for n, m in REGISTRY.items() if not math.isnan(m.of(trial()))} == {"goodput", "retransmits"}
 
@@ -185,6 +185,13 @@ def test_names_and_units_are_said():
         assert (metric.of.__doc__ or "").strip() or metric.of.__name__ in {"of", "<lambda>"}
 
 
+OF_TRAFFIC = {
+    *(f"latency_{p}" for p in ("p50", "p95", "p99", "max")), *(f"fct_{p}" for p in ("p50", "p95", "p99", "mean")), "response_p50", "response_p95", "response_max",
+    "probe_jitter", "probe_loss", "rpm", "voice_mos", "voice_r", "unfinished", "transfer_goodput", "goodput_up",
+}  # fmt: skip
+"""Metrics of probes, requests, transfers and uploads."""
+
+
 def test_every_metric_of_a_run(need_model):
     """Three flows over a slow link with ECN, one of them a video: everything is known, in its range, and in order."""
     said = Scenario.of({
@@ -193,7 +200,7 @@ def test_every_metric_of_a_run(need_model):
     })  # fmt: skip
     result = Runner(make("model"), 1, needs(*REGISTRY)).run(said, [0])[0]
     values = {name: m.of(result) for name, m in REGISTRY.items()}
-    assert {name for name, value in values.items() if math.isnan(value)} == {"response_max", "rtt_exponent"}  # no requests, and one RTT
+    assert {name for name, value in values.items() if math.isnan(value)} == {*OF_TRAFFIC, "rtt_exponent"}  # nothing but flows, all down and with one RTT
     assert values["rtt_min"] <= values["rtt_p50"] <= values["rtt_p95"] <= values["rtt_p99"] <= values["rtt_max"]
     assert values["queue_p50"] <= values["queue_p95"] <= values["queue_p99"] <= values["queue_max"]
     assert values["goodput_1s_mean"] == pytest.approx(values["goodput"], rel=0.05)

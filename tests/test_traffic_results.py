@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import random
 
 import polars as pl
 import pytest
 
-from tcpscape import engines
+from tcpscape import engines, metrics
 from tcpscape.engines.base import Capture
-from tcpscape.errors import StoreError
+from tcpscape.errors import ScenarioError, StoreError
+from tcpscape.metrics import emodel, traffic
 from tcpscape.scenario import options
 from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import LOST, Cwnd, FlowResult, ProbeResult, ResponseResult, Rtt, SizeClass, TransfersResult, Trial
@@ -82,3 +85,84 @@ def test_trials_of_before_are_read_as_they_were(tmp_path):
     with Store(tmp_path) as store:
         store.save(old)
         assert store.load(old.address, ("samples",)).probe_samples is None
+
+
+def value(name, of=FULL):
+    return metrics.find(name).of(of)
+
+
+def test_latency_under_load_is_that_of_the_round_trips():
+    """The ping's percentiles; the call's, which are one way, only by its name, or where nothing measures round trips."""
+    assert [value(f"latency_{p}") for p in ("p50", "p95", "p99", "max")] == [40.0, 80.0, 90.0, 100.0]
+    assert value("latency_p95:voice") == 60.0
+    assert value("latency_p95", trial(probes=(CALL,))) == 60.0
+    assert value("probe_loss") == pytest.approx(7 / 600)
+    assert value("probe_loss:voice") == pytest.approx(0.01)
+    assert math.isnan(value("latency_p95", trial()))
+
+
+def test_a_trimmed_mean_leaves_out_the_slowest_twentieth():
+    """mean 45, p95 80, p99 90, max 100: (45 − 0.04 · 85 − 0.01 · 95) / 0.95 = 42.7895."""
+    assert traffic.trimmed_mean(PING.delay_ms) == pytest.approx(42.7895, abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [0.1, 0.5, 1.0])
+def test_the_trimmed_mean_of_a_summary_is_near_that_of_the_values(shape):
+    values = sorted(random.Random(7).lognormvariate(3, shape) for _ in range(5000))
+    summary = Rtt(values[0], values[2500], values[4750], values[4950], values[-1], sum(values) / 5000)
+    assert traffic.trimmed_mean(summary) == pytest.approx(sum(values[:4750]) / 4750, rel=0.03)
+
+
+def test_responsiveness_is_round_trips_a_minute():
+    """The ping's trimmed mean is 42.7895 ms, that of both flows (52 − 0.04 · 62.5 − 0.01 · 67.5) / 0.95 = 51.3947: 60000 / 47.0921 = 1274.1."""
+    assert value("rpm") == pytest.approx(60_000 / ((42.7895 + 51.3947) / 2), rel=1e-5)
+    assert math.isnan(value("rpm", trial(probes=(CALL,))))
+
+
+def test_the_e_model_has_the_values_of_its_recommendation():
+    """Without delay and loss 93.2 and 4.41 (G.107 table 2 and annex B); 1 % of random loss costs 95 / 26.1 = 3.64 (§7.5 with Bpl 25.1)."""
+    assert emodel.rating(0, 0) == pytest.approx(93.2, abs=0.05)
+    assert emodel.score(emodel.rating(0, 0)) == pytest.approx(4.41, abs=0.005)
+    assert emodel.loss_impairment(0.01) == pytest.approx(95 / 26.1)
+    assert [round(emodel.score(r), 1) for r in (0, 50, 60, 70, 80, 90, 100)] == [1.0, 2.6, 3.1, 3.6, 4.0, 4.3, 4.5]
+    rates = [emodel.rating(delay, 0) for delay in range(0, 1000, 10)]
+    assert rates == sorted(rates, reverse=True)
+    assert (rates[15] > 89, rates[40] < 65) == (True, True)  # 150 ms hurt little (G.114), 400 ms much
+
+
+def test_the_absolute_delay_of_the_e_model():
+    """At 200 ms X is 1: 25 · (2^(1/6) − 3 · (1 + 3^−6)^(1/6) + 2) = 3.044."""
+    assert emodel.delay_impairment(200) == pytest.approx(3.044 + emodel._talker_echo(200) + emodel._listener_echo(400), abs=1e-3)
+
+
+def test_a_call_has_the_best_jitter_buffer():
+    """p50 30 ms loses half of the packets, p95 60 ms 5.95 %, p99 100 ms 1.99 %, 120 ms the 1 % that never came: waiting for all is the best."""
+    waits = {30.0: 1 - 0.99 * 0.5, 60.0: 1 - 0.99 * 0.95, 100.0: 1 - 0.99 * 0.99, 120.0: 0.01}
+    assert value("voice_r") == pytest.approx(max(emodel.rating(20 + delay, lost) for delay, lost in waits.items()))
+    assert value("voice_r") == pytest.approx(emodel.rating(140, 0.01))
+    assert value("voice_mos") == pytest.approx(emodel.score(value("voice_r")))
+    assert value("voice_mos", trial(probes=(dataclasses.replace(CALL, received=0, delay_ms=Rtt()),))) == 1.0
+    assert math.isnan(value("voice_mos", trial(probes=(PING,))))
+
+
+def test_directions_and_groups_restrict_metrics():
+    assert (value("goodput_down"), value("goodput_up"), value("goodput:up"), value("goodput:group0")) == (4.0, 2.0, 2.0, 4.0)
+    assert value("share:up") == pytest.approx(1 / 3)
+    assert math.isnan(value("goodput_up", trial()))
+
+
+def test_the_added_rtt_is_that_of_each_flows_own_path():
+    """60 − 20 of the first flow, 60 − 80 of the second one: −20 (its path_rtt_ms is made up); mean 10."""
+    assert (value("added_rtt:group0"), value("added_rtt:group1"), value("added_rtt")) == (40.0, -20.0, 10.0)
+    assert value("added_rtt", trial()) == 40.0
+
+
+def test_answers_and_transfers():
+    """60 transfers of up to 10 kB took 55 ms on average, 20 of 30 larger ones 110: (60 · 55 + 20 · 110) / 80 = 68.75; 10 of 90 did not end."""
+    assert (value("response_p50"), value("response_p95"), value("response_max")) == (30.0, 40.0, 60.0)
+    assert (value("fct_p50"), value("fct_p95"), value("fct_p95:100kB"), value("fct_mean")) == (50.0, 90.0, 150.0, 68.75)
+    assert value("unfinished") == pytest.approx(1 / 9)
+    assert value("transfer_goodput") == pytest.approx(2.4e6 * 8 / 1e6 / 10)
+    assert math.isnan(value("fct_p95:more"))
+    with pytest.raises(ScenarioError, match="metric: no size class '5kB'; choose 10kB, 100kB, 1MB, more"):
+        metrics.find("fct_p95:5kB")

@@ -2,9 +2,10 @@
 
 The main type is :class:`Metric`: name, unit, direction (whether more is better), the function that computes it, and what has to be kept of a
 trial for it. :data:`REGISTRY` holds every metric by name, one line each, and :func:`find` reads the names that people write for them: a name stands
-alone (`goodput`), has its unit behind it (`goodput_mbps`), is restricted to the flows of one congestion control (`goodput:bbr`), or takes an
-argument (`share:bbr`, `utilisation:60mbit`). Begin with :data:`REGISTRY`; `flows`, `queues`, `samples` (samples and packets) and
-`player` (video) hold the functions, each file for one part of a trial.
+alone (`goodput`), has its unit behind it (`goodput_mbps`), is restricted to some flows (`goodput:bbr`, `goodput:up`) or to one probe
+(`latency_p95:voice`), or takes an argument (`share:bbr`, `utilisation:60mbit`, `fct_p95:100kB`). Begin with :data:`REGISTRY`; `flows`, `queues`,
+`samples` (samples and packets), `traffic` (probes, requests and transfers; `emodel` for calls) and `player` (video) hold the functions, each file for
+one part of a trial.
 
 To add a metric: one function in the file of the part that it reads, and one line in :data:`REGISTRY`. The tests of the registry cover it then.
 """
@@ -18,7 +19,7 @@ from difflib import get_close_matches
 from tcpscape import units
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse, shown
-from tcpscape.metrics import flows, player, queues, samples
+from tcpscape.metrics import flows, player, queues, samples, traffic
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
 
@@ -62,7 +63,26 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("share_min", "1", "smallest share of a flow in the goodput", flows.share_min, "more", least_flows=2),
         Metric("share_max", "1", "largest share of a flow in the goodput", flows.share_max, "less", least_flows=2),
         Metric("rtt_exponent", "1", "x where a flow's goodput is as 1 / RTT^x, without queues", flows.rtt_exponent, "neither", least_flows=2),
-        Metric("response_max", "ms", "slowest answer to a request", flows.response_max, "less"),
+        Metric("goodput_down", "Mbit/s", "goodput of the flows whose data travel down", flows.one_way("down"), "more"),
+        Metric("goodput_up", "Mbit/s", "goodput of the flows whose data travel up", flows.one_way("up"), "more"),
+        Metric("latency_p50", "ms", "median delay of probes: latency under load", traffic.latency("p50"), "less", of_flows=False, of_probes=True),
+        Metric("latency_p95", "ms", "95th percentile of the delay of probes", traffic.latency("p95"), "less", of_flows=False, of_probes=True),
+        Metric("latency_p99", "ms", "99th percentile of the delay of probes", traffic.latency("p99"), "less", of_flows=False, of_probes=True),
+        Metric("latency_max", "ms", "largest delay of a probe's packet", traffic.latency("max"), "less", of_flows=False, of_probes=True),
+        Metric("probe_jitter", "ms", "interarrival jitter of probes", traffic.probe_jitter, "less", of_flows=False, of_probes=True),
+        Metric("probe_loss", "1", "share of the probes' packets that were lost", traffic.probe_loss, "less", of_flows=False, of_probes=True),
+        Metric("rpm", "1/min", "responsiveness: round trips a minute under load", traffic.rpm, "more"),
+        Metric("voice_mos", "1", "mean opinion score of the worst call, 1 to 4.5", traffic.voice_mos, "more", of_flows=False, of_probes=True),
+        Metric("voice_r", "1", "E-model's rating of the worst call, 0 to 93", traffic.r_factor, "more", of_flows=False, of_probes=True),
+        Metric("response_p50", "ms", "median time of an answer to a request", traffic.response("p50"), "less"),
+        Metric("response_p95", "ms", "95th percentile of the time of an answer to a request", traffic.response("p95"), "less"),
+        Metric("response_max", "ms", "slowest answer to a request", traffic.response_max, "less"),
+        Metric("fct_mean", "ms", "mean completion time of transfers", traffic.fct_mean, "less", of_flows=False),
+        Metric("fct_p50", "ms", "median of the smallest transfers' completion time", traffic.fct("p50"), "less", of_flows=False),
+        Metric("fct_p95", "ms", "95th percentile of the smallest transfers' completion time", traffic.fct("p95"), "less", of_flows=False),
+        Metric("fct_p99", "ms", "99th percentile of the smallest transfers' completion time", traffic.fct("p99"), "less", of_flows=False),
+        Metric("unfinished", "1", "share of the transfers that were not complete at the end", traffic.unfinished, "less", of_flows=False),
+        Metric("transfer_goodput", "Mbit/s", "bytes that transfers delivered / the whole trial", traffic.transfer_goodput, "more", of_flows=False),
         Metric("video_startup", "s", "from a player's first request to the first picture", player.mean_of(lambda p: p.startup_s), "less"),
         Metric("video_stalls", "1", "stops of a player after its start", player.mean_of(lambda p: p.stalls), "less"),
         Metric("video_stalled", "s", "time that a player is stopped after its start", player.mean_of(lambda p: p.stalled_s), "less"),
@@ -107,7 +127,19 @@ def _utilisation(rate: str) -> Metric:
     return Metric(f"utilisation:{rate}", "1", f"share of {rate} that left the last queue", queues.utilisation(bps), "more", of_flows=False)
 
 
+def _fct(percentile: traffic.Percentile) -> Callable[[str], Metric]:
+    def make(size: str) -> Metric:
+        if size not in traffic.CLASSES:
+            refuse("metric", f"no size class {shown(size)}", f"choose {', '.join(traffic.CLASSES)}")
+        about = f"{percentile[1:]}th percentile of the completion time of transfers {traffic.CLASSES[size]}"
+        return Metric(f"fct_{percentile}:{size}", "ms", about, traffic.fct(percentile, size), "less", of_flows=False)
+
+    return make
+
+
 FAMILIES: Mapping[str, Family] = {"share": Family("share:bbr", _share), "utilisation": Family("utilisation:60mbit", _utilisation)}
+SIZES: Mapping[str, Callable[[str], Metric]] = {"fct_p50": _fct("p50"), "fct_p95": _fct("p95"), "fct_p99": _fct("p99")}
+"""Metrics of a size class of transfers, which is written behind a colon: `fct_p95:100kB`."""
 """Every family by name."""
 SUFFIXES: Mapping[str, str] = {"Mbit/s": "_mbps", "ms": "_ms"}
 """Units that may follow a name."""
@@ -130,14 +162,19 @@ def find(text: str) -> Metric:
         refuse("metric", f"{shown(name)} is unknown", f"choose one of `tcpscape metric list`{perhaps}")
     if not colon:
         return metric
-    if not argument or not metric.of_flows:
+    if argument and name in SIZES:
+        return SIZES[name](argument)
+    if not argument or not (metric.of_flows or metric.of_probes):
         refuse("metric", f"{shown(text)} is not a metric of some flows", f"write {name}, or for example goodput:bbr")
     return metric.within(argument)
 
 
 TITLES: Mapping[str, str] = {
     "rtt": "RTT", "rtt_p50": "median RTT", "rtt_p95": "RTT (95th percentile)", "added_rtt": "added RTT (95th percentile)", "jain": "Jain's index",
-    "goodput": "goodput", "video_bitrate": "bit rate a viewer sees", "video_startup": "time to the first picture", "video_stalled": "time stalled",
+    "goodput": "goodput", "latency_p50": "median latency under load", "latency_p95": "latency under load (95th percentile)",
+    "rpm": "responsiveness",
+    "voice_mos": "mean opinion score of a call", "video_bitrate": "bit rate a viewer sees",
+    "video_startup": "time to the first picture", "video_stalled": "time stalled",
 }  # fmt: skip
 """Metric → its name in sentences and figures; any other keeps its own."""
 

@@ -1,4 +1,4 @@
-"""The type of a metric, and the restriction of a trial to the flows of one congestion control."""
+"""The type of a metric, and the restriction of a trial to some of its flows, or to one probe."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Metric:
     needs: Capture = field(default_factory=Capture)
     """What has to be kept of a trial for it."""
     of_flows: bool = True
-    """Whether it can be restricted to the flows of one congestion control (`goodput:bbr`)."""
+    """Whether it can be restricted to some flows (`goodput:bbr`, `goodput:up`)."""
+    of_probes: bool = False
+    """Whether it is one of probes, which can be restricted to one of them by its name (`latency_p95:voice`)."""
     least_flows: int = 1
     """Fewest flows of a trial for which it is informative: 2 for a metric of how flows share, which is 1 for any single flow."""
     reads: tuple[str, ...] = ()
@@ -52,24 +54,33 @@ class Metric:
         """The unit as printed behind a value; empty for a plain number."""
         return "" if self.unit == "1" else self.unit
 
-    def within(self, cca: str) -> Metric:
-        """The same metric of the flows under one congestion control, `cubic` or `cubic:hystart=0`."""
+    def within(self, which: str) -> Metric:
+        """The same metric of some flows (`cubic`, `cubic:hystart=0`, `up`, `group0`: see :func:`under`), or of the probe of this name."""
+        part = only_probe if self.of_probes else only
         return replace(
-            self, name=f"{self.name}:{cca}", about=f"{self.about}, {cca} alone", of=lambda trial: self.of(only(trial, cca)), least_flows=1
+            self, name=f"{self.name}:{which}", about=f"{self.about}, {which} alone", of=lambda trial: self.of(part(trial, which)), least_flows=1
         )
 
 
-def under(trial: Trial, cca: str) -> list[int]:
-    """Numbers of the flows under `cca`: a label, or a name that stands for all its settings."""
-    return [i for i, flow in enumerate(trial.flows) if cca in (flow.cca, name_of(flow.cca))]
+def under(trial: Trial, which: str) -> list[int]:
+    """Numbers of some flows: those under a congestion control (its label, or a name that stands for all its settings), `up`, `down`, or `group0`.
+
+    `up` and `down` are those whose data travel that way, `group0` those of the first entry of the scenario's flows.
+    """
+    return [i for i, flow in enumerate(trial.flows) if which in (flow.cca, name_of(flow.cca), flow.direction, f"group{flow.group}")]
 
 
-def only(trial: Trial, cca: str) -> Trial:
-    """The trial with the flows under `cca` alone (a label, or a name that stands for all its settings), numbered anew from 0.
+def only_probe(trial: Trial, name: str) -> Trial:
+    """The trial with the probes of this name alone."""
+    return replace(trial, probes=tuple(probe for probe in trial.probes if probe.name == name))
+
+
+def only(trial: Trial, which: str) -> Trial:
+    """The trial with some flows alone (see :func:`under`), numbered anew from 0.
 
     A congestion control that no flow has gives a trial without flows; queues stay those of all flows.
     """
-    numbers = under(trial, cca)
+    numbers = under(trial, which)
     flows = tuple(trial.flows[i] for i in numbers)
     return replace(trial, flows=flows, samples=_rows(trial.samples, numbers), packets=_rows(trial.packets, numbers))
 

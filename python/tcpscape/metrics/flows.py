@@ -98,8 +98,17 @@ def rtt_p95(trial: Trial) -> float:
 
 
 def added_rtt(trial: Trial) -> float:
-    """What queues and jitter add to the RTT: the 95th percentile (:func:`rtt_p95`) less the path's propagation RTT, ms."""
+    """What queues and jitter add to the RTT: the 95th percentile (:func:`rtt_p95`) less the propagation RTT of each flow's path, ms."""
+    own = [f for f in trial.flows if f.rtt_ms.p95 is not None]
+    if any(f.path_rtt_ms is not None for f in own):
+        return _mean(added_to(f, trial) for f in own)
     return rtt_p95(trial) - trial.path_rtt_ms if trial.path_rtt_ms is not None else UNKNOWN
+
+
+def added_to(flow: FlowResult, trial: Trial) -> float | None:
+    """The 95th percentile of a flow's RTT less the propagation RTT of its path, ms; None where either is not known."""
+    base = flow.path_rtt_ms if flow.path_rtt_ms is not None else trial.path_rtt_ms
+    return flow.rtt_ms.p95 - base if flow.rtt_ms.p95 is not None and base is not None else None
 
 
 def limits(flows: Sequence[FlowResult]) -> dict[str, float]:
@@ -151,10 +160,14 @@ def share_min(trial: Trial) -> float:
     return min(_shares(trial), default=UNKNOWN)
 
 
-def response_max(trial: Trial) -> float:
-    """The slowest answer to a request of any flow, ms."""
-    times = [f.responses.time_ms.max for f in trial.flows if f.responses and f.responses.time_ms.max is not None]
-    return max(times, default=UNKNOWN)
+def one_way(direction: str) -> Callable[[Trial], float]:
+    """A metric: the goodput of the flows whose data travel `down` or `up`, Mbit/s; unknown where there is none."""
+
+    def of(trial: Trial) -> float:
+        goodputs = [flow.goodput_mbps for flow in trial.flows if flow.direction == direction]
+        return sum(goodputs) if goodputs else UNKNOWN
+
+    return of
 
 
 def rtt_exponent(trial: Trial) -> float:
@@ -177,7 +190,7 @@ def share_max(trial: Trial) -> float:
 
 
 def share(cca: str) -> Callable[[Trial], float]:
-    """A metric: the share of all flows' goodput that the flows under `cca` have."""
+    """A metric: the share of all flows' goodput that some flows have (see :func:`under`)."""
 
     def of(trial: Trial) -> float:
         total = trial.goodput_mbps
