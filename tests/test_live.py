@@ -54,6 +54,15 @@ def test_what_it_cannot_run_is_refused_by_name(fields, message):
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.parametrize(
+    ("fields", "field"), [({"links": [{"delay": "5ms"}]}, "links"), ({"flow": {"rtt": "50ms"}}, "access"), ({"flow": {"access": "netem delay 2ms"}}, "access")]
+)
+def test_a_network_of_several_links_is_refused_by_name(fields, field):
+    with pytest.raises(TcpscapeError, match=f"{field}: several links and access links, where the live engine has one link") as e:
+        live.Live().check(scenario(**fields))
+    assert "use --engine model or virtual" in str(e.value)
+
+
 def test_queues_that_tc_does_not_have_are_refused_by_netem_only():
     in_order = scenario(path={"forward": "jitter delay 5ms 1ms order clamp"})
     live.Live().check(in_order)

@@ -217,6 +217,9 @@ class Live(Engine):
         if scenario.flow_count > MAX_FLOWS:
             fix = f"write at most {MAX_FLOWS}, or use --engine model"
             refuse("flows", f"{scenario.flow_count} flows are too many for one machine in real time", fix)
+        if scenario.is_topology and self.variant.backend != "netem":
+            problem = "several links and access links, where the live engine has one link between two hosts"
+            refuse("links" if len(scenario.chain) > 1 else "access", problem, "use --engine model or virtual, or leave them out")
         self._refuse_controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
         linux.refuse_probes(scenario)
