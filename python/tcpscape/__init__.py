@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tcpscape.trial import FlowResult, Trial
 
 _MODULES = {
-    "api": ("advise", "bound", "cliff", "compare", "diagnose", "load", "plot", "run", "sweep"),
+    "api": ("advise", "advise_calls", "bound", "cliff", "compare", "diagnose", "load", "plot", "run", "sweep"),
     "campaign.campaign": ("Campaign",),
     "campaign.outcome": ("Cell", "Outcome"),
     "campaign.record": ("Record",),
@@ -44,8 +44,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "App", "CaEvent", "CaState", "Campaign", "Cell", "Control", "Estimate", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Outcome", "Read",
-    "Record", "Sample", "Scenario", "TcpscapeError", "TracedLink", "Trial", "Window", "__version__", "advise", "bound", "cliff", "compare",
-    "diagnose", "load", "plot", "run", "sweep",
+    "Record", "Sample", "Scenario", "TcpscapeError", "TracedLink", "Trial", "Window", "__version__", "advise", "advise_calls", "bound", "cliff",
+    "compare", "diagnose", "load", "plot", "run", "sweep",
 ]
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tcpscape.findings.advice import Advice
+    from tcpscape.findings.calls import CallAdvice
     from tcpscape.findings.cliff.levels import Cliff
     from tcpscape.findings.diagnosis.diagnosis import Diagnosis
     from tcpscape.findings.spike.bound import Bound
@@ -338,6 +339,52 @@ def advise(
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
         command = f"tcpscape.advise(…, out={str(out)!r}) in Python"
         return Adviser(path, _labels(cca, engine), runner, numbers, goal_of(goal, path), command=command, taken=taken).advise()
+
+
+def advise_calls(
+    *,
+    rate: str,
+    upload: str,
+    rtt: str,
+    buffer: str | None = None,
+    queue: str | None = None,
+    cca: CcaSpecs = "cubic,bbr",
+    flows: int = 1,
+    duration: str | None = None,
+    kernel: str | None = None,
+    seeds: Seeds | None = None,
+    engine: str = "model",
+    jobs: int = 0,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> CallAdvice:
+    """Says which queue to put before a home's link, and which congestion control to upload with, so that a call stays good beside uploads.
+
+    The command line's `advise --goal calls`.
+
+    :param rate: rate of the link's way down, `"20mbit"`.
+    :param upload: rate of its way up.
+    :param rtt: round-trip time without queues to where calls and uploads go.
+    :param buffer: the modem's buffer of the way up; None is 256 KiB.
+    :param queue: queues to compare, `"fq_codel,cake"`; None is all that a Linux router has.
+    :param cca: congestion controls of the uploads.
+    :param flows: uploads at the same time.
+    :param duration: how long each call is; None is 20 s.
+    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
+    :param seeds: trials of each case; None is 5.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`.
+    :param jobs: cores; 0 is all.
+    :param out: directory that keeps the trials; those that are there already do not run again.
+    :param progress: called with the trials that are done and those in all.
+    :return: `advice.choice` with its `queue`, `cca` and `score`, `advice.commands` for the router, `advice.cases`.
+    :raises TcpscapeError: one line, for what makes no sense or cannot run.
+    """
+    from tcpscape.findings.calls import SEEDS, CallAdviser, HomeLink, remedies
+
+    home = HomeLink.of({"rate": rate, "upload": upload, "rtt": rtt, "buffer": buffer, "duration": duration, "kernel": kernel}, flows)
+    with nullcontext() if out is None else Store(out) as store:
+        runner = Runner(engines.make(engine), jobs, store=store, progress=progress)
+        return CallAdviser(home, _labels(cca, engine), runner, SEEDS if seeds is None else _seeds(seeds), remedies(queue)).advise()
 
 
 def cliff(

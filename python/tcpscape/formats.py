@@ -14,7 +14,7 @@ from tcpscape.errors import ScenarioError, StoreError, TcpscapeError, refuse, sh
 
 FORMATS: Mapping[str, int] = {
     "scenario": 1, "campaign": 1, "study": 1, "trial": 1, "cell": 1, "check": 1, "advice": 1, "edge": 1, "bound": 1, "comparison": 1, "validation": 1,
-    "manifest": 2, "kernel": 1, "doctor": 1, "emulation": 1, "diagnosis": 1,
+    "manifest": 2, "kernel": 1, "doctor": 1, "emulation": 1, "diagnosis": 1, "calls": 1,
 }  # fmt: skip
 """Kind of document → the format that this version writes, and the newest that it reads."""
 FIELD = "format"

@@ -22,10 +22,14 @@ From = Annotated[
 Wish = Annotated[
     str | None,
     Option(
-        "goodput, delay (least added RTT with half of the goodput), or video.  [default: goodput, video with --player]",
-        complete="goodput|delay|video",
+        "goodput, delay (least added RTT with half of the goodput), video, or calls (what an upload does to a call, with --upload).  "
+        "[default: goodput, video with --player, calls with --upload]",
+        complete="goodput|delay|video|calls",
     ),
 ]
+
+DEFAULT_CCAS, CALLS_CCAS = "cubic,bbr,reno", "cubic,bbr"
+"""Congestion controls that are compared; those of uploads beside a call."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,17 @@ class AdvisedPath:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdvisedCalls:
+    """A home's link, where the question is what an upload does to a call."""
+
+    upload: Annotated[str | None, Option("Rate of the way up, --rate being the way down: which queue and control keep calls good.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class AdvisedFlows:
     """The flows on the path, and what they are for."""
 
-    cca: options.CcaNames = "cubic,bbr,reno"
+    cca: options.CcaNames = DEFAULT_CCAS
     goal: Wish = None
     flows: Annotated[int | None, Option("Flows that share the path, all under the same congestion control.  [default: 1]")] = None
     each: options.FlowOptions
@@ -77,12 +88,14 @@ class AdviceOutput:
     examples=(
         "advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit",
         "advise --rtt 40ms --rate 25mbit --queue fq_codel\n--goal delay --cca cubic,bbr",
+        "advise --goal calls --rate 20mbit --upload 5mbit\n--rtt 30ms",
     )
 )
 def advise(
     source: From = None,
     *,
     path: AdvisedPath,
+    calls: AdvisedCalls,
     flows: AdvisedFlows,
     trials: AdvisedTrials,
     results: AdviceOutput,
@@ -96,6 +109,9 @@ def advise(
     from tcpscape.interchange import measured
     from tcpscape.store.results import Store
 
+    if calls.upload is not None or flows.goal == "calls":
+        _calls(source, path, calls, flows, trials, results, runner, output)
+        return
     flow = flows.each.fields()
     fields = {**asdict(path), **trials.fields(), "flows": flows.flows, "flow": flow or None}
     conditions, taken = measured.conditions(fields, source)
@@ -118,6 +134,36 @@ def advise(
         kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
         terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page, is_kept=results.out is not None)), output)
     checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
+
+
+def _calls(
+    source: Path | None, path: AdvisedPath, calls: AdvisedCalls, flows: AdvisedFlows, trials: AdvisedTrials, results: AdviceOutput,
+    runner: options.RunnerOptions, output: options.ScreenOptions,
+) -> None:  # fmt: skip
+    """Which queue and which control keep calls good beside uploads."""
+    from tcpscape import engines
+    from tcpscape.campaign.execute import Runner
+    from tcpscape.findings.calls import SEEDS, CallAdviser, HomeLink, remedies
+    from tcpscape.store.results import Store
+
+    if flows.goal not in (None, "calls"):
+        refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
+    stray = {"from": source, "report": results.report, "check": results.check, "app": flows.each.app, "player": flows.each.player}
+    stray |= {name: value for name, value in asdict(path).items() if name not in ("rtt", "rate", "buffer", "queue")}
+    for name, value in stray.items():
+        if value:
+            refuse(name.replace("_", "-"), "an answer about calls has none", "leave it out; the link is --rate, --upload, --rtt, --buffer, --queue")
+    home = HomeLink.of({**asdict(path), **trials.fields(), "upload": calls.upload}, flows.flows or 1)
+    engine, queues = engines.make(runner.engine), remedies(path.queue)
+    ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
+    with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
+        running = Runner(engine, runner.jobs, store=store, progress=progress.update)
+        adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, progress.say)
+        advice = adviser.advise()
+    if results.as_json:
+        print(json.dumps(advice.to_dict(), allow_nan=False))
+    else:
+        terminal.show(advice.screen(), output)
 
 
 def _kept(advice: Advice, results: AdviceOutput) -> Path | None:

@@ -391,6 +391,60 @@ class AdviceDocument(TypedDict):
     """Every congestion control, the best by the goal first."""
 
 
+class CallCaseDocument(TypedDict):
+    """A call beside uploads under one congestion control, behind one queue."""
+
+    queue: str | None
+    """The queue before the link's way up; null is the link as it is."""
+    cca: str | None
+    """Congestion control of the uploads; null without uploads."""
+    score: Estimate
+    """Mean opinion score of the worse of the call's two ways, 1 to 4.5 (E-model, ITU-T G.107)."""
+    delay: Estimate
+    """95th percentile of the one-way delay of the call's packets on the way up, ms."""
+    lost: Estimate
+    """Share of the call's packets that were lost, the worse way."""
+    upload: Estimate
+    """The uploads' goodput, Mbit/s."""
+
+
+class CallsDocument(TypedDict):
+    """Which queue and which congestion control keep calls good beside uploads. What `tcpscape advise --goal calls --json` prints."""
+
+    format: Literal[1]
+    """Format of an advice for calls."""
+    down_bps: int
+    """Rate of the link's way down, bit/s."""
+    up_bps: int
+    """Rate of its way up, bit/s."""
+    rtt_ms: float
+    """Round trip without queues, ms."""
+    buffer_bytes: int
+    """The modem's buffer of the way up, bytes."""
+    uploads: int
+    """Uploads at the same time."""
+    answer: str
+    """The answer as a sentence."""
+    queue: str | None
+    """The queue to put before the way up; null where none is needed."""
+    cca: str
+    """The congestion control to upload with."""
+    shaped_bps: int | None
+    """Rate to which the router shapes, bit/s; null without a queue."""
+    commands: list[str]
+    """What to type on the router as root."""
+    quiet: CallCaseDocument
+    """The call without uploads."""
+    cases: list[CallCaseDocument]
+    """Every case that was compared."""
+    trials: int
+    """Trials of each case."""
+    engine: str
+    """The engine that ran them."""
+    caveats: list[str]
+    """What limits the validity, a sentence each."""
+
+
 class FindingDocument(TypedDict):
     """A line of what a machine can run."""
 

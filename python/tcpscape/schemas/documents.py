@@ -67,6 +67,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("cell", "A line of tcpscape sweep --json.", trials.CellDocument),
         Document("check", "A line on stderr for each --check, with --json.", trials.CheckDocument),
         Document("advice", "tcpscape advise --json, and advice.json.", answers.AdviceDocument, finite=True),
+        Document("calls", "tcpscape advise --goal calls --json.", answers.CallsDocument, finite=True),
         Document("edge", "A line of tcpscape cliff --json.", answers.EdgeDocument),
         Document("bound", "tcpscape bound --json.", answers.BoundDocument),
         Document("comparison", "tcpscape compare --json.", answers.ComparisonDocument),

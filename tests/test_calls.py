@@ -1,0 +1,93 @@
+"""Advice for calls beside uploads: the link, the choice by made scores, what to type, and what the model says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpscape.errors import TcpscapeError
+from tcpscape.findings.calls import REMEDIES, HomeLink, remedies
+from tcpscape.findings.calls.answer import CallAdvice
+from tcpscape.findings.calls.choice import CallCase, choose, satisfaction, without_queue
+from tcpscape.stats import Estimate
+
+LINK = HomeLink.of({"rate": "20mbit", "upload": "5mbit", "rtt": "30ms"})
+WORDS = ("advise", "--goal", "calls", "--rate", "20mbit", "--upload", "5mbit", "--rtt", "30ms")
+
+
+def case(queue, cca, score, upload=4.5):
+    remedy = next((r for r in REMEDIES if r.name == queue), None)
+    return CallCase(cca, remedy, *(Estimate(x, x, x, 5, unit) for x, unit in ((score, "1"), (20.0, "ms"), (0.01, "1"), (upload, "Mbit/s"))))
+
+
+@pytest.mark.parametrize(
+    ("cases", "chosen"),
+    [
+        ([case("", "cubic", 1.0), case("fq_codel", "cubic", 4.3), case("cake", "cubic", 4.35)], ("fq_codel", "cubic")),  # alike: the first
+        ([case("", "cubic", 4.3), case("fq_codel", "cubic", 4.35)], ("as it is", "cubic")),  # nobody hears the difference
+        ([case("", "cubic", 1.0), case("", "bbr", 4.3), case("fq_codel", "cubic", 4.3)], ("as it is", "bbr")),
+        ([case("", "cubic", 1.0), case("fq_codel", "cubic", 4.3, upload=2.0), case("cake", "cubic", 4.3)], ("cake", "cubic")),  # keeps the upload
+        ([case("", "cubic", 1.0), case("codel", "cubic", 3.0), case("codel", "bbr", 4.0)], ("codel", "bbr")),
+    ],
+)
+def test_what_changes_least_is_recommended(cases, chosen):
+    assert (choose(cases).queue, choose(cases).cca) == chosen
+
+
+def test_the_best_control_alone():
+    assert without_queue([case("", "cubic", 1.0), case("", "bbr", 3.0), case("cake", "cubic", 4.3)]).cca == "bbr"
+
+
+@pytest.mark.parametrize(("score", "text"), [(4.4, "very satisfied"), (4.1, "everybody is satisfied"), (3.7, "some"), (2.6, "nearly"), (1.0, "nobody")])
+def test_scores_are_words(score, text):
+    assert text in satisfaction(score)
+
+
+def test_the_router_shapes_below_the_link():
+    """95 % of 5 Mbit/s; the modem's buffer of 256 KiB is 419 ms; CAKE has a rate of its own, other queues are below HTB."""
+    assert (LINK.shaped_bps, round(LINK.buffer_ms)) == (4_750_000, 419)
+    by_name = {r.name: r for r in REMEDIES}
+    assert by_name["cake"].commands(4_750_000) == ("tc qdisc replace dev eth0 root cake bandwidth 4750kbit",)
+    assert by_name["fq_codel"].commands(4_750_000)[1:] == (
+        "tc class replace dev eth0 parent 1: classid 1:1 htb rate 4750kbit ceil 4750kbit quantum 1514", "tc qdisc replace dev eth0 parent 1:1 fq_codel",
+    )  # fmt: skip
+    scenario = LINK.scenario("cubic", by_name["fq_codel"])
+    assert [f.direction for f in scenario.flows] == ["up"]
+    assert [(p.name, p.direction) for p in scenario.probes] == [("call-down", "down"), ("call-up", "up")]
+    assert scenario.rtt_ns == 30 * 10**6
+    assert LINK.scenario(None).flows == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--upload", "5mbit", "--rtt", "30ms"), "error: rate: an answer about calls needs the link's rates both ways and its RTT"),
+        (("--goal", "calls", "--rate", "9mbit", "--rtt", "30ms"), "error: upload: an answer about calls needs"),
+        (("--goal", "delay", *WORDS[3:]), "error: upload: it is for the goal calls, not delay; leave out --upload or --goal"),
+        ((*WORDS[1:], "--loss", "1%"), "error: loss: an answer about calls has none"),
+        ((*WORDS[1:], "--queue", "fifo"), "error: queue: 'fifo' is no queue that a router is advised to have; choose among fq_codel, cake, codel, pie"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli, options, error):
+    result = cli("advise", *options)
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith(error)
+
+
+def test_queues_are_chosen_by_name():
+    assert [r.name for r in remedies("cake, fq_codel")] == ["cake", "fq_codel"]
+    assert remedies(None) == REMEDIES
+    with pytest.raises(TcpscapeError, match="queue: 'red' is no queue"):
+        remedies("red")
+
+
+def test_the_answer_names_both_scores():
+    cases = (case("", "cubic", 1.0), case("", "bbr", 3.7), case("fq_codel", "cubic", 4.3, upload=4.2))
+    advice = CallAdvice(LINK, case("", "", 4.4), cases, cases[2], 5, "model")
+    assert advice.sentence == (
+        "Put fq_codel before the link's way up: the call's score goes from MOS 1.0 [1.0, 1.0] (nobody can talk) to MOS 4.3 [4.3, 4.3] "
+        "(everybody is satisfied), and the upload keeps 93 % of its rate."
+    )
+    assert "Without touching the router: under bbr the score is MOS 3.7" in advice.screen().text()
+    kept = CallAdvice(LINK, case("", "", 4.4), cases[:1], cases[0], 5, "model")
+    assert kept.sentence.startswith("Change nothing: beside an upload under cubic the call's score is MOS 1.0")
+    assert kept.commands == ()
