@@ -22,9 +22,12 @@ def of_fields(kind: type) -> dict[str, str]:
 
 @cache
 def types(kind: type) -> dict[str, str]:
-    """Field of a class → its type as it is written in the source."""
-    (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body
-    body = tree.body if isinstance(tree, ast.ClassDef) else []
+    """Field of a class → its type as it is written in the source; those of its base classes too."""
+    body: list[ast.stmt] = []
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("tcpscape"):
+            (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
+            body += tree.body if isinstance(tree, ast.ClassDef) else []
     return {item.target.id: ast.unparse(item.annotation) for item in body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)}
 
 

@@ -60,7 +60,7 @@ class Document:
 DOCUMENTS: Mapping[str, Document] = {
     document.name: document
     for document in (
-        Document("scenario", "A scenario file: path, flows, kernel, duration.", Scenario, is_written=True, one_of=PARTS),
+        Document("scenario", "A scenario file: path, flows, kernel, duration.", Scenario, is_written=True, one_of=(*PARTS, "links")),
         Document("campaign", "A campaign file for tcpscape sweep: a path and its axes.", Campaign, is_written=True),
         Document("study", "The definition of a published study.", Study, is_written=True, inherited=Campaign),
         Document("trial", "A line of tcpscape run --json.", trials.TrialDocument),

@@ -18,6 +18,8 @@ from tcpscape.scenario.flows import App, Flow, Read
 from tcpscape.scenario.path import Link, Netem, TracedLink
 from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import SYSCTLS, TRIPLES, Kernel, Scenario
+from tcpscape.scenario.topology import Access, ChainLink
+from tcpscape.scenario.traffic import Probe, Transfers
 from tcpscape.schemas import docstrings
 from website.markdown import code, table
 
@@ -42,6 +44,15 @@ TYPES = {
     "Read": "`16KiB/1ms`, or [fields](#read)",
     "Patch": "[new values](#new-values)",
     "tuple[Flow, ...]": "list of [flows](#flows)",
+    "tuple[ChainLinkField, ...]": "list of [links](#links)",
+    "tuple[TransfersField, ...]": "list of [transfers](#transfers)",
+    "tuple[ProbeField, ...]": "list of [probes](#probes)",
+    "tuple[_Value, ...]": "list of texts or fields, as in a [scenario](scenario.md#links)",
+    "tuple[str, str]": "two names, `[a, b]`",
+    "AccessField": "`{delay: 10ms, rate: 20mbit}`, tc's words, or [fields](#access-links)",
+    "RouterHops": "a [hop](#hops), or a list of hops",
+    "Way": "`down`, `up`",
+    "ProbeKind": "`udp`, `udp_echo`, `icmp_echo`",
     "tuple[Change, ...]": "list of [changes](#changes)",
     "tuple[Time, Time]": "two times, `[2s, 4s]`",
     "tuple[tuple[Time, str], ...]": "list of times and rates, `[[0s, 10mbit], [1s, 5mbit]]`",
@@ -59,7 +70,10 @@ TYPES = {
     "bool": "`true` or `false`",
 }
 """A type as it is written in the source → what a user writes."""
-REQUIRED: Mapping[type[BaseModel], Mapping[str, object]] = {Link: {"rate": "10mbit"}, Conditions: {"rtt": "50ms"}, Change: {"at": "5s", "set": {}}}
+REQUIRED: Mapping[type[BaseModel], Mapping[str, object]] = {
+    Link: {"rate": "10mbit"}, Conditions: {"rtt": "50ms"}, Change: {"at": "5s", "set": {}}, Transfers: {"rate": "20/s"},
+    Probe: {"name": "voice", "interval": "20ms"},
+}  # fmt: skip
 """Fields without which there is no object whose defaults could be written."""
 QUANTITIES = ("Time", "Size", "Rate", "ByteRate")
 UNIT = re.compile(r", (?:ns|bytes/s|bytes|bit/s)\b,?(?! or)")
@@ -82,8 +96,12 @@ def of(kind: type[BaseModel]) -> Callable[[], str]:
     return lambda: table(["Field", "Value", "Default", "What it is"], _rows(kind))
 
 
+CLASSES = (
+    Scenario, Netem, Link, TracedLink, ChainLink, Access, Probe, Transfers, Flow, App, Read, Player, Kernel, Change, Patch, Campaign, Conditions,
+)  # fmt: skip
+"""Classes whose fields are written."""
 PARTS: Mapping[str, Callable[[], str]] = {
-    **{kind.__name__: of(kind) for kind in (Scenario, Netem, Link, TracedLink, Flow, App, Read, Player, Kernel, Change, Patch, Campaign, Conditions)},
+    **{kind.__name__: of(kind) for kind in CLASSES},
     "sysctls": sysctls, "times": scale(units.TIME_UNITS, "ns"), "sizes": scale(units.SIZE_UNITS, "bytes"), "rates": scale(units.RATE_UNITS, "bit/s"),
 }  # fmt: skip
 """Name of a part → the function that writes it."""
