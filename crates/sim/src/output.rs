@@ -209,7 +209,7 @@ pub struct TransfersSummary {
     pub classes: Vec<SizeClass>,
     /// Bytes that the receivers' applications got.
     pub bytes_received: u64,
-    /// Segments retransmitted.
+    /// Segments retransmitted, SYNs included.
     pub retransmits: u64,
 }
 

@@ -129,7 +129,7 @@ fn a_call_behind_a_fair_queue_does_not_wait() {
     let fields = format!(r#""flows": [{{"cca": "reno"}}], "probes": [{VOICE}]"#);
     let trial = run(20_000, &fields, &["netem delay 20ms", "htb rate 10mbit; fq_codel"], &["netem delay 20ms"]);
     let p = &trial.probes[0];
-    assert!((999..=1_000).contains(&p.received) && p.delay_ms.max < 20.2 + 3.0 * 1.2112, "{p:?}");
+    assert!(p.received == 999 && p.delay_ms.max < 20.2 + 3.0 * 1.2112, "{p:?}");
 }
 
 /// netem drops a packet of 10 % unless it copies it at the same time, which it does of 20 %: 8 % of 5,000 are 400 ± 19 without any, five times 96. A copy does
@@ -144,7 +144,7 @@ fn what_is_lost_and_what_is_copied_is_known() {
 }
 
 /// In a fresh namespace the address is asked for first: the first packet waits 50 ms for the answer, the others do not. The
-/// last one, of 980 ms, comes at the very end.
+/// last one, of 980 ms, comes at the very end, too late to count.
 #[test]
 fn a_probe_waits_for_its_neighbours_address() {
     let plan = |arp: bool| {
@@ -154,7 +154,7 @@ fn a_probe_waits_for_its_neighbours_address() {
         plan.check().unwrap().run(1).probes.remove(0)
     };
     let (known, asked) = (plan(false), plan(true));
-    assert_eq!((known.delay_ms.max, asked.delay_ms.max, asked.received), (20.0, 70.0, 50));
+    assert_eq!((known.delay_ms.max, asked.delay_ms.max, asked.received), (20.0, 70.0, 49));
 }
 
 /// A transfer of one packet on an idle path: SYN and SYN-ACK, the packet and its ACK are two round trips of 50 ms, but for µs.

@@ -171,7 +171,7 @@ impl Engine<'_> {
         if probe.is_echo() && !packet.is_answer {
             return self.send_probe(ProbePacket { is_answer: true, ..packet });
         }
-        if self.now <= self.end {
+        if self.now < self.end {
             let delay = self.now.since(probe.time_of(packet.number));
             probe.count_received(packet.number, delay);
         }

@@ -125,7 +125,8 @@ impl<'a> Transfers<'a> {
     /// What the connection in this slot has carried counts.
     fn count(&mut self, slot: usize, flow: &Flow<'_>) {
         let entry = self.arrivals[self.holder(slot)].entry as usize;
-        self.entries[entry].tally.carried(flow.bytes_received(), flow.sender.info().retransmits);
+        let retransmits = flow.sender.info().retransmits + u64::from(flow.sender.repeated_syns());
+        self.entries[entry].tally.carried(flow.bytes_received(), retransmits);
     }
 
     /// The connection in this slot is over.

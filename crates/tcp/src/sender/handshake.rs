@@ -30,6 +30,10 @@ impl Handshake {
     pub fn new() -> Handshake {
         Handshake { state: State::Closed, began_ns: 0, repeated: 0 }
     }
+    /// SYNs sent again.
+    pub fn repeated(&self) -> u32 {
+        self.repeated
+    }
     /// How far it is.
     #[inline]
     pub fn state(&self) -> State {

@@ -143,6 +143,11 @@ impl Sender {
         is_next
     }
 
+    /// SYNs sent again, which `retransmits` does not count.
+    pub fn repeated_syns(&self) -> u32 {
+        self.handshake.repeated()
+    }
+
     /// A timer set by [`Sender::next_event`] has come.
     pub fn on_timer(&mut self, now: Time) {
         self.set_now(now);
