@@ -64,18 +64,8 @@ def unmodelled(label: str, modelled: plan.Controls) -> Iterator[Param]:
     yield from (Param(key, "", 0, -(2**31), 2**31 - 1) for key in values if key not in modelled_params)
 
 
-LEAST_PROBE = 8
-"""Fewest bytes of a probe's payload on a real network: the packet's number."""
 BACKLOG = {"net.ipv4.tcp_max_syn_backlog": "65536"}
 """Connections that begin at random may begin together; a kernel with little memory would drop the SYN of more than 96 in a round trip."""
-
-
-def refuse_probes(scenario: Scenario) -> None:
-    """Refuses probes whose packets cannot carry their numbers."""
-    for probe in scenario.probes:
-        if probe.size < LEAST_PROBE:
-            fix = f"write size: {LEAST_PROBE}B or more, or use --engine model"
-            refuse("probes.size", f"{probe.size} bytes of {probe.name!r} cannot carry a packet's number", fix)
 
 
 def controls(scenario: Scenario) -> list[tuple[str, str]]:

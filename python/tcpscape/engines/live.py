@@ -222,7 +222,6 @@ class Live(Engine):
             refuse("links" if len(scenario.chain) > 1 else "access", problem, "use --engine model or virtual, or leave them out")
         self._refuse_controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
-        linux.refuse_probes(scenario)
         fields["wake_noise_ns"] = 0  # this machine has its own
         fields["sample_interval_ns"] = capture.samples_ns and max(MIN_INTERVAL, capture.samples_ns)
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)

@@ -201,7 +201,6 @@ class Virtual(Engine):
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
         linux.refuse_queues(fields)
-        linux.refuse_probes(scenario)
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))
         except ValueError as e:
