@@ -10,10 +10,14 @@ import polars as pl
 import pytest
 
 from tcpscape import engines, metrics
+from tcpscape.campaign import answer, groups, sentences
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, StoreError
 from tcpscape.metrics import emodel, traffic
 from tcpscape.scenario import options
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import LOST, Cwnd, FlowResult, ProbeResult, ResponseResult, Rtt, SizeClass, TransfersResult, Trial
 
@@ -166,3 +170,52 @@ def test_answers_and_transfers():
     assert math.isnan(value("fct_p95:more"))
     with pytest.raises(ScenarioError, match="metric: no size class '5kB'; choose 10kB, 100kB, 1MB, more"):
         metrics.find("fct_p95:5kB")
+
+
+def cell(scenario, *trials):
+    return Cell({}, "cubic", "model", (Scenario.of({"forward": "netem delay 10ms", "reverse": "netem delay 10ms", **scenario}),), (trials,))
+
+
+def outcome(scenario, *trials):
+    of = cell(scenario, *trials)
+    return Outcome(Campaign.of({"name": "x", "scenario": of.scenarios[0].to_dict(), "seeds": 1}), (of,), {"model": "1"})
+
+
+BOTH = {"flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "direction": "up"}], "links": [{"rate": "10mbit"}]}
+
+
+def test_groups_are_told_apart_by_what_differs():
+    flows = (flow(), flow(), flow("bbr", 2.0, direction="up"))
+    assert [(g.title, g.numbers) for g in groups.of(cell(BOTH, trial(*flows)))] == [("cubic×2 down", (0, 1)), ("bbr up", (2,))]
+    rtts = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "rtt": "80ms"}, {"cca": "cubic", "start": "1s"}], "links": [{"rate": "10mbit"}]}
+    assert [(g.title, g.numbers) for g in groups.of(cell(rtts, trial(flow(), flow(), flow())))] == [("cubic×2 20 ms", (0, 2)), ("cubic 80 ms", (1,))]
+    places = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "enter": "r1"}], "links": [{"rate": "10mbit"}, {"rate": "10mbit"}]}
+    assert [g.title for g in groups.of(cell(places, trial(flow(), flow())))] == ["cubic r0–r3", "cubic r1–r3"]
+    plain = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "start": "1s"}, {"cca": "bbr"}]}
+    assert [g.title for g in groups.of(cell(plain, trial(flow(), flow(), flow("bbr"))))] == ["cubic×2", "bbr"]
+
+
+def test_a_run_in_both_directions_says_what_each_carries():
+    """4 + 4 Mbit/s down and 2 up; 95th percentiles of 60 ms on 20 ms add 40."""
+    flows = (flow(), flow(), flow("bbr", 2.0, direction="up"))
+    said = answer.run_screen(outcome(BOTH, trial(*flows, probes=(PING, CALL), transfers=(WEB,)))).text(100)
+    lines = said.splitlines()
+    assert "→ The flows carry down cubic×2 8.00 Mbit/s; up bbr 2.00 Mbit/s. The flows add 40 ms to the RTT" in said.replace("\n", " ")
+    assert [line.split()[:2] for line in lines if line.startswith(("cubic down", "bbr up"))] == [["cubic", "down"], ["bbr", "up"]]
+    assert "Latency under load: 80.0 ms (95th percentile of round trips)" in said
+    assert [line.split()[0] for line in lines[lines.index("Probes") + 2 :][:2]] == ["ping", "voice"]
+    assert "up to 10 kB" in said
+    assert "11 % of the transfers were under way at the end" in said.replace("\n", " ")
+
+
+def test_shares_of_groups_with_their_own_rtt_are_said():
+    rtts = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "rtt": "80ms"}], "links": [{"rate": "10mbit"}]}
+    said = sentences.run_answer(outcome(rtts, trial(flow(mbps=6.0, path_rtt_ms=20.0), flow(mbps=2.0, path_rtt_ms=80.0))))
+    assert said.startswith("cubic 20 ms gets 1.5 × its equal share: cubic 20 ms 75 % of 8.00 Mbit/s, cubic 80 ms 25 %; Jain's index 0.80.")
+
+
+def test_a_trial_without_flows_has_an_answer():
+    alone = outcome({"flows": [], "probes": ["ping"]}, dataclasses.replace(trial(probes=(PING,)), flows=()))
+    said = answer.run_screen(alone)
+    assert said.answer.startswith("Latency under load: 80.0 ms")
+    assert [table.title for table in said.tables] == ["Probes"]

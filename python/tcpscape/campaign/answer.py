@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tcpscape import stats, units
-from tcpscape.campaign import change, sentences, video
+from tcpscape.campaign import change, groups, sentences, traffic, video
 from tcpscape.campaign.outcome import Cell, CellSummary, Outcome
-from tcpscape.metrics.flows import limits
+from tcpscape.metrics.flows import added_to, limits
 from tcpscape.scenario import summary
 from tcpscape.screen import Screen
 from tcpscape.stats.estimate import Estimate, number
@@ -39,16 +39,19 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
     weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
-    caveats = dict.fromkeys((*outcome.caveats, *smoothed(outcome, ("added_rtt",)), *video.caveats(cells[0].scenarios[0]), *weak))
+    of_traffic = (*video.caveats(cells[0].scenarios[0]), *traffic.caveats(outcome))
+    caveats = dict.fromkeys((*outcome.caveats, *smoothed(outcome, ("added_rtt",)), *of_traffic, *weak))
     count = len(cells[0].trials)
     path = f"{summary.in_words(cells[0].scenarios[0])}; {units.counted(count, 'trial')} each, {outcome.label}"
-    tables = (run_table(outcome, wide=wide), *video.tables(outcome))
-    remarks = [*change.sentences(outcome), *video.sentences(outcome)]
-    return Screen(path, sentences.run_answer(outcome), remarks, tables, caveats=tuple(caveats), next=next_)
+    has_flows = any(trial.flows for cell in cells for trial in cell.trials[:1])
+    tables = (*([run_table(outcome, wide=wide)] if has_flows else []), *traffic.tables(outcome), *video.tables(outcome))
+    answer = sentences.run_answer(outcome)
+    remarks = [text for text in (*change.sentences(outcome), *traffic.sentences(outcome), *video.sentences(outcome)) if text != answer]
+    return Screen(path, answer, remarks, tables, caveats=tuple(caveats), next=next_)
 
 
 def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
-    """A row for each congestion control: the sum of its flows, and one for all flows where a trial has several congestion controls.
+    """A row for each congestion control, or group of flows of a network: the sum of its flows, and one for all flows where there are several.
 
     `wide`: with the number of trials, and the interval of the added RTT.
     """
@@ -66,6 +69,8 @@ def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
     staged = any(len({(flow.start, flow.stop) for flow in cell.scenarios[0].flows}) > 1 for cell in outcome.cells)
     rows_are = "each over its own time; 'all' is what they carry over the whole trial." if staged else ""
     notes = (f"Each row is the sum of its flows{', ' * bool(rows_are)}{rows_are or '.'}",) if several else ()
+    if any(groups.is_network(cell.scenarios[0]) for cell in outcome.cells):
+        columns[0] = "group"
     return Table(columns, rows, 1 + engines, notes=notes, drop=RUN_DROP, words=("limited by",))
 
 
@@ -79,42 +84,44 @@ ROW = (
 
 
 def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
-    """A row for each congestion control of a cell, and one for all of them where there are several."""
+    """A row for each group of flows of a cell, and one for all of them where there are several."""
     trials, scenario = cell.trials, cell.scenarios[0]
     link = summary.link_mbps(scenario)
     full = bool(link) and stats.mean(cell.values()).value >= FULL * (link or 0)
-    for cca in cell.ccas:
-        groups = [[flow for flow in trial.flows if flow.cca == cca] for trial in trials]
-        yield _row(cca, groups, trials, link, full)
-    if len(cell.ccas) > 1:
-        carried = sentences.carried(cell, cell.ccas)
+    of = groups.of(cell)
+    for group in of:
+        yield _row(group.name, [group.of(trial) for trial in trials], trials, link, full)
+    if len(of) > 1:
+        carried = sentences.carried(cell, of)
         yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), *[""] * (len(ROW) - 5), str(len(trials))
 
 
-def _row(cca: str, groups: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> tuple[str, ...]:
-    """One row: the flows `groups` of each trial."""
-    flows = [flow for group in groups for flow in group]
-    goodputs = [sum(flow.goodput_mbps for flow in group) for group in groups]
+def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> tuple[str, ...]:
+    """One row: the flows of each trial."""
+    flows = [flow for of_trial in flows_of for flow in of_trial]
+    goodputs = [sum(flow.goodput_mbps for flow in of_trial) for of_trial in flows_of]
     rtts = [f.rtt_ms.p50 for f in flows if f.rtt_ms.p50 is not None]
-    added = _added_by(groups, trials[0].path_rtt_ms)
+    added = _added_by(flows_of, trials)
     limited = shares(limits(flows)) + (", link full" if full else "")
     return (
-        cca, str(len(groups[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value),
-        number(max(0.0, added.value)) if added else "–", added.text() if added else "–", _highest(groups),
-        _mean(sum(f.retransmits for f in group) for group in groups), _mean(sum(f.delivered_ce or 0 for f in group) for group in groups),
+        name, str(len(flows_of[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value),
+        number(max(0.0, added.value)) if added else "–", added.text() if added else "–", _highest(flows_of),
+        _mean(sum(f.retransmits for f in of_trial) for of_trial in flows_of),
+        _mean(sum(f.delivered_ce or 0 for f in of_trial) for of_trial in flows_of),
         _mean(rtts) if rtts else "–", limited, str(len(trials)),
     )  # fmt: skip
 
 
-def _added_by(groups: Sequence[Sequence[FlowResult]], base_ms: float | None) -> Estimate | None:
-    """What the flows of each trial, on average, add to the RTT of the path, ms; None where it is not known."""
-    p95 = [known for group in groups if (known := [f.rtt_ms.p95 for f in group if f.rtt_ms.p95 is not None])]
-    return stats.mean([sum(values) / len(values) - base_ms for values in p95]) if p95 and base_ms is not None else None
+def _added_by(flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial]) -> Estimate | None:
+    """What the flows of each trial, on average, add to the RTT of their path, ms; None where it is not known."""
+    each = [[added_to(flow, trial) for flow in flows] for flows, trial in zip(flows_of, trials, strict=True)]
+    known = [values for of_trial in each if (values := [value for value in of_trial if value is not None])]
+    return stats.mean([sum(values) / len(values) for values in known]) if known else None
 
 
-def _highest(groups: Sequence[Sequence[FlowResult]]) -> str:
+def _highest(flows_of: Sequence[Sequence[FlowResult]]) -> str:
     """The highest RTT of any of the flows, mean over the trials, ms."""
-    peaks = [max((f.rtt_ms.max for f in group if f.rtt_ms.max is not None), default=math.nan) for group in groups]
+    peaks = [max((f.rtt_ms.max for f in flows if f.rtt_ms.max is not None), default=math.nan) for flows in flows_of]
     return _mean(known) if (known := stats.known(peaks)) else "–"
 
 

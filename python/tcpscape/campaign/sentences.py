@@ -7,11 +7,13 @@ are the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
 from tcpscape import metrics, stats
+from tcpscape.campaign import groups, traffic
+from tcpscape.campaign.groups import Group
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics.base import Metric
 from tcpscape.metrics.flows import jain_index, limits
@@ -19,7 +21,6 @@ from tcpscape.scenario import summary
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import percent
-from tcpscape.trial import FlowResult
 
 MOST_NAMED = 3
 """Most congestion controls whose delays a sentence has."""
@@ -41,7 +42,12 @@ def run_answer(outcome: Outcome) -> str:
     if len(cells) > 1:
         return _comparison(cells)
     cell = cells[0]
-    return _mixture(cell) if "+" in cell.cca else _single(cell)
+    if not cell.trials[0].flows:
+        return next(iter(traffic.sentences(outcome)), "There is no flow.")
+    of = groups.of(cell)
+    if len({(group.direction, group.place) for group in of}) > 1:
+        return _network(cell, of)
+    return _mixture(cell, of) if len(of) > 1 else _single(cell)
 
 
 def _single(cell: Cell) -> str:
@@ -51,43 +57,59 @@ def _single(cell: Cell) -> str:
     return f"{cell.cca} carries {cell.mean().text(most=link)} Mbit/s{full}{_added(cell)}."
 
 
-def _mixture(cell: Cell) -> str:
-    """How the congestion controls of a mixture share the path; flows that their applications limit take what they need, and have no part in that."""
-    groups: dict[str, list[FlowResult]] = {}
-    for trial in cell.trials:
-        for flow in trial.flows:
-            groups.setdefault(flow.cca, []).append(flow)
-    greedy = [cca for cca, flows in groups.items() if limits(flows).get("app", 0.0) < APP_LIMITED]
-    counts = {cca: len(flows) // len(cell.trials) for cca, flows in groups.items()}
-    names = {cca: f"{cca}×{count}" if count > 1 else cca for cca, count in counts.items()}
-    needs = [f"{names[cca]} takes the {_carried(cell, cca)} of its application" for cca in counts if cca not in greedy]
+def _network(cell: Cell, of: Sequence[Group]) -> str:
+    """What each group carries where they do not share one way: shares of each direction, or of groups that use other links their own goodput."""
+    adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
+    texts = []
+    for direction in dict.fromkeys(group.direction for group in of):
+        ways = [group for group in of if group.direction == direction]
+        own = [f"{_short(group)} {_carried(cell, group)}" for group in ways]
+        if len(ways) > 1 and len({group.place for group in ways}) == 1:
+            shares = [f"{_short(group)} {percent(carried(cell, [group]).value / (carried(cell, ways).value or math.nan))}" for group in ways]
+            own = [f"{_carried(cell, *ways)} ({', '.join(shares)})"]
+        texts.append(f"{direction} {', '.join(own)}" if len({group.direction for group in of}) > 1 else ", ".join(own))
+    return f"{'The flows carry ' if len(texts) > 1 else 'Carried: '}{'; '.join(texts)}.{adds}"
+
+
+def _short(group: Group) -> str:
+    """The title of a group without its direction."""
+    return group.title.replace(f" {group.direction}", "", 1)
+
+
+def _mixture(cell: Cell, of: Sequence[Group]) -> str:
+    """How groups share the path; flows that their applications limit take what they need, and have no part in that."""
+    flows = {group: [flow for trial in cell.trials for flow in group.of(trial)] for group in of}
+    greedy = [group for group in of if limits(flows[group]).get("app", 0.0) < APP_LIMITED]
+    counts = {group: len(group.numbers) for group in of}
+    needs = [f"{group.title} takes the {_carried(cell, group)} of its application" for group in of if group not in greedy]
     adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
     beside = f"; {', '.join(needs)}" if needs else ""
     if len(greedy) < 2:
-        alone = [f"{names[cca]} carries {_carried(cell, cca)}" for cca in greedy]
+        alone = [f"{group.title} carries {_carried(cell, group)}" for group in greedy]
         text = "; ".join([*alone, *needs])
         return f"{text[0].upper() if not alone else text[0]}{text[1:]}.{adds}"
-    total = [sum(f.goodput_mbps for f in trial.flows if f.cca in greedy) for trial in cell.trials]
-    shares_of = {cca: stats.ratio([sum(f.goodput_mbps for f in t.flows if f.cca == cca) for t in cell.trials], total) for cca in greedy}
-    over_equal = {cca: shares_of[cca].value * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy}
-    order = sorted(greedy, key=lambda cca: -over_equal[cca])
-    parts = [f"{names[cca]} {shares_of[cca].percent()}" for cca in order]
+    total = [sum(f.goodput_mbps for group in greedy for f in group.of(trial)) for trial in cell.trials]
+    shares_of = {group: stats.ratio([sum(f.goodput_mbps for f in group.of(t)) for t in cell.trials], total) for group in greedy}
+    over_equal = {group: shares_of[group].value * sum(counts[g] for g in greedy) / counts[group] for group in greedy}
+    order = sorted(greedy, key=lambda group: -over_equal[group])
+    parts = [f"{group.title} {shares_of[group].percent()}" for group in order]
     even = over_equal[order[0]] < EVEN
-    highest = max(shares_of[cca].high * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy)
+    highest = max(shares_of[group].high * sum(counts[g] for g in greedy) / counts[group] for group in greedy)
     certain = "" if not even or not highest > UNSURE else " on average, though not surely"
-    verdict = f"The flows share evenly{certain}" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
-    index = stats.mean([jain_index([f.goodput_mbps for f in trial.flows if f.cca in greedy]) for trial in cell.trials])
+    verdict = f"The flows share evenly{certain}" if even else f"{order[0].title} gets {number(over_equal[order[0]], 2)} × its equal share"
+    index = stats.mean([jain_index([f.goodput_mbps for group in greedy for f in group.of(trial)]) for trial in cell.trials])
     return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {index.text(2)}{beside}.{adds}"
 
 
-def carried(cell: Cell, ccas: Collection[str]) -> Estimate:
-    """What the flows under these congestion controls carry over the whole trial, Mbit/s: the mean over the trials."""
-    return stats.mean([sum(f.bytes_received for f in trial.flows if f.cca in ccas) * 8e-6 / trial.duration for trial in cell.trials])
+def carried(cell: Cell, of: Iterable[Group]) -> Estimate:
+    """What these groups of flows carry over the whole trial, Mbit/s: the mean over the trials."""
+    members = list(of)
+    return stats.mean([sum(f.bytes_received for group in members for f in group.of(trial)) * 8e-6 / trial.duration for trial in cell.trials])
 
 
-def _carried(cell: Cell, *ccas: str) -> str:
+def _carried(cell: Cell, *of: Group) -> str:
     """:func:`carried` with its unit; no more than the link's rate."""
-    return f"{carried(cell, ccas).text(most=summary.link_mbps(cell.scenarios[0]))} Mbit/s"
+    return f"{carried(cell, of).text(most=summary.link_mbps(cell.scenarios[0]))} Mbit/s"
 
 
 def _comparison(cells: Sequence[Cell]) -> str:
