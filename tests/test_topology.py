@@ -264,3 +264,17 @@ def test_files_of_links_are_beside_their_scenario(tmp_path):
     assert one.links[0].forward[0].trace.file == one.flows[0].access.before[0].trace.file == str(tmp_path / "radio.up")
     assert "access links of a recorded rate down" in summary.in_words(one)
     assert [c["change"]["kind"] for c in build(one, parse, CONTROLS)["links"][0]["forward"]["schedule"]] == ["rate_trace"]
+
+
+def test_the_first_hop_of_uploads_is_where_it_says():
+    """For ACKs the host and the router behind it are the same; data are super-packets at a host."""
+    both = {"forward": {"at": "router", "delay": "5ms"}, "reverse": [{"at": "router", "delay": "5ms"}, {"rate": "5mbit"}]}
+    plans = [build(Scenario.of({**both, "flows": [{"direction": way}]}), parse, CONTROLS) for way in ("down", "up")]
+    assert [[stage["at"] for stage in plan["reverse"]["stages"]] for plan in plans] == [["receiver", "router"], ["router", "router"]]
+    assert "at" not in Scenario.of({**both, "flows": [{"direction": "up"}]}).to_dict()["flows"][0]
+    found = bottleneck.find(Scenario.of({**both, "flows": [{"direction": "up"}]}))
+    assert (found.rate_bps, found.pipe, found.stage, found.direction) == (5_000_000, 2, 1, "reverse")
+
+
+def test_figures_show_the_queue_of_the_first_flows_where_data_share_none():
+    assert (bottleneck.find(files.load("rrul")), bottleneck.shown(files.load("rrul")).rate_bps) == (None, 20_000_000)

@@ -159,11 +159,12 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
     """The stages of one direction, in order, and the schedule of their changes."""
     stages: list[dict[str, Any]] = []
     schedule: list[dict[str, Any]] = []
+    loaded = any(end.direction == "up" for end in scenario.endpoints)
     for place in places:
         first: list[int] = []
         for i, hop in enumerate(getattr(scenario, place)):
             first.append(len(stages))
-            at = "router" if scenario.is_topology else path.node(place, i, hop)
+            at = "router" if scenario.is_topology else path.node(place, i, hop, loaded=loaded)
             stages += [{"qdisc": q, "at": at} for q in _queues(hop, scenario, place, parse)]
             if isinstance(hop, path.TracedLink):
                 schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})

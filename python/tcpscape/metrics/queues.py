@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpscape.metrics.base import UNKNOWN
 from tcpscape.metrics.flows import span
+from tcpscape.scenario.bottleneck import Bottleneck
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 
@@ -48,6 +49,12 @@ def names(trial: Trial) -> dict[tuple[int, int, int], str]:
         stages[pipe] += not depth
         known[pipe, stages[pipe], depth] = f"{_direction(queue)} {queue.get('name', queue.get('kind'))}"
     return known
+
+
+def pipe(trial: Trial, link: Bottleneck) -> int:
+    """The pipe of a bottleneck in the samples of a trial's queues: of a network, as the account of the queue says."""
+    accounts = (q for q in trial.queues if q.get("link") == link.link and _direction(q) == link.direction)
+    return next((int(q["pipe"]) for q in accounts if "pipe" in q), link.pipe) if link.link else link.pipe
 
 
 def delay(statistic: str) -> Callable[[Trial], float]:

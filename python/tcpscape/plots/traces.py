@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tcpscape.controls.palette import Look
 from tcpscape.errors import StoreError, refuse, shown
 from tcpscape.interchange.base import HEADERS
-from tcpscape.metrics import samples
+from tcpscape.metrics import queues, samples
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.bottleneck import Bottleneck
 from tcpscape.scenario.scenario import Scenario
@@ -43,7 +43,7 @@ class Trace:
     @property
     def bottleneck(self) -> Bottleneck | None:
         """The queue with the lowest rate on its path."""
-        return bottleneck.find(self.scenario)
+        return bottleneck.shown(self.scenario)
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -100,7 +100,7 @@ def _queue(trace: Trace) -> tuple[Array, Array] | None:
     frame, link = trace.trial.queue_samples, trace.bottleneck
     if frame is None or link is None or trace.flow:
         return None
-    rows = frame.filter((frame["pipe"] == link.pipe) & (frame["stage"] == link.stage) & (frame["depth"] == link.depth))
+    rows = frame.filter((frame["pipe"] == queues.pipe(trace.trial, link)) & (frame["stage"] == link.stage) & (frame["depth"] == link.depth))
     return (rows["t_ns"].to_numpy() / 1e9, rows["packets"].cast(float).to_numpy()) if len(rows) else None
 
 

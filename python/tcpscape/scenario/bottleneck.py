@@ -13,8 +13,10 @@ from tcpscape.scenario.words import QueueDescription, within
 
 PIPES = {"sender": 0, "router": 1}
 """Node → the number of its pipe in the samples of queues."""
-PIPE_BACK = 2
-"""Pipe of the way back."""
+PIPES_BACK = {"receiver": 3, "router": 2}
+"""The same of the way back, where data travel it: the first hop is at the egress of the host that sends them."""
+IN_NETWORK = -1
+"""Pipe of a queue in a network, whose number each trial's account of the queue says."""
 CHAIN = "chain/{}"
 """What results call a link of the chain, by its number."""
 
@@ -54,19 +56,20 @@ def find(scenario: Scenario) -> Bottleneck | None:
     :raises WordsError: names the part of the path and the wrong word.
     """
     ends = scenario.flows or scenario.endpoints
-    if scenario.is_topology or any(end.direction == "up" for end in ends):
+    if scenario.is_topology:
         ways = [list(_of_chain(scenario, end)) for end in ends]
         return _lowest(link for link in ways[0] if all(link in way for way in ways[1:]))
-    links, stages = [], {0: 0, 1: 0}
-    for part in ("forward", "bottleneck"):
-        for i, hop in enumerate(getattr(scenario, part)):
-            pipe = PIPES[path.node(part, i, hop)]
-            with within(part):
-                described = path.queues(hop, scenario.rtt_ns)
-            for queues in described:
-                links += [Bottleneck(q.rate_bps, pipe, stages[pipe], depth, queues) for depth, q in enumerate(queues) if q.rate_bps]
-                stages[pipe] += 1
-    return _lowest(links)
+    directions = {end.direction for end in ends}
+    return _lowest(_of_path(scenario, "down" in directions)) if len(directions) == 1 else None
+
+
+def shown(scenario: Scenario) -> Bottleneck | None:
+    """The queue that figures show: that of all data, or of the first flows where they pass none together.
+
+    :raises WordsError: names the part of the path and the wrong word.
+    """
+    ends = scenario.flows or scenario.endpoints
+    return find(scenario) or of_flow(scenario, ends[0])
 
 
 def of_flow(scenario: Scenario, endpoint: Endpoint) -> Bottleneck | None:
@@ -74,8 +77,25 @@ def of_flow(scenario: Scenario, endpoint: Endpoint) -> Bottleneck | None:
 
     :raises WordsError: names the wrong word.
     """
+    if not scenario.is_topology:
+        return _lowest(_of_path(scenario, endpoint.direction == "down"))
     access = scenario.access_of(endpoint)
     return _lowest([*_rated(scenario, access.before, "access"), *_of_chain(scenario, endpoint), *_rated(scenario, access.after, "access")])
+
+
+def _of_path(scenario: Scenario, down: bool) -> Iterator[Bottleneck]:
+    """The queues with a rate on the way of data down or up a path of one link."""
+    stages = {0: 0, 1: 0, 2: 0, 3: 0}
+    for part in ("forward", "bottleneck") if down else ("reverse",):
+        for i, hop in enumerate(getattr(scenario, part)):
+            pipe = (PIPES if down else PIPES_BACK)[path.node(part, i, hop, loaded=not down)]
+            with within(part):
+                described = path.queues(hop, scenario.rtt_ns)
+            for queues in described:
+                direction: topology.Direction = "forward" if down else "reverse"
+                own = ((depth, q.rate_bps) for depth, q in enumerate(queues))
+                yield from (Bottleneck(rate, pipe, stages[pipe], depth, queues, direction=direction) for depth, rate in own if rate)
+                stages[pipe] += 1
 
 
 def _of_chain(scenario: Scenario, endpoint: Endpoint) -> Iterator[Bottleneck]:
@@ -83,16 +103,15 @@ def _of_chain(scenario: Scenario, endpoint: Endpoint) -> Iterator[Bottleneck]:
     first, last = scenario.span(endpoint)
     direction: topology.Direction = "forward" if endpoint.direction == "down" else "reverse"
     for number, link in enumerate(scenario.chain[first:last], first):
-        yield from _rated(scenario, getattr(link, direction), CHAIN.format(number) if scenario.is_topology else "", direction)
+        yield from _rated(scenario, getattr(link, direction), CHAIN.format(number), direction)
 
 
 def _rated(scenario: Scenario, hops: Sequence[Hop], link: str, direction: topology.Direction = "forward") -> Iterator[Bottleneck]:
     """The queues with a rate of one direction of a link."""
     with within("links"):
         described = [queues for hop in hops for queues in path.queues(hop, scenario.rtt_ns)]
-    pipe = PIPES["router"] if direction == "forward" else PIPE_BACK
     for stage, queues in enumerate(described):
-        yield from (Bottleneck(q.rate_bps, pipe, stage, depth, queues, link, direction) for depth, q in enumerate(queues) if q.rate_bps)
+        yield from (Bottleneck(q.rate_bps, IN_NETWORK, stage, depth, queues, link, direction) for depth, q in enumerate(queues) if q.rate_bps)
 
 
 def _lowest(links: Iterable[Bottleneck]) -> Bottleneck | None:

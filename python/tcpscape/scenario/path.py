@@ -350,10 +350,13 @@ def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
     return hop.words() if isinstance(hop, Netem) else [hop.words(rtt_ns)]
 
 
-def node(part: str, index: int, hop: Hop) -> Literal["sender", "router", "receiver"]:
-    """The node whose egress a hop is: the one at `index`, from 0, of `forward`, `bottleneck` or `reverse`."""
+def node(part: str, index: int, hop: Hop, *, loaded: bool = False) -> Literal["sender", "router", "receiver"]:
+    """The node whose egress a hop is: the one at `index`, from 0, of `forward`, `bottleneck` or `reverse`.
+
+    :param loaded: whether data travel up: then the first hop of `reverse` is where it says, as that of `forward` is; for ACKs it makes no difference.
+    """
     if part == "reverse":
-        return "router" if index else "receiver"
+        return "router" if index or (loaded and isinstance(hop, Netem) and hop.at == "router") else "receiver"
     if part == "bottleneck" or index:
         return "router"
     return hop.at if isinstance(hop, Netem) else "sender"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.controls import palette
+from tcpscape.metrics import queues
 from tcpscape.plots import traces
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.bottleneck import Bottleneck
@@ -58,11 +59,11 @@ def of_flows(run: int, trial: Trial, scenario: Scenario, window: tuple[float, fl
 
 def of_queue(run: int, trial: Trial, scenario: Scenario, window: tuple[float, float] | None = None) -> Iterator[Block]:
     """The block `queue` of the bottleneck; none where the path has no rate."""
-    link = bottleneck.find(scenario)
+    link = bottleneck.shown(scenario)
     if link is None or trial.queue_samples is None:
         return
     frame = trial.queue_samples
-    here = (frame["pipe"] == link.pipe) & (frame["stage"] == link.stage) & (frame["depth"] == link.depth)
+    here = (frame["pipe"] == queues.pipe(trial, link)) & (frame["stage"] == link.stage) & (frame["depth"] == link.depth)
     yield Block("queue", {"run": run, **about(link)}, _columns(_within(frame.filter(here), window), QUEUE_COLUMNS))
 
 
