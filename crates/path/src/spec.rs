@@ -44,9 +44,9 @@ impl PathSpec {
         PathSpec { stages: qdiscs.into_iter().map(StageSpec::from).collect(), schedule: Vec::new() }
     }
 
-    /// The stages at the data sender's own host, and the rest, each with its changes.
-    pub fn split_host(&self) -> (PathSpec, PathSpec) {
-        let own = self.stages.iter().take_while(|s| s.at == Host::Sender).count();
+    /// The stages at the egress of the host where this direction begins, and the rest, each with its changes.
+    pub fn split_host(&self, host: Host) -> (PathSpec, PathSpec) {
+        let own = self.stages.iter().take_while(|s| s.at == host).count();
         let (host, network) = self.stages.split_at(own);
         let mut host = PathSpec { stages: host.to_vec(), ..PathSpec::default() };
         let mut network = PathSpec { stages: network.to_vec(), ..PathSpec::default() };
@@ -89,7 +89,7 @@ mod tests {
         forward.stages.iter_mut().skip(1).for_each(|s| s.at = Host::Router);
         let change = r#"{"stage": 2, "change": {"kind": "set", "at": 5, "set": {"rate": 9000}}}"#;
         forward.schedule = vec![serde_json::from_str(change).unwrap()];
-        let (host, network) = forward.split_host();
+        let (host, network) = forward.split_host(Host::Sender);
         assert_eq!((host.stages.len(), host.schedule.len()), (1, 0));
         assert_eq!((network.stages.len(), network.schedule[0].stage), (2, 1));
     }

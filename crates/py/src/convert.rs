@@ -11,9 +11,13 @@ pub fn trial<'py>(py: Python<'py>, o: TrialOutput, duration_ns: u64) -> PyResult
     d.set_item("duration_ns", duration_ns)?;
     d.set_item("flows", json(py, &o.flows)?)?;
     let queues = PyList::empty(py);
-    for (direction, stats) in &o.queues {
-        let q = json(py, stats)?;
-        q.set_item("direction", direction)?;
+    for account in &o.queues {
+        let q = json(py, &account.stats)?;
+        q.set_item("direction", account.direction)?;
+        if let Some(link) = account.link {
+            q.set_item("link", link.to_string())?;
+            q.set_item("pipe", account.pipe)?;
+        }
         queues.append(q)?;
     }
     d.set_item("queues", queues)?;

@@ -1,52 +1,68 @@
 //! The laws that the results of every trial keep, whatever its plan: nothing is delivered that was not sent, no link carries more than its rate,
 //! no round trip is shorter than the path. Tests and fuzz targets call [`TrialOutput::check_accounts`] after each run.
 
-use crate::engine::EVENTS_MAX;
+use crate::engine::{Topology, EVENTS_MAX};
 use crate::output::{FlowSummary, ProbeSummary, RttSummary, TransfersSummary, TrialOutput};
-use crate::plan::{Plan, ProbeKind, ProbePlan};
-use tcpscape_path::{check_accounts, Description, Host, PathSpec, StageStats};
+use crate::plan::{FlowPlan, Plan, ProbeKind, ProbePlan};
+use tcpscape_path::{check_accounts, Description, StageStats};
 
 impl TrialOutput {
     /// Checks that packets and bytes are conserved in every queue and between them, that no link carried more than its rate, that no flow got
     /// what was not sent, and that no RTT is below the path's delay; `plan` is the one that ran. The error is one line with the law.
     pub fn check_accounts(&self, plan: &Plan) -> Result<(), String> {
-        let (host, network) = plan.forward.stages.split_at(own_stages(&plan.forward));
-        let mut rest = &self.queues[..];
-        let mut pipes = Vec::new();
-        for stages in [host, network, &plan.reverse.stages] {
-            let levels: Vec<Description> = stages.iter().flat_map(|s| s.qdisc.describe()).collect();
-            let (queues, others) = rest.split_at_checked(levels.len()).ok_or("fewer accounts than queues")?;
-            rest = others;
-            pipes.push((levels, queues.iter().map(|q| q.1.clone()).collect::<Vec<_>>()));
-        }
-        for ((levels, queues), path) in pipes.iter().zip([&plan.forward, &plan.forward, &plan.reverse]) {
-            check_accounts(queues)?;
-            if path.schedule.is_empty() {
-                levels.iter().zip(queues).try_for_each(|(level, queue)| self.keeps_the_rate(level, queue))?;
+        let topology = Topology::of(plan);
+        let pipes = self.accounts_of(&topology)?;
+        for (pipe, account) in topology.pipes.iter().zip(&pipes) {
+            check_accounts(&account.queues)?;
+            if pipe.spec.schedule.is_empty() {
+                account.levels.iter().zip(&account.queues).try_for_each(|(level, queue)| self.keeps_the_rate(level, queue))?;
+            }
+            if let Some(network) = pipe.leaves_to {
+                self.enters_the_network(&account.queues, &pipes[network as usize].queues)?;
             }
         }
-        self.enters_the_network(&pipes[0].1, &pipes[1].1)?;
         self.flows.iter().try_for_each(is_plausible)?;
         self.probes.iter().zip(&plan.probes).try_for_each(|(p, probe)| is_plausible_probe(p, probe, plan.duration_ns))?;
         self.transfers.iter().try_for_each(are_plausible)?;
         if plan.trace_events && self.sender_events.t_ns.len() < EVENTS_MAX {
             self.flows.iter().enumerate().try_for_each(|(i, f)| self.records_every_event(i, f))?;
         }
-        self.delivers_what_was_carried(&pipes[1].1)?;
-        // Where the host's queue paces, TCP measures from the time at which a packet was to leave: what came before that is no part of the RTT, and
-        // a packet that passes that queue by has left before its time.
-        let paced = host.iter().any(|stage| stage.qdisc.paces());
-        let early = paced && pipes[0].0.iter().any(|level| level.reorder > 0.0);
-        let fixed = plan.forward.schedule.is_empty() && plan.reverse.schedule.is_empty() && !early;
-        let least_ms = pipes[usize::from(paced)..].iter().flat_map(|p| &p.0).map(least_delay_ns).sum::<u64>() as f64 / 1e6;
-        let echo = |p: &&ProbeSummary, plan: &ProbePlan| plan.kind != ProbeKind::Udp && p.delay_ms.min < least_ms - 0.001;
-        if let Some((p, _)) = self.probes.iter().zip(&plan.probes).find(|(p, plan)| fixed && echo(p, plan)) {
-            return Err(format!("an echo after {} ms on a path of {least_ms} ms", p.delay_ms.min));
+        for (k, account) in (0..).zip(&pipes) {
+            let received = self.received_through(plan, |f| topology.way(f.place, f.up).0.contains(&k));
+            delivers_what_was_carried(received, &account.queues)?;
         }
-        match self.flows.iter().find(|f| fixed && f.rtt_ms.min < least_ms - RTT_GRAIN_MS) {
-            Some(f) => Err(format!("{}: an RTT of {} ms on a path of {least_ms} ms", f.cca, f.rtt_ms.min)),
-            None => Ok(()),
+        for (flow, f) in plan.flows.iter().zip(&self.flows) {
+            let least_ms = topology.least_ms((flow.place, flow.up), &pipes).unwrap_or(0.0);
+            law(!(f.rtt_ms.min < least_ms - RTT_GRAIN_MS), || {
+                format!("{}: an RTT of {} ms on a path of {least_ms} ms", f.cca, f.rtt_ms.min)
+            })?;
         }
+        for (probe, p) in plan.probes.iter().zip(&self.probes).filter(|(probe, _)| probe.kind != ProbeKind::Udp) {
+            let least_ms = topology.least_ms((probe.place, probe.up), &pipes).unwrap_or(0.0);
+            law(!(p.delay_ms.min < least_ms - 0.001), || format!("an echo after {} ms on a path of {least_ms} ms", p.delay_ms.min))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that the receivers got of flows and transfers that are like this.
+    fn received_through(&self, plan: &Plan, passes: impl Fn(&FlowPlan) -> bool) -> u64 {
+        let flows = plan.flows.iter().zip(self.flows.iter().map(|f| f.bytes_received));
+        let transfers = plan.transfers.iter().map(|t| &t.flow).zip(self.transfers.iter().map(|t| t.bytes_received));
+        flows.chain(transfers).filter(|(plan, _)| passes(plan)).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The accounts of each pipe, with what its queues were meant to do.
+    fn accounts_of(&self, topology: &Topology) -> Result<Vec<PipeAccount>, String> {
+        let mut rest = &self.queues[..];
+        let mut accounts = Vec::new();
+        for pipe in &topology.pipes {
+            let levels: Vec<Description> = pipe.spec.stages.iter().flat_map(|s| s.qdisc.describe()).collect();
+            let (queues, others) = rest.split_at_checked(levels.len()).ok_or("fewer accounts than queues")?;
+            law(queues.iter().all(|q| q.link == pipe.link), || format!("the accounts of {:?} are those of another link", pipe.link))?;
+            rest = others;
+            accounts.push(PipeAccount { levels, queues: queues.iter().map(|q| q.stats.clone()).collect() });
+        }
+        Ok(accounts)
     }
 
     /// What left a queue took its time at the rate, but for the burst.
@@ -87,18 +103,36 @@ impl TrialOutput {
         }
         Ok(())
     }
-
-    /// The receivers got no more than the narrowest queue let through.
-    fn delivers_what_was_carried(&self, network: &[StageStats]) -> Result<(), String> {
-        let received: u64 = self.flows.iter().map(|f| f.bytes_received).chain(self.transfers.iter().map(|t| t.bytes_received)).sum();
-        let passed = network.iter().filter(|q| q.depth == 0).map(|q| q.bytes_out).min();
-        law(passed.map_or(true, |most| received <= most), || format!("{received} bytes received, {passed:?} carried"))
-    }
 }
 
-/// Stages of the sender's own host.
-fn own_stages(forward: &PathSpec) -> usize {
-    forward.stages.iter().take_while(|s| s.at == Host::Sender).count()
+/// A pipe's queues: what they were meant to do, and what they did.
+struct PipeAccount {
+    levels: Vec<Description>,
+    queues: Vec<StageStats>,
+}
+
+/// The receivers got no more than the narrowest queue on the way of their data let through.
+fn delivers_what_was_carried(received: u64, queues: &[StageStats]) -> Result<(), String> {
+    let passed = queues.iter().filter(|q| q.depth == 0).map(|q| q.bytes_out).min();
+    law(passed.map_or(true, |most| received <= most), || format!("{received} bytes received, {passed:?} carried"))
+}
+
+impl Topology {
+    /// The shortest round trip between the hosts of a place, ms, with its queues' accounts; none where the path changes. Where the host's queue paces, TCP
+    /// measures from the time at which a packet was to leave: what came before that is no part of the RTT, and a packet that passes that queue by has
+    /// left before its time.
+    fn least_ms(&self, (place, up): (usize, bool), accounts: &[PipeAccount]) -> Option<f64> {
+        let (data, back) = self.way(place, up);
+        let pipe = |k: u32| &self.pipes[k as usize];
+        let paces = |k: u32| pipe(k).leaves_to.is_some() && pipe(k).spec.stages.iter().any(|stage| stage.qdisc.paces());
+        let paced = data.first().is_some_and(|&k| paces(k));
+        if paced && accounts[data[0] as usize].levels.iter().any(|level| level.reorder > 0.0) {
+            return None;
+        }
+        let fixed = data.iter().chain(back).all(|&k| pipe(k).spec.schedule.is_empty());
+        let passed = data[usize::from(paced)..].iter().chain(back).flat_map(|&k| &accounts[k as usize].levels);
+        fixed.then(|| passed.map(least_delay_ns).sum::<u64>() as f64 / 1e6)
+    }
 }
 
 /// The counts of one flow fit each other.

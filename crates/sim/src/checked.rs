@@ -1,14 +1,14 @@
 //! A plan that can be simulated: read and validated once, shared by the trials of all its seeds.
 //!
-//! What every trial of a plan needs is worked out here: the kernel profile, the stages of the sender's own host apart from those of the
-//! network, and for each flow what makes its congestion control. A [`CheckedPlan`] does not change and can be shared by threads.
+//! What every trial of a plan needs is worked out here: the kernel profile, the pipes of its network and the routes through
+//! them, and for each flow what makes its congestion control. A [`CheckedPlan`] does not change and can be shared by threads.
 
 use crate::controls::{Control, Controls};
+use crate::engine::Topology;
 use crate::kernel;
 use crate::plan::{refuse, App, FlowPlan, Plan, PlanError, TransfersPlan};
 use crate::size;
 use crate::traffic;
-use tcpscape_path::PathSpec;
 use tcpscape_tcp::cc::{self, CongestionController};
 use tcpscape_tcp::{Feedback, Kernel};
 
@@ -21,8 +21,7 @@ const MAX_FLOWS: usize = 100_000;
 pub struct CheckedPlan<'a> {
     plan: Plan,
     kernel: Kernel,
-    host: PathSpec,
-    network: PathSpec,
+    topology: Topology,
     controls: Vec<FlowControl<'a>>,
     /// The same for each entry of the transfers.
     transfer_controls: Vec<FlowControl<'a>>,
@@ -63,13 +62,9 @@ impl<'a> CheckedPlan<'a> {
     pub fn most_packets(&self) -> u64 {
         size::packets(&self.plan, &self.kernel)
     }
-    /// The stages at the sender's own egress, with their changes.
-    pub(crate) fn host(&self) -> &PathSpec {
-        &self.host
-    }
-    /// The stages behind the sender's host, with their changes: super-packets are cut before them unless offloads are on.
-    pub(crate) fn network(&self) -> &PathSpec {
-        &self.network
+    /// The pipes of its network and the routes through them.
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
     }
     /// The flows, each with what makes its congestion controls.
     pub(crate) fn flows(&self) -> impl Iterator<Item = (&FlowPlan, &FlowControl<'a>)> {
@@ -92,8 +87,8 @@ impl Plan {
         let kernel = self.check_without_controls()?;
         let flow_controls: Result<Vec<_>, _> = self.flows.iter().map(|f| control(f, controls)).collect();
         let transfer_controls: Result<Vec<_>, _> = self.transfers.iter().map(|t| control(&t.flow, controls)).collect();
-        let (host, network) = self.forward.split_host();
-        Ok(CheckedPlan { controls: flow_controls?, transfer_controls: transfer_controls?, plan: self, kernel, host, network })
+        let topology = Topology::of(&self);
+        Ok(CheckedPlan { controls: flow_controls?, transfer_controls: transfer_controls?, plan: self, kernel, topology })
     }
 
     /// Checks all of a plan but its congestion controls, for engines that have their own; gives the kernel profile with its overrides.
@@ -108,12 +103,12 @@ impl Plan {
         if (self.flows.is_empty() && !other_traffic) || self.flows.len() > MAX_FLOWS {
             return refuse("flows", format!("{} flows cannot run; give 1 to {MAX_FLOWS}", self.flows.len()));
         }
-        for (direction, path) in [("forward", &self.forward), ("reverse", &self.reverse)] {
+        for (name, path) in self.paths() {
             if let Err(e) = path.validate() {
-                return refuse(format!("{direction}: {}", e.field), e.fix);
+                return refuse(format!("{name}: {}", e.field), e.fix);
             }
         }
-        self.refuse_unbuilt()?;
+        self.check_places()?;
         for f in self.flows.iter().chain(self.transfers.iter().map(|t| &t.flow)) {
             check_flow(f, self.duration_ns)?;
         }
@@ -121,17 +116,6 @@ impl Plan {
         let kernel = kernel::read(&self.kernel)?;
         size::check(self, &kernel)?;
         Ok(kernel)
-    }
-}
-
-impl Plan {
-    /// Refuses what plans can say and no engine does yet.
-    fn refuse_unbuilt(&self) -> Result<(), PlanError> {
-        let up = self.flows.iter().chain(self.transfers.iter().map(|t| &t.flow)).any(|f| f.up);
-        if !self.links.is_empty() || !self.places.is_empty() || up {
-            return refuse("links", "several links, access links and data both ways cannot run yet; leave them out");
-        }
-        Ok(())
     }
 }
 

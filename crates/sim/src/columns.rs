@@ -15,6 +15,17 @@ pub enum Column {
     U8(Vec<u8>),
 }
 
+impl Column {
+    /// Small numbers: bytes where all of them fit.
+    fn narrow(numbers: Vec<u32>) -> Column {
+        if numbers.iter().all(|n| *n <= 255) {
+            Column::U8(numbers.into_iter().map(|n| n as u8).collect())
+        } else {
+            Column::U32(numbers)
+        }
+    }
+}
+
 /// Named columns of one length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
@@ -91,8 +102,9 @@ table! {
     QueueSamples {
         /// Time, ns.
         t_ns: U64(u64),
-        /// 0 sender's host, 1 network forward, 2 reverse.
-        pipe: U8(u8),
+        /// 0 sender's host, 1 network forward, 2 reverse, 3 the right host where it sends data too; in a plan with places from 3 on, as each account of
+        /// a queue says.
+        pipe: narrow(u32),
         /// Stage within the pipe.
         stage: U32(u32),
         /// 0 for the stage's own queue, 1 for its child, and so on.
@@ -274,7 +286,7 @@ impl SenderEvents {
 
 impl QueueSamples {
     /// Adds a row for each queue of a pipe.
-    pub fn push(&mut self, t: Time, pipe: u8, queues: &[StageStats]) {
+    pub fn push(&mut self, t: Time, pipe: u32, queues: &[StageStats]) {
         for q in queues {
             self.t_ns.push(t.0);
             self.pipe.push(pipe);

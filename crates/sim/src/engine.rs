@@ -1,9 +1,9 @@
 //! The engine: one trial, one event after the other.
 //!
-//! An event calls a [`Node`]: a leg of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
+//! An event calls a [`Node`]: a pipe of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
 //! within an instant is that of `events.rs`: all packets and timers, then applications (as a process runs when the interrupts are done),
-//! then samples. Each part of a trial has a file with its own state: `network.rs` the pipes, `neighbours.rs` address resolution, `cpu.rs`
-//! the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `probes.rs` and
+//! then samples. Each part of a trial has a file with its own state: `topology.rs` which pipes there are, `network.rs` the packets in them,
+//! `neighbours.rs` address resolution, `cpu.rs` the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `probes.rs` and
 //! `transfers.rs` the traffic besides the plan's flows; `packets.rs` and `connections.rs` are what they do together.
 
 mod connections;
@@ -16,6 +16,7 @@ mod packets;
 mod probes;
 mod progress;
 mod setup;
+mod topology;
 mod transfers;
 
 use crate::checked::CheckedPlan;
@@ -24,8 +25,7 @@ use crate::flow::{Costs, Flow};
 use crate::output::TrialOutput;
 use cpu::Cpu;
 use neighbours::Neighbours;
-pub use network::{Arrival, Departure, Network};
-pub use node::Leg;
+pub use network::{Arrival, Departure, HostKind, Network};
 use node::{Node, Part};
 use observe::Observer;
 pub(crate) use observe::EVENTS_MAX;
@@ -34,6 +34,7 @@ use probes::Probes;
 use progress::Progress;
 use setup::Hosts;
 use tcpscape_base::{Duration, Time};
+pub(crate) use topology::Topology;
 use transfers::Transfers;
 
 /// How long after the last flow's end packets may still arrive.
@@ -49,7 +50,8 @@ struct Engine<'a> {
     end: Time,
     events: Events<Node>,
     network: Network,
-    neighbours: Neighbours,
+    /// What the left host knows of the right one, and the right one of the left one.
+    neighbours: [Neighbours; 2],
     /// Those of the plan, then the slots of transfers.
     flows: Vec<Flow<'a>>,
     /// How many the plan has.
@@ -131,9 +133,7 @@ impl Engine<'_> {
 
     fn call(&mut self, node: Node) {
         match node {
-            Node::Pipe(Leg::Host) => self.leave_host(),
-            Node::Pipe(Leg::Network) => self.deliver_forward(),
-            Node::Pipe(Leg::Reverse) => self.deliver_back(),
+            Node::Pipe(pipe) => self.call_pipe(pipe),
             Node::Neighbours => self.repeat_question(),
             Node::FlowSamples => self.sample_flows(),
             Node::QueueSamples => self.sample_queues(),

@@ -48,11 +48,11 @@ const NONE: u32 = u32::MAX;
 /// Time in the upper half; phase, order of insertion and the node's number in the lower one.
 type Key = u128;
 /// Bits of a node's number in a key.
-const INDEX_BITS: u32 = 20;
+const INDEX_BITS: u32 = 22;
 /// Nodes that a calendar can tell apart.
 pub const MAX_NODES: usize = 1 << INDEX_BITS;
 /// Bits of the order of insertion.
-const SEQ_BITS: u32 = 42;
+const SEQ_BITS: u32 = 40;
 
 fn time_of(k: Key) -> Time {
     Time((k >> 64) as u64)

@@ -87,6 +87,11 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Whether its data travel up the chain: from the right host to the left one.
+    pub fn is_up(&self) -> bool {
+        self.plan.up
+    }
+
     // ---- how it begins and ends ----
 
     /// Whether its connection is still to be opened, at a time before its end.

@@ -3,6 +3,7 @@
 use crate::columns::{FlowSamples, PacketEvents, ProbeSamples, QueueSamples, SenderEvents};
 use crate::player::PlayerSummary;
 use serde::Serialize;
+use std::fmt;
 use tcpscape_base::Histogram;
 use tcpscape_path::StageStats;
 
@@ -213,6 +214,41 @@ pub struct TransfersSummary {
     pub retransmits: u64,
 }
 
+/// A link of a network with places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// That number of the chain.
+    Chain(usize),
+    /// The left host's of that place.
+    Near(usize),
+    /// The right host's.
+    Far(usize),
+}
+
+impl fmt::Display for Link {
+    /// `chain/0`, `near/2`, `far/2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Link::Chain(i) => write!(f, "chain/{i}"),
+            Link::Near(place) => write!(f, "near/{place}"),
+            Link::Far(place) => write!(f, "far/{place}"),
+        }
+    }
+}
+
+/// The account of a queue, and where it is.
+#[derive(Clone, Debug)]
+pub struct QueueAccount {
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    /// Its link; none in a plan without places.
+    pub link: Option<Link>,
+    /// Its pipe, as samples of queues number it.
+    pub pipe: u32,
+    /// The account itself.
+    pub stats: StageStats,
+}
+
 /// One trial's results; [`TrialOutput::check_accounts`] says whether they fit each other.
 #[derive(Clone, Debug, Default)]
 pub struct TrialOutput {
@@ -220,8 +256,8 @@ pub struct TrialOutput {
     pub seed: u64,
     /// Per flow.
     pub flows: Vec<FlowSummary>,
-    /// Per queue: forward (host, network), then reverse.
-    pub queues: Vec<(&'static str, StageStats)>,
+    /// Per queue, pipe by pipe: forward (host, network), then reverse; of a chain link by link.
+    pub queues: Vec<QueueAccount>,
     /// Per probe.
     pub probes: Vec<ProbeSummary>,
     /// Per entry of the plan's transfers.

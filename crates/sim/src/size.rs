@@ -2,7 +2,8 @@
 //!
 //! The bounds are of what the path, the windows and the sending host's CPU admit; losses, queues and congestion control make a trial smaller.
 
-use crate::plan::{refuse, App, Plan, PlanError};
+use crate::plan::{refuse, App, FlowPlan, Plan, PlanError};
+use std::collections::BTreeMap;
 use tcpscape_base::Time;
 use tcpscape_path::{Description, PathSpec};
 use tcpscape_tcp::Kernel;
@@ -49,7 +50,7 @@ pub(crate) fn check(plan: &Plan, kernel: &Kernel) -> Result<(), PlanError> {
 /// Changes that come too late, or too many of them.
 fn check_changes(plan: &Plan) -> Result<(), PlanError> {
     let end = Time(plan.duration_ns);
-    for (direction, path) in [("forward", &plan.forward), ("reverse", &plan.reverse)] {
+    for (direction, path) in plan.paths() {
         for change in &path.schedule {
             let field = || format!("{direction}: {}", change.label());
             if change.begins() >= end {
@@ -69,7 +70,7 @@ fn check_changes(plan: &Plan) -> Result<(), PlanError> {
 
 /// Samples that would not fit into memory.
 fn check_samples(plan: &Plan) -> Result<(), PlanError> {
-    let queues = [&plan.forward, &plan.reverse].iter().flat_map(|p| &p.stages).map(|s| s.qdisc.describe().len() as u64).sum::<u64>();
+    let queues = plan.paths().iter().flat_map(|(_, p)| &p.stages).map(|s| s.qdisc.describe().len() as u64).sum::<u64>();
     let flows = plan.flows.len() as u64;
     for (field, interval, rows, row) in [
         ("sample_interval", plan.sample_interval_ns, flows, FLOW_ROW),
@@ -95,19 +96,21 @@ fn memory(bytes: u64, most: u64) -> String {
 /// Most packets of data that a trial carries, about: jitter may make round trips shorter than they count here.
 pub(crate) fn packets(plan: &Plan, kernel: &Kernel) -> u64 {
     let seconds = plan.duration_ns as f64 / 1e9;
-    let by_window = windows(plan, kernel) / rtt_s(plan) + transfers_bytes(plan) / seconds;
-    let bytes = [line(&plan.forward), application(plan), by_window].into_iter().fold(f64::INFINITY, f64::min) * seconds;
+    let carried: f64 = narrowest(plan, kernel).values().map(|link| link.rate.min(link.windows + link.transfers / seconds)).sum();
+    let bytes = carried.min(application(plan)) * seconds;
     (bytes / f64::from(plan.mtu)).ceil() as u64
 }
 
 /// Most packets of data on their way and in queues at a time.
 fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
-    let rounds = plan.duration_ns as f64 / 1e9 / rtt_s(plan);
-    let transfers = transfers_bytes(plan) / f64::from(plan.mtu);
+    let paths = plan.paths();
+    let transfers = plan.transfers.iter().map(|t| t.expected_bytes(plan.duration_ns)).sum::<f64>() / f64::from(plan.mtu);
+    let shortest_s = groups(plan).into_keys().map(|group| rtt_s(plan, &paths, group)).fold(f64::INFINITY, f64::min);
+    let rounds = plan.duration_ns as f64 / 1e9 / shortest_s;
     let grown = plan.flows.len() as f64 * FIRST_FLIGHT * rounds.min(64.0).exp2() + transfers;
-    let windows = windows(plan, kernel) / f64::from(plan.mtu) + transfers;
+    let windows = plan.flows.iter().map(|f| window(f, kernel)).sum::<f64>() / f64::from(plan.mtu) + transfers;
     // A queue holds what its limit admits, and what comes while a packet waits its delay.
-    let steady = if plan.forward.schedule.is_empty() { line(&plan.forward) } else { f64::INFINITY };
+    let steady: f64 = narrowest(plan, kernel).values().map(|link| if link.changes { f64::INFINITY } else { link.rate }).sum();
     let speed = application(plan).min(steady);
     let waits = |q: &Description| {
         let delayed = (q.delay_ns + 4 * q.jitter_ns) as f64 / 1e9 * application(plan) / f64::from(plan.mtu);
@@ -115,8 +118,7 @@ fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
         let limit = [q.limit_packets, q.limit_bytes.map(|b| b / 54)].into_iter().flatten().min().map_or(f64::INFINITY, |l| l as f64);
         limit.min(backlog)
     };
-    let stages: f64 =
-        [&plan.forward, &plan.reverse].iter().flat_map(|p| &p.stages).flat_map(|s| s.qdisc.describe()).map(|q| waits(&q)).sum();
+    let stages: f64 = plan.paths().iter().flat_map(|(_, p)| &p.stages).flat_map(|s| s.qdisc.describe()).map(|q| waits(&q)).sum();
     windows.min(grown).min(stages) as u64
 }
 
@@ -135,10 +137,9 @@ fn application(plan: &Plan) -> f64 {
         App::OnOff { rate, .. } if *rate > 0.0 => *rate,
         App::Bulk { chunk } | App::Finite { chunk, .. } | App::Respond { chunk, .. } | App::OnOff { chunk, .. } => *chunk as f64 / cpu_s,
     };
-    let apps = || plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|f| &f.app);
-    let fastest = apps().map(of).filter(|r| r.is_finite()).fold(0.0, f64::max);
-    let sum: f64 = apps().map(of).sum();
-    let all_paced = apps().all(|app| matches!(app, App::Paced { .. }));
+    let fastest = plan.flows.iter().map(|f| of(&f.app)).filter(|r| r.is_finite()).fold(0.0, f64::max);
+    let sum: f64 = plan.flows.iter().map(|f| of(&f.app)).sum();
+    let all_paced = plan.flows.iter().all(|f| matches!(f.app, App::Paced { .. }));
     match (all_paced, cpu_s > 0.0) {
         (true, _) => sum,
         (false, true) => fastest.min(sum),
@@ -146,26 +147,66 @@ fn application(plan: &Plan) -> f64 {
     }
 }
 
-/// What transfers have to send, bytes.
-fn transfers_bytes(plan: &Plan) -> f64 {
-    plan.transfers.iter().map(|t| t.expected_bytes(plan.duration_ns)).sum()
+/// What travels between the hosts of a place, one way.
+#[derive(Default)]
+struct Group<'a> {
+    flows: Vec<&'a FlowPlan>,
+    /// What transfers have to send, bytes.
+    transfers: f64,
 }
 
-/// The largest windows of all flows together, bytes.
-fn windows(plan: &Plan, kernel: &Kernel) -> f64 {
-    let window = |rcvbuf: u32| match rcvbuf {
+/// The flows and transfers of each place and way.
+fn groups(plan: &Plan) -> BTreeMap<(usize, bool), Group<'_>> {
+    let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
+    plan.flows.iter().for_each(|f| groups.entry((f.place, f.up)).or_default().flows.push(f));
+    for t in &plan.transfers {
+        groups.entry((t.flow.place, t.flow.up)).or_default().transfers += t.expected_bytes(plan.duration_ns);
+    }
+    groups
+}
+
+/// A direction of a link that is the narrowest on the way of some flows' data.
+struct Narrow {
+    /// Its rate, bytes a second; infinite where no queue on the way has one.
+    rate: f64,
+    /// What the windows of these flows admit, bytes a second.
+    windows: f64,
+    /// What transfers have to send, bytes.
+    transfers: f64,
+    /// Whether something on the way of the data changes.
+    changes: bool,
+}
+
+/// The narrowest links of all flows, by their numbers in [`Plan::paths`]: together, flows with the same one carry no more than its rate.
+fn narrowest(plan: &Plan, kernel: &Kernel) -> BTreeMap<usize, Narrow> {
+    let paths = plan.paths();
+    let mut links: BTreeMap<usize, Narrow> = BTreeMap::new();
+    for ((place, up), group) in groups(plan) {
+        let [data, _] = plan.way(place, up);
+        let lines = data.iter().map(|&i| (i, line(paths[i].1)));
+        let (link, rate) = lines.fold((data[0], f64::INFINITY), |least, line| if line.1 < least.1 { line } else { least });
+        let entry = links.entry(link).or_insert(Narrow { rate, windows: 0.0, transfers: 0.0, changes: false });
+        entry.transfers += group.transfers;
+        entry.windows += group.flows.iter().map(|f| window(f, kernel)).sum::<f64>() / rtt_s(plan, &paths, (place, up));
+        entry.changes |= data.iter().any(|&i| !paths[i].1.schedule.is_empty());
+    }
+    links
+}
+
+/// The largest window of a flow, bytes.
+fn window(flow: &FlowPlan, kernel: &Kernel) -> f64 {
+    let bytes = match flow.rcvbuf {
         0 => u64::from(kernel.tcp_rmem_max.max(kernel.tcp_rmem_default)),
         n => (2 * u64::from(n.min(kernel.rmem_max))).max(LEAST_BUFFER),
     };
-    plan.flows.iter().map(|f| window(f.rcvbuf) as f64).sum()
+    bytes as f64
 }
 
-/// The time of a round trip without queues and jitter, s; at least a microsecond, and not known where the path changes.
-fn rtt_s(plan: &Plan) -> f64 {
-    let paths = [&plan.forward, &plan.reverse];
-    let fixed = paths.iter().all(|p| p.schedule.is_empty());
-    let ns: u64 = paths.iter().flat_map(|p| &p.stages).flat_map(|s| s.qdisc.describe()).map(|q| q.delay_ns).sum();
-    if fixed {
+/// The time of a round trip between the hosts of a place without queues and jitter, s; at least a microsecond, and not known where the path changes.
+fn rtt_s(plan: &Plan, paths: &[(String, &PathSpec)], (place, up): (usize, bool)) -> f64 {
+    let passed: Vec<&PathSpec> = plan.way(place, up).concat().into_iter().map(|i| paths[i].1).collect();
+    let ns: u64 = passed.iter().flat_map(|p| &p.stages).flat_map(|s| s.qdisc.describe()).map(|q| q.delay_ns).sum();
+    if passed.iter().all(|p| p.schedule.is_empty()) {
         (ns as f64 / 1e9).max(1e-6)
     } else {
         1e-6

@@ -132,7 +132,7 @@ fn packets_in_and_duplicated_are_out_dropped_or_held() {
         let plan = plan(cca, 3, 5, forward, &["netem delay 10ms 3ms loss 1% duplicate 2%"]);
         let t = run(&plan, 11);
         t.check_accounts(&plan).unwrap_or_else(|e| panic!("{cca}: {e}"));
-        let last = |way: &str| t.queues.iter().rfind(|q| q.0 == way && q.1.depth == 0).unwrap().1.packets_out;
+        let last = |way: &str| t.queues.iter().rfind(|q| q.direction == way && q.stats.depth == 0).unwrap().stats.packets_out;
         assert_eq!(last("forward") + last("reverse"), t.arrivals, "{cca}: all that came out was delivered");
         let f = &t.flows[0];
         assert!(f.bytes_received <= f.bytes_sent && f.receiver.acks >= f.segs_in / 2, "{f:?}");

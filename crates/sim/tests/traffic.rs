@@ -138,7 +138,7 @@ fn a_call_behind_a_fair_queue_does_not_wait() {
 fn what_is_lost_and_what_is_copied_is_known() {
     let fields = r#""flows": [], "probes": [{"kind": "udp", "size": 100, "interval_ns": 2000000}]"#;
     let trial = run(10_000, fields, &["netem delay 5ms loss 10% duplicate 20%"], &[]);
-    let (p, q) = (&trial.probes[0], &trial.queues[0].1);
+    let (p, q) = (&trial.probes[0], &trial.queues[0].stats);
     assert!((p.sent - p.received).abs_diff(400) < 96, "{p:?}");
     assert!(q.packets_out > p.received && p.sent == 5_000, "{q:?}");
 }

@@ -28,7 +28,7 @@ impl Lane {
     /// Empty. The specification must have passed [`PathSpec::validate`].
     pub fn new(direction: Direction, spec: &PathSpec, seed: u64, whole: Whole) -> Lane {
         let (host, network) = match direction {
-            Direction::Forward => spec.split_host(),
+            Direction::Forward => spec.split_host(Host::Sender),
             Direction::Reverse => (PathSpec::default(), spec.clone()),
         };
         let streams = if direction == Direction::Forward { NETWORK_STREAMS } else { REVERSE_STREAMS };

@@ -18,19 +18,19 @@ impl Engine<'_> {
 
     /// Connects, as soon as the neighbour's address is known.
     pub(super) fn begin_connection(&mut self, i: usize) {
-        if self.knows_neighbours() {
+        if self.knows_neighbours(self.flows[i].is_up()) {
             self.connect(i);
         }
     }
 
-    /// Whether the neighbour's address is known; if not it is asked for.
-    pub(super) fn knows_neighbours(&mut self) -> bool {
-        match self.neighbours {
+    /// Whether the host that sends down, or up, knows its neighbour's address; if not it asks for it.
+    pub(super) fn knows_neighbours(&mut self, up: bool) -> bool {
+        match self.neighbours[usize::from(up)] {
             Neighbours::Known => return true,
-            Neighbours::Unknown => self.ask_neighbours(),
+            Neighbours::Unknown => self.ask_neighbours(up),
             Neighbours::Asked(_) => {}
         }
-        self.neighbours == Neighbours::Known
+        self.neighbours[usize::from(up)] == Neighbours::Known
     }
 
     pub(super) fn connect(&mut self, i: usize) {

@@ -1,4 +1,5 @@
 //! Neighbour discovery before the first connection: in a fresh namespace the address must be asked for across the path (RFC 826).
+//! Hosts of a plan with places know their neighbours.
 
 use super::node::Node;
 use super::Engine;
@@ -33,32 +34,46 @@ impl Neighbours {
 }
 
 impl Engine<'_> {
-    pub(super) fn ask_neighbours(&mut self) {
-        self.neighbours = Neighbours::Asked(self.now);
+    /// The host that sends down asks for the other one's address, or the one that sends up.
+    pub(super) fn ask_neighbours(&mut self, up: bool) {
+        self.neighbours[usize::from(up)] = Neighbours::Asked(self.now);
         self.events.want(Node::Neighbours, self.now + RETRY);
-        self.network.ask_neighbours(self.now);
-        self.leave_host();
+        let pipe = self.network.ask_neighbours(self.now, up);
+        self.call_pipe(pipe);
     }
 
     /// The timer: no answer has come, perhaps.
     pub(super) fn repeat_question(&mut self) {
-        if self.neighbours.overdue(self.now) && self.now < self.end {
-            self.ask_neighbours();
+        for up in [false, true] {
+            let known = self.neighbours[usize::from(up)];
+            match known {
+                Neighbours::Asked(at) if !known.overdue(self.now) => self.events.want(Node::Neighbours, at + RETRY),
+                Neighbours::Asked(_) if self.now < self.end => self.ask_neighbours(up),
+                _ => {}
+            }
         }
     }
 
-    /// The answer came: whoever waited for it connects.
-    pub(super) fn neighbours_known(&mut self) {
-        if self.neighbours == Neighbours::Known {
+    /// A question that travelled up, or down, is answered; whoever is asked knows the other one from then on.
+    pub(super) fn answer_neighbours(&mut self, up: bool) {
+        let pipe = self.network.answer_neighbours(self.now, up);
+        self.wake(pipe);
+        self.neighbours_known(!up);
+    }
+
+    /// The address is known to the host that sends down, or up: whoever waited there for it connects.
+    pub(super) fn neighbours_known(&mut self, up: bool) {
+        let known = &mut self.neighbours[usize::from(up)];
+        if *known == Neighbours::Known {
             return;
         }
-        self.neighbours = Neighbours::Known;
+        *known = Neighbours::Known;
         for i in 0..self.flows.len() {
-            if self.flows[i].waits_since_start(self.now) {
+            if self.flows[i].is_up() == up && self.flows[i].waits_since_start(self.now) {
                 self.connect(i);
             }
         }
-        self.send_waiting_probes();
+        self.send_waiting_probes(up);
     }
 }
 

@@ -1,29 +1,49 @@
-//! The network of a trial: three pipes (the sender's own host, the way to the receiver, the way back) and the packets on them.
+//! The network of a trial: its pipes, and the packets on them.
 //!
-//! Super-packets exist on the sender's host only, unless segmentation offloads are on: between the first and the second pipe they are cut.
-//! A host without a queue hands a packet to its device at once; who sent it hears of it when the batch is done.
+//! A packet knows what comes next on its way; the pipes of `topology.rs` are passed one after the other, and each asks for its own events. Super-packets
+//! exist on the sending host only, unless segmentation offloads are on: they are cut as they leave it. A host without a queue hands a packet to its
+//! device at once; who sent it hears of it when the batch is done.
 
-use super::node::Leg;
-use super::ProbePacket;
+use super::probes::ProbePacket;
+use super::topology::{PipePlan, Route};
 use crate::checked::CheckedPlan;
+use crate::output::{Link, QueueAccount};
+use crate::plan::Plan;
 use crate::wire::Wire;
 use tcpscape_base::{Packet, Segment, Time, ETH_HEADER};
-use tcpscape_path::{segments, Host, Pipe, StageStats, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS};
+use tcpscape_path::{segments, Direction, Host, Pipe, StageStats};
 use tcpscape_tcp::Transmit;
 
-/// Flow number of the packets of neighbour discovery.
-const ARP: u32 = u32::MAX;
+/// Flow numbers of the packets of neighbour discovery: of a question that travels down the chain, and its answer; and of one that travels up.
+const ARP: [u32; 2] = [u32::MAX, u32::MAX - 1];
 /// Bytes of such a packet: RFC 826 for IPv4 over Ethernet.
 const ARP_BYTES: u32 = 28 + ETH_HEADER;
+/// Numbers of packets that no sender is told of when they leave its host; those of super-packets have 32 bits.
+const UNTOLD: u64 = u64::MAX;
+/// What comes after the last pipe of a way, instead of a pipe: the machine that gets data, or the one that sends them.
+const TO_RECEIVER: u32 = u32::MAX;
+const TO_SENDER: u32 = u32::MAX - 1;
 
-/// What has come through a direction intact.
+/// What has come out of a pipe.
 pub enum Arrival {
-    /// A segment of that flow.
-    Segment(usize, Segment),
-    /// A packet of a probe.
+    /// A segment for the receiver of that flow.
+    Data(usize, Segment),
+    /// A segment for its sender.
+    Back(usize, Segment),
+    /// A packet of a probe at the other end of its way.
     Probe(ProbePacket),
-    /// A question or an answer of neighbour discovery.
-    Neighbours,
+    /// A packet that has gone on into that pipe.
+    Moved(u32),
+    /// A question of neighbour discovery at its end; `up`: it has travelled up the chain.
+    Question {
+        /// From the right host.
+        up: bool,
+    },
+    /// Its answer.
+    Answer {
+        /// To the right host.
+        up: bool,
+    },
 }
 
 /// What has left the sender's host of one super-packet.
@@ -36,70 +56,163 @@ pub struct Departure {
     pub bytes: u32,
 }
 
-/// Three pipes.
+/// What a sending host is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostKind {
+    /// It has no queue: its device takes each packet at once.
+    pub bare: bool,
+    /// What waits there counts against its sender's limit (TCP small queues).
+    pub holds_sender: bool,
+    /// Its queue paces by departure times.
+    pub paces: bool,
+}
+
+/// A pipe at run time.
+struct Leg {
+    pipe: Pipe<Wire>,
+    /// The pipe behind it, where it is the own queue of a host.
+    leaves_to: Option<u32>,
+    /// Whether ACKs come out of it at a sender's host.
+    ends_at_sender: bool,
+    direction: Direction,
+    link: Option<Link>,
+    /// What samples of queues call it.
+    number: u32,
+}
+
+/// The way of a flow's packets: where they begin in the list of hops.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    data: u32,
+    back: u32,
+    /// Whether its sender's host has no queue.
+    bare: bool,
+    /// Whether the first queue of what comes back is the receiver's own, whose packets have a departure time.
+    receivers_queue: bool,
+}
+
+/// All pipes of a trial.
 pub struct Network {
-    host: Pipe<Wire>,
-    forward: Pipe<Wire>,
-    reverse: Pipe<Wire>,
+    legs: Vec<Leg>,
+    /// For each way the pipes in order, and then [`TO_RECEIVER`] or [`TO_SENDER`].
+    hops: Vec<u32>,
+    /// By place, for data down and up.
+    places: Vec<[Way; 2]>,
+    /// By flow.
+    ways: Vec<Way>,
+    /// Those that send down and up, and whether their receivers have a queue of their own.
+    hosts: [HostKind; 2],
+    receivers_queues: [bool; 2],
+    /// Whether packets are cut as they are sent, because no pipe is a host's.
+    bare_places: bool,
     mss: u16,
     /// Flows of the plan: the numbers behind them are those of its probes.
     flows: usize,
     /// Whether super-packets survive the sender's device.
     offload: bool,
-    /// Whether the sender's host has no queue; then what its device has taken since the last batch.
-    bare_host: bool,
+    /// What the devices of hosts without a queue have taken since the last batch.
     departed: Vec<Departure>,
-    /// Whether the first queue on the way back is the receiver's own, whose packets have a departure time.
-    receivers_queue: bool,
+}
+
+impl Leg {
+    fn new(plan: &PipePlan, seed: u64) -> Leg {
+        let mut pipe: Pipe<Wire> = Pipe::new(&plan.spec, seed, &plan.streams);
+        if plan.leaves_to.is_some() {
+            pipe.track_departures();
+        }
+        Leg { pipe, leaves_to: plan.leaves_to, ends_at_sender: false, direction: plan.direction, link: plan.link, number: plan.number }
+    }
 }
 
 impl Network {
-    /// Empty, for segments of at most `mss` bytes of payload.
+    /// Empty, for segments of at most `mss` bytes of payload; the flows and the probes of the plan have joined.
     pub fn new(checked: &CheckedPlan<'_>, mss: u32, seed: u64) -> Network {
-        let plan = checked.plan();
-        let mut host: Pipe<Wire> = Pipe::new(checked.host(), seed, HOST_STREAMS);
-        host.track_departures();
-        Network {
-            bare_host: host.stages() == 0,
-            host,
-            forward: Pipe::new(checked.network(), seed, NETWORK_STREAMS),
-            reverse: Pipe::new(&plan.reverse, seed, REVERSE_STREAMS),
+        let (plan, topology) = (checked.plan(), checked.topology());
+        let legs: Vec<Leg> = topology.pipes.iter().map(|p| Leg::new(p, seed)).collect();
+        let mut network = Network {
+            hops: Vec::new(),
+            places: Vec::new(),
+            ways: Vec::new(),
+            hosts: hosts(plan, &legs),
+            receivers_queues: receivers_queues(plan),
+            legs,
+            bare_places: !plan.places.is_empty(),
             mss: mss as u16,
             flows: plan.flows.len(),
             offload: plan.offload,
             departed: Vec::new(),
-            receivers_queue: plan.reverse.stages.first().is_some_and(|s| s.at != Host::Router),
+        };
+        for route in &topology.routes {
+            let ways = [network.lay(&route.down, &route.up, false), network.lay(&route.up, &route.down, true)];
+            network.places.push(ways);
+            for last in used_last(route, plan.has_data_up()) {
+                network.legs[last as usize].ends_at_sender = true;
+            }
         }
+        plan.flows.iter().for_each(|flow| network.join(flow.place, flow.up));
+        plan.probes.iter().for_each(|probe| network.join(probe.place, probe.up));
+        network
     }
 
-    /// Whether the sender's host has no queue of its own.
-    pub fn bare_host(&self) -> bool {
-        self.bare_host
+    /// Writes down the hops of a way.
+    fn lay(&mut self, there: &[u32], back: &[u32], up: bool) -> Way {
+        let data = self.hops.len() as u32;
+        self.hops.extend(there.iter().chain(&[TO_RECEIVER]));
+        let back_from = self.hops.len() as u32;
+        self.hops.extend(back.iter().chain(&[TO_SENDER]));
+        Way { data, back: back_from, bare: self.hosts[usize::from(up)].bare, receivers_queue: self.receivers_queues[usize::from(up)] }
     }
 
-    /// Whether what waits at the sender's host counts against its sender's limit (TCP small queues).
-    pub fn holds_sender(&self) -> bool {
-        self.bare_host || self.host.holds_sender()
+    /// The next number of a flow is that of one between the hosts of a place, whose data travel up the chain or down.
+    pub fn join(&mut self, place: usize, up: bool) {
+        self.ways.push(self.places[place][usize::from(up)]);
     }
 
-    /// When something happens on a leg, the past if it has happened; None if nothing will without another packet.
+    /// The host that sends what travels up the chain, or down.
+    pub fn host(&self, up: bool) -> HostKind {
+        self.hosts[usize::from(up)]
+    }
+
+    /// Number of pipes.
+    pub fn pipes(&self) -> usize {
+        self.legs.len()
+    }
+
+    /// The pipe behind this one, where this one is the own queue of a host.
     #[inline]
-    pub fn next_event(&self, leg: Leg, now: Time) -> Option<Time> {
-        match leg {
-            // What was dropped on entering must be told to its sender, even if nothing else happens there.
-            Leg::Host if self.host.released() > 0 => Some(now),
-            Leg::Host => self.host.next_event(),
-            Leg::Network => self.forward.next_event(),
-            Leg::Reverse => self.reverse.next_event(),
+    pub fn leaves_to(&self, pipe: u32) -> Option<u32> {
+        self.legs[pipe as usize].leaves_to
+    }
+
+    /// Whether ACKs come out of a pipe at the host of their sender.
+    #[inline]
+    pub fn ends_at_sender(&self, pipe: u32) -> bool {
+        self.legs[pipe as usize].ends_at_sender
+    }
+
+    /// Whether what waits in a host's queue counts against its sender's limit (TCP small queues).
+    pub fn holds_sender(&self, pipe: u32) -> bool {
+        let pipe = &self.legs[pipe as usize].pipe;
+        pipe.stages() == 0 || pipe.holds_sender()
+    }
+
+    /// When something happens in a pipe, the past if it has happened; None if nothing will without another packet.
+    #[inline]
+    pub fn next_event(&self, pipe: u32, now: Time) -> Option<Time> {
+        let pipe = &self.legs[pipe as usize].pipe;
+        // What was dropped on entering must be told to its sender, even if nothing else happens there.
+        if pipe.released() > 0 {
+            return Some(now);
         }
+        pipe.next_event()
     }
 
-    /// Gives a segment to the sender's host; false if its queue has no room.
+    /// Gives a segment to the host of a flow's sender; gives the pipe that it enters, and whether its queue has room.
     #[inline]
-    pub fn send(&mut self, now: Time, flow: usize, t: &Transmit) -> bool {
-        let segment = t.segment;
+    pub fn send(&mut self, now: Time, flow: usize, t: &Transmit) -> (u32, bool) {
+        let (way, segment) = (self.ways[flow], t.segment);
         let size = segment.frame_len() + u32::from(t.segs - 1) * (segment.frame_len() - segment.len);
-        if self.bare_host {
+        if way.bare {
             self.departed.push(Departure { flow, burst: t.burst, bytes: size });
         }
         let p = Packet {
@@ -110,131 +223,179 @@ impl Network {
             ecn: segment.ecn,
             edt: t.departure.max(Time(1)), // 0 is none
             corrupt: false,
-            body: Wire { segment, mss: self.mss },
+            body: Wire { segment, mss: self.mss, next: way.data + 1 },
         };
-        self.host.push(now, p)
+        let pipe = self.hops[way.data as usize];
+        if self.bare_places && t.segs > 1 && !self.offload {
+            for part in segments(&p) {
+                self.legs[pipe as usize].pipe.push(now, part);
+            }
+            return (pipe, true);
+        }
+        (pipe, self.legs[pipe as usize].pipe.push(now, p))
     }
 
-    /// Gives a segment to the receiver's host.
+    /// Gives a segment to the host of a flow's receiver; gives the pipe that it enters.
     #[inline]
-    pub fn send_back(&mut self, now: Time, flow: usize, segment: Segment) {
-        let edt = if self.receivers_queue { now.max(Time(1)) } else { Time::ZERO };
-        let (size, body) = (segment.frame_len(), Wire { segment, mss: self.mss });
-        self.reverse.push(now, Packet { flow: flow as u32, size, segs: 1, ecn: segment.ecn, edt, body, ..Packet::default() });
+    pub fn send_back(&mut self, now: Time, flow: usize, segment: Segment) -> u32 {
+        let way = self.ways[flow];
+        let edt = if way.receivers_queue { now.max(Time(1)) } else { Time::ZERO };
+        let (size, body) = (segment.frame_len(), Wire { segment, mss: self.mss, next: way.back + 1 });
+        let p = Packet { id: UNTOLD, flow: flow as u32, size, segs: 1, ecn: segment.ecn, edt, body, ..Packet::default() };
+        self.enter(now, way.back, p)
     }
 
-    /// Gives a packet of a probe, whose number among flows this is, to the host of the receiver or of the sender.
-    pub fn send_single(&mut self, now: Time, at_receiver: bool, number: usize, size: u32, packet: ProbePacket) {
-        let pipe = if at_receiver { &mut self.reverse } else { &mut self.host };
-        pipe.push(now, Packet { flow: number as u32, size, segs: 1, body: Wire::probe(packet), ..Packet::default() });
+    /// Gives a packet of a probe, whose number among flows this is, to its host, or the answer to the far one; gives the pipe that it enters.
+    pub fn send_single(&mut self, now: Time, number: usize, size: u32, packet: ProbePacket) -> u32 {
+        let way = self.ways[number];
+        let begin = if packet.is_answer { way.back } else { way.data };
+        let body = Wire::probe(packet, begin + 1);
+        self.enter(now, begin, Packet { id: UNTOLD, flow: number as u32, size, segs: 1, body, ..Packet::default() })
     }
 
-    /// Sends a question of neighbour discovery.
-    pub fn ask_neighbours(&mut self, now: Time) {
-        self.host.push(now, Packet { flow: ARP, size: ARP_BYTES, segs: 1, ..Packet::default() });
+    /// Puts a packet into the pipe at the beginning of a way.
+    fn enter(&mut self, now: Time, begin: u32, p: Packet<Wire>) -> u32 {
+        let pipe = self.hops[begin as usize];
+        self.legs[pipe as usize].pipe.push(now, p);
+        pipe
     }
 
-    /// Sends its answer.
-    pub fn answer_neighbours(&mut self, now: Time) {
-        self.reverse.push(now, Packet { flow: ARP, size: ARP_BYTES, segs: 1, ..Packet::default() });
+    /// Sends a question of neighbour discovery, up or down the chain; gives the pipe that it enters.
+    pub fn ask_neighbours(&mut self, now: Time, up: bool) -> u32 {
+        self.discovery(now, self.places[0][usize::from(up)].data, up)
     }
 
-    /// Moves what has left the sender's host into the network.
+    /// Sends the answer to a question that has travelled up or down.
+    pub fn answer_neighbours(&mut self, now: Time, up: bool) -> u32 {
+        self.discovery(now, self.places[0][usize::from(up)].back, up)
+    }
+
+    fn discovery(&mut self, now: Time, begin: u32, up: bool) -> u32 {
+        let body = Wire { next: begin + 1, ..Wire::default() };
+        let p = Packet { id: UNTOLD, flow: ARP[usize::from(up)], size: ARP_BYTES, segs: 1, body, ..Packet::default() };
+        self.enter(now, begin, p)
+    }
+
+    /// Moves what has left a host's own queue into the pipe behind it.
     #[inline]
-    pub fn leave_host(&mut self, now: Time) {
-        while let Some(p) = self.host.pop(now) {
+    pub fn leave_host(&mut self, pipe: u32, to: u32, now: Time) {
+        while let Some(mut p) = self.legs[pipe as usize].pipe.pop(now) {
+            p.body.next += 1;
+            let network = &mut self.legs[to as usize].pipe;
             if p.segs > 1 && !self.offload {
                 for part in segments(&p) {
-                    self.forward.push(now, part);
+                    network.push(now, part);
                 }
             } else {
-                self.forward.push(now, p);
+                network.push(now, p);
             }
         }
     }
 
-    /// What has left the queue of the sender's host since the last call, or was dropped there.
+    /// What has left a host's own queue since the last call, or was dropped there, but ACKs and what else no sender waits for.
     #[inline]
-    pub fn released(&mut self) -> impl Iterator<Item = Departure> + '_ {
+    pub fn released(&mut self, pipe: u32) -> impl Iterator<Item = Departure> + '_ {
         let departure = |(flow, bytes, burst): (u32, u32, u64)| Departure { flow: flow as usize, burst: burst as u32, bytes };
-        self.host.drain_released().filter(|r| r.0 != ARP).map(departure)
+        self.legs[pipe as usize].pipe.drain_released().filter(|r| r.2 != UNTOLD).map(departure)
     }
 
-    /// What the device of a host without a queue has taken since the last call; nothing where there is a queue.
+    /// What the devices of hosts without a queue have taken since the last call; nothing where there is a queue.
     #[inline]
     pub fn departed(&mut self) -> Vec<Departure> {
         std::mem::take(&mut self.departed)
     }
 
-    /// The next thing that has come to the receiver, with the marks that it got on its way.
+    /// The next thing that has come out of a pipe: moved into the next one on its way, or, at its end, intact and with the marks that data got.
+    /// Marks on ACKs are not seen: TCP does not read them.
     #[inline]
-    pub fn arrived(&mut self, now: Time) -> Option<Arrival> {
-        let p = intact(&mut self.forward, now)?;
-        if p.body.mss == 0 {
-            return Some(self.other(p.flow, p.body.probe_packet()));
+    pub fn arrived(&mut self, pipe: u32, now: Time) -> Option<Arrival> {
+        loop {
+            let mut p = self.legs[pipe as usize].pipe.pop(now)?;
+            let next = self.hops[p.body.next as usize];
+            if next < TO_SENDER {
+                p.body.next += 1;
+                self.legs[next as usize].pipe.push(now, p);
+                return Some(Arrival::Moved(next));
+            }
+            // The receiving device's checksum.
+            if p.corrupt {
+                continue;
+            }
+            if p.body.mss == 0 {
+                return Some(self.other(p.flow, p.body.probe_packet(), next == TO_RECEIVER));
+            }
+            return Some(match next {
+                TO_RECEIVER => Arrival::Data(p.flow as usize, Segment { ecn: p.ecn, ..p.body.segment }),
+                _ => Arrival::Back(p.flow as usize, p.body.segment),
+            });
         }
-        Some(Arrival::Segment(p.flow as usize, Segment { ecn: p.ecn, ..p.body.segment }))
     }
 
-    /// The next thing that has come back to the sender. Marks on ACKs are not seen: TCP does not read them.
-    #[inline]
-    pub fn came_back(&mut self, now: Time) -> Option<Arrival> {
-        let p = intact(&mut self.reverse, now)?;
-        if p.body.mss == 0 {
-            return Some(self.other(p.flow, p.body.probe_packet()));
-        }
-        Some(Arrival::Segment(p.flow as usize, p.body.segment))
-    }
-
-    /// What is no segment of a connection.
+    /// What is no segment of a connection, at the end of its way there or back.
     #[cold]
-    fn other(&self, flow: u32, (number, is_answer): (u64, bool)) -> Arrival {
-        match flow {
-            ARP => Arrival::Neighbours,
-            _ => Arrival::Probe(ProbePacket { probe: flow as usize - self.flows, number, is_answer }),
+    fn other(&self, flow: u32, (number, is_answer): (u64, bool), there: bool) -> Arrival {
+        if flow < ARP[1] {
+            return Arrival::Probe(ProbePacket { probe: flow as usize - self.flows, number, is_answer });
+        }
+        let up = flow == ARP[1];
+        if there {
+            Arrival::Question { up }
+        } else {
+            Arrival::Answer { up }
         }
     }
 
     /// How much has left a host of which its sender was not told.
     #[cfg(test)]
     pub fn news(&self) -> usize {
-        self.departed.len() + self.pipes().iter().map(|pipe| pipe.released()).sum::<usize>()
+        self.departed.len() + self.legs.iter().map(|leg| leg.pipe.released()).sum::<usize>()
     }
 
     /// Packets on their way.
     #[cfg(test)]
     pub fn held(&self) -> u64 {
-        self.pipes().iter().map(|pipe| pipe.held()).sum()
-    }
-
-    fn pipes(&self) -> [&Pipe<Wire>; 3] {
-        [&self.host, &self.forward, &self.reverse]
+        self.legs.iter().map(|leg| leg.pipe.held()).sum()
     }
 
     /// The account of every queue, pipe by pipe.
-    pub fn stats(&self) -> [Vec<StageStats>; 3] {
-        self.pipes().map(Pipe::stats)
+    pub fn accounts(&self) -> impl Iterator<Item = QueueAccount> + '_ {
+        self.legs.iter().flat_map(|leg| {
+            let account = move |stats| QueueAccount { direction: leg.direction.name(), link: leg.link, pipe: leg.number, stats };
+            leg.pipe.stats().into_iter().map(account)
+        })
     }
 
-    /// The same, with what each stage holds at this moment.
-    pub fn stats_now(&self) -> [Vec<StageStats>; 3] {
-        self.pipes().map(|pipe| {
+    /// For each pipe, by its number in samples, the accounts of its queues with what each stage holds at this moment.
+    pub fn stats_now(&self) -> impl Iterator<Item = (u32, Vec<StageStats>)> + '_ {
+        self.legs.iter().map(|Leg { pipe, number, .. }| {
             let mut queues = pipe.stats();
             for q in queues.iter_mut().filter(|q| q.depth == 0) {
                 (q.backlog_packets, q.backlog_bytes) = pipe.backlog(q.stage);
             }
-            queues
+            (*number, queues)
         })
     }
 }
 
-/// The next packet out of a pipe that the receiving device's checksum accepts.
-#[inline]
-fn intact(pipe: &mut Pipe<Wire>, now: Time) -> Option<Packet<Wire>> {
-    loop {
-        let p = pipe.pop(now)?;
-        if !p.corrupt {
-            return Some(p);
+/// The hosts that send down and up: where they have a queue of their own, its pipe has `leaves_to`.
+fn hosts(plan: &Plan, legs: &[Leg]) -> [HostKind; 2] {
+    let ends = [(&plan.forward, Host::Sender, 0), (&plan.reverse, Host::Receiver, 2)];
+    ends.map(|(path, host, pipe)| match legs.get(pipe).filter(|leg| leg.leaves_to.is_some()) {
+        Some(Leg { pipe, .. }) if pipe.stages() > 0 => {
+            let paces = path.stages.first().is_some_and(|s| s.at == host && s.qdisc.paces());
+            HostKind { bare: false, holds_sender: pipe.holds_sender(), paces }
         }
-    }
+        _ => HostKind { bare: true, holds_sender: true, paces: false },
+    })
+}
+
+/// Whether the hosts that receive what goes down and up have a queue of their own.
+fn receivers_queues(plan: &Plan) -> [bool; 2] {
+    [&plan.reverse, &plan.forward].map(|path| plan.places.is_empty() && path.stages.first().is_some_and(|s| s.at != Host::Router))
+}
+
+/// The pipes out of which a place's ACKs come.
+fn used_last(route: &Route, has_data_up: bool) -> impl Iterator<Item = u32> + '_ {
+    let of_data_up = route.down.last().filter(|_| has_data_up);
+    route.up.last().into_iter().chain(of_data_up).copied()
 }

@@ -2,18 +2,6 @@
 
 use crate::events::{self, Phase};
 
-/// Where time passes for packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Leg {
-    /// The queues of the sender's own host.
-    Host,
-    /// The network towards the receiver.
-    Network,
-    /// The way back.
-    Reverse,
-}
-
 /// The machine or application of a connection that wants to be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -31,7 +19,8 @@ pub(super) enum Part {
 /// What an event calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
-    Pipe(Leg),
+    /// A pipe of the network, by its number there.
+    Pipe(u32),
     /// The timer of neighbour discovery.
     Neighbours,
     FlowSamples,
@@ -45,11 +34,11 @@ pub(super) enum Node {
     Flow(u32, Part),
 }
 
-/// The nodes that every trial has, by their numbers.
+/// The nodes that every trial has, by their numbers: the three pipes of a plain path among them.
 const FIXED: [Node; 9] = [
-    Node::Pipe(Leg::Host),
-    Node::Pipe(Leg::Network),
-    Node::Pipe(Leg::Reverse),
+    Node::Pipe(0),
+    Node::Pipe(1),
+    Node::Pipe(2),
     Node::Neighbours,
     Node::FlowSamples,
     Node::QueueSamples,
@@ -57,15 +46,19 @@ const FIXED: [Node; 9] = [
     Node::Probes,
     Node::Transfers,
 ];
-/// Behind them the nodes of each flow, in this order.
+const FIXED_PIPES: u32 = 3;
+/// Behind them rows of eight: the nodes of a flow, in this order, and three pipes, so that as many of both as there are share the numbers.
 const PARTS: [Part; 5] = [Part::Connection, Part::Sender, Part::Receiver, Part::Writer, Part::Reader];
-const FIRST_FLOW: u32 = FIXED.len() as u32;
-const PER_FLOW: u32 = PARTS.len() as u32;
+const FIRST_ROW: u32 = FIXED.len() as u32;
+const ROW: u32 = 8;
+const FLOW_NODES: u32 = PARTS.len() as u32;
+const ROW_PIPES: u32 = ROW - FLOW_NODES;
 
 impl Node {
-    /// Nodes of a trial with so many flows.
-    pub fn count(flows: usize) -> usize {
-        FIRST_FLOW as usize + flows * PER_FLOW as usize
+    /// Nodes of a trial with so many flows and pipes.
+    pub fn count(flows: usize, pipes: usize) -> usize {
+        let rows = flows.max(pipes.saturating_sub(FIXED_PIPES as usize).div_ceil(ROW_PIPES as usize));
+        FIRST_ROW as usize + rows * ROW as usize
     }
 
     /// The nodes of flow `i`.
@@ -78,22 +71,30 @@ impl events::Node for Node {
     #[inline]
     fn index(self) -> u32 {
         match self {
-            Node::Pipe(leg) => leg as u32, // its place in FIXED, as for the next ones
+            Node::Pipe(pipe) if pipe < FIXED_PIPES => pipe, // its place in FIXED, as for the next ones
+            Node::Pipe(pipe) => {
+                let beyond = pipe - FIXED_PIPES;
+                FIRST_ROW + beyond / ROW_PIPES * ROW + FLOW_NODES + beyond % ROW_PIPES
+            }
             Node::Neighbours => 3,
             Node::FlowSamples => 4,
             Node::QueueSamples => 5,
             Node::Cpu => 6,
             Node::Probes => 7,
             Node::Transfers => 8,
-            Node::Flow(flow, part) => FIRST_FLOW + flow * PER_FLOW + part as u32,
+            Node::Flow(flow, part) => FIRST_ROW + flow * ROW + part as u32,
         }
     }
 
     #[inline]
     fn from_index(index: u32) -> Node {
-        match FIXED.get(index as usize) {
-            Some(node) => *node,
-            None => Node::Flow((index - FIRST_FLOW) / PER_FLOW, PARTS[((index - FIRST_FLOW) % PER_FLOW) as usize]),
+        if let Some(node) = FIXED.get(index as usize) {
+            return *node;
+        }
+        let (row, place) = ((index - FIRST_ROW) / ROW, (index - FIRST_ROW) % ROW);
+        match PARTS.get(place as usize) {
+            Some(part) => Node::Flow(row, *part),
+            None => Node::Pipe(FIXED_PIPES + row * ROW_PIPES + place - FLOW_NODES),
         }
     }
 
@@ -115,16 +116,25 @@ mod tests {
 
     #[test]
     fn each_number_has_one_node_and_each_node_its_number() {
-        let all: Vec<Node> = (0..Node::count(3) as u32).map(Node::from_index).collect();
+        let all: Vec<Node> = (0..Node::count(3, 0) as u32).map(Node::from_index).collect();
         assert!(all.iter().enumerate().all(|(i, n)| n.index() as usize == i), "{all:?}");
-        assert_eq!(all.last(), Some(&Node::Flow(2, Part::Reader)));
-        let flows = (0..3).flat_map(|i| PARTS.map(|p| Node::Flow(i, p)));
-        assert_eq!(all, FIXED.into_iter().chain(flows).collect::<Vec<_>>());
+        let row = |i: u32| PARTS.map(|p| Node::Flow(i, p)).into_iter().chain((0..3).map(move |k| Node::Pipe(3 + 3 * i + k)));
+        assert_eq!(all, FIXED.into_iter().chain((0..3).flat_map(row)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn there_are_numbers_for_all_flows_and_all_pipes() {
+        for (flows, pipes) in [(1, 3), (1, 4), (1, 6), (1, 7), (2, 9), (5, 30)] {
+            let count = Node::count(flows, pipes) as u32;
+            assert!(Node::Flow(flows as u32 - 1, Part::Reader).index() < count, "{flows} flows");
+            assert!((0..pipes as u32).all(|p| Node::Pipe(p).index() < count), "{pipes} pipes of {flows} flows");
+        }
     }
 
     #[test]
     fn the_largest_trial_fits_the_calendar() {
-        // As many flows as a plan may have, and all transfers at a time: as many are expected at most, and 5 standard deviations.
-        assert!(Node::count(100_000 + 100_000 + 5 * 317) <= events::MAX_NODES);
+        // As many flows as a plan may have, and all transfers at a time (as many are expected at most, and 5 standard deviations), each flow at a place of
+        // its own with two links.
+        assert!(Node::count(100_000 + 100_000 + 5 * 317, 4 * 100_000 + 1_000) <= events::MAX_NODES);
     }
 }

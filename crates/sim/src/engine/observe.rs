@@ -127,8 +127,8 @@ impl Observer {
 
     /// Samples every queue; returns when it wants to do so again.
     fn sample_queues(&mut self, now: Time, network: &Network) -> Time {
-        for (pipe, queues) in network.stats_now().iter().enumerate() {
-            self.out.queue_samples.push(now, pipe as u8, queues);
+        for (pipe, queues) in network.stats_now() {
+            self.out.queue_samples.push(now, pipe, &queues);
         }
         now + self.queue_interval
     }
@@ -144,9 +144,7 @@ impl Observer {
         }
         self.out.flows = flows.iter_mut().map(|f| f.summary(end)).collect();
         self.out.wscale = flows.iter().map(|f| f.receiver.wscale()).collect();
-        for (direction, queues) in ["forward", "forward", "reverse"].into_iter().zip(network.stats()) {
-            self.out.queues.extend(queues.into_iter().map(|q| (direction, q)));
-        }
+        self.out.queues = network.accounts().collect();
         let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
         if silent > 0 {
             self.caveat(format!("{silent} of {} flows carried no data", flows.len()));

@@ -1,17 +1,26 @@
 //! How packets come from machine to machine: what a sender or receiver has to send enters the network, what comes out of it is handed over.
 
 use super::network::Arrival;
-use super::node::{Leg, Node, Part};
-use super::{Engine, ProbePacket};
+use super::node::{Node, Part};
+use super::Engine;
 use tcpscape_base::{Flags, Segment};
 use tcpscape_tcp::Transmit;
 
 impl Engine<'_> {
-    /// A leg of the network is called again when something happens there.
+    /// A pipe of the network is called again when something happens there.
     #[inline]
-    fn wake(&mut self, leg: Leg) {
-        if let Some(t) = self.network.next_event(leg, self.now) {
-            self.events.want(Node::Pipe(leg), t.max(self.now));
+    pub(super) fn wake(&mut self, pipe: u32) {
+        if let Some(t) = self.network.next_event(pipe, self.now) {
+            self.events.want(Node::Pipe(pipe), t.max(self.now));
+        }
+    }
+
+    /// Something happens in a pipe.
+    #[inline]
+    pub(super) fn call_pipe(&mut self, pipe: u32) {
+        match self.network.leaves_to(pipe) {
+            Some(to) => self.leave_host(pipe, to),
+            None => self.deliver_from(pipe),
         }
     }
 
@@ -20,8 +29,8 @@ impl Engine<'_> {
     /// Gives a segment to the sender's host; false if its queue has no room for it.
     pub(super) fn transmit(&mut self, i: usize, t: &Transmit) -> bool {
         self.observer.at_sender(self.now, i, &t.segment, false);
-        let taken = self.network.send(self.now, self.number(i), t);
-        self.wake(Leg::Host);
+        let (pipe, taken) = self.network.send(self.now, self.number(i), t);
+        self.wake(pipe);
         taken
     }
 
@@ -50,18 +59,18 @@ impl Engine<'_> {
         }
     }
 
-    /// What has left the sender's host enters the network.
-    pub(super) fn leave_host(&mut self) {
-        self.network.leave_host(self.now);
-        self.tell_releases();
-        self.wake(Leg::Host);
-        self.deliver_forward();
+    /// What has left a host's own queue enters the pipe behind it.
+    fn leave_host(&mut self, pipe: u32, to: u32) {
+        self.network.leave_host(pipe, to, self.now);
+        self.tell_releases(pipe);
+        self.wake(pipe);
+        self.deliver_from(to);
     }
 
     /// Tells senders what has left the queue of their host, or was dropped there: with small queues there is room again.
-    fn tell_releases(&mut self) {
-        let small_queues = self.network.holds_sender();
-        for d in self.network.released() {
+    fn tell_releases(&mut self, pipe: u32) {
+        let small_queues = self.network.holds_sender(pipe);
+        for d in self.network.released(pipe) {
             let Some(i) = self.transfers.slot(d.flow) else { continue };
             let sender = &mut self.flows[i].sender;
             sender.on_departure(self.now, d.burst, d.bytes);
@@ -89,28 +98,28 @@ impl Engine<'_> {
         }
     }
 
-    /// Gives a packet of a probe to a host: that of the receiver, or the sender's.
-    pub(super) fn send_single(&mut self, at_receiver: bool, number: usize, size: u32, packet: ProbePacket) {
-        self.network.send_single(self.now, at_receiver, number, size, packet);
-        self.wake(if at_receiver { Leg::Reverse } else { Leg::Host });
-    }
+    // ---- the network ----
 
-    // ---- towards the receiver ----
-
-    /// Hands over what has come through the network.
-    pub(super) fn deliver_forward(&mut self) {
-        while let Some(arrival) = self.network.arrived(self.now) {
+    /// Hands over what has come out of a pipe.
+    pub(super) fn deliver_from(&mut self, pipe: u32) {
+        while let Some(arrival) = self.network.arrived(pipe, self.now) {
             match arrival {
-                Arrival::Segment(number, segment) => self.deliver(number, &segment),
+                Arrival::Data(number, segment) => self.deliver(number, &segment),
+                Arrival::Back(number, segment) => self.acknowledge(number, &segment),
+                Arrival::Moved(next) => self.wake(next),
                 Arrival::Probe(packet) => self.on_probe(packet),
-                Arrival::Neighbours => {
-                    self.network.answer_neighbours(self.now);
-                    self.wake(Leg::Reverse);
-                }
+                Arrival::Question { up } => self.answer_neighbours(up),
+                Arrival::Answer { up } => self.neighbours_known(up),
             }
         }
-        self.wake(Leg::Network);
+        // The batch of ACKs that has come is done.
+        if self.network.ends_at_sender(pipe) {
+            self.tell_departures();
+        }
+        self.wake(pipe);
     }
+
+    // ---- the receiver ----
 
     /// A segment has come to the receiver.
     fn deliver(&mut self, number: usize, segment: &Segment) {
@@ -130,12 +139,10 @@ impl Engine<'_> {
         self.flush_receiver(i);
     }
 
-    // ---- the way back ----
-
     /// A segment goes back from the receiver.
     pub(super) fn reply(&mut self, i: usize, segment: Segment) {
-        self.network.send_back(self.now, self.number(i), segment);
-        self.wake(Leg::Reverse);
+        let pipe = self.network.send_back(self.now, self.number(i), segment);
+        self.wake(pipe);
     }
 
     /// Sends what a receiver has to send, and sees when it and its application want to be called again.
@@ -151,18 +158,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Hands over the batch of ACKs that has come back.
-    pub(super) fn deliver_back(&mut self) {
-        while let Some(arrival) = self.network.came_back(self.now) {
-            match arrival {
-                Arrival::Segment(number, segment) => self.acknowledge(number, &segment),
-                Arrival::Probe(packet) => self.on_probe(packet),
-                Arrival::Neighbours => self.neighbours_known(),
-            }
-        }
-        self.tell_departures();
-        self.wake(Leg::Reverse);
-    }
+    // ---- the sender ----
 
     /// A segment has come back to the sender.
     fn acknowledge(&mut self, number: usize, segment: &Segment) {

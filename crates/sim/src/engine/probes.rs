@@ -139,7 +139,7 @@ impl Engine<'_> {
             return;
         }
         for packet in self.probes.due(self.now) {
-            if self.knows_neighbours() {
+            if self.knows_neighbours(self.probes.all[packet.probe].plan.up) {
                 self.send_probe(packet);
             } else {
                 self.probes.waiting.push(packet);
@@ -148,19 +148,21 @@ impl Engine<'_> {
         self.events.want(Node::Probes, self.probes.next().unwrap_or(self.end));
     }
 
-    /// The neighbour's address is known: what waited for it leaves.
+    /// The host that sends down, or up, knows its neighbour's address: what waited for it leaves.
     #[cold]
-    pub(super) fn send_waiting_probes(&mut self) {
-        for packet in std::mem::take(&mut self.probes.waiting) {
-            self.send_probe(packet);
-        }
+    pub(super) fn send_waiting_probes(&mut self, up: bool) {
+        let (ready, waiting) = std::mem::take(&mut self.probes.waiting).into_iter().partition(|p| self.probes.all[p.probe].plan.up == up);
+        self.probes.waiting = waiting;
+        let ready: Vec<ProbePacket> = ready;
+        ready.into_iter().for_each(|packet| self.send_probe(packet));
     }
 
     /// Gives a packet to the host that sends it: the probe's own, or for an answer the far one.
     fn send_probe(&mut self, packet: ProbePacket) {
         let plan = self.probes.all[packet.probe].plan;
         let size = ETH_HEADER + IP_HEADER + PROBE_HEADER + plan.size;
-        self.send_single(plan.up != packet.is_answer, self.plan_flows + packet.probe, size, packet);
+        let pipe = self.network.send_single(self.now, self.plan_flows + packet.probe, size, packet);
+        self.wake(pipe);
     }
 
     /// A packet of a probe has come to the other end of its way.

@@ -2,14 +2,13 @@
 //!
 //! A random stream is f(seed, name): the tick's phase, each flow's congestion control and each flow's sleeps have their own.
 
-use super::{Cpu, Engine, Neighbours, Network, Node, Observer, Part, Probes, Progress, Transfers};
+use super::{Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Probes, Progress, Transfers};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
 use crate::flow::{Costs, Flow};
 use crate::plan::{App, FlowPlan, Plan, TransfersPlan};
 use crate::transfers::Transfer;
 use tcpscape_base::{Duration, Stream, Time};
-use tcpscape_path::Host;
 use tcpscape_tcp::{Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 /// IPv4 and TCP headers with timestamps, bytes: what an MTU has less than its payload.
@@ -23,10 +22,8 @@ pub(super) struct Hosts<'a> {
     kernel: Kernel,
     jiffies: Jiffies,
     mss: u32,
-    small_queues: bool,
-    bare_host: bool,
-    /// Whether the host's queue paces by departure times.
-    paced_by_queue: bool,
+    /// Those that send down and up.
+    hosts: [HostKind; 2],
     seed: u64,
 }
 
@@ -39,9 +36,7 @@ impl<'a> Hosts<'a> {
             kernel,
             jiffies: Jiffies::new(kernel.hz, Duration(u64::from(phase))),
             mss,
-            small_queues: network.holds_sender(),
-            bare_host: network.bare_host(),
-            paced_by_queue: plan.forward.stages.first().is_some_and(|s| s.at == Host::Sender && s.qdisc.paces()),
+            hosts: [false, true].map(|up| network.host(up)),
             seed,
         }
     }
@@ -74,6 +69,7 @@ impl<'a> Hosts<'a> {
             gro: self.plan.offload,
             feedback: control.feedback(&*congestion),
         });
+        let host = self.hosts[usize::from(plan.up)];
         let sender = Sender::new(SenderConfig {
             kernel: self.kernel,
             jiffies: self.jiffies,
@@ -82,10 +78,10 @@ impl<'a> Hosts<'a> {
             gso: self.plan.gso,
             nodelay: plan.nodelay,
             ecn: self.plan.ecn,
-            tsq: self.small_queues,
+            tsq: host.holds_sender,
             watch_host: true,
-            bare_host: self.bare_host,
-            fq: self.paced_by_queue,
+            bare_host: host.bare,
+            fq: host.paces,
             congestion,
         });
         let sleeps = Stream::new(self.seed, &format!("{name}/sleep"));
@@ -101,7 +97,7 @@ impl<'a> Engine<'a> {
         let hosts = Hosts::new(checked, &network, mss, seed);
         let flows: Vec<Flow<'a>> = checked.flows().enumerate().map(|(i, (flow, control))| hosts.flow(i, flow, control)).collect();
         let observer = Observer::new(plan, seed);
-        let mut events = Events::new(Node::count(flows.len()));
+        let mut events = Events::new(Node::count(flows.len(), network.pipes()));
         for (i, f) in flows.iter().enumerate() {
             events.want(Node::Flow(i as u32, Part::Connection), f.start);
         }
@@ -115,7 +111,7 @@ impl<'a> Engine<'a> {
             end: Time(plan.duration_ns),
             events,
             network,
-            neighbours: Neighbours::new(plan.arp),
+            neighbours: [Neighbours::new(plan.arp && plan.places.is_empty()); 2],
             alive: flows.len() + begins.len(),
             cpu: Cpu::new(flows.len(), !transfers.is_empty()),
             plan_flows: flows.len(),

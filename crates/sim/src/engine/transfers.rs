@@ -184,10 +184,11 @@ impl<'a> Engine<'a> {
         let (which, slot) = self.transfers.begin();
         let Arrival { entry, transfer } = self.transfers.arrivals[which];
         let entry = &self.transfers.entries[entry as usize];
+        self.network.join(entry.plan.flow.place, entry.plan.flow.up);
         let flow = self.hosts.transfer(entry.plan, entry.control, which, transfer);
         if slot == self.flows.len() {
             self.flows.push(flow);
-            self.events.grow(Node::count(self.flows.len()));
+            self.events.grow(Node::count(self.flows.len(), self.network.pipes()));
             self.cpu.grow(self.flows.len());
         } else {
             self.flows[slot] = flow;

@@ -13,7 +13,7 @@ pub fn row(case: &Case) -> String {
         Err(why) => return format!("{},{},refused: {}", case.name, case.seed, why.replace(',', ";")),
     };
     let sum = |f: &dyn Fn(&tcpscape_sim::FlowSummary) -> u64| t.flows.iter().map(f).sum::<u64>();
-    let queues = |f: &dyn Fn(&StageStats) -> u64| t.queues.iter().map(|q| f(&q.1)).sum::<u64>();
+    let queues = |f: &dyn Fn(&StageStats) -> u64| t.queues.iter().map(|q| f(&q.stats)).sum::<u64>();
     format!(
         "{},{},{:016x},{},{},{:.0},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x}",
         case.name,

@@ -11,7 +11,7 @@ use tcpscape_fuzzing::choices::{bytes, Choices};
 use tcpscape_fuzzing::schedule;
 use tcpscape_path::schedule::Change;
 use tcpscape_path::{Host, ScheduledChange, REGISTRY};
-use tcpscape_sim::{Arrival, CheckedPlan, Leg, Network, Plan};
+use tcpscape_sim::{Arrival, CheckedPlan, Network, Plan};
 use tcpscape_tcp::Transmit;
 
 /// Words beyond the registry's examples that generated paths seldom have.
@@ -37,6 +37,11 @@ fn ecn_bits(ecn: Ecn) -> u8 {
     }
 }
 
+/// The pipes of a plain path.
+const HOST: u32 = 0;
+const NETWORK: u32 = 1;
+const REVERSE: u32 = 2;
+
 /// The simulator's network, driven event by event.
 struct Model {
     network: Network,
@@ -48,16 +53,16 @@ impl Model {
         let net = &mut self.network;
         let mut now = Time::ZERO;
         loop {
-            let next = [Leg::Host, Leg::Network, Leg::Reverse].into_iter().filter_map(|leg| net.next_event(leg, now)).min();
+            let next = [HOST, NETWORK, REVERSE].into_iter().filter_map(|pipe| net.next_event(pipe, now)).min();
             let Some(t) = next.filter(|t| *t <= until) else { return };
             now = t.max(now);
-            net.leave_host(now);
-            net.released().for_each(drop);
+            net.leave_host(HOST, NETWORK, now);
+            net.released(HOST).for_each(drop);
             drop(net.departed());
-            while let Some(Arrival::Segment(_, s)) = net.arrived(now) {
+            while let Some(Arrival::Data(_, s)) = net.arrived(NETWORK, now) {
                 self.seen.push((now, Direction::Forward, s.seq, ecn_bits(s.ecn)));
             }
-            while let Some(Arrival::Segment(_, s)) = net.came_back(now) {
+            while let Some(Arrival::Back(_, s)) = net.arrived(REVERSE, now) {
                 self.seen.push((now, Direction::Reverse, s.seq, 0));
             }
         }
@@ -140,7 +145,7 @@ fn drive(plan: &CheckedPlan<'_>, seed: u64, options: &LinkOptions) -> (Vec<Seen>
         link.arrive(Time(now), direction, &frame(&s, flow, direction));
         match direction {
             Direction::Forward => model.send(Time(now), flow, s),
-            Direction::Reverse => model.network.send_back(Time(now), flow, s),
+            Direction::Reverse => drop(model.network.send_back(Time(now), flow, s)),
         }
     }
     model.run(Time(now + 5_000 * MS));
@@ -154,7 +159,8 @@ fn of(direction: Direction, seen: &[Seen]) -> Vec<Seen> {
 }
 
 fn plan(forward: PathSpec, reverse: PathSpec, offload: bool) -> CheckedPlan<'static> {
-    let mut plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}"#).expect("a plan");
+    let mut plan =
+        Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}, {"cca": "cubic"}, {"cca": "cubic"}]}"#).expect("a plan");
     (plan.forward, plan.reverse, plan.offload) = (forward, reverse, offload);
     plan.check().expect("a plan that can run")
 }
