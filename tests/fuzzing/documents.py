@@ -37,6 +37,22 @@ offload: true
 ecn: true
 duration: 100ms
 """
+NETWORK = b"""\
+forward: {at: router, delay: 2ms}
+bottleneck: {rate: 10mbit, buffer: 1bdp}
+reverse: [{at: router, delay: 2ms}, {rate: 5mbit}]
+links:
+  - {name: core, between: [r1, far], delay: 1ms, rate: 20mbit, up_rate: 8mbit, queue: fq_codel limit 100}
+flows:
+  - {cca: cubic, count: 2, rtt: 30ms}
+  - {cca: bbr, direction: up, access: {delay: 1ms, rate: 20mbit}}
+  - {enter: r1, leave: far, app: {response: 10kB, every: 20ms}}
+  - {app: {on: 20ms, off: 10ms}, access: {before: netem delay 1ms, acks_after: [{delay: 2ms}]}}
+transfers: ["50/s,10kB", {rate: 10/s, size: 20kB, cca: reno, direction: up, shape: 1.5, most: 100kB}]
+probes: [voice, ping~up, {name: own, kind: udp_echo, size: 100B, interval: 10ms, enter: r1}]
+changes: [{where: core.reverse, at: 50ms, set: {rate: 4mbit}}]
+duration: 100ms
+"""
 CAMPAIGN = b"""\
 name: mine
 about: a campaign
@@ -132,7 +148,7 @@ def _recorded(pattern: str) -> bytes:
 
 
 FILES = (
-    "scenario.yaml", "worded.yaml", "scenario.toml", "traced.yaml", "campaign.yaml", "conditions.yaml", "link.up", "ping.txt", "iperf3.json", "flow.flent.gz", "conditions.csv", "listed.yaml", "mine.py",
+    "scenario.yaml", "worded.yaml", "network.yaml", "scenario.toml", "traced.yaml", "campaign.yaml", "conditions.yaml", "link.up", "ping.txt", "iperf3.json", "flow.flent.gz", "conditions.csv", "listed.yaml", "mine.py",
     "fragment.config", "rows.csv", "rows.parquet", "samples.csv", "own.json", "own.flent.gz",
 )  # fmt: skip
 """Names of the good files."""
@@ -142,7 +158,7 @@ FILES = (
 def content(name: str) -> bytes:
     """The good file of this name."""
     fixed = {
-        "scenario.yaml": SCENARIO, "worded.yaml": WORDED, "scenario.toml": TOML, "traced.yaml": TRACED, "campaign.yaml": CAMPAIGN, "conditions.yaml": CONDITIONS, "link.up": TRACE, "ping.txt": PING,
+        "scenario.yaml": SCENARIO, "worded.yaml": WORDED, "network.yaml": NETWORK, "scenario.toml": TOML, "traced.yaml": TRACED, "campaign.yaml": CAMPAIGN, "conditions.yaml": CONDITIONS, "link.up": TRACE, "ping.txt": PING,
         "conditions.csv": VALIDATED, "listed.yaml": LISTED, "mine.py": CONTROL, "fragment.config": FRAGMENT,
     }  # fmt: skip
     if name in fixed:

@@ -19,6 +19,7 @@ from fuzzing.documents import CONTROL, RESULTS, content, made, needed
 
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scenario.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "scenario show {} --tc", "export {} --to tc", "sweep {} --axis bottleneck.buffer=1,2bdp --seeds 1", "advise --from {} --seeds 2 --cca cubic --duration 100ms", "run {} --engine mock --seeds 1"),
+    "network.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "export {} --to tc", "sweep {} --seeds 1 --axis links.0.delay=1,2ms", "advise --from {} --seeds 2"),
     "worded.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "export {} --to tc"),
     "scenario.toml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}"),
     "traced.yaml": ("run {} --seeds 1 --duration 100ms", "export {} --to mahimahi", "scenario show {} --tc"),

@@ -22,6 +22,18 @@ LINES: Mapping[str, tuple[str, ...]] = {
         f"{RUN} --listener ''", f"{RUN} --check ''", "sweep --rtt '' --engine mock", "sweep --rtt 10ms --axis x=", "sweep --rtt 10ms --axis =1", "sweep --rtt 10ms --engine ''", "sweep --rtt 10ms --engine mock,",
         "sweep --rtt 10,10ms --engine mock", "sweep --rtt 10ms --cca '' --engine mock", "sweep --rtt 10ms --mix '' --engine mock",
     ),
+    "networks": (
+        *(f"{RUN} --mix '{text}'" for text in (
+            "cubic~", "cubic~up~up", "cubic~up=1", "cubic~rtt", "cubic~rtt=", "cubic~rtt=0", "cubic~rtt=nan", "cubic~rtt=-1ms", "cubic~rtt=1ms", "cubic~rtt=1ms..2ms", "cubic*2~rtt=2ms..1ms", "cubic*2~rtt=..", "cubic*999999999~rtt=1s..2s",
+            "cubic~rtt=٣s", f"cubic~rtt={DIGITS}ms", "cubic~enter=r9", "cubic~enter=r1", "cubic~enter=r1~leave=r0", "cubic~access=", "cubic~access=5", "cubic~access=1ms+1ms", "cubic~access=0mbit", "cubic~app=1", "~up", "cubic~[/x]=1",
+        )),
+        *(f"{RUN} --probe {shlex.quote(text)}" for text in ("", "x", "voice~", "voice~interval=0", "voice~interval=1ns", "voice~size=0B", "voice~size=1MB", "voice~size=nan", "voice~name=../x", "voice~name=", "voice@1s", "voice@nan", "voice~up~down", "voice,ping")),
+        *(f"{RUN} --probe voice --probe voice", f"{RUN} --duration 24h --probe voice~interval=1ms"),
+        *(f"{RUN} --transfers {shlex.quote(text)}" for text in ("", "x", "0/s", "-1/s", "nan/s", "inf/s", "1e9/s", "20/s,0B", "20/s,1B,1B", "20/s,30kB~most=1kB", "20/s~shape=0", "20/s~shape=nan", "20/s~cca=nosuch", "20/s@1s", f"{DIGITS}/s", "٣/s")),
+        *(f"{RUN} --link {shlex.quote(text)}" for text in ("", "x", "rate", "rate 0mbit", "delay -1ms", "delay nan", "delay 1ms delay 2ms", "buffer 1bdp", "up_rate 1mbit", "name bottleneck", "name ../x delay 1ms", "loss 101% delay 1ms", "queue nosuch rate 1mbit", "rate 1mbit buffer 99999bdp")),
+        f"{RUN} --link 'delay 1ms name a' --link 'delay 1ms name a'", " ".join([RUN, *["--link 'delay 1ms'"] * 40]), f"{RUN} --change 'core@50ms: rate 1mbit'", f"{RUN} --link 'delay 1ms name core' --change 'core.9@50ms: delay 1ms'",
+        f"{RUN} --engine mock --probe voice", f"{RUN} --engine mock --mix cubic~up", "run --forward 'netem delay 5ms' --mix cubic~up --seeds 1 --duration 100ms",
+    ),
     "ranges": (
         "sweep --rtt 1..1e300ms/x1.0000001 --engine mock", "sweep --rtt 0..1s/1ns --engine mock", "sweep --rtt 10ms --jitter 0..24ms/0 --engine mock", "sweep --rtt 10ms --jitter 0..24ms/-1ms --engine mock",
         "sweep --rtt 10ms --jitter 24..0ms/4ms --engine mock", "sweep --rtt 1..4ms/x1 --engine mock", "sweep --rtt 1..4ms/x0 --engine mock", "sweep --rtt 1..nan/1 --engine mock", "sweep --rtt 1..inf/1 --engine mock",

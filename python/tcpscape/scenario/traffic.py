@@ -34,6 +34,8 @@ LEAST_PAYLOAD, MOST_PAYLOAD = 16, 65_507
 """Bytes: a packet carries its number and its time; the largest datagram of UDP over IPv4."""
 MOST_PACKETS = 1_000_000
 """Most packets of all probes of a trial."""
+MOST_DIGITS = 18
+"""Most characters of a number of connections."""
 HEADERS = 28
 """Bytes of the headers of IPv4 and of UDP or ICMP."""
 
@@ -97,12 +99,12 @@ ProbeField = Annotated[Probe, BeforeValidator(_probe, json_schema_input_type=Pro
 
 def _per_second(value: Any) -> Any:
     """`20/s`, or a number of connections a second."""
-    if isinstance(value, str) and value.strip().endswith("/s"):
-        try:
-            return float(value.strip().removesuffix("/s"))
-        except ValueError:
-            refuse("rate", f"{shown(value)} is no number of connections a second", "write for example 20/s")
-    return value
+    if not isinstance(value, str):
+        return value
+    number = value.strip().removesuffix("/s").strip()
+    if not (number.isascii() and number.replace(".", "", 1).isdigit() and len(number) <= MOST_DIGITS):
+        refuse("rate", f"{shown(value)} is no number of connections a second", "write for example 20/s, or 0.5/s")
+    return float(number)
 
 
 class Transfers(Endpoint):
