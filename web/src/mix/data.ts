@@ -26,7 +26,7 @@ export interface Shares {
   seed: number;
   every_s: number;
   others: number;
-  flows: { cca: string; start_s: number; stop_s: number; goodput_bps: number }[];
+  flows: { cca: string; direction?: string; start_s: number; stop_s: number; goodput_bps: number }[];
   columns: Record<string, Float32Array>;
 }
 
@@ -52,11 +52,11 @@ const OTHERS: Look = { colour: "#7a858f", dash: 0, marker: "o" };
 
 export function members({ flows, columns, others }: Shares, lookOf: (label: string) => Look): Member[] {
   const used = new Map<string, number>();
-  const listed = flows.map(({ cca, goodput_bps: mean_bps }, i) => {
+  const listed = flows.map(({ cca, direction, goodput_bps: mean_bps }, i) => {
     const place = used.get(cca) ?? 0;
     used.set(cca, place + 1);
     const { colour, dash, marker } = lookOf(cca);
-    const label = flows.filter((each) => each.cca === cca).length > 1 ? `${cca} ${place + 1}` : cca;
+    const label = `${cca}${flows.filter((each) => each.cca === cca).length > 1 ? ` ${place + 1}` : ""}${direction === "up" ? " up" : ""}`;
     return { label, look: { colour, marker, dash: (dash + place) % 4 }, goodput: columns[`flow.${i}`] ?? new Float32Array(0), mean_bps };
   });
   return columns.others ? [...listed, { label: `${others} more flows`, look: OTHERS, goodput: columns.others, mean_bps: NaN }] : listed;

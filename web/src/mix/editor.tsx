@@ -2,7 +2,7 @@
 import { start } from "../server/start";
 import { change, state } from "../state/state";
 import { Button, refocus } from "../ui";
-import { type Group, parse, write } from "./grammar";
+import { type Group, group as one, parse, write } from "./grammar";
 
 /** Most flows of a group that can be typed. */
 const MOST = 200;
@@ -33,6 +33,14 @@ export function Editor() {
               onChange={(event) => put(place, { count: Math.min(MOST, Math.max(1, Math.round(Number(event.currentTarget.value)) || 1)) })}
             />
           </label>
+          <label>
+            <span class="name">data</span>
+            <select class="input" value={group.up ? "up" : "down"} onChange={(event) => put(place, { up: event.currentTarget.value === "up" })}>
+              <option value="down">down</option>
+              <option value="up">up</option>
+            </select>
+          </label>
+          <Time name="own RTT" text={group.rtt} empty="the path's" take={(text) => put(place, { rtt: text.replace(/[~@*]/g, "") })} />
           <Time name="from" text={group.start} empty="the start" take={(text) => put(place, { start: text })} />
           <Time name="until" text={group.stop} empty="the end" take={(text) => put(place, { stop: text })} />
           <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={(event) => remove(event, place)}>Remove</Button>
@@ -45,7 +53,7 @@ export function Editor() {
         </label>
       )}
       <div class="mix-row">
-        <Button onClick={() => set([...(groups ?? []), { cca: next(groups ?? []), count: 1, start: "", stop: "" }])}>Add flows</Button>
+        <Button onClick={() => set([...(groups ?? []), one(next(groups ?? []))])}>Add flows</Button>
         <Button kind="quiet" onClick={() => change({ mix: "" })}>Leave the mixture</Button>
       </div>
     </section>

@@ -18,7 +18,7 @@ import { Button, Disclosure, Table } from "../ui";
 import { members, panelsOf, type Shares, sharesOf, type Verdict, verdictOf } from "./data";
 import { Editor } from "./editor";
 import { Groups, together } from "./groups";
-import { write } from "./grammar";
+import { group, write } from "./grammar";
 
 const asked = question("mix");
 const seed = option("mix.seed", "0");
@@ -86,7 +86,7 @@ function status(said: Verdict | null): string {
 
 /** What the view is about where no flows share anything yet. */
 function Empty() {
-  const begin = write(state.value.cca.slice(0, 2).map((cca) => ({ cca, count: 1, start: "", stop: "" })));
+  const begin = write(state.value.cca.slice(0, 2).map(group));
   return (
     <div class="inside-view">
       <p>Each congestion control has the path for itself. Here several flows share its bottleneck, and the page answers who gets how much.</p>

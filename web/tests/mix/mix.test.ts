@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
 import { members, panelsOf, type Shares, stacked } from "../../src/mix/data";
 import { together } from "../../src/mix/groups";
-import { parse, write } from "../../src/mix/grammar";
+import { group, parse, write } from "../../src/mix/grammar";
 
 test("a mixture taken apart is the same mixture again", () => {
-  const same = ["cubic*2,bbr@5s-8s", "cubic", "bbr:probe_rtt=100ms*3,reno@250ms", "cubic@0s-3s"];
+  const same = [
+    "cubic*2,bbr@5s-8s", "cubic", "bbr:probe_rtt=100ms*3,reno@250ms", "cubic@0s-3s", "cubic*2~up~rtt=20ms,bbr~rtt=80ms@5s-8s", "reno~up~access=10ms+20mbit~enter=r1",
+    "cubic*4~rtt=20ms..160ms",
+  ];
   expect(same.map((text) => write(parse(text)!))).toEqual(same);
-  expect(parse("cubic*2, bbr@5s-8s")).toEqual([{ cca: "cubic", count: 2, start: "", stop: "" }, { cca: "bbr", count: 1, start: "5s", stop: "8s" }]);
-  expect(write([{ cca: "cubic", count: 1, start: "", stop: "3s" }])).toBe("cubic@0s-3s");
+  expect(parse("cubic*2, bbr@5s-8s")).toEqual([{ ...group("cubic"), count: 2 }, { ...group("bbr"), start: "5s", stop: "8s" }]);
+  expect(write([{ ...group("cubic"), stop: "3s" }])).toBe("cubic@0s-3s");
   expect([parse(""), parse("cubic*,bbr"), parse(",")]).toEqual([[], null, null]);
 });
 

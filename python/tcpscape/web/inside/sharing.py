@@ -42,7 +42,10 @@ def over_time(trial: Trial, every_ns: int, mss: int) -> Block:
     columns |= {f"flow.{i}": np.where(_touched(trial, i, edges), row, np.nan) for i, row in enumerate(rates[:MOST_FLOWS])}
     if len(rates) > MOST_FLOWS:
         columns["others"] = rates[MOST_FLOWS:].sum(axis=0)
-    flows = [{"cca": f.cca, "start_s": f.start_s, "stop_s": f.stop_s, "goodput_bps": f.goodput_mbps * 1e6} for f in trial.flows[:MOST_FLOWS]]
+    flows = [
+        {"cca": f.cca, "direction": f.direction, "start_s": f.start_s, "stop_s": f.stop_s, "goodput_bps": f.goodput_mbps * 1e6}
+        for f in trial.flows[:MOST_FLOWS]
+    ]
     values = {"seed": trial.seed, "flows": flows, "others": max(0, len(trial.flows) - MOST_FLOWS), "every_s": every_ns / NS_PER_S}
     return Block("shares", values, {name: np.ascontiguousarray(column, np.float32) for name, column in columns.items()})
 
