@@ -109,6 +109,7 @@ impl Course<'_> {
     pub fn run(&self, network: &mut dyn Network) -> Result<Finished, CourseError> {
         let plan = self.plan;
         let clock = Clock { zero: self.zero, end: plan.duration_ns, slack: plan.timer_slack_ns, noise: plan.wake_noise_ns };
+        sys::allow_descriptors();
         let flows = self.prepare(network)?;
         let traffic = Traffic::prepare(plan, self.seed, self.options, network)?;
         let recorders = self.record(network).map_err(at("pcap"))?;

@@ -40,6 +40,22 @@ pub fn timer_slack(ns: u64) {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns.max(1)) };
 }
 
+/// Lets this process open as many descriptors as a kernel allows at most, or as this one may. Linux: getrlimit(2) RLIMIT_NOFILE, fs.nr_open.
+pub fn allow_descriptors() {
+    let mut limit = libc::rlimit { rlim_cur: MOST_DESCRIPTORS, rlim_max: MOST_DESCRIPTORS };
+    // SAFETY: valid places for the limits.
+    unsafe {
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 || libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return;
+        }
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+    }
+}
+
+/// Most descriptors of a process where nobody has set fs.nr_open.
+const MOST_DESCRIPTORS: libc::rlim_t = 1 << 20;
+
 /// The monotonic clock, ns: in a guest, virtual time since its start.
 pub fn now() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -227,7 +227,7 @@ class Live(Engine):
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)
         if self.variant.backend == "netem":
             linux.refuse_queues(fields)
-        for flow in fields["flows"]:
+        for flow in (*fields["flows"], *(entry["flow"] for entry in fields.get("transfers", ()))):
             for field, most in self._caps(scenario).items():
                 flow[field] = min(flow[field], most)
         return {
