@@ -55,10 +55,14 @@ def test_what_it_cannot_run_is_refused_by_name(fields, message):
 
 
 @pytest.mark.parametrize(
-    ("fields", "field"), [({"links": [{"delay": "5ms"}]}, "links"), ({"flow": {"rtt": "50ms"}}, "access"), ({"flow": {"access": "netem delay 2ms"}}, "access")]
-)
-def test_a_network_of_several_links_is_refused_by_name(fields, field):
-    with pytest.raises(TcpscapeError, match=f"{field}: several links and access links, where the live engine has one link") as e:
+    ("fields", "field"),
+    [
+        ({"links": [{"delay": "5ms"}], "flow": {"leave": "r1"}}, "links"), ({"flow": {"rtt": "50ms"}}, "access"),
+        ({"flow": {"access": "netem delay 2ms"}}, "access"),
+    ],
+)  # fmt: skip
+def test_a_network_of_hosts_with_places_of_their_own_is_refused_by_name(fields, field):
+    with pytest.raises(TcpscapeError, match=f"{field}: the emulator is one path between two hosts") as e:
         live.Live().check(scenario(**fields))
     assert "use --engine model or virtual" in str(e.value)
 

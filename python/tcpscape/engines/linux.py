@@ -76,16 +76,21 @@ def controls(scenario: Scenario) -> list[tuple[str, str]]:
 
 def refuse_queues(fields: Mapping[str, Any]) -> None:
     """Refuses the queues of a plan that tc does not have."""
-    links = [(way, fields[way]) for way in ("forward", "reverse")]
-    links += [("links", link[way]) for link in fields.get("links", ()) for way in ("forward", "reverse")]
-    links += [("access", place[end][way]) for place in fields.get("places", ()) for end in ("near", "far") for way in ("forward", "reverse")]
-    for direction, of in links:
-        for stage in of["stages"]:
+    for field, direction in _directions(fields):
+        for stage in direction["stages"]:
             queue = stage["qdisc"]
             while queue:
                 if queue["kind"] == "jitter":
-                    refuse(direction, "the queue 'jitter' (order: clamp, correlated) is not tc's", "write order: reorder, or use --engine model")
+                    refuse(field, "the queue 'jitter' (order: clamp, correlated) is not tc's", "write order: reorder, or use --engine model")
                 if queue["kind"] == "dualpi2":
                     reason = "the queue 'dualpi2' is in Linux since 6.17, and tcpscape sets it up in no kernel"
-                    refuse(direction, reason, "write fq_codel with ecn, or use --engine model")
+                    refuse(field, reason, "write fq_codel with ecn, or use --engine model")
                 queue = queue.get("child")
+
+
+def _directions(fields: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Both directions of every link of a plan, each behind the scenario's field that it comes from."""
+    yield from (("forward", fields["forward"]), ("reverse", fields["reverse"]))
+    links = [("links", link) for link in fields.get("links", ())]
+    links += [("access", place[link]) for place in fields.get("places", ()) for link in ("near", "far")]
+    yield from ((field, link[direction]) for field, link in links for direction in ("forward", "reverse"))

@@ -14,7 +14,8 @@ Each trial checks itself (docs/live.md, "What each trial checks"): what differs 
 Before its first trial a process measures a path without impairments, the control cell: its RTT, and the rate that this machine carries at most.
 
 Refused by name: parameters of congestion controls (they are settings of the whole machine), controls that this kernel has not, rules of the model
-(`window`, `skb_overhead`, `max_tcp_header`), and, with `live:netem`, queues that tc does not have.
+(`window`, `skb_overhead`, `max_tcp_header`), with `live:netem` queues that tc does not have, and with the emulator access links and flows that
+cross a part of a chain (`engines/flat.py`).
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from tcpscape import units, writing
 from tcpscape.controls.spelling import LINUX, name_of
-from tcpscape.engines import host, linux, plan
+from tcpscape.engines import flat, host, linux, plan
 from tcpscape.engines.base import INTERRUPTED, Capture, Engine
 from tcpscape.engines.guest.process import WIDTHS
 from tcpscape.engines.model import core, frame, parameters
@@ -43,6 +45,9 @@ from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Kernel as Profile
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
+
+if TYPE_CHECKING:
+    import polars as pl
 
 BACKENDS = ("emulator", "netem")
 """What impairs the path; the first is the default."""
@@ -63,6 +68,8 @@ CONTROL_RTT_MS = 1.0
 """Median RTT of the control cell, ms, above which it is not good enough: what the machine adds to each path."""
 CONTROL_SHARE = 0.5
 """Share of the control cell's rate above which the machine may be the bottleneck of a trial."""
+Queues = tuple[dict[str, Any], ...]
+"""Reports of queues."""
 Columns = dict[str, tuple[str, bytes]]
 """A table: numpy's type and the bytes of each column."""
 
@@ -217,11 +224,9 @@ class Live(Engine):
         if scenario.flow_count > MAX_FLOWS:
             fix = f"write at most {MAX_FLOWS}, or use --engine model"
             refuse("flows", f"{scenario.flow_count} flows are too many for one machine in real time", fix)
-        if scenario.is_topology and self.variant.backend != "netem":
-            problem = "several links and access links, where the live engine has one link between two hosts"
-            refuse("links" if len(scenario.chain) > 1 else "access", problem, "use --engine model or virtual, or leave them out")
         self._refuse_controls(scenario, parameters(lib))
-        fields = plan.build_checked(lib, scenario, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
+        fields = self._plan(lib, scenario, capture)
+        fields = plan.checked(lib, flat.flatten(fields) if self.variant.backend == "emulator" else fields)
         fields["wake_noise_ns"] = 0  # this machine has its own
         fields["sample_interval_ns"] = capture.samples_ns and max(MIN_INTERVAL, capture.samples_ns)
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)
@@ -234,6 +239,18 @@ class Live(Engine):
             "seed": seed, "plan": fields, "sysctls": self._sysctls(scenario), "backend": self.variant.backend, "force_buffers": self.variant.root,
             "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)), **({"pcap": str(pcap)} if pcap else {}),
         }
+
+    def _plan(self, lib: ModuleType, scenario: Scenario, capture: Capture) -> dict[str, Any]:
+        """The plan of a trial, before a chain becomes one path."""
+        return plan.build(scenario, lib.parse_tc, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
+
+    def _named(self, scenario: Scenario, queues: Sequence[dict[str, Any]], samples: pl.DataFrame | None) -> tuple[Queues, pl.DataFrame | None]:
+        """Reports and samples of queues with their links, where the emulator ran a chain as one path."""
+        lib = core()
+        if lib is None or not scenario.is_topology or self.variant.backend != "emulator":
+            return tuple(queues), samples
+        fields = self._plan(lib, scenario, Capture())
+        return flat.named_queues(fields, queues), None if samples is None else flat.named_samples(fields, samples)
 
     def _refuse_controls(self, scenario: Scenario, modelled: plan.Controls) -> None:
         names = self.ccas()
@@ -276,14 +293,16 @@ class Live(Engine):
         summary, tables = self._answer(scenario, self._job(scenario, seed, capture), stops)
         flows = flow_results(scenario, summary["flows"])
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows, control, capture)]
+        is_sampled = capture.queue_samples_ns and "queue_samples" in tables
+        queues, queue_samples = self._named(scenario, summary.get("queues", ()), frame(tables["queue_samples"]) if is_sampled else None)
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=tuple(summary.get("queues", ())),
+            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=queues,
             probes=probe_results(scenario, summary.get("probes", ())), transfers=transfers_results(scenario, summary.get("transfers", ())),
             caveats=tuple(dict.fromkeys(caveats)), kernel=f"this machine ({platform.release()})", counters=summary.get("counters", {}),
             check={**(summary.get("check") or {}), "control": control.plain()},
             samples=frame(tables["samples"]) if capture.samples_ns and "samples" in tables else None,
-            queue_samples=frame(tables["queue_samples"]) if capture.queue_samples_ns and "queue_samples" in tables else None,
+            queue_samples=queue_samples,
             probe_samples=frame(tables["probe_samples"]) if capture.samples_ns and "probe_samples" in tables else None,
         )
 

@@ -57,7 +57,14 @@ def build_checked(lib: ModuleType, scenario: Scenario, controls: Controls, captu
 
     :raises ScenarioError: names the field and the fix.
     """
-    fields = build(scenario, lib.parse_tc, controls, capture)
+    return checked(lib, build(scenario, lib.parse_tc, controls, capture))
+
+
+def checked(lib: ModuleType, fields: dict[str, Any]) -> dict[str, Any]:
+    """A plan after the model's checks.
+
+    :raises ScenarioError: names the field and the fix.
+    """
     try:
         lib.check_plan(json.dumps(fields, separators=(",", ":")))
     except ValueError as e:

@@ -75,7 +75,14 @@ impl Emulated {
         check.totals = Direction::BOTH.map(|d| (d.name(), link.totals(d))).into();
         check.emulator = Some(report);
         check.of_emulator(job, finished, link.stats());
-        check.flags.extend(caveats(&job.plan.forward));
+        for direction in Direction::BOTH {
+            let (path, is_up) = match direction {
+                Direction::Forward => (&job.plan.forward, false),
+                Direction::Reverse => (&job.plan.reverse, true),
+            };
+            let sends = job.plan.flows.iter().chain(job.plan.transfers.iter().map(|t| &t.flow)).any(|flow| flow.up == is_up);
+            check.flags.extend(sends.then(|| caveats(direction, path)).into_iter().flatten());
+        }
         check.flags.extend(Direction::BOTH.iter().flat_map(|&d| link.totals(d).unasked(d)));
         check.of_machine(job, machine);
         Ok(check)
