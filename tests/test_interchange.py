@@ -3,13 +3,16 @@
 import gzip
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tcpscape
 from tcpscape import interchange
-from tcpscape.interchange import InterchangeError, flent, iperf3
+from tcpscape.engines.base import Capture
+from tcpscape.interchange import InterchangeError, flent_writing, iperf3
+from tcpscape.scenario.scenario import Scenario
 
 DATA = Path(__file__).parent / "data" / "interchange"
 FLENT = next(DATA.glob("*.flent.gz"))
@@ -256,7 +259,7 @@ def test_a_bad_flent_file_is_one_line(content, says, tmp_path):
 
 def test_flent_opens_ours(one, tmp_path):
     resultset = pytest.importorskip("flent.resultset")
-    path = saved(tmp_path, "tcp_1up-a.flent.gz", flent.write(one))
+    path = saved(tmp_path, "tcp_1up-a.flent.gz", flent_writing.write(one))
     got = resultset.ResultSet.load_file(str(path))
     assert got.meta("NAME") == "tcp_1up"
     throughput = [v for v in got.series("TCP upload") if v is not None]
@@ -272,7 +275,7 @@ def test_flents_own_plots_find_the_series(which, plots, tmp_path, request):
     import subprocess
     import sys
 
-    path = saved(tmp_path, "ours.flent.gz", flent.write(request.getfixturevalue(which)))
+    path = saved(tmp_path, "ours.flent.gz", flent_writing.write(request.getfixturevalue(which)))
     for plot in plots:
         out = tmp_path / f"{plot}.csv"
         command = [sys.executable, "-c", "from flent import run_flent; run_flent()", "-f", "csv", "-p", plot, "-o", str(out), str(path)]
@@ -282,8 +285,62 @@ def test_flents_own_plots_find_the_series(which, plots, tmp_path, request):
         assert sum(v not in ("", '""') for v in values) >= 29, got.stderr  # the second flow's samples
 
 
+@pytest.fixture(scope="module")
+def rrul():
+    """Four flows each way, of which the model runs eight one way here, with two pings and a call."""
+    if reason := tcpscape.engines.REGISTRY["model"]().unavailable():
+        pytest.skip(f"engine model: {reason}")
+    fields = {
+        "forward": {"at": "router", "delay": "15ms"}, "reverse": {"at": "router", "delay": "15ms"}, "bottleneck": {"rate": "20mbit", "buffer": "250KB"},
+        "flows": [{"cca": "cubic", "count": 8}], "probes": ["ping", "udp_ping", "voice"], "duration": "4s",
+    }  # fmt: skip
+    (trial,) = tcpscape.engines.make("model").run(Scenario.of(fields), [1], capture=Capture(samples_ns=200_000_000))
+    return replace(trial, flows=tuple(replace(flow, direction="up" if i >= 4 else "down") for i, flow in enumerate(trial.flows)))
+
+
+def test_a_network_becomes_flents_rrul(rrul, tmp_path):
+    """Sums are those of the flows, the mean ping at a step is that of both pings, and the raw values are the probes' own."""
+    said = json.loads(gzip.decompress(flent_writing.write(rrul)))
+    results = said["results"]
+    assert said["metadata"]["NAME"] == "rrul"
+    flows = [f"TCP {way} {name}" for way in ("download", "upload") for name in ("BE", "BK", "CS5", "EF")]
+    assert {*flows, "TCP download sum", "TCP upload avg", "TCP totals", "Ping (ms) ICMP", "Ping (ms) UDP BE", "Ping (ms) avg"} <= set(results)
+    step = 60  # 12 s, past the 4 s and what is idle before and after, at 0.2 s
+    at = next(i for i in range(step) if results["TCP totals"][i] is not None and results["Ping (ms) avg"][i] is not None)
+    assert results["TCP totals"][at] == pytest.approx(sum(results[name][at] for name in flows))
+    assert results["TCP download sum"][at] == pytest.approx(sum(results[name][at] for name in flows[:4]))
+    pings = [results[name][at] for name in ("Ping (ms) ICMP", "Ping (ms) UDP BE")]
+    assert results["Ping (ms) avg"][at] == pytest.approx(sum(pings) / 2)
+    first = rrul.probe_samples.filter(rrul.probe_samples["probe"] == 0).sort("t_ns").row(0, named=True)
+    assert said["raw_values"]["Ping (ms) ICMP"][0] == {"t": pytest.approx(5 + first["t_ns"] / 1e9), "val": first["delay_ns"] / 1e6, "seq": 0}
+    assert said["metadata"]["SERIES_META"]["Ping (ms) ICMP"] == {"UNITS": "ms"}
+    back = only(saved(tmp_path, "a.flent.gz", flent_writing.write(rrul)))
+    assert [flow.cca for flow in back.flows] == ["cubic"] * 4
+
+
+def test_other_numbers_of_flows_both_ways_are_flents_test_of_many(rrul):
+    flows = tuple(replace(flow, direction="up" if i >= 6 else "down") for i, flow in enumerate(rrul.flows))
+    said = json.loads(gzip.decompress(flent_writing.write(replace(rrul, flows=flows))))
+    assert (said["metadata"]["NAME"], said["metadata"]["TEST_PARAMETERS"]) == ("rrul_be_nflows", {"download_streams": "6", "upload_streams": "2"})
+    assert {"TCP download BE::6", "TCP upload BE::2", "TCP upload sum"} <= set(said["results"])
+
+
+def test_flent_draws_a_network(rrul, tmp_path):
+    pytest.importorskip("flent")
+    import subprocess
+    import sys
+
+    path = saved(tmp_path, "ours.flent.gz", flent_writing.write(rrul))
+    for plot in ("all", "totals", "ping_cdf"):
+        out = tmp_path / f"{plot}.png"
+        command = [sys.executable, "-c", "from flent import run_flent; run_flent()", "-p", plot, "-o", str(out), str(path)]
+        got = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+        assert got.returncode == 0, got.stderr
+        assert out.stat().st_size > 10_000, got.stderr
+
+
 def test_back_from_flent(mix, tmp_path):
-    back = only(saved(tmp_path, "a.flent.gz", flent.write(mix)))
+    back = only(saved(tmp_path, "a.flent.gz", flent_writing.write(mix)))
     assert (back.scenario, back.seed, back.cca) == (mix.scenario, mix.seed, mix.cca)
     for mine, theirs in zip(back.flows, mix.flows, strict=True):
         assert mine.goodput_mbps == pytest.approx(theirs.goodput_mbps)
@@ -296,14 +353,14 @@ def test_back_from_flent(mix, tmp_path):
 
 
 def test_pings_that_were_measured_go_along(tmp_path):
-    said = json.loads(gzip.decompress(flent.write(only(FLENT))))
+    said = json.loads(gzip.decompress(flent_writing.write(only(FLENT))))
     assert [v for v in said["results"]["Ping (ms) ICMP"] if v is not None][:2] == pytest.approx([25.3, 25.391], abs=1e-3)
 
 
 def test_streams_that_end_an_interval_microseconds_apart_keep_their_rates(tmp_path):
     two = only(DATA / "iperf3-up-2.json")
     said = json.loads((DATA / "iperf3-up-2.json").read_text())
-    for back in (only(saved(tmp_path, "a.json", iperf3.write(two))), only(saved(tmp_path, "a.flent.gz", flent.write(two)))):
+    for back in (only(saved(tmp_path, "a.json", iperf3.write(two))), only(saved(tmp_path, "a.flent.gz", flent_writing.write(two)))):
         for flow in (0, 1):
             mine = back.samples.filter(back.samples["flow"] == flow)["bytes_sent"].to_list()
             theirs = [sum(i["streams"][flow]["bytes"] for i in said["intervals"][: k + 1]) for k in range(3)]
@@ -312,7 +369,7 @@ def test_streams_that_end_an_interval_microseconds_apart_keep_their_rates(tmp_pa
 
 def test_a_trial_without_samples_is_no_flent_file(one):
     with pytest.raises(InterchangeError, match="--samples 100ms"):
-        flent.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"}))
+        flent_writing.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"}))
 
 
 # ---- damaged documents

@@ -1,32 +1,24 @@
-"""Flent's data files (`.flent`, `.flent.gz`, `.flent.bz2`): read as a trial with samples (format versions 2 to 4), and written (version 4).
+"""Flent's data files (`.flent`, `.flent.gz`, `.flent.bz2`), read as a trial with samples (format versions 2 to 4).
 
 Source: the files themselves (JSON with `metadata`, `x_values`, `results`, `raw_values`, `version`) and Flent's documentation of them. Throughputs
-are Mbit/s of netperf's sending side at each step, RTTs in ms, windows in packets, as Flent samples them with ss.
-
-Flent plots a file written here as one of its own: `tcp_1up`, or `tcp_nup` for several flows. Flent waits 5 s before and after its flows, and its
-plots cut those off; so the flows start at 5 s here, and nothing is known before. `Ping (ms) ICMP` is there only if it was measured: the simulated
-paths have no ping. The time is 1970 plus the trial's: a trial has no date.
+are Mbit/s of netperf's sending side at each step, RTTs in ms, windows in packets, as Flent samples them with ss. How a trial is written:
+:mod:`tcpscape.interchange.flent_writing`.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tcpscape.controls import spelling
 from tcpscape.errors import printable
 from tcpscape.interchange import base
 from tcpscape.interchange.base import LONGEST_TEXT, ImportedFile, InterchangeError, refuse
-from tcpscape.metrics.flows import jain_index
 from tcpscape.reading import documents, files
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
@@ -52,21 +44,6 @@ COUNTED = 1e18
 RERUN = "give a data file that Flent wrote"
 FILE = Kind("a data file of Flent's", RERUN, most=64 * MIB, most_unpacked=128 * MIB, error=InterchangeError)
 Series = Sequence[float | None]
-Rates = Sequence[tuple[float, float, float]]
-"""Begin s, end s, bytes a second."""
-VERSION = 4
-"""Of the file format."""
-DELAY = 5.0
-"""s that Flent waits before and after its flows (its setting DELAY)."""
-COMPUTED_SERIES: Mapping[str, Mapping[str, Any]] = {
-    "TCP upload sum": {"UNITS": "Mbits/s"}, "TCP upload avg": {"UNITS": "Mbits/s"}, "TCP upload fairness": {"UNITS": "Idx"},
-}
-"""Series that Flent computes of several flows."""
-MOST_STEPS = 1_000_000
-"""A day in steps of 0.1 s."""
-EPOCH = "1970-01-01T00:00:00.000000Z"
-
-
 class FlentData(BaseModel):
     """A data file."""
 
@@ -96,8 +73,9 @@ def trial_of(data: FlentData, path: Path) -> ImportedFile:
     if ups and downs:
         caveats.append(f"test in both directions: the {len(downs)} downloads are left out")
     own = base.read_provenance(data.metadata.get("TCPSCAPE"))
+    ccas = _ccas(data, own.get("cca", ()), names) if own else {}
     shift = _head(data.metadata)
-    flows = tuple(_flow(data, name, shift, own["cca"][i] if i < len(own.get("cca", ())) else None) for i, name in enumerate(names))
+    flows = tuple(_flow(data, name, shift, ccas.get(name)) for name in names)
     if any(not _meta(data, n).get("BYTES_RECVD") for n in names):
         caveats.append("what arrived was not reported: goodput is the mean of the steps' throughput")
     trial = Trial(
@@ -107,6 +85,12 @@ def trial_of(data: FlentData, path: Path) -> ImportedFile:
         duration=max(f.stop_s for f in flows), flows=flows, caveats=(*own.get("caveats", ()), *caveats), samples=_samples(data, names, shift),
     )
     return ImportedFile((trial,), frozenset({"limited_by"} if own else {"limited_by", "seed"}) | _missing_columns(data, names))
+
+
+def _ccas(data: FlentData, ccas: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """The congestion control of each flow as tcpscape wrote it, `cubic:hystart=0`: by the flow's place among all, which its series tells."""
+    places = {name: _number(_meta(data, name), "IDX") for name in names}
+    return {name: ccas[int(place)] for name, place in places.items() if place is not None and place < len(ccas)}
 
 
 def idle_pings(path: Path) -> list[float]:
@@ -223,116 +207,3 @@ def _samples(data: FlentData, names: Sequence[str], shift: float) -> pl.DataFram
             row |= {ours: v * factor if values and (v := values[k]) is not None else None for ours, values, factor in of}
             rows.append(row | {"ping_ms": pings[k]})
     return pl.DataFrame(rows, infer_schema_length=None).sort("t_ns", "flow") if rows else None
-
-
-@dataclass(frozen=True, slots=True)
-class _FlowSeries:
-    """A flow's values at each step."""
-
-    name: str
-    values: dict[str, list[float | None]]
-    """By Flent's name of each (`tcp_rtt`), `val` the throughput."""
-
-
-def write(trial: Trial, mtu: int = base.MTU) -> bytes:
-    """The file, compressed; `mtu` is the path's, bytes. Refuses a trial without samples: a data file is its series."""
-    samples = trial.samples
-    rates, known = base.throughputs(samples), base.by_flow(samples)
-    if samples is None or not rates:
-        raise InterchangeError("flent: the trial has no samples, and a Flent file is made of them; run with --samples 100ms --out DIR")
-    step = base.interval(samples) / 1e9
-    steps = round((trial.duration + 2 * DELAY) / step)
-    if steps > MOST_STEPS:
-        raise InterchangeError(f"flent: {steps} steps of {step:g} s are more than {MOST_STEPS}; sample less often")
-    x_values = [round(i * step, 9) for i in range(steps + 1)]
-    names = ["TCP upload"] if len(trial.flows) == 1 else [f"TCP upload::{i + 1}" for i in range(len(trial.flows))]
-    flows = [_series(name, rates.get(i, []), known.get(i), (len(x_values), step)) for i, name in enumerate(names)]
-    results = {s.name if key == "val" else f"{s.name}::{key}": v for s in flows for key, v in s.values.items()}
-    if len(flows) > 1:
-        results |= _sums([s.values["val"] for s in flows])
-    raw = {s.name: _raw_values(s, x_values, step) for s in flows}
-    if "ping_ms" in samples.columns:
-        results[PING] = _ping(trial, x_values, step)
-        raw[PING] = [{"t": x, "val": v} for x, v in zip(x_values, results[PING], strict=True) if v is not None]
-    document = {
-        "metadata": _metadata(trial, flows, mtu, step), "version": VERSION, "x_values": x_values, "results": results, "raw_values": raw,
-    }
-    return gzip.compress(json.dumps(document, indent=1, sort_keys=True, allow_nan=False).encode(), mtime=0)
-
-
-def _series(name: str, rates: Rates, samples: pl.DataFrame | None, grid: tuple[int, float]) -> _FlowSeries:
-    """A flow on the grid of steps (how many, s); None where it has no sample."""
-    n, step = grid
-    values: dict[str, list[float | None]] = {"val": [None] * n}
-    for _, end, rate in rates:
-        values["val"][_place(end, step, n)] = rate * 8 / 1e6
-    for theirs, ours, factor in COLUMNS:
-        if samples is not None and ours in samples.columns:
-            values[theirs] = [None] * n
-            for t_ns, v in samples.select("t_ns", ours).drop_nulls().iter_rows():
-                if v < base.UNLIMITED:
-                    values[theirs][_place(t_ns / 1e9, step, n)] = v / factor
-    return _FlowSeries(name, values)
-
-
-def _place(t: float, step: float, n: int) -> int:
-    """The step that a time of the trial, s, belongs to."""
-    return min(n - 1, round((t + DELAY) / step))
-
-
-def _sums(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
-    """Sum, mean and Jain's fairness index of the flows at each step, as Flent computes them."""
-    total: list[float | None] = []
-    mean: list[float | None] = []
-    fair: list[float | None] = []
-    for step in zip(*each, strict=True):
-        known = [v for v in step if v is not None]
-        total.append(sum(known) if known else None)
-        mean.append(sum(known) / len(known) if known else None)
-        fair.append(jain_index(known) if any(known) else None)
-    return {"TCP upload sum": total, "TCP upload avg": mean, "TCP upload fairness": fair}
-
-
-def _raw_values(series: _FlowSeries, x_values: Sequence[float], step: float) -> list[dict[str, float]]:
-    """The measurements at each step that has any."""
-    steps = []
-    for i, t in enumerate(x_values):
-        known = {key: v for key, values in series.values.items() if (v := values[i]) is not None}
-        if known:
-            steps.append({"t": t, "dur": step, **known})
-    return steps
-
-
-def _ping(trial: Trial, x_values: Sequence[float], step: float) -> list[float | None]:
-    values: list[float | None] = [None] * len(x_values)
-    if trial.samples is not None:
-        for t_ns, v in trial.samples.select("t_ns", "ping_ms").drop_nulls().iter_rows():
-            values[_place(t_ns / 1e9, step, len(values))] = v
-    return values
-
-
-def _metadata(trial: Trial, flows: Sequence[_FlowSeries], mtu: int, step: float) -> Mapping[str, Any]:
-    from tcpscape import __version__
-
-    single = len(flows) == 1
-    name, title = "tcp_1up" if single else "tcp_nup", f"{trial.scenario} {trial.cca} seed {trial.seed}"
-    series = {s.name: _flow_meta(f, mtu, i) for i, (s, f) in enumerate(zip(flows, trial.flows, strict=True))}
-    series |= {} if single else COMPUTED_SERIES
-    return {
-        "NAME": name, "TITLE": title, "HOST": "receiver", "HOSTS": ["receiver"], "LOCAL_HOST": "sender", "IP_VERSION": 4,
-        "TIME": EPOCH, "T0": EPOCH, "LENGTH": trial.duration, "TOTAL_LENGTH": trial.duration + 2 * DELAY, "STEP_SIZE": step,
-        "DATA_FILENAME": f"{name}-{trial.address}.flent.gz", "TEST_PARAMETERS": {} if single else {"upload_streams": str(len(flows))},
-        "FLENT_VERSION": f"tcpscape {__version__}", "FAILED_RUNNERS": 0, "BATCH_NAME": None, "BATCH_TIME": None, "BATCH_TITLE": None,
-        "BATCH_UUID": None, "HTTP_GETTER_DNS": None, "HTTP_GETTER_URLLIST": None, "HTTP_GETTER_WORKERS": 4, "REMOTE_METADATA": {},
-        "KERNEL_NAME": "Linux" if trial.kernel else trial.engine, "KERNEL_RELEASE": trial.kernel or trial.version,
-        "NOTE": "; ".join(trial.caveats) or None, "SERIES_META": series, "TCPSCAPE": base.provenance(trial),
-    }
-
-
-def _flow_meta(f: FlowResult, mtu: int, place: int) -> Mapping[str, Any]:
-    """What netperf says of a flow at its end."""
-    return {
-        "UNITS": "Mbits/s", "RUNNER": "tcpscape", "IDX": place, "CONG_CONTROL": spelling.name_of(f.cca), "MEAN_VALUE": f.goodput_mbps,
-        "BYTES_RECVD": f.bytes_received, "BYTES_SENT": f.bytes_sent, "ELAPSED_TIME": f.seconds, "START_TIME": f.start_s,
-        "TCP_MSS": mtu - base.HEADERS, "TCPI_PMTU": mtu, "TCPI_TOTAL_RETRANS": f.retransmits, "TCP_RETRANSMIT": str(f.retransmits),
-    }
