@@ -55,3 +55,35 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "ecn": draw(st.booleans()), "kernel": draw(st.sampled_from(("6.1", "6.12"))), "offload": draw(st.booleans()),
     }  # fmt: skip
     return Scenario.of(fields, "drawn")
+
+
+def links() -> st.SearchStrategy[list[Any]]:
+    """None to two links behind the path, alike or not in both directions."""
+    short = st.fixed_dictionaries({"delay": _ms(1, 10), "rate": st.integers(2, 30).map("{}mbit".format)}, optional={"up_rate": st.just("3mbit"), "queue": st.sampled_from(("fq_codel", "pie limit 30"))})
+    ways = st.fixed_dictionaries({"forward": netems(), "reverse": netems()})
+    return st.lists(st.one_of(short, short, ways, st.just("delay 1ms")), max_size=2)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Scenario:
+    """A network of 250 to 600 ms: a chain of one to three links, flows of several places and directions, probes and transfers."""
+    chain = draw(links())
+    ends = range(len(chain) + 2)
+
+    def place() -> dict[str, Any]:
+        first, last = sorted(draw(st.lists(st.sampled_from(ends), min_size=2, max_size=2, unique=True)))
+        up = draw(st.booleans())
+        enter, leave = (last, first) if up else (first, last)
+        said = {"direction": "up" if up else "down", "enter": f"r{enter}", "leave": f"r{leave}"} if draw(st.booleans()) else {"direction": "up"} if up else {}
+        apart = draw(st.sampled_from(({}, {"rtt": "400ms"}, {"access": {"delay": "3ms", "rate": "20mbit"}}, {"access": {"before": "netem delay 2ms", "acks_before": {"delay": "1ms"}}})))
+        return {**said, **apart}
+
+    apps = ({}, {"rate": "1MB/s"}, {"response": "20kB", "every": "50ms"}, {"response": "5kB", "think": "10ms"}, {"on": "50ms", "off": "20ms"})
+    groups = [{"cca": draw(st.sampled_from(CCAS)), "count": draw(st.integers(1, 2)), "app": draw(st.sampled_from(apps)), **place()} for _ in range(draw(st.integers(1, 3)))]
+    arrivals = [{"rate": "40/s", "size": "8kB", "cca": draw(st.sampled_from(CCAS)), **place()} for _ in range(draw(st.integers(0, 1)))]
+    probes = [{"preset": name, "interval": "20ms", "name": name, **place()} for name in draw(st.lists(st.sampled_from(("voice", "ping", "udp_ping")), max_size=2, unique=True))]
+    fields = {
+        "name": "drawn", "forward": {**draw(netems()), "at": "router"}, "bottleneck": draw(bottlenecks()), "reverse": [{**draw(netems()), "at": "router"}, {"rate": f"{draw(st.integers(1, 10))}mbit", "buffer": "30KB"}],
+        "links": chain, "flows": groups, "transfers": arrivals, "probes": probes, "duration": draw(_ms(250, 600)), "ecn": draw(st.booleans()), "kernel": draw(st.sampled_from(("6.1", "6.12"))),
+    }  # fmt: skip
+    return Scenario.of(fields, "drawn")
