@@ -300,7 +300,11 @@ class _Cases:
         if is_more:
             scenario = ScenarioOptions(mix=mix or None, **more).over(scenario)
             scenario = self._with_fields(scenario.to_dict(), late) if late else scenario
-        return scenario.with_cca(cca) if cca and not mix and "cca" not in self.templated else scenario
+        if not cca or mix or "cca" in self.templated:
+            return scenario
+        if not (scenario.flows or scenario.transfers):
+            refuse("cca", f"{scenario.name} has nothing that it could control", "leave it out, or give the scenario a flow")
+        return scenario.with_cca(cca)
 
     def _of_conditions(self, filled: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
         """From conditions of a path; a field that is none of theirs is one of the scenario they stand for."""

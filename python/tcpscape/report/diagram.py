@@ -106,11 +106,11 @@ def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[
     boxes = []
     for i in range(len(first.chain)):
         down, up = (
-            ", ".join(_lines([[chain for hop in getattr(s.chain[i], way) for chain in path.queues(hop, s.rtt_ns)] for s in alike]))
+            _lines([[chain for hop in getattr(s.chain[i], way) for chain in path.queues(hop, s.rtt_ns)] for s in alike])
             for way in ("forward", "reverse")
         )
         ways = {"both ways": down} if down and down == up else {"down": down, "up": up}
-        lines = [f"{way}: {text or 'not delayed'}" for way, text in ways.items()]
+        lines = [line for way, texts in ways.items() for line in _fitted(f"{way}: ", texts or ("not delayed",))]
         if i == 0 and any(s.changes for s in scenarios):
             lines.append("changes during the trial")
         boxes.append(Node(topology.title(first.chain, i).capitalize(), tuple((line, None) for line in lines)))
@@ -118,6 +118,15 @@ def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[
     routers = [Link((name,)) for name in first.routers]
     is_up = any(e.direction == "up" for s in scenarios for e in s.endpoints)
     return [hosts[0], *boxes, hosts[1]], routers, Link(("the other way round",), "ACKs, and data that travel up," if is_up else "ACKs")
+
+
+def _fitted(before: str, texts: Sequence[str]) -> Sequence[str]:
+    """The texts with commas between them, behind `before`, as lines that fit into a box of the narrow diagram."""
+    lines = [f"{before}{texts[0]}"]
+    for text in texts[1:]:
+        longer = f"{lines[-1]}, {text}"
+        lines = [*lines[:-1], longer] if len(longer) <= MOST_CHARACTERS else [*lines, text]
+    return lines
 
 
 def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -> Sequence[tuple[str, Look | None]]:
