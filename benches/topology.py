@@ -22,7 +22,7 @@ from tcpscape.validate.runs import load_recorded
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "fidelity.md"
 RECORD = DATA.parent / "validated" / "topologies-6.1"
 TARGETS = "group_median<=0.03,group_p90<=0.15,latency_median<=0.05,latency_p90<=0.15,winner_share>=0.95"
-SEEDS = 4
+SEEDS = 8
 WORST = 10
 BEGIN, END = "<!-- real networks: written by benches/topology.py -->", "<!-- end of real networks -->"
 
