@@ -10,9 +10,9 @@ NONE = dict.fromkeys(TIMES)
 
 
 def scenario(**more: object) -> Scenario:
-    """20 ms, two groups of flows; the second one sends upwards."""
+    """40 ms, two groups of flows; the second one sends upwards."""
     flows = [{"cca": "cubic", "count": 2}, {"cca": "bbr", "direction": "up"}]
-    return Scenario.model_validate({"forward": ["netem delay 20ms"], "flows": flows, **more})
+    return Scenario.model_validate({"forward": ["netem delay 20ms"], "reverse": ["netem delay 20ms"], "flows": flows, **more})
 
 
 def test_flows_know_their_group_and_direction() -> None:
@@ -33,8 +33,8 @@ def test_probes_have_their_names() -> None:
     heard = {"sent": 50, "received": 25, "delay_ms": TIMES, "jitter_ms": 0.5, "reordered": 1}
     rows = [heard, heard | {"received": 0, "delay_ms": NONE, "jitter_ms": 0.0}]
     voice, ping = probe_results(scenario(probes=["voice", {"preset": "ping", "direction": "up"}]), rows)
-    assert (voice.name, voice.kind, voice.loss, voice.jitter_ms, voice.delay_ms.max, voice.path_rtt_ms) == ("voice", "udp", 0.5, 0.5, 32.0, 20.0)
-    assert (ping.name, ping.direction, ping.jitter_ms, ping.delay_ms.p50, ping.loss) == ("ping", "up", None, None, 1.0)
+    assert (voice.name, voice.kind, voice.loss, voice.jitter_ms, voice.delay_ms.max, voice.path_rtt_ms) == ("voice", "udp", 0.5, 0.5, 32.0, 40.0)
+    assert (ping.name, ping.direction, ping.jitter_ms, ping.delay_ms.p50, ping.loss) == ("ping-up", "up", None, None, 1.0)
 
 
 def test_transfers_come_by_size() -> None:
