@@ -50,9 +50,6 @@ fn any(c: &mut Choices<'_>) -> Option<Plan> {
         let flow = flow(c, plan.duration_ns);
         plan.flows.push(flow);
     }
-    if c.one_in(3) {
-        traffic(c, &mut plan);
-    }
     plan.kernel = kernel(c);
     if c.one_in(4) {
         plan.sample_interval_ns = u64::from(c.size(1 << 30));
@@ -65,6 +62,10 @@ fn any(c: &mut Choices<'_>) -> Option<Plan> {
         plan.wake_noise_ns = u64::from(c.size(1 << 30));
         plan.write_cost_ns = u64::from(c.size(1 << 20));
         plan.read_cost_ns = u64::from(c.size(1 << 20));
+    }
+    // Last of all, so that older findings are still the plans that they were.
+    if c.one_in(3) {
+        traffic(c, &mut plan);
     }
     Some(plan)
 }
@@ -84,19 +85,14 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
     let start_ns = if c.one_in(4) { u64::from(c.size(latest)) } else { 0 };
     let stop_ns = if c.one_in(6) { start_ns + 1 + u64::from(c.size(latest)) } else { 0 };
     let chunk = 1 + u64::from(c.size(1 << 20));
-    let mut app = match c.below(6) {
+    let mut app = match c.below(4) {
         0 => App::Paced { chunk, rate: f64::from(1 + c.size(100_000_000)) },
         1 => App::Finite { chunk, bytes: 1 + u64::from(c.size(10_000_000)) },
-        2 => App::Respond { chunk, response: 1 + u64::from(c.size(10_000_000)), think_ns: pause(c), every_ns: pause(c) },
-        3 => App::OnOff { chunk, on_ns: 1 + pause(c), off_ns: pause(c), rate: f64::from(c.size(100_000_000)) },
         _ => App::Bulk { chunk },
     };
     let mut read = Read::default();
     if c.one_in(4) {
         read = Read { size: 1 + u64::from(c.size(1 << 20)), delay_ns: u64::from(c.size(1 << 28)) };
-    }
-    if matches!(app, App::Respond { .. }) {
-        read.delay_ns = 0;
     }
     let player = c.one_in(10).then(|| player(c));
     if player.is_some() {
@@ -121,8 +117,19 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
     }
 }
 
-/// Probes and transfers, perhaps in place of the flows.
+/// Requests, pauses, probes and transfers; probes perhaps in place of the flows.
 fn traffic(c: &mut Choices<'_>, plan: &mut Plan) {
+    for flow in plan.flows.iter_mut().filter(|flow| flow.player.is_none()) {
+        let chunk = 1 + u64::from(c.size(1 << 20));
+        match c.below(3) {
+            0 => flow.app = App::OnOff { chunk, on_ns: 1 + pause(c), off_ns: pause(c), rate: f64::from(c.size(100_000_000)) },
+            1 => {
+                flow.app = App::Respond { chunk, response: 1 + u64::from(c.size(10_000_000)), think_ns: pause(c), every_ns: pause(c) };
+                flow.read.delay_ns = 0;
+            }
+            _ => {}
+        }
+    }
     let latest = u32::try_from(plan.duration_ns - 1).unwrap_or(u32::MAX);
     for _ in 0..c.below(3) {
         plan.probes.push(ProbePlan {

@@ -119,3 +119,31 @@ fn a_paced_flow_does_not_storm_a_queue_that_refuses_it() {
         }
     }
 }
+
+/// 100 connections a second of some round trips of 40 ms each: about 20 are open at a time, of 1,500 in 15 s as of 6,000 in a minute. Each is told of its end
+/// 10 s later at the latest, so the calendar holds some 1,000 entries of those that are over.
+#[test]
+fn a_trial_holds_the_transfers_that_are_open_not_all_of_them() {
+    let plan = |seconds: u64, loss: &str| {
+        let transfers = r#"[{"flow":{"cca":"cubic"},"per_second":100,"least":1000,"most":100000,"shape":1.2}]"#;
+        let json = format!(r#"{{"duration_ns":{},"flows":[],"transfers":{transfers}}}"#, seconds * 1_000_000_000);
+        let mut plan = Plan::from_json(&json).unwrap();
+        let stage = |words: &str| StageSpec { qdisc: parse_tc(words).unwrap(), at: Host::Router };
+        plan.forward.stages = vec![stage(&format!("netem delay 20ms {loss} limit 100000"))];
+        plan.reverse.stages = vec![stage("netem delay 20ms limit 100000")];
+        plan.check().unwrap()
+    };
+    for (loss, most_slots) in [("", 100), ("loss 5%", 500)] {
+        let slots = |plan: &CheckedPlan<'_>| {
+            let mut engine = Engine::new(plan, 1);
+            assert!(engine.run(u64::MAX) == Ended::Over);
+            let started: u64 = engine.transfers.summaries(&engine.flows)[0].classes.iter().map(|c| c.started).sum();
+            (engine.flows.len(), started)
+        };
+        let ((few, started), (more, all)) = (slots(&plan(15, loss)), slots(&plan(60, loss)));
+        assert!(started > 1_300 && all > 5_500, "{started} and {all} connections");
+        assert!(few <= most_slots && more <= few * 3 / 2, "{loss}: {few} slots for {started} connections, {more} for {all}");
+        let (short, long) = (most_held(&plan(15, loss)), most_held(&plan(60, loss)));
+        assert!(long.0 <= short.0 * 5 / 4 && long.1 <= short.1 * 2, "{loss}: (entries, packets) {short:?} in 15 s, {long:?} in 60 s");
+    }
+}
