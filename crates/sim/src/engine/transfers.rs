@@ -168,9 +168,16 @@ impl<'a> Engine<'a> {
     /// Connections begin, or the trial ends for those that are open.
     #[cold]
     pub(super) fn run_transfers(&mut self) {
-        if self.now >= self.end {
-            return self.stop_transfers();
+        if self.now < self.end {
+            self.begin_transfers();
+        } else {
+            (self.plan_flows..self.flows.len()).for_each(|slot| self.stop_flow(slot));
         }
+        self.tell_departures();
+    }
+
+    /// Those begin whose time has come.
+    fn begin_transfers(&mut self) {
         while self.transfers.next().is_some_and(|t| t <= self.now) {
             self.begin_transfer();
         }
@@ -195,12 +202,6 @@ impl<'a> Engine<'a> {
         }
         self.alive += 1;
         self.begin_connection(slot);
-    }
-
-    fn stop_transfers(&mut self) {
-        for slot in self.plan_flows..self.flows.len() {
-            self.stop_flow(slot);
-        }
     }
 
     /// Everything that the connection in slot `i` had to send was acknowledged. Its receiver's host may never hear that it is over.
