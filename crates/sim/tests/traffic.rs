@@ -196,3 +196,35 @@ fn transfers_end_on_a_lossy_path() {
     let (started, completed) = t.classes.iter().fold((0, 0), |sum, c| (sum.0 + c.started, sum.1 + c.completed));
     assert!(completed > started / 2 && completed < started && t.retransmits > started / 4, "{t:?}");
 }
+
+/// Two links of 5 and 10 ms down, 6 and 11 ms up; place 0 crosses both behind access links of 3 and 4 ms each way, place 1 only the second one. A call down place 0
+/// takes 3 + 5 + 10 + 4 = 22 ms, an echo against the chain 4 + 11 + 6 + 3 more, a call up place 1 takes 11 ms. A transfer of a packet takes two round trips.
+#[test]
+fn probes_and_transfers_take_the_way_of_their_place() {
+    let stages = |ms: u64| format!(r#"{{"stages": [{{"qdisc": {{"kind": "netem", "delay": {}}}, "at": "router"}}]}}"#, ms * 1_000_000);
+    let link = |there: u64, back: u64| format!(r#"{{"forward": {}, "reverse": {}}}"#, stages(there), stages(back));
+    let probe = |kind: &str, place: usize, up: bool| {
+        format!(r#"{{"kind": "{kind}", "size": 56, "interval_ns": 100000000, "place": {place}, "up": {up}}}"#)
+    };
+    let plan = format!(
+        r#"{{"duration_ns": 10000000000, "flows": [], "forward": {}, "reverse": {}, "links": [{}],
+            "places": [{{"enter": 0, "leave": 2, "near": {}, "far": {}}}, {{"enter": 1, "leave": 2}}],
+            "probes": [{}, {}, {}],
+            "transfers": [{{"flow": {{"cca": "cubic", "place": 1, "up": true}}, "per_second": 5, "least": 1000, "most": 1000, "shape": 1}}]}}"#,
+        stages(5),
+        stages(6),
+        link(10, 11),
+        link(3, 3),
+        link(4, 4),
+        probe("udp", 0, false),
+        probe("icmp_echo", 0, true),
+        probe("udp", 1, true),
+    );
+    let plan = Plan::from_json(&plan).unwrap();
+    let trial = plan.clone().check().unwrap().run(1);
+    trial.check_accounts(&plan).unwrap();
+    let delays: Vec<_> = trial.probes.iter().map(|p| (p.sent, p.delay_ms.min, p.delay_ms.max)).collect();
+    assert_eq!(delays, [(100, 22.0, 22.0), (100, 46.0, 46.0), (100, 11.0, 11.0)]);
+    let small = &trial.transfers[0].classes[0];
+    assert!(small.completed > 20 && small.completion_ms.min >= 42.0 && small.completion_ms.max < 42.2, "{small:?}");
+}
