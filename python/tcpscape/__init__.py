@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tcpscape.scenario.flows import App, Flow, Read
     from tcpscape.scenario.path import Link, Netem, TracedLink
     from tcpscape.scenario.scenario import Kernel, Scenario
+    from tcpscape.scenario.topology import Access, ChainLink
+    from tcpscape.scenario.traffic import Probe, Transfers
     from tcpscape.stats import Estimate
     from tcpscape.trial import FlowResult, Trial
 
@@ -37,15 +39,17 @@ _MODULES = {
     "scenario.flows": ("App", "Flow", "Read"),
     "scenario.path": ("Link", "Netem", "TracedLink"),
     "scenario.scenario": ("Kernel", "Scenario"),
+    "scenario.topology": ("Access", "ChainLink"),
+    "scenario.traffic": ("Probe", "Transfers"),
     "stats": ("Estimate",),
     "trial": ("FlowResult", "Trial"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "App", "CaEvent", "CaState", "Campaign", "Cell", "Control", "Estimate", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Outcome", "Read",
-    "Record", "Sample", "Scenario", "TcpscapeError", "TracedLink", "Trial", "Window", "__version__", "advise", "advise_calls", "bound", "cliff",
-    "compare", "diagnose", "load", "plot", "run", "sweep",
+    "Access", "App", "CaEvent", "CaState", "Campaign", "Cell", "ChainLink", "Control", "Estimate", "Flow", "FlowResult", "Kernel", "Link",
+    "Netem", "Outcome", "Probe", "Read", "Record", "Sample", "Scenario", "TcpscapeError", "TracedLink", "Transfers", "Trial", "Window",
+    "__version__", "advise", "advise_calls", "bound", "cliff", "compare", "diagnose", "load", "plot", "run", "sweep",
 ]
 
 
