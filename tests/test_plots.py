@@ -53,6 +53,12 @@ SAMPLED = {
             "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "start": "1s"}],
         },
     },
+    "network": {
+        "scenario": {
+            "links": [{"delay": "10ms", "rate": "10mbit", "buffer": "62500"}], "duration": "4s", "probes": ["ping", "voice"],
+            "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "direction": "up"}, {"cca": "cubic", "rtt": "60ms"}], "transfers": [{"rate": 10, "size": "30kB"}],
+        },
+    },
 }
 """Those that only an engine with samples can fill."""
 
@@ -115,7 +121,10 @@ DRAWN = {
     "loss": ["retention", "curve", "bars"],
     "names": ["profiles"], "one": ["bars"], "runs": ["curve", "strip", "cdf"], "many": ["profiles", "bars"], "engines": ["profiles"],
 }
-DRAWN_OF_SAMPLES = {"step": ["spike", "profiles", "series"], "flows": ["split", "bars", "series", "shares"]}
+DRAWN_OF_SAMPLES = {
+    "step": ["spike", "profiles", "series"], "flows": ["split", "bars", "series", "shares"],
+    "network": ["split", "groups", "sizes", "latency-cdf", "bars", "latency", "series", "shares"],
+}  # fmt: skip
 
 
 def test_figures_that_fit(outcomes):
@@ -150,7 +159,7 @@ def test_words_of_samples_do_not_touch(sampled, name, figure):
 
 
 def test_an_unknown_figure_is_refused():
-    with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose split, spike, retention, "):
+    with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose split, spike, groups, "):
         plots.find("moon")
     with pytest.raises(TcpscapeError, match=r"formats: 'gif' is no format; choose png, svg, pdf"):
         files.formats("png,gif")

@@ -219,3 +219,12 @@ def test_a_trial_without_flows_has_an_answer():
     said = answer.run_screen(alone)
     assert said.answer.startswith("Latency under load: 80.0 ms")
     assert [table.title for table in said.tables] == ["Probes"]
+
+
+def test_two_controls_both_ways_are_compared_in_each_direction():
+    """5 over 4 Mbit/s down, 1 over 2 up; one trial has no interval."""
+    ways = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "direction": "up"}], "links": [{"rate": "10mbit"}]}
+    first = outcome(ways, trial(flow(mbps=4.0), flow(mbps=2.0, direction="up")))
+    second = dataclasses.replace(cell(ways, trial(flow("bbr", 5.0), flow("bbr", 1.5, direction="up"))), cca="bbr")
+    said = sentences.run_answer(dataclasses.replace(first, cells=(*first.cells, second)))
+    assert said.startswith("bbr carries 1.25 × cubic down and 0.750 × cubic up, and adds 40 ms to the RTT (95th percentile; cubic 40 ms).")

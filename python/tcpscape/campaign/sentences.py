@@ -118,11 +118,20 @@ def _comparison(cells: Sequence[Cell]) -> str:
     a, b = _names(best, other)
     if other.mean().value <= 0:
         return f"{a} carries {best.mean().text()} Mbit/s, {b} nothing." if best.mean().value > 0 else "Nothing gets through this path."
+    if all({flow.direction for flow in cell.trials[0].flows} == {"down", "up"} for cell in (best, other)):
+        return _of_directions(best, other)
     gain, added = best.over(other), _added(best, other)
     if gain.n > 1 and not gain.excludes(1):
         missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := stats.missing_text(gain)) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
     return f"{a} carries {times(gain, b)}{added}." + (" One trial has no interval: give --seeds 10." if gain.n < 2 else "")
+
+
+def _of_directions(best: Cell, other: Cell) -> str:
+    """How two cells with data both ways compare in each: `cubic carries 1.5 × bbr down [1.4, 1.6] and 1.0 × bbr up [1.0, 1.0]`."""
+    a, b = _names(best, other)
+    parts = [f"{best.over(other, f'goodput_{way}').text(unit=f'× {b} {way}')}" for way in ("down", "up")]
+    return f"{a} carries {' and '.join(parts)}{_added(best, other).replace(' and adds', ', and adds', 1)}."
 
 
 def rivals(cells: Sequence[Cell]) -> tuple[Cell, Cell]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
-from tcpscape.plots import bars, curves, maps, runs, series, spikes
+from tcpscape.plots import bars, curves, maps, runs, series, spikes, traffic
 from tcpscape.plots.base import Context, FigureKind
 from tcpscape.plots.files import formats, save
 
@@ -38,6 +38,9 @@ FIGURES: Mapping[str, FigureKind] = {
     for kind in (
         FigureKind("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split, of_metric=False),
         FigureKind("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike, of_metric=False),
+        FigureKind("groups", "what each group of flows carries, by direction, RTT and place", traffic.has_groups, traffic.groups, of_metric=False),
+        FigureKind("sizes", "completion times of transfers by their size", traffic.has_transfers, traffic.sizes, of_metric=False),
+        FigureKind("latency-cdf", "the distribution of the delays of probes", traffic.has_probes, traffic.latency_cdf, of_metric=False),
         FigureKind(
             "retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention, curves.pages,
             of_metric=False,
@@ -49,6 +52,7 @@ FIGURES: Mapping[str, FigureKind] = {
         FigureKind("ratio-map", "the ratio of two congestion controls; hatched where the runs do not decide", maps.has_ratio, maps.ratio, maps.pages),
         FigureKind("strip", "every run as a dot, by cell", runs.has_runs, runs.strip),
         FigureKind("cdf", "the distribution of the runs of a cell, with its band", runs.has_distribution, runs.cdf),
+        FigureKind("latency", "the delays of probes over time", traffic.has_probes, traffic.latency, traffic.latency_pages, example=True),
         FigureKind("series", "a trial over time, with what happened marked", series.has_samples, series.series, series.pages, example=True),
         FigureKind("shares", "the flows' throughput and shares over time", series.has_flows, series.shares, series.share_pages, example=True),
     )
@@ -62,6 +66,8 @@ def draw(outcome: Outcome, name: str | None = None, *, page: int = 0, context: C
     `name` is one of :data:`FIGURES`; without it, the first one that the outcome has the data for:
 
     - `split`: the share of the goodput of each congestion control on a shared bottleneck;
+    - `groups`: the goodput of each group of flows of a network; `sizes`: completion times of transfers by size;
+    - `latency-cdf`, `latency`: the delays of probes, as a distribution and over time (need samples);
     - `spike`: the peak of the delay after the bottleneck's rate drops, against its bound (needs samples);
     - `retention`: goodput along an impairment, as a share of that without it;
     - `curve`: the metric along an axis with three values or more;

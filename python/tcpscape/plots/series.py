@@ -82,7 +82,8 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     seeds = ", ".join(f"seed {trial.seed}" for _, trial in medians)
     pooled = len(first.runs)
     path = f" on the middle one of {pooled} pooled paths" if pooled > 1 else ""
-    start = "the first RTT contains address resolution (ARP)" if "rtt" in context.what or not context.what else ""
+    resolves = not first.scenarios[_middle(first)].is_topology and ("rtt" in context.what or not context.what)
+    start = "the first RTT contains address resolution (ARP)" if resolves else ""
     run = f"the run with the median goodput{path} ({seeds}){limit}, engine {outcome.label}"
     note = "; ".join(filter(None, [base.point_text(first.at), base.path_words(outcome, context), run, start]))
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
