@@ -1,6 +1,7 @@
 """Scenarios of several links, access links, directions, probes and transfers: as they are typed, written, read, planned and refused."""
 
 import json
+import pickle
 
 import pytest
 import yaml
@@ -283,3 +284,13 @@ def test_figures_show_the_queue_of_the_first_flows_where_data_share_none():
 def test_controls_are_not_compared_where_nothing_has_one():
     with pytest.raises(TcpscapeError, match=r"^cca: drawn has nothing that it could control; leave it out"):
         tcpscape.run({**PATH, "name": "drawn", "flows": [], "probes": ["voice"], "duration": "1s"}, cca="cubic,bbr", seeds=1)
+
+
+def test_what_is_computed_of_a_scenario_is_no_part_of_it():
+    one, other = files.load("dumbbell"), files.load("dumbbell")
+    assert (one.rtt_ns, len(one.routers), len(one.chain)) == (50_000_000, 2, 1)
+    assert one == other
+    assert (files.dump(one), one.address(), hash(one)) == (files.dump(other), other.address(), hash(other))
+    assert one.model_copy(update={"flows": one.flows[:1]}).rtt_ns == 20_000_000
+    assert one.with_cca("reno").rtt_ns == 50_000_000
+    assert pickle.loads(pickle.dumps(one)) == one

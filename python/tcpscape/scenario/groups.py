@@ -28,14 +28,15 @@ def rtts(scenario: Scenario) -> str:
 
 def flows(scenario: Scenario) -> str:
     """`8 flows (4 cubic, 4 cubic up)`; groups are told apart where they differ in more than their number."""
-    groups = [group(flow, scenario) for flow in scenario.flows]
-    count = units.counted(scenario.flow_count, "flow")
-    if not groups:
+    count, entries = units.counted(scenario.flow_count, "flow"), scenario.flows
+    if not entries:
         return "no flows"
-    if len(groups) > FEW_GROUPS:
-        up = sum(flow.count for flow in scenario.flows if flow.direction == "up")
-        return f"{count} in {len(groups)} groups" + (f", {up} of them up" if up else "")
-    return f"{count} ({', '.join(groups)})" if len(groups) > 1 or scenario.flows[0].direction == "up" else count
+    if len(entries) > FEW_GROUPS:
+        up = sum(flow.count for flow in entries if flow.direction == "up")
+        return f"{count} in {len(entries)} groups" + (f", {up} of them up" if up else "")
+    if len(entries) == 1 and entries[0].direction == "down":
+        return count
+    return f"{count} ({', '.join(group(flow, scenario) for flow in entries)})"
 
 
 def group(flow: Flow, scenario: Scenario) -> str:

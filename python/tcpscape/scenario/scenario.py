@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -41,6 +42,8 @@ TIMER_SLACK = 50_000
 """ns: Linux's default timer slack (prctl(2), PR_SET_TIMERSLACK)."""
 
 Part = Literal["forward", "bottleneck", "reverse"]
+COMPUTED = ("chain", "routers", "rtt_ns")
+"""Properties of a scenario that are computed once."""
 PARTS: tuple[Part, ...] = get_args(Part)
 """Parts of a path, in the order in which a packet and its ACK meet them."""
 
@@ -220,13 +223,20 @@ class Scenario(Spec):
         """All that joins the path: flows, transfers and probes."""
         return (*self.flows, *self.transfers, *self.probes)
 
-    @property
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Scenario:
+        """A copy, which forgets what was computed of the original where `update` changes fields."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in COMPUTED if update else ():
+            copied.__dict__.pop(name, None)
+        return copied
+
+    @cached_property
     def chain(self) -> tuple[ChainLink, ...]:
         """The links of the path: its own hops, where there are any, then `links`."""
         own = ChainLink.model_construct(forward=(*self.forward, *self.bottleneck), reverse=self.reverse)  # valid, and some at hosts
         return (own, *self.links) if any(getattr(self, part) for part in PARTS) or not self.links else self.links
 
-    @property
+    @cached_property
     def routers(self) -> tuple[str, ...]:
         """The names of the chain's routers.
 
@@ -270,7 +280,7 @@ class Scenario(Spec):
         """Flows in a trial."""
         return sum(f.count for f in self.flows)
 
-    @property
+    @cached_property
     def rtt_ns(self) -> int:
         """Propagation RTT of the path, ns, without jitter and queues: where flows have RTTs of their own, the mean over the flows.
 
