@@ -97,7 +97,7 @@ def test_transfers_are_those_of_the_model_and_take_as_long(need_virtual):
     """Ten a second on 100 Mbit/s meet no queue but their own."""
     fields = {
         "bottleneck": "tbf rate 100mbit burst 10kb limit 2mb", "flows": [SHORT],
-        "transfers": [{"cca": "cubic", "rate": "20/s", "size": "30kB", "stop": "3s", "direction": way} for way in ("down",)],
+        "transfers": [{"cca": "cubic", "rate": "20/s", "size": "30kB", "stop": "3s", "direction": way} for way in ("down", "up")],
     }
     model, kernel = both(fields)
     for a, b in zip(model.transfers, kernel.transfers, strict=True):
