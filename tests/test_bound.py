@@ -49,6 +49,13 @@ def test_no_queue_loses_all_of_the_excess_but_not_all_that_arrives():
     assert result.lost == pytest.approx(2 / 3)
 
 
+def test_windows_stay_below_the_sum_where_rtts_differ_much(cli):
+    """r = 2: up to three times the shortest RTT windows make the sum, beyond it the answer says that they may not."""
+    words = ("bound", "--from", "60mbit", "--to", "30mbit", "--flows")
+    assert "more than (1 + r) times the shortest" in " ".join(cli(*words, "25ms:0.5,100ms:0.5").out.split())
+    assert "more than (1 + r) times the shortest" not in " ".join(cli(*words, "25ms:0.5,75ms:0.5").out.split())
+
+
 def test_flows_are_weighted_by_their_shares():
     """0.7·50 + 0.3·20 = 41 ms; 82 ms of spike; the sum of each flow's own excess: (0.7·50 + 0.3·20) ms at 60 − 20 Mbit/s = 205 kB."""
     result = Bound(60_000_000, 20_000_000, ((50 * MS, 0.7), (20 * MS, 0.3)))

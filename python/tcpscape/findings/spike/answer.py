@@ -17,6 +17,10 @@ LOADS = (0.0, 0.5, 0.8, 0.9, 0.95)
 BDPS = (1, 3)
 """Buffers, in bandwidth-delay products of the old rate, that a flow may keep full."""
 HOLDS = "holds for a full link, an empty queue at the drop, and senders that send at the new rate as soon as they can know it: real ones do worse"
+EVENED = (
+    "The longest RTT is more than (1 + r) times the shortest: windows may stay below the sum, since the short flow gives way before the long one's "
+    "packets have all come."
+)
 BURST = 6056
 """Bytes of the token bucket in the command that shows the spike."""
 
@@ -27,7 +31,7 @@ def screen(bound: Bound) -> Screen:
     rates = f"{units.format_rate(bound.before_bps)} to {units.format_rate(bound.after_bps)}"
     path = f"A full link drops from {rates}: r = {number(bound.ratio)}; d = {_ms(bound.d_ns)} from the bottleneck to the sender and back{mean}"
     table = Table(("after the drop", "at least"), list(_rows(bound)), words=("at least",))
-    remarks = () if bound.excess_lost else (standing(bound),)
+    remarks = (*(() if bound.excess_lost else (standing(bound),)), *((EVENED,) if bound.is_evened else ()))
     return Screen(path, answer(bound), remarks=remarks, tables=(table,), caveats=(HOLDS,), next=(show(bound),))
 
 
@@ -52,7 +56,7 @@ def standing(bound: Bound) -> str:
 def show(bound: Bound) -> str:
     """The command that shows the spike: of one flow a run, of several a study."""
     if len(bound.flows) > 1:
-        return "tcpscape study run latency-spike --quick (measured spikes against their bounds)"
+        return "tcpscape study run spike-rtts (measured spikes of several flows against their bounds)"
     d_ns = bound.flows[0][0]
     limit = bound.before_bps * BDPS[-1] * d_ns if bound.max_queue_ns is None else bound.after_bps * bound.max_queue_ns
     delay = f"netem delay {units.format_time(d_ns // 2)}"

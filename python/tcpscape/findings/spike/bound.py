@@ -6,7 +6,10 @@ full at C₀ drops to C₁ = C₀/r; the source knows d later (its round trip to
 - eq. 2: Q = (r − 1)·d, the peak of the queueing delay of one flow, empty queue at the drop, no limit to the queue;
 - eq. 3: (Q − q)/Q, the share of what would queue that is lost where the queue is limited to q. It is a share of the excess only: the
   link still carries 1/r of what arrives in the d after the drop, so of all that arrives (Q − q)/(r·d) is lost;
-- §IV: several flows, the sum of their Q weighted with their shares of the bandwidth at the drop.
+- §IV: several flows in a FIFO queue, the sum of their Q weighted with their shares of the bandwidth at the drop. It takes senders that send their
+  share of the new rate as soon as they can know it. A window does so while the queue serves what came before the drop, r times its own d; after
+  that its ACKs come more slowly than its share, because the packets of flows with a longer d stand between. So windows make less than the sum where
+  the longest d is more than (1 + r) times the shortest (study `spike-rtts`).
 
 Not in the paper: a queue of q₀ (at the old rate) that stands at the drop takes r·q₀ at the new one, so the peak is (r − 1)·d + r·q₀ and the
 rise above the flow's own queue (r − 1)·(d + q₀). A loss-based control in a deep buffer has to be judged by that.
@@ -91,6 +94,11 @@ class Bound(ShownAsTable):
     def d_ns(self) -> float:
         """The flows' d, weighted."""
         return weighted(self.flows)
+
+    @property
+    def is_evened(self) -> bool:
+        """Whether a short flow's window gives way before a long one's packets have all come: the longest d beyond (1 + r) times the shortest."""
+        return max(d for d, _ in self.flows) > (1 + self.ratio) * min(d for d, _ in self.flows)
 
     @property
     def unlimited_ns(self) -> float:
