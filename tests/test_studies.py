@@ -18,7 +18,7 @@ from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
 
-LONG = {"latency-spike", "one-percent-loss"}
+LONG = {"latency-spike", "one-percent-loss", "spike-rtts", "ack-congestion"}
 """Studies whose quick look takes more than five CPU seconds; parts of them run in test_studies_works.py."""
 
 

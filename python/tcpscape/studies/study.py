@@ -31,7 +31,7 @@ WORKS: Mapping[str, str] = {
     "hybla-2004": "TCP Hybla: a TCP Enhancement for Heterogeneous Networks (Caini, Firrincieli, 2004)",
     "rfc9438": "CUBIC for Fast and Long-Distance Networks (RFC 9438, 2023)",
     "bbr-2017": "Experimental Evaluation of BBR Congestion Control (Hock, Bless, Zitterbart, 2017)",
-    "rfc8290": "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm (RFC 8290, 2018)",
+    "wifi-2015": "The Good, the Bad and the WiFi: Modern AQMs in a Residential Setting (Høiland-Jørgensen, Hurtig, Brunstrom, 2015)",
     "rfc3449": "TCP Performance Implications of Network Path Asymmetry (RFC 3449, 2002)",
     "dctcp-2010": "Data Center TCP (Alizadeh et al., 2010)",
     "dctcp-2011": "Analysis of DCTCP: Stability, Convergence, and Fairness (Alizadeh, Javanmard, Prabhakar, 2011)",
