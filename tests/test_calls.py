@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+import jsonschema
 import pytest
 
+import tcpscape
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.calls import REMEDIES, HomeLink, remedies
 from tcpscape.findings.calls.answer import CallAdvice
 from tcpscape.findings.calls.choice import CallCase, choose, satisfaction, without_queue
+from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.stats import Estimate
 
 LINK = HomeLink.of({"rate": "20mbit", "upload": "5mbit", "rtt": "30ms"})
@@ -24,7 +29,8 @@ def case(queue, cca, score, upload=4.5):
     [
         ([case("", "cubic", 1.0), case("fq_codel", "cubic", 4.3), case("cake", "cubic", 4.35)], ("fq_codel", "cubic")),  # alike: the first
         ([case("", "cubic", 4.3), case("fq_codel", "cubic", 4.35)], ("as it is", "cubic")),  # nobody hears the difference
-        ([case("", "cubic", 1.0), case("", "bbr", 4.3), case("fq_codel", "cubic", 4.3)], ("as it is", "bbr")),
+        ([case("", "cubic", 1.0), case("", "bbr", 4.3), case("fq_codel", "cubic", 4.3)], ("fq_codel", "cubic")),  # for every machine
+        ([case("", "cubic", 1.0), case("", "bbr", 4.3), case("codel", "bbr", 4.3)], ("as it is", "bbr")),
         ([case("", "cubic", 1.0), case("fq_codel", "cubic", 4.3, upload=2.0), case("cake", "cubic", 4.3)], ("cake", "cubic")),  # keeps the upload
         ([case("", "cubic", 1.0), case("codel", "cubic", 3.0), case("codel", "bbr", 4.0)], ("codel", "bbr")),
     ],
@@ -91,3 +97,17 @@ def test_the_answer_names_both_scores():
     kept = CallAdvice(LINK, case("", "", 4.4), cases[:1], cases[0], 5, "model")
     assert kept.sentence.startswith("Change nothing: beside an upload under cubic the call's score is MOS 1.0")
     assert kept.commands == ()
+
+
+def test_an_upload_ruins_a_call_and_a_queue_mends_it(cli, need_model):
+    advice = tcpscape.advise_calls(rate="20mbit", upload="5mbit", rtt="30ms", queue="fq_codel", cca="cubic", seeds=2, duration="10s")
+    assert advice.before.score.value < 2.5
+    assert advice.choice.score.value > 4
+    assert advice.before.delay.value > 200
+    assert advice.choice.delay.value < 40
+    assert (advice.choice.queue, advice.choice.cca) == ("fq_codel", "cubic")
+    assert advice.choice.upload.value > 0.85 * advice.before.upload.value
+    document = json.loads(cli(*WORDS, "--queue", "fq_codel", "--cca", "cubic", "--seeds", "2", "--duration", "10s", "--json").out)
+    assert document["commands"] == list(advice.commands)
+    assert document["cases"][1]["score"]["value"] == advice.choice.score.value
+    jsonschema.Draft202012Validator(DOCUMENTS["calls"].schema()).validate(document)

@@ -1,7 +1,7 @@
 """The choice of a queue and a congestion control by what a call's listeners say: the mean opinion score of the E-model (ITU-T G.107).
 
-Scores within :data:`WORTH` are as good. Among those that are, what changes less is recommended: first neither queue nor control, then the
-uploads' default control behind a queue, in the order of the remedies; a queue whose uploads carry :data:`KEPT` of another's is kept for its order.
+Scores within :data:`WORTH` are as good. Among those that are, what changes least is recommended: first nothing; then a queue under the default
+control, which protects a call from every machine's uploads; then another control. Of queues the first whose uploads carry :data:`KEPT` of the most.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def choose(cases: Sequence[CallCase]) -> CallCase:
     """The case to recommend."""
     best = max(case.score.value for case in cases)
     alike = [case for case in cases if case.score.value >= best - WORTH]
-    groups = ([c for c in alike if c.remedy is None], [c for c in alike if c.cca == DEFAULT], alike)
+    groups = ([c for c in alike if c.remedy is None and c.cca == DEFAULT], [c for c in alike if c.cca == DEFAULT], alike)
     candidates = next(group for group in groups if group)
     most = max(c.upload.value for c in candidates)
     return next(c for c in candidates if c.upload.value >= KEPT * most)
