@@ -5,9 +5,9 @@
 use crate::choices::Choices;
 use crate::control::parameters;
 use crate::{schedule, trial};
-use tcpscape_path::Host;
+use tcpscape_path::{Host, PathSpec};
 use tcpscape_sim::player::{Abr, PlayerPlan};
-use tcpscape_sim::{App, FlowPlan, Plan, ProbeKind, ProbePlan, Read, TransfersPlan};
+use tcpscape_sim::{App, FlowPlan, LinkPlan, PlacePlan, Plan, ProbeKind, ProbePlan, Read, TransfersPlan};
 use tcpscape_tcp::cc;
 
 /// Longest trial, ns: a longer one is shortened.
@@ -66,6 +66,9 @@ fn any(c: &mut Choices<'_>) -> Option<Plan> {
     // Last of all, so that older findings are still the plans that they were.
     if c.one_in(3) {
         traffic(c, &mut plan);
+    }
+    if c.one_in(3) {
+        network(c, &mut plan);
     }
     Some(plan)
 }
@@ -153,6 +156,35 @@ fn traffic(c: &mut Choices<'_>, plan: &mut Plan) {
     if !plan.probes.is_empty() && c.one_in(4) {
         plan.flows.clear();
     }
+}
+
+/// Data both ways between the two hosts, or a chain of links with hosts behind links of their own.
+fn network(c: &mut Choices<'_>, plan: &mut Plan) {
+    let places = c.below(4) as usize;
+    for _ in 0..c.below(3).min(places as u32) {
+        plan.links.push(link(c));
+    }
+    let last = plan.links.len() as u32 + 1;
+    for _ in 0..places {
+        let enter = c.below(last);
+        let leave = (enter + 1 + c.below(last - enter)) as usize;
+        let (near, far) = (link(c), if c.one_in(2) { link(c) } else { LinkPlan::default() });
+        plan.places.push(PlacePlan { enter: enter as usize, leave, near, far });
+    }
+    if places > 0 {
+        plan.forward.stages.iter_mut().chain(&mut plan.reverse.stages).for_each(|stage| stage.at = Host::Router);
+    }
+    let mut place = || (c.below(places as u32) as usize, c.one_in(2));
+    for flow in plan.flows.iter_mut().chain(plan.transfers.iter_mut().map(|t| &mut t.flow)) {
+        (flow.place, flow.up) = place();
+    }
+    plan.probes.iter_mut().for_each(|probe| (probe.place, probe.up) = place());
+}
+
+/// Both directions of a link at routers; one without a queue where the choices make no path.
+fn link(c: &mut Choices<'_>) -> LinkPlan {
+    let mut direction = || if c.one_in(4) { PathSpec::default() } else { schedule::path(c, Host::Router, 2).unwrap_or_default() };
+    LinkPlan { forward: direction(), reverse: direction() }
 }
 
 /// A time of an application, ns; in one of four cases none.
