@@ -100,7 +100,7 @@ def test_the_words_of_fields_say_the_same_fields(state: State) -> None:
         plain.replace(duration="1ms", changes=(), mix="").scenario("cubic")).run(7)["hash"]  # fmt: skip
 
 
-NETWORKS = {"incast": "links and requests", "parking-lot": "links", "rrul": "links and probes", "upload-and-call": "links and probes", "web": "transfers"}
+NETWORKS = {"incast": "links and requests", "parking-lot": "links and transfers", "rrul": "links and probes", "upload-and-call": "links and probes", "web": "transfers"}
 """Scenarios of the gallery that no fields say, and what they have."""
 
 
