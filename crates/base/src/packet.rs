@@ -181,6 +181,8 @@ pub struct Packet<B> {
     pub id: u64,
     /// The flow it belongs to.
     pub flow: u32,
+    /// The pair of hosts that it travels between.
+    pub hosts: u32,
     /// Bytes that a qdisc counts for it (`qdisc_pkt_len`: Ethernet header included; with segmentation offload, one header a segment).
     pub size: u32,
     /// MTU-sized packets inside (more than 1 only with segmentation offload).

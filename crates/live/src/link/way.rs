@@ -89,7 +89,7 @@ impl Way {
             log.arrives(at, flow, &frame);
         }
         let body = Cargo { frame, first: 0, count, arrived: at };
-        self.lane.push(at, Packet { id, flow, size, segs: count, ecn, edt: Time::ZERO, corrupt: false, body });
+        self.lane.push(at, Packet { id, flow, hosts: 0, size, segs: count, ecn, edt: Time::ZERO, corrupt: false, body });
         self.note_drops();
     }
 

@@ -56,6 +56,7 @@ pub fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ 
         Packet {
             id: body.number(p.id),
             flow: p.flow,
+            hosts: p.hosts,
             size: head + body.payload(),
             segs: 1,
             ecn: p.ecn,

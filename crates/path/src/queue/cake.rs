@@ -5,9 +5,9 @@
 //! Source: Høiland-Jørgensen, Täht, Morton 2018 ("Piece of CAKE"); tc-cake(8).
 //! How it differs: every flow has a queue of its own (Linux: one of 1024 by hash, eight ways, so that collisions need hundreds of
 //! flows). All packets carry DSCP 0, so one tin has them all: `diffserv3`, `diffserv4` and `precedence` are `besteffort`, and `diffserv8`
-//! computes its target and quantum from 49/64 of the rate. One pair of hosts: the host modes are one queue for all, the dual modes
-//! and `triple-isolate` divide the quantum by the number of bulk flows. A packet's memory is its payload and 1280 B. A drop from a
-//! flow of the same host is not told to its TCP (Linux: NET_XMIT_CN).
+//! computes its target and quantum from 49/64 of the rate. Hosts come in pairs (`Packet::hosts`): the host modes are one queue for a
+//! pair, the dual modes and `triple-isolate` divide the quantum by the number of bulk flows of the pair. A packet's memory is its payload
+//! and 1280 B. A drop from a flow of the same host is not told to its TCP (Linux: NET_XMIT_CN).
 //! What it does not model: `autorate-ingress`, `nat`, `fwmark` (refused), filters; `wash` has nothing to do.
 
 mod ack;

@@ -83,6 +83,8 @@ struct Leg {
 /// The way of a flow's packets: where they begin in the list of hops.
 #[derive(Clone, Copy, Debug)]
 struct Way {
+    /// The number of its hosts' place.
+    place: u32,
     data: u32,
     back: u32,
     /// Whether its sender's host has no queue.
@@ -142,8 +144,9 @@ impl Network {
             offload: plan.offload,
             departed: Vec::new(),
         };
-        for route in &topology.routes {
-            let ways = [network.lay(&route.down, &route.up, false), network.lay(&route.up, &route.down, true)];
+        for (place, route) in topology.routes.iter().enumerate() {
+            let (down, up) = (route.down.as_slice(), route.up.as_slice());
+            let ways = [network.lay(place as u32, (down, up), false), network.lay(place as u32, (up, down), true)];
             network.places.push(ways);
             for last in used_last(route, plan.has_data_up()) {
                 network.legs[last as usize].ends_at_sender = true;
@@ -155,12 +158,18 @@ impl Network {
     }
 
     /// Writes down the hops of a way.
-    fn lay(&mut self, there: &[u32], back: &[u32], up: bool) -> Way {
+    fn lay(&mut self, place: u32, (there, back): (&[u32], &[u32]), up: bool) -> Way {
         let data = self.hops.len() as u32;
         self.hops.extend(there.iter().chain(&[TO_RECEIVER]));
         let back_from = self.hops.len() as u32;
         self.hops.extend(back.iter().chain(&[TO_SENDER]));
-        Way { data, back: back_from, bare: self.hosts[usize::from(up)].bare, receivers_queue: self.receivers_queues[usize::from(up)] }
+        Way {
+            place,
+            data,
+            back: back_from,
+            bare: self.hosts[usize::from(up)].bare,
+            receivers_queue: self.receivers_queues[usize::from(up)],
+        }
     }
 
     /// The next number of a flow is that of one between the hosts of a place, whose data travel up the chain or down.
@@ -218,6 +227,7 @@ impl Network {
         let p = Packet {
             id: u64::from(t.burst),
             flow: flow as u32,
+            hosts: way.place,
             size,
             segs: t.segs,
             ecn: segment.ecn,
@@ -241,7 +251,7 @@ impl Network {
         let way = self.ways[flow];
         let edt = if way.receivers_queue { now.max(Time(1)) } else { Time::ZERO };
         let (size, body) = (segment.frame_len(), Wire { segment, mss: self.mss, next: way.back + 1 });
-        let p = Packet { id: UNTOLD, flow: flow as u32, size, segs: 1, ecn: segment.ecn, edt, body, ..Packet::default() };
+        let p = Packet { id: UNTOLD, flow: flow as u32, hosts: way.place, size, segs: 1, ecn: segment.ecn, edt, body, ..Packet::default() };
         self.enter(now, way.back, p)
     }
 
@@ -250,7 +260,7 @@ impl Network {
         let way = self.ways[number];
         let begin = if packet.is_answer { way.back } else { way.data };
         let body = Wire::probe(packet, begin + 1);
-        self.enter(now, begin, Packet { id: UNTOLD, flow: number as u32, size, segs: 1, body, ..Packet::default() })
+        self.enter(now, begin, Packet { id: UNTOLD, flow: number as u32, hosts: way.place, size, segs: 1, body, ..Packet::default() })
     }
 
     /// Puts a packet into the pipe at the beginning of a way.

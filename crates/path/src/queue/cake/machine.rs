@@ -89,6 +89,8 @@ struct Flow<B> {
     deficit: i64,
     set: Set,
     cobalt: Cobalt,
+    /// The pair of hosts whose packets it has.
+    hosts: u32,
 }
 
 /// When the shaper lets the next packet go, ns.
@@ -137,6 +139,8 @@ pub struct Cake<B> {
     /// Flows in the sparse sets, and in the bulk set.
     sparse: u64,
     bulk: u64,
+    /// Flows in the bulk set of each pair of hosts.
+    bulk_of: BTreeMap<u32, u64>,
     random: Stream,
 }
 
@@ -157,6 +161,7 @@ impl<B: Body> Cake<B> {
             decaying: VecDeque::new(),
             sparse: 0,
             bulk: 0,
+            bulk_of: BTreeMap::new(),
             random: Stream::new(seed, &format!("{name}/draws")),
         };
         q.configure();
@@ -189,23 +194,35 @@ impl<B: Body> Cake<B> {
     }
     fn flow_of(&mut self, p: &Packet<B>) -> usize {
         let number = match self.spec.flows.unwrap_or(Isolation::TripleIsolate) {
-            Isolation::Flowblind | Isolation::Srchost | Isolation::Dsthost | Isolation::Hosts => 0,
+            Isolation::Flowblind => 0,
+            Isolation::Srchost | Isolation::Dsthost | Isolation::Hosts => p.hosts,
             _ => p.flow,
         };
         let fresh = self.flows.len() as u32;
         let i = *self.by_number.entry(number).or_insert(fresh % QUEUES);
         if i == fresh {
-            self.flows.push(Flow { queue: VecDeque::new(), bytes: 0, deficit: 0, set: Set::None, cobalt: Cobalt::default() });
+            self.flows.push(Flow {
+                queue: VecDeque::new(),
+                bytes: 0,
+                deficit: 0,
+                set: Set::None,
+                cobalt: Cobalt::default(),
+                hosts: p.hosts,
+            });
+        }
+        if self.flows[i as usize].set == Set::None {
+            self.flows[i as usize].hosts = p.hosts;
         }
         i as usize
     }
-    /// A flow's share of a turn: divided among the bulk flows of its host where hosts are isolated, rounded at random.
-    fn draw_quantum(&mut self) -> i64 {
+    /// A flow's share of a turn: divided among the bulk flows of its hosts where hosts are isolated, rounded at random.
+    fn draw_quantum(&mut self, i: usize) -> i64 {
         let hosts = matches!(
             self.spec.flows.unwrap_or(Isolation::TripleIsolate),
             Isolation::DualSrchost | Isolation::DualDsthost | Isolation::TripleIsolate
         );
-        let load = if hosts { self.bulk.clamp(1, u64::from(QUEUES)) } else { 1 };
+        let bulk = self.bulk_of.get(&self.flows[i].hosts).copied().unwrap_or(0);
+        let load = if hosts { bulk.clamp(1, u64::from(QUEUES)) } else { 1 };
         let dither = u64::from(self.random.next_u32() >> 16);
         ((self.quantum * (65_535 / load) + dither) >> 16) as i64
     }
@@ -253,7 +270,7 @@ impl<B: Body> Cake<B> {
                 self.new.push_back(i as u32);
                 self.flows[i].set = Set::Sparse;
                 self.sparse += 1;
-                self.flows[i].deficit = self.draw_quantum();
+                self.flows[i].deficit = self.draw_quantum(i);
             }
             Set::SparseWait => self.becomes_bulk(i),
             Set::Sparse | Set::Bulk => {}
@@ -263,6 +280,7 @@ impl<B: Body> Cake<B> {
         self.flows[i].set = Set::Bulk;
         self.sparse -= 1;
         self.bulk += 1;
+        *self.bulk_of.entry(self.flows[i].hosts).or_default() += 1;
     }
     /// No memory left: the longest flow loses its oldest packet.
     fn overflow(&mut self, now: Time, books: &mut Books<'_>) {
@@ -282,7 +300,7 @@ impl<B: Body> Cake<B> {
             (Set::Sparse, false) => self.becomes_bulk(i),
             _ => {}
         }
-        self.flows[i].deficit += self.draw_quantum();
+        self.flows[i].deficit += self.draw_quantum(i);
     }
     /// The flow whose turn it is: sparse ones first.
     fn turn(&mut self) -> Option<usize> {
@@ -304,6 +322,7 @@ impl<B: Body> Cake<B> {
             self.sparse -= 1;
         } else if flow.set == Set::Bulk {
             self.bulk -= 1;
+            *self.bulk_of.entry(flow.hosts).or_default() -= 1;
         }
         flow.set = Set::None;
         if flow.cobalt.remembers(now) {

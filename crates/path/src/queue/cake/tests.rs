@@ -146,3 +146,23 @@ fn words_come_back() {
         assert!(e.contains(why) && !e.contains('\n'), "{e}");
     }
 }
+
+/// Of 800 frames, how many are of the pair of hosts that has one flow, beside another pair that has three; all of them wait from the start.
+fn share_of_a_lonely_flow(words: &str) -> usize {
+    let mut q = cake(words);
+    for flow in 0..4 {
+        for i in 0..1_000 {
+            q.enqueue(Time(0), Packet { hosts: u32::from(flow > 0), ..packet(flow, i) }, &mut Freed::default());
+        }
+    }
+    drain(&mut q, 0).iter().take(800).filter(|d| d.1 == 0).count()
+}
+
+#[test]
+fn pairs_of_hosts_have_equal_shares_where_hosts_are_isolated() {
+    // Half of 800, where hosts count; a quarter, where flows do.
+    for (isolation, share) in [("", 400), ("dual-srchost", 400), ("dual-dsthost", 400), ("hosts", 400), ("srchost", 400), ("flows", 200)] {
+        let reached = share_of_a_lonely_flow(&format!("cake bandwidth 100mbit rtt 1000s memlimit 100mb {isolation}"));
+        assert!(reached.abs_diff(share) <= 12, "{isolation}: {reached}");
+    }
+}
