@@ -85,6 +85,7 @@ LONG = {"shared-bottleneck": "6s", "rate-drop": "16s"}
         ("baseline",), ("starlink-baseline", "--cca", "cubic,bbr"), ("lossy-dsl", "--mix", "cubic*2,bbr@500ms"), ("shared-bottleneck",), ("rate-drop",),
         ("--forward", "netem delay 20ms", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500; fq_codel limit 100", "--cca", "dctcp", "--ecn"),
         ("--forward", "netem delay 20ms", "--player", "1,2.5,5mbit"), ("--forward", "netem delay 20ms", "--engine", "mock"),
+        ("rrul",), ("web",), ("dumbbell",), ("incast",),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tcpscape.metrics.base import UNKNOWN
@@ -20,35 +20,47 @@ Queue = Mapping[str, Any]
 
 
 def bottleneck(trial: Trial) -> Queue | None:
-    """The forward queue, its children included, in which packets waited longest on average; None where no queue reports a delay.
+    """The queue on a way of data, its children included, in which packets waited longest on average; None where no queue reports a delay.
 
-    Stages whose delay is the path's own are left out.
+    Stages whose delay is the path's own are left out. Where data travel up, the queues of that direction are on their way too.
     """
-    queues = [q for q in trial.queues if q.get("direction") == "forward" and not q.get("depth") and q.get("name") not in DELAYS and _delay(q)]
+    ways = _ways(trial)
+    queues = [q for q in trial.queues if q.get("direction") in ways and not q.get("depth") and q.get("name") not in DELAYS and _delay(q)]
     return max(queues, key=lambda q: float(_delay(q)["mean"]), default=None)
 
 
 def shapers(trial: Trial) -> list[tuple[int, int]]:
-    """Places (pipe, stage) of the forward queues in queue samples, the path's own delay left out. Pipe 0 is the sender's host, 1 the network."""
-    places, next_stage = [], [0, 0]
-    for queue in trial.queues:
-        if _direction(queue) == "forward" and not queue.get("depth"):
-            pipe = 0 if queue.get("at") == "sender" else 1
-            if queue.get("name", queue.get("kind")) not in DELAYS:
-                places.append((pipe, next_stage[pipe]))
-            next_stage[pipe] += 1
-    return places
+    """Places (pipe, stage) in queue samples of the queues on a way of data, the path's own delay left out."""
+    ways = _ways(trial)
+    return [
+        (pipe, stage) for queue, (pipe, stage, depth) in _placed(trial)
+        if _direction(queue) in ways and not depth and queue.get("name", queue.get("kind")) not in DELAYS
+    ]  # fmt: skip
 
 
 def names(trial: Trial) -> dict[tuple[int, int, int], str]:
-    """What each queue of the queue samples is, by its place (pipe, stage, depth): `forward tbf`."""
-    known, stages = {}, [-1, -1, -1]
+    """What each queue of the queue samples is, by its place (pipe, stage, depth): `forward tbf`, of a network `chain/0 forward tbf`."""
+    parts = ((place, (queue.get("link"), _direction(queue), queue.get("name", queue.get("kind")))) for queue, place in _placed(trial))
+    return {place: " ".join(str(part) for part in words if part) for place, words in parts}
+
+
+def _placed(trial: Trial) -> Iterator[tuple[Queue, tuple[int, int, int]]]:
+    """Each queue with its place in the samples: pipe 0 is the sender's host, 1 the network forward, 2 the way back; of a network as reported."""
+    stages = [-1, -1, -1]
     for queue in trial.queues:
-        pipe = 2 if _direction(queue) != "forward" else 0 if queue.get("at") == "sender" else 1
         depth = int(queue.get("depth") or 0)
+        if queue.get("link"):
+            if "pipe" in queue:
+                yield queue, (int(queue["pipe"]), int(queue["stage"]), depth)
+            continue
+        pipe = 2 if _direction(queue) != "forward" else 0 if queue.get("at") == "sender" else 1
         stages[pipe] += not depth
-        known[pipe, stages[pipe], depth] = f"{_direction(queue)} {queue.get('name', queue.get('kind'))}"
-    return known
+        yield queue, (pipe, stages[pipe], depth)
+
+
+def _ways(trial: Trial) -> set[str]:
+    """The directions of the path in which data travel."""
+    return {"reverse" if flow.direction == "up" else "forward" for flow in trial.flows} or {"forward"}
 
 
 def pipe(trial: Trial, link: Bottleneck) -> int:

@@ -141,7 +141,7 @@ _SAMPLES = """
 """
 _QUEUE_SAMPLES = """
     t_ns integer ns: Time from the start of the trial
-    pipe integer -: Where the queue is: 0 the sender's host, 1 the network forward, 2 the way of the ACKs
+    pipe integer -: Where the queue is: 0 the sender's host, 1 the network forward, 2 the way of the ACKs; in a network as `pipe` of its report
     stage integer -: Place there, from 0
     depth integer -: 0 is the stage's own queue, 1 its child, and so on
     packets integer packets: Packets held, those of its children included

@@ -75,7 +75,9 @@ class QueueReport(TypedDict):
     at: str
     """The node whose egress it is: sender, router, receiver."""
     link: NotRequired[str]
-    """The link whose queue it is, where the path has several: of a chain by its name, of an access link by the entry that has it."""
+    """The link whose queue it is, in a network: `chain/0` the first of the chain, `near/2` the access link at the left of the third pair of hosts."""
+    pipe: NotRequired[int]
+    """Its number in the samples of queues, in a network."""
     name: str
     """tc's name of the queue."""
     packets_in: int
@@ -122,7 +124,9 @@ class KernelQueueReport(TypedDict):
     at: str
     """The node whose egress it is: sender, router, receiver."""
     link: NotRequired[str]
-    """The link whose queue it is, where the path has several: of a chain by its name, of an access link by the entry that has it."""
+    """The link whose queue it is, in a network: `chain/0` the first of the chain, `near/2` the access link at the left of the third pair of hosts."""
+    pipe: NotRequired[int]
+    """Its number in the samples of queues, in a network."""
     sent_packets: int
     """Packets that left."""
     sent_bytes: int
