@@ -8,6 +8,7 @@ import yaml
 
 import tcpscape
 from conftest import ROOT
+from tcpscape.campaign import groups
 from tcpscape.campaign.source import campaign
 from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build
@@ -294,3 +295,12 @@ def test_what_is_computed_of_a_scenario_is_no_part_of_it():
     assert one.model_copy(update={"flows": one.flows[:1]}).rtt_ns == 20_000_000
     assert one.with_cca("reno").rtt_ns == 50_000_000
     assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_many_round_trip_times_are_told_by_classes():
+    outcome = tcpscape.run(None, **PATH, mix="cubic*12~rtt=20ms..160ms,bbr*12~rtt=20ms..160ms", duration="300ms", seeds=1)
+    of = groups.of(outcome.cells[0])
+    assert [group.title for group in of[:4]] == ["cubic×4 20–40 ms", "cubic×4 40–80 ms", "cubic×3 80–160 ms", "cubic 160–320 ms"]
+    assert sorted(number for group in of for number in group.numbers) == list(range(24))
+    few = tcpscape.run(None, **PATH, mix="cubic*3~rtt=20ms..80ms", duration="300ms", seeds=1)
+    assert [group.name for group in groups.of(few.cells[0])] == ["cubic 20 ms", "cubic 40 ms", "cubic 80 ms"]

@@ -10,6 +10,9 @@ from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
 
+MOST_RTTS = 8
+"""Most RTTs that are told apart; more are put into classes of which each reaches to twice its least."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -61,11 +64,25 @@ def _names(scenario: Scenario) -> dict[Flow, str]:
     places = {scenario.span(flow) for flow in flows}
     several_rtts = len({(scenario.span(flow), scenario.rtt_of(flow)) for flow in flows}) > len(places)  # the RTT of a place goes without saying
     several_places = len(places) > 1
+    rtts = _rtts({scenario.rtt_of(flow) for flow in flows})
     names = {}
     for flow in flows:
         first, last = scenario.span(flow)
         ends = (first, last) if flow.direction == "down" else (last, first)
-        parts = [flow.direction] * both + [units.brief_time(scenario.rtt_of(flow)).replace("ms", " ms")] * several_rtts
+        parts = [flow.direction] * both + [rtts[scenario.rtt_of(flow)]] * several_rtts
         parts += ["–".join(routers[end] for end in ends)] * several_places
         names[flow] = "".join(f" {part}" for part in parts)
     return names
+
+
+def _rtts(every: set[int]) -> dict[int, str]:
+    """RTT, ns → what answers call it: `80 ms`, or where there are many the class that it is in, `20–40 ms`."""
+    if len(every) <= MOST_RTTS:
+        return {rtt: _ms(rtt) for rtt in every}
+    least = max(1, min(every))
+    octaves = {rtt: max(0, (rtt // least).bit_length() - 1) for rtt in every}
+    return {rtt: f"{_ms(least << octave).removesuffix(' ms')}–{_ms(least << octave + 1)}" for rtt, octave in octaves.items()}
+
+
+def _ms(ns: int) -> str:
+    return units.brief_time(ns).replace("ms", " ms")
