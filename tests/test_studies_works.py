@@ -171,6 +171,24 @@ def test_an_application_that_leaves_some_of_the_link_makes_a_higher_spike():
     assert paced > 3 * full
 
 
+@pytest.fixture(scope="module")
+def several():
+    """Windows with round trips of their own, at r = 2."""
+    said = study.get("spike-rtts").only(["windows"])
+    return runs.run(said.changed({"seeds": 1, "axes": {"r": ["2"], "queue": ["pfifo limit 10000"]}}), Execution(jobs=2)).outcome("windows")
+
+
+def test_windows_make_the_weighted_bound_up_to_one_and_r_times_the_shortest_rtt(several):
+    """The shares are those of the windows; 25 and 100 ms, and 10 and 80, are beyond three times the shortest."""
+    beyond = {"25 and 100 ms", "10 and 80 ms"}
+    ratios = {c.at["rtts"]: spikes.median(c, "queue_of_weighted_flight").value for c in several.cells}
+    assert len(ratios) == 7
+    assert all(0.97 < ratio < 1.12 for rtts, ratio in ratios.items() if rtts not in beyond), ratios
+    assert all(ratio < 0.97 for rtts, ratio in ratios.items() if rtts in beyond), ratios
+    shares = {c.at["rtts"]: spikes.median(c, "first_share").value for c in several.cells}
+    assert shares["25 and 50 ms, a quarter"] == pytest.approx(0.25, abs=0.01)
+
+
 def scenario(**fields):
     rig = {"bottleneck": "htb rate 60mbit", "reverse": "netem delay 50ms", "duration": "10s"}
     return Scenario.of({**rig, **fields})
