@@ -137,8 +137,8 @@ ENVIRONMENT: tuple[Row, ...] = (
 
 FILES: tuple[Row, ...] = (
     Row("DIR/results.sqlite", "Every finished trial of a directory given by --out, and what was asked for.", (*_KEEP, *_READ)),
-    Row("DIR/samples/, DIR/queue_samples/, DIR/packets/", "Samples of flows, samples of queues, and packets; a Parquet file for each trial that has "
-        "them.", (*_KEEP, *_READ)),
+    Row("DIR/samples/, DIR/queue_samples/, DIR/probe_samples/, DIR/packets/", "Samples of flows, queues and probes, and packets; a "
+        "Parquet file for each trial that has them.", (*_KEEP, *_READ)),
     Row("DIR/report.html, DIR/figures/, DIR/tables/, DIR/scenarios/", "The report and its parts. The page loads nothing from elsewhere.",
         (*_KEEP, "report")),
     Row("DIR/advice.json", "The answer of advise as JSON.", ("advise", "report")),

@@ -2,7 +2,7 @@
 
 R = Ro − Is − Id − Ie-eff. All parameters but the delay and the loss have their default values (G.107 table 2), so that Ro − Is is a constant and a
 call without delay and loss has R = 93.2. Not modelled: bursts of losses (BurstR = 1), noise, echo beyond the default loss of 65 dB, an advantage of
-mobile users.
+mobile users. Page: docs/models/methods/responsiveness.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Metrics of probes, requests and transfers: latency under load, responsiveness, the quality of a call, times of answers and of transfers.
 
-Responsiveness follows draft-ietf-ippm-responsiveness; what differs is in docs/models/methods/traffic.md.
+Responsiveness follows draft-ietf-ippm-responsiveness; what differs is in docs/models/methods/responsiveness.md.
 """
 
 from __future__ import annotations
