@@ -29,6 +29,8 @@ COMPARED = "compared one by one"
 """The label of a page's own measurements, beside those of all conditions."""
 WIDTH = 140
 """Characters of a line of prose."""
+SCREEN = 79
+"""Characters of a line of a scenario, for a screen of 80."""
 
 
 @metric.subcommand("list", examples=("metric list", "run baseline --cca cubic,bbr --check 'added_rtt < 60ms'"))
@@ -112,7 +114,7 @@ def scenario_show(
 
         print(script.write(files.load(name)).decode(), end="")
         return
-    print(files.dump(files.load(name)), end="")
+    print(files.dump(files.load(name), width=SCREEN), end="")
 
 
 def control_text(name: str, width: int = WIDTH) -> Iterator[str]:

@@ -17,7 +17,7 @@ from tcpscape import units
 from tcpscape.controls.palette import Look
 from tcpscape.report import drawing
 from tcpscape.report.drawing import Link, Node
-from tcpscape.scenario import groups, network, path, summary, topology
+from tcpscape.scenario import network, path, phrases, summary, topology
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
 from tcpscape.units import format_byte_rate, format_size
@@ -133,7 +133,7 @@ def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -
     """What the hosts at one end send: the groups of the first scenario; of others, how many there are."""
     first = scenarios[0]
     sending = [flow for flow in first.flows if flow.direction == way]
-    lines: list[tuple[str, Look | None]] = [(_short(groups.group(flow, first)), looks.get(flow.cca)) for flow in sending[:MOST_CONTROLS]]
+    lines: list[tuple[str, Look | None]] = [(_short(phrases.group(flow, first)), looks.get(flow.cca)) for flow in sending[:MOST_CONTROLS]]
     if more := len(sending) - len(lines):
         lines.append((f"and {units.counted(more, 'group')} more", None))
     if any([flow.cca for flow in s.flows] != [flow.cca for flow in first.flows] for s in scenarios):

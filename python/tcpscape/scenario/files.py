@@ -89,6 +89,6 @@ def _scenario(data: Any, name: str, source: str | None = None) -> Scenario:
     return Scenario.of(data, source or name)
 
 
-def dump(scenario: Scenario) -> str:
-    """The scenario as YAML that :func:`load` reads back to an equal value."""
-    return yaml.safe_dump(scenario.to_dict(), sort_keys=False, allow_unicode=True, width=140)
+def dump(scenario: Scenario, width: int = 140) -> str:
+    """The scenario as YAML that :func:`load` reads back to an equal value, in lines of about `width` characters."""
+    return yaml.safe_dump(scenario.to_dict(), sort_keys=False, allow_unicode=True, width=width)

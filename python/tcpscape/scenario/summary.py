@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from tcpscape import units
-from tcpscape.scenario import bottleneck, groups, network, path
+from tcpscape.scenario import bottleneck, network, path, phrases
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.path import Netem, TracedLink
@@ -77,18 +77,18 @@ def _of_network(scenario: Scenario) -> dict[str, str]:
     burst_down, burst_up = (_burst(hop for link in scenario.chain for hop in getattr(link, way)) for way in ("forward", "reverse"))
     ways = ("way down", "way up")
     return {
-        "rtt": groups.rtts(scenario),
+        "rtt": phrases.rtts(scenario),
         "jitter": _both(_jitter(down), _jitter(up), *ways),
         "loss": _both(_loss(down, burst_down), _loss(up, burst_up), *ways),
         "sender": AT_SENDER if not scenario.is_topology and _is_treated_at_the_sender(scenario) else "",
         "other": ", ".join(dict.fromkeys(_other(chain(down, up)))),
-        "bottleneck": groups.links(scenario),
+        "bottleneck": phrases.links(scenario),
         "queue": _queue(scenario) or _queues(scenario),
-        "access": groups.access(scenario),
+        "access": phrases.access(scenario),
         "changes": _changes(scenario.changes),
         "application": _application(scenario),
-        "flows": groups.flows(scenario),
-        "traffic": groups.traffic(scenario),
+        "flows": phrases.flows(scenario),
+        "traffic": phrases.traffic(scenario),
         "kernel": _kernel(scenario.kernel),
         "duration": units.brief_time(scenario.duration),
     }  # fmt: skip
