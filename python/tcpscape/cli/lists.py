@@ -29,8 +29,8 @@ COMPARED = "compared one by one"
 """The label of a page's own measurements, beside those of all conditions."""
 WIDTH = 140
 """Characters of a line of prose."""
-SCREEN = 79
-"""Characters of a line of a scenario, for a screen of 80."""
+SCREEN = 66
+"""Width of a scenario that is shown on a screen of 80: YAML breaks a line after the word that exceeds it."""
 
 
 @metric.subcommand("list", examples=("metric list", "run baseline --cca cubic,bbr --check 'added_rtt < 60ms'"))
