@@ -57,7 +57,17 @@ fn paths_keep_the_laws() {
 
 #[test]
 fn plans_keep_the_laws() {
-    (0..1_500).for_each(|seed| plan::check(&bytes(seed, 300)));
+    (0..1_500).for_each(|seed| plan::check(&bytes(seed, 600)));
+}
+
+/// Chains and data both ways are among the plans that run.
+#[test]
+fn many_made_plans_are_networks() {
+    let plans: Vec<_> = (0..600).filter_map(|seed| plan::read(&bytes(seed, 600))).map(|(plan, _)| plan).collect();
+    let runs: Vec<_> = plans.into_iter().filter(|plan| plan.clone().check().is_ok()).collect();
+    let count = |is: &dyn Fn(&tcpscape_sim::Plan) -> bool| runs.iter().filter(|plan| is(plan)).count();
+    let (placed, both_ways) = (count(&|p| !p.places.is_empty()), count(&|p| p.places.is_empty() && p.flows.iter().any(|f| f.up)));
+    assert!(placed > 20 && both_ways > 5, "{placed} with places and {both_ways} with data both ways, of {} that run", runs.len());
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::engine::{Topology, EVENTS_MAX};
 use crate::output::{FlowSummary, ProbeSummary, RttSummary, TransfersSummary, TrialOutput};
 use crate::plan::{FlowPlan, Plan, ProbeKind, ProbePlan};
+use std::collections::BTreeSet;
 use tcpscape_path::{check_accounts, Description, StageStats};
 
 impl TrialOutput {
@@ -21,6 +22,7 @@ impl TrialOutput {
                 self.enters_the_network(&account.queues, &pipes[network as usize].queues)?;
             }
         }
+        topology.passes_on(plan, &pipes)?;
         self.flows.iter().try_for_each(is_plausible)?;
         self.probes.iter().zip(&plan.probes).try_for_each(|(p, probe)| is_plausible_probe(p, probe, plan.duration_ns))?;
         self.transfers.iter().try_for_each(are_plausible)?;
@@ -113,6 +115,15 @@ struct PipeAccount {
     queues: Vec<StageStats>,
 }
 
+impl PipeAccount {
+    fn packets_in(&self) -> u64 {
+        self.queues.first().map_or(0, |q| q.packets_in)
+    }
+    fn packets_out(&self) -> u64 {
+        self.queues.iter().rfind(|q| q.depth == 0).map_or(0, |q| q.packets_out)
+    }
+}
+
 /// The receivers got no more than the narrowest queue on the way of their data let through.
 fn delivers_what_was_carried(received: u64, queues: &[StageStats]) -> Result<(), String> {
     let passed = queues.iter().filter(|q| q.depth == 0).map(|q| q.bytes_out).min();
@@ -120,6 +131,32 @@ fn delivers_what_was_carried(received: u64, queues: &[StageStats]) -> Result<(),
 }
 
 impl Topology {
+    /// What leaves a link enters the next one on its way, at once.
+    fn passes_on(&self, plan: &Plan, accounts: &[PipeAccount]) -> Result<(), String> {
+        let mut next: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.pipes.len()];
+        let mut ends: BTreeSet<u32> = BTreeSet::new();
+        let mut begins: BTreeSet<u32> = BTreeSet::new();
+        let users = plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|f| (f.place, f.up));
+        for (place, up) in users.chain(plan.probes.iter().map(|p| (p.place, p.up))).collect::<BTreeSet<_>>() {
+            let (data, back) = self.way(place, up);
+            for way in [data, back] {
+                begins.extend(way.first());
+                ends.extend(way.last());
+                way.windows(2).for_each(|pair| _ = next[pair[0] as usize].insert(pair[1]));
+            }
+        }
+        for (q, account) in (0..).zip(accounts) {
+            let before: Vec<usize> = (0..next.len()).filter(|&p| next[p].contains(&q) && self.pipes[p].leaves_to.is_none()).collect();
+            let alone = |p: &&usize| next[**p].len() == 1 && !ends.contains(&(**p as u32));
+            let left: u64 = before.iter().filter(alone).map(|&p| accounts[p].packets_out()).sum();
+            let entered = account.packets_in();
+            law(before.is_empty() || entered >= left, || format!("{left} packets came to pipe {q}, {entered} entered it"))?;
+            let exact = !before.is_empty() && !begins.contains(&q) && before.iter().all(|p| alone(&p));
+            law(!exact || entered == left, || format!("{left} packets came to pipe {q}, {entered} entered it"))?;
+        }
+        Ok(())
+    }
+
     /// The shortest round trip between the hosts of a place, ms, with its queues' accounts; none where the path changes. Where the host's queue paces, TCP
     /// measures from the time at which a packet was to leave: what came before that is no part of the RTT, and a packet that passes that queue by has
     /// left before its time.
