@@ -4,7 +4,8 @@
 //! they differ by more than chance allows or where packets vanished that nobody wanted lost. What it does not see: the
 //! distribution of jitter, the loss of super-packets at the sender's own egress, and anything while the path changes (the proof is left out for paths with a schedule).
 
-use crate::network::{layout::ways, QueueReport};
+use crate::network::layout::{ways, Way};
+use crate::network::QueueReport;
 use crate::report::flow::FlowReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,7 +76,8 @@ pub fn prove(
     for q in queues {
         let path = ways.iter().find(|(link, direction, _)| (link, direction.name()) == (&q.link, q.r#where));
         if let Some(stage) = path.and_then(|(_, _, path)| path.stages.get(q.stage)) {
-            proof.stages.push(stage_proof(&stage.qdisc, q, plan.duration_ns, caveats));
+            let elsewhere = if plan.places.is_empty() { 0.0 } else { late(&ways, &stage.qdisc) };
+            proof.stages.push(stage_proof(&stage.qdisc, q, (plan.duration_ns, elsewhere), caveats));
         }
     }
     let count = |name: &str| counters.get(&format!("receiver.{name}")).copied().unwrap_or(0) as f64;
@@ -83,7 +85,17 @@ pub fn prove(
     Some(proof)
 }
 
-fn stage_proof(spec: &QdiscSpec, q: &QueueReport, duration_ns: u64, caveats: &mut Vec<String>) -> StageProof {
+/// Bytes that may still come to a queue of a network after the end: what all other queues hold, and what their delays hold at its rate.
+fn late(ways: &[Way<'_>], spec: &QdiscSpec) -> f64 {
+    let per_ns = asked_rate(spec).unwrap_or(0.0) / 8e3;
+    let others = ways.iter().flat_map(|(_, _, path)| &path.stages).map(|stage| &stage.qdisc).filter(|other| !std::ptr::eq(*other, spec));
+    let delayed = |q: &QdiscSpec| if let QdiscSpec::Netem(n) = q { n.delay.0 as f64 * per_ns } else { 0.0 };
+    others.map(|other| stored(other) + other.levels().map(delayed).sum::<f64>()).sum()
+}
+
+/// `time`: the trial's length, ns, and the bytes that may pass after its end from elsewhere.
+fn stage_proof(spec: &QdiscSpec, q: &QueueReport, time: (u64, f64), caveats: &mut Vec<String>) -> StageProof {
+    let (duration_ns, elsewhere) = time;
     let (wanted, random) = asked_loss(spec);
     let came = (q.sent_packets + q.dropped + q.backlog_packets) as f64;
     let link = q.link.as_ref().map(|link| format!("{link} ")).unwrap_or_default();
@@ -108,7 +120,7 @@ fn stage_proof(spec: &QdiscSpec, q: &QueueReport, duration_ns: u64, caveats: &mu
     }
     let rate = q.sent_bytes as f64 * 8e3 / duration_ns as f64;
     let asked = asked_rate(spec);
-    if let Some(r) = asked.filter(|r| rate > r * (1.0 + RATE_SLACK) + stored(spec) * 8e3 / duration_ns as f64) {
+    if let Some(r) = asked.filter(|r| rate > r * (1.0 + RATE_SLACK) + (stored(spec) + elsewhere) * 8e3 / duration_ns as f64) {
         caveats.push(format!("{place}: passed {rate:.3} Mbit/s where {r:.3} was asked"));
     }
     StageProof {
@@ -263,6 +275,22 @@ mod tests {
         assert!(said(PLAIN, queue("netem", 9_800, 3), 20.0).contains("dropped 3 of 9803 packets because its limit was full"));
         assert!(said(PLAIN, queue("netem", 9_800, 0), 23.0).contains("smallest RTT was 23.000 ms where its delays add up to 20.000 ms"));
         assert!(said(TBF, queue("tbf", 9_000, 0), 0.5).contains("where 10.000 was asked"));
+    }
+
+    /// Behind a queue of 10 Mbit/s that holds 60 kB, 0.06 MB more than 12.5 MB may pass in 10 s; 0.3 MB more are named.
+    #[test]
+    fn what_waits_in_another_link_may_pass_after_the_end() {
+        let mut chain = plan(TBF);
+        chain.links = vec![tcpscape_sim::LinkPlan { forward: plan(TBF).forward, ..Default::default() }];
+        chain.places = vec![tcpscape_sim::PlacePlan { leave: 2, ..Default::default() }];
+        let said = |sent| {
+            let q = QueueReport { link: Some("chain/1".into()), ..queue("tbf", sent, 0) };
+            let mut found = Vec::new();
+            prove(&chain, &[q], &[], &BTreeMap::new(), &mut found);
+            found
+        };
+        assert_eq!(said(8_340), [""; 0]);
+        assert_eq!(said(8_450).len(), 1);
     }
 
     #[test]

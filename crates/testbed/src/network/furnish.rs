@@ -33,7 +33,7 @@ pub fn furnish(b: &mut Batch, plan: &Plan, layout: &Layout, i: usize, namespaces
     if forwards {
         for (to, by) in layout.routes(i) {
             let (cable, end) = (&layout.cables[by.0], by.1);
-            links::route_by(b, Some(to), cable.ports[1 - end].address, cable.ports[end].number);
+            links::route_by(b, to, cable.ports[1 - end].address, cable.ports[end].number);
         }
     } else if let Some((cable, end)) = cables.first() {
         links::route_by(b, None, cable.ports[1 - end].address, cable.ports[*end].number);

@@ -11,6 +11,7 @@ use super::gate::{self, Layer};
 use super::links::{self, Port};
 use super::TestbedError;
 use crate::qdisc;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use tcpscape_path::{Direction, Host, PathSpec, QdiscSpec};
 use tcpscape_sim::{LinkPlan, Plan};
@@ -67,6 +68,8 @@ pub struct Layout {
     roles: Vec<Role>,
     /// The links.
     pub cables: Vec<Cable>,
+    /// The link of each end.
+    own_cables: BTreeMap<usize, usize>,
     /// The stages of each of [`paths`], in its order.
     pub stages: Vec<Stage>,
     /// The left and the right host of each place.
@@ -123,7 +126,15 @@ impl Layout {
     /// Places a plan's stages; names what no kernel has.
     pub fn of(plan: &Plan) -> Result<Layout, TestbedError> {
         let (roles, pieces, places, middle) = if is_plain(plan) { plain(plan)? } else { tree(plan)? };
-        let mut layout = Layout { roles, cables: Vec::new(), stages: Vec::new(), places, middle: None, branches: !is_plain(plan) };
+        let mut layout = Layout {
+            roles,
+            cables: Vec::new(),
+            own_cables: BTreeMap::new(),
+            stages: Vec::new(),
+            places,
+            middle: None,
+            branches: !is_plain(plan),
+        };
         for piece in &pieces {
             layout.add(piece)?;
         }
@@ -144,6 +155,8 @@ impl Layout {
             let number = self.cables.len();
             let ports = if self.branches { links::branching(number) } else { links::ports(number) };
             self.cables.push(Cable { hosts: [pair[0], pair[1]], ports });
+            let ends: Vec<usize> = pair.iter().copied().filter(|&host| self.is_end(host)).collect();
+            self.own_cables.extend(ends.into_iter().map(|host| (host, number)));
         }
         let last = piece.hosts.len() - 1;
         for direction in Direction::BOTH {
@@ -212,15 +225,21 @@ impl Layout {
 
 impl Layout {
     /// The routes of a router: the network of each host that it does not reach directly, right hosts first, and the link by which it is reached (its
-    /// number, and the router's end).
-    pub fn routes(&self, router: usize) -> Vec<(Ipv4Addr, (usize, usize))> {
-        let mut routes = Vec::new();
+    /// number, and the router's end). Where links branch, most hosts lie behind one link: that is the default route, without a network.
+    pub fn routes(&self, router: usize) -> Vec<(Option<Ipv4Addr>, (usize, usize))> {
         let towards = self.towards(router);
-        for place in &self.places {
-            for &host in place.iter().rev() {
-                let Some((own, cable, _)) = self.cables_of(host).next() else { continue };
-                let Some(by) = towards[host].filter(|by| by.0 != own) else { continue };
-                routes.push((cable.ports[0].address, by));
+        let far = self.places.iter().flat_map(|place| place.iter().rev()).filter_map(|&host| {
+            let own = self.own_cables[&host];
+            let by = towards[host].filter(|by| by.0 != own)?;
+            Some((Some(self.cables[own].ports[0].address), by))
+        });
+        let mut routes: Vec<_> = far.collect();
+        if self.branches {
+            let mut behind = BTreeMap::new();
+            routes.iter().for_each(|(_, by)| *behind.entry(*by).or_insert(0) += 1);
+            if let Some((default, _)) = behind.into_iter().max_by_key(|&(_, hosts)| hosts) {
+                routes.retain(|(_, by)| *by != default);
+                routes.insert(0, (None, default));
             }
         }
         routes

@@ -3,9 +3,10 @@
 use super::changes::{expand, Act};
 use super::gate::Layer;
 use super::layout::Layout;
+use std::collections::BTreeSet;
 use tcpscape_base::Rate;
 use tcpscape_path::{parse_tc, Direction, Host, Loss, PathSpec, QdiscSpec, StageSpec};
-use tcpscape_sim::Plan;
+use tcpscape_sim::{LinkPlan, PlacePlan, Plan};
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {
     let stages = stages.iter().map(|&(words, at)| StageSpec { qdisc: parse_tc(words).unwrap(), at }).collect();
@@ -67,6 +68,38 @@ fn roles_and_names() {
     assert_eq!([0, 1, 2, 3].map(|h| layout.role(h)), ["sender", "router", "router", "receiver"]);
     assert_eq!(layout.host_name(2), "router 2");
     assert_eq!(layout.stages[1].title(), "forward stage 1 (pfifo)");
+}
+
+/// Hop by hop along the routes from each host to each other one: no router sends a packet back, and each address is there once.
+#[test]
+fn routes_of_a_parking_lot_lead_to_every_host() {
+    let fifo = || path(&[("pfifo limit 10", Host::Router)]);
+    let mut p = plan(fifo(), fifo());
+    p.links = vec![LinkPlan { forward: path(&[("pfifo limit 10", Host::Router); 2]), reverse: fifo() }, LinkPlan::default()];
+    let access = LinkPlan { forward: fifo(), reverse: fifo() };
+    let place = |enter, leave| PlacePlan { enter, leave, near: access.clone(), far: LinkPlan::default() };
+    p.places = vec![place(0, 3), place(0, 1), place(1, 2), place(2, 3), PlacePlan { far: access.clone(), ..place(1, 3) }];
+    let l = Layout::of(&p).unwrap();
+    let addresses: Vec<_> = l.cables.iter().flat_map(|c| c.ports.iter().map(|port| port.address)).collect();
+    assert_eq!(addresses.iter().collect::<BTreeSet<_>>().len(), addresses.len());
+    assert!(l.cables.iter().all(|c| u32::from(c.ports[0].address) ^ u32::from(c.ports[1].address) == 1), "both ends are in one /31");
+    let ends: Vec<usize> = l.places.iter().flatten().copied().collect();
+    for (from, to) in ends.iter().flat_map(|&from| ends.iter().map(move |&to| (from, to))).filter(|(from, to)| from != to) {
+        let own = l.cables_of(to).next().unwrap().0;
+        let network = l.cables[own].ports[0].address;
+        let (mut at, mut steps) = (l.cables_of(from).next().map(|(_, c, end)| c.hosts[1 - end]).unwrap(), 0);
+        while at != to {
+            let direct = l.cables_of(at).find(|(i, ..)| *i == own).map(|(i, _, end)| (i, end));
+            let routes = l.routes(at);
+            let found = |wanted| routes.iter().find(|(network, _)| *network == wanted).map(|(_, by)| *by);
+            let (cable, end) = direct.or_else(|| found(Some(network))).or_else(|| found(None)).expect("a route");
+            at = l.cables[cable].hosts[1 - end];
+            steps += 1;
+            assert!(steps < l.hosts(), "a loop from {from} to {to}");
+        }
+    }
+    let most = (0..l.hosts()).filter(|&h| !l.is_end(h)).map(|h| l.routes(h).len()).max();
+    assert!(most < Some(ends.len()), "a default route stands for most hosts");
 }
 
 #[test]
