@@ -87,7 +87,6 @@ class AdviceOutput:
 @command(
     examples=(
         "advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit",
-        "advise --rtt 40ms --rate 25mbit --queue fq_codel\n--goal delay --cca cubic,bbr",
         "advise --goal calls --rate 20mbit --upload 5mbit\n--rtt 30ms",
     )
 )
