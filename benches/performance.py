@@ -179,6 +179,23 @@ def flow_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run
     return out
 
 
+def chain_plan(module, flows: int, links: int, seconds: float) -> dict:
+    """The same bottleneck at each of several links in a row, with one place at both ends; the delay is spread over the links."""
+    parse = engine.parser(module)
+    plan = path_plan(module, "cubic", 1000, seconds, flows=flows)
+    delay = [{"qdisc": parse(f"netem delay {RTT_MS / 2 / links:g}ms limit 10000000"), "at": "router"}]
+    link = {"forward": {"stages": [*delay, {**plan["forward"]["stages"][1], "at": "router"}]}, "reverse": {"stages": delay}}
+    return {**plan, **link, "links": [link] * (links - 1), "places": [{"enter": 0, "leave": links}]}
+
+
+def chain_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
+    """One flow on one link of 1 Gbit/s, one on three, and 1,000 on three."""
+    seconds = seconds_for(1000, 1e6 * scale, 3, 60)
+    cases = ((1, 1), (1, 3), (1000, 1), (1000, 3))
+    runs = [(f"cubic, {n} flows, {k} links", measure(module, chain_plan(module, n, k, seconds), reps)) for n, k in cases]
+    return {"cubic": runs}
+
+
 def cost_spread(runs: list[tuple[str, Run]]) -> float:
     """Largest over smallest cost per packet of a sweep."""
     costs = [r.ns_per_packet for _, r in runs]
@@ -295,6 +312,10 @@ repetitions.
 
 {flows}
 
+## From one link to three (1 Gbit/s each, 50 ms in all)
+
+{chains}
+
 ## The two published studies
 
 {studies}
@@ -403,6 +424,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_ca
         acks=ack_cost.table(ack) if ack else "Not measured with the stand-in.",
         rates=sweep_tables(rates),
         flows=sweep_tables(flows),
+        chains=sweep_tables(chain_sweep(module, reps, scale)) if hasattr(module, "Plan") else "Not measured with the stand-in.",
         studies=f"{runs} runs of 10 s (42 jitter and 14 loss cells × 2 rates × 5): {wall:.1f} s on {jobs} cores, {cpu:.1f} CPU s, "
         f"{runs * 10 / max(cpu, 1e-9):,.0f} simulated seconds per CPU second.",
         memory=memory_text,
