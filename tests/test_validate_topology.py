@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tcpscape.engines import plan
+from tcpscape.engines import REGISTRY, plan
 from tcpscape.engines.model import core, parameters
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.scenario import Scenario
@@ -252,3 +252,21 @@ def test_bad_input_is_one_line_and_status_2(cli, tmp_path, args):
     assert (got.status, got.out, got.err.count("\n")) == (2, "", 1), got
     assert got.err.startswith("error: ")
     assert "; " in got.err
+
+
+def test_every_topology_is_one_that_the_engine_runs(need_model):
+    model = REGISTRY["model"]()
+    for c in TopologyDraw(39, 7).conditions():
+        model.check(c.scenario)
+
+
+def test_topologies_are_validated_and_recorded(cli, tmp_path, need_model):
+    args = ("validate", "--engine", "model", "--engine", "model:6.12", "--topology", "1", "--seeds", "2", "--worst", "0", "--out", tmp_path / "a")
+    got = cli(*args, "--check", "group_median<=9,latency_p90<=9")
+    assert (got.status, got.err) == (0, "")
+    assert "Groups of flows get goodputs that are" in got.out
+    assert "Every bound is met." in got.out
+    again = cli("validate", "--engine", "model:6.12", "--against", tmp_path / "a", "--seeds", "2", "--worst", "0", "--out", tmp_path / "b")
+    assert (again.status, again.err) == (0, "")
+    assert "0.0 % (0.0 %) apart" in again.out
+    assert cli(*args, "--check", "group_n<=0").status == 1
