@@ -257,6 +257,9 @@ impl<B: Body> Pipe<B> {
         let mut came_out = None;
         if self.schedule_next <= t {
             self.act(t);
+        } else if self.stages.len() == 1 {
+            // The commonest pipe: its next event is that of its only stage.
+            came_out = self.take(0, t);
         } else if let Some(i) = self.stages.iter().position(|s| s.next <= t) {
             if i + 1 == self.stages.len() {
                 came_out = self.take(i, t);
@@ -300,6 +303,9 @@ impl<B: Body> Pipe<B> {
 
     #[inline]
     fn settle(&mut self) {
-        self.next = self.stages.iter().fold(self.schedule_next, |t, s| t.min(s.next));
+        self.next = match &self.stages[..] {
+            [only] => only.next.min(self.schedule_next),
+            all => all.iter().fold(self.schedule_next, |t, s| t.min(s.next)),
+        };
     }
 }
