@@ -137,9 +137,10 @@ fn application(plan: &Plan) -> f64 {
         App::OnOff { rate, .. } if *rate > 0.0 => *rate,
         App::Bulk { chunk } | App::Finite { chunk, .. } | App::Respond { chunk, .. } | App::OnOff { chunk, .. } => *chunk as f64 / cpu_s,
     };
-    let fastest = plan.flows.iter().map(|f| of(&f.app)).filter(|r| r.is_finite()).fold(0.0, f64::max);
-    let sum: f64 = plan.flows.iter().map(|f| of(&f.app)).sum();
-    let all_paced = plan.flows.iter().all(|f| matches!(f.app, App::Paced { .. }));
+    let apps = || plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|f| &f.app);
+    let fastest = apps().map(of).filter(|r| r.is_finite()).fold(0.0, f64::max);
+    let sum: f64 = apps().map(of).sum();
+    let all_paced = apps().all(|app| matches!(app, App::Paced { .. }) || matches!(app, App::OnOff { rate, .. } if *rate > 0.0));
     match (all_paced, cpu_s > 0.0) {
         (true, _) => sum,
         (false, true) => fastest.min(sum),
@@ -243,6 +244,20 @@ mod tests {
         }
         // A window of 4 MB each 100 ms is 40 MB/s.
         assert_eq!(packets(&plan("", &["netem delay 100ms"]), &k), 266_667);
+    }
+
+    /// Transfers of 1 MB, 1,000 a second, for 10 s at 1.2 Gbit/s: the link carries a million packets. Two writers of 1.5 MB/s while they are on: 20,000.
+    #[test]
+    fn what_transfers_and_writers_with_pauses_bring_counts() {
+        let k = Kernel::V6_1;
+        let entry = r#"{"flow": {"cca": "cubic"}, "per_second": 1000, "least": 1000000, "most": 1000000, "shape": 1.2}"#;
+        let mut transfers = plan(&format!(r#", "transfers": [{entry}]"#), &["tbf rate 1200mbit burst 6056 limit 30000"]);
+        transfers.flows.clear();
+        assert_eq!(packets(&transfers, &k), 1_000_000);
+        let mut turns = plan("", &[]);
+        turns.flows[0].app = App::OnOff { chunk: 1_500, on_ns: 1, off_ns: 1, rate: 1.5e6 };
+        turns.flows = vec![turns.flows[0].clone(); 2];
+        assert_eq!(packets(&turns, &k), 20_000);
     }
 
     #[test]
