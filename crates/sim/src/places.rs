@@ -3,6 +3,10 @@
 use crate::plan::{refuse, LinkPlan, PlacePlan, Plan, PlanError};
 use tcpscape_path::{Host, PathSpec};
 
+/// Most links behind the first one, and most places: one for each flow that a plan may have, and some for probes and transfers.
+const MAX_LINKS: usize = 100;
+pub(crate) const MAX_PLACES: usize = 101_000;
+
 impl Plan {
     /// Every direction of every link, with what users call it.
     pub(crate) fn paths(&self) -> Vec<(String, &PathSpec)> {
@@ -42,6 +46,11 @@ impl Plan {
 
     /// Refuses places that the chain does not have, and what is at no place or at a wrong one.
     pub(crate) fn check_places(&self) -> Result<(), PlanError> {
+        for (field, number, most) in [("links", self.links.len(), MAX_LINKS), ("places", self.places.len(), MAX_PLACES)] {
+            if number > most {
+                return refuse(field, format!("{number} cannot run; give at most {most}"));
+            }
+        }
         if self.places.is_empty() {
             if !self.links.is_empty() {
                 return refuse("links", "need places; say at which routers the hosts are");
@@ -108,6 +117,16 @@ mod tests {
         assert_eq!(names(0, false), [down.to_vec(), back.to_vec()]);
         assert_eq!(names(0, true), [back.to_vec(), down.to_vec()]);
         assert_eq!(names(1, false)[0], ["places[1].near.forward", "links[0].forward", "places[1].far.forward"]);
+    }
+
+    #[test]
+    fn more_links_or_places_than_a_trial_can_have_are_refused() {
+        let many = |entry: &str, n: usize| vec![entry; n].join(",");
+        let whole = r#""places": [{"enter": 0, "leave": 1}]"#;
+        let links = format!(r#", {whole}, "links": [{}]"#, many("{}", MAX_LINKS + 1));
+        assert_eq!(refused("", &links), "links: 101 cannot run; give at most 100");
+        let places = format!(r#", "places": [{}]"#, many(r#"{"enter": 0, "leave": 1}"#, MAX_PLACES + 1));
+        assert_eq!(refused("", &places), "places: 101001 cannot run; give at most 101000");
     }
 
     #[test]

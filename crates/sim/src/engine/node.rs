@@ -113,6 +113,7 @@ impl events::Node for Node {
 mod tests {
     use super::*;
     use crate::events::Node as _;
+    use crate::places::MAX_PLACES;
 
     #[test]
     fn each_number_has_one_node_and_each_node_its_number() {
@@ -135,6 +136,6 @@ mod tests {
     fn the_largest_trial_fits_the_calendar() {
         // As many flows as a plan may have, and all transfers at a time (as many are expected at most, and 5 standard deviations), each flow at a place of
         // its own with two links.
-        assert!(Node::count(100_000 + 100_000 + 5 * 317, 4 * 100_000 + 1_000) <= events::MAX_NODES);
+        assert!(Node::count(100_000 + 100_000 + 5 * 317, 4 * MAX_PLACES + 1_000) <= events::MAX_NODES);
     }
 }
