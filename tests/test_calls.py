@@ -69,6 +69,8 @@ def test_the_router_shapes_below_the_link():
         (("--upload", "5mbit", "--rtt", "30ms"), "error: rate: an answer about calls needs the link's rates both ways and its RTT"),
         (("--goal", "calls", "--rate", "9mbit", "--rtt", "30ms"), "error: upload: an answer about calls needs"),
         (("--goal", "delay", *WORDS[3:]), "error: upload: it is for the goal calls, not delay; leave out --upload or --goal"),
+        ((*WORDS[1:], "--flows", "0"), "error: flows: 0 uploads: the question is what they do to a call; write 1 or more"),
+        ((*WORDS[1:], "--sndbuf", "64KB"), "error: sndbuf: an answer about calls has none"),
         ((*WORDS[1:], "--loss", "1%"), "error: loss: an answer about calls has none"),
         ((*WORDS[1:], "--queue", "fifo"), "error: queue: 'fifo' is no queue that a router is advised to have; choose among fq_codel, cake, codel, pie"),
     ],
@@ -97,6 +99,10 @@ def test_the_answer_names_both_scores():
     kept = CallAdvice(LINK, case("", "", 4.4), cases[:1], cases[0], 5, "model")
     assert kept.sentence.startswith("Change nothing: beside an upload under cubic the call's score is MOS 1.0")
     assert kept.commands == ()
+    hopeless = CallAdvice(LINK, case("", "", 1.2), cases[:1], cases[0], 5, "model")
+    assert hopeless.sentence.startswith("No queue mends this link: without an upload the call's score is MOS 1.2 [1.2, 1.2], nobody can talk, and")
+    starved = CallAdvice(LINK, case("", "", 4.4), (case("", "cubic", 1.0, upload=0.0), cases[2]), cases[2], 5, "model")
+    assert starved.sentence.endswith("and the upload, which carried nothing, carries 4.20 Mbit/s.")
 
 
 def test_an_upload_ruins_a_call_and_a_queue_mends_it(cli, need_model):

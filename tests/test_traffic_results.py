@@ -129,6 +129,7 @@ def test_the_e_model_has_the_values_of_its_recommendation():
     assert emodel.score(emodel.rating(0, 0)) == pytest.approx(4.41, abs=0.005)
     assert emodel.loss_impairment(0.01) == pytest.approx(95 / 26.1)
     assert [round(emodel.score(r), 1) for r in (0, 50, 60, 70, 80, 90, 100)] == [1.0, 2.6, 3.1, 3.6, 4.0, 4.3, 4.5]
+    assert emodel.score(3) == 1.0  # the polynomial has 0.99 there
     rates = [emodel.rating(delay, 0) for delay in range(0, 1000, 10)]
     assert rates == sorted(rates, reverse=True)
     assert (rates[15] > 89, rates[40] < 65) == (True, True)  # 150 ms hurt little (G.114), 400 ms much

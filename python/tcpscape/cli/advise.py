@@ -147,12 +147,12 @@ def _calls(
 
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
-    stray = {"from": source, "report": results.report, "check": results.check, "app": flows.each.app, "player": flows.each.player}
+    stray = {"from": source, "report": results.report, "check": results.check, **asdict(flows.each)}
     stray |= {name: value for name, value in asdict(path).items() if name not in ("rtt", "rate", "buffer", "queue")}
     for name, value in stray.items():
         if value:
             refuse(name.replace("_", "-"), "an answer about calls has none", "leave it out; the link is --rate, --upload, --rtt, --buffer, --queue")
-    home = HomeLink.of({**asdict(path), **trials.fields(), "upload": calls.upload}, flows.flows or 1)
+    home = HomeLink.of({**asdict(path), **trials.fields(), "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
     engine, queues = engines.make(runner.engine), remedies(path.queue)
     ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:

@@ -27,10 +27,10 @@ def rating(delay_ms: float, loss: float) -> float:
 
 
 def score(r: float) -> float:
-    """The mean opinion score of a rating factor, 1 to 4.5 (G.107 annex B)."""
+    """The mean opinion score of a rating factor, 1 to 4.5 (G.107 annex B, whose polynomial is a little below 1 for ratings under 6.5)."""
     if r <= 0:
         return 1.0
-    return 4.5 if r >= 100 else 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
+    return 4.5 if r >= 100 else max(1.0, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
 
 
 def loss_impairment(loss: float) -> float:

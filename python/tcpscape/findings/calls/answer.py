@@ -8,7 +8,7 @@ from typing import Any
 
 from tcpscape import units
 from tcpscape.controls.deployment import DEFAULT
-from tcpscape.findings.calls.choice import WORTH, CallCase, satisfaction, without_queue
+from tcpscape.findings.calls.choice import BEARABLE, WORTH, CallCase, satisfaction, without_queue
 from tcpscape.findings.calls.link import DEVICE, SHAPED, HomeLink
 from tcpscape.formats import stamped
 from tcpscape.screen import Lines, Screen
@@ -42,6 +42,11 @@ class CallAdvice(ShownAsTable):
     def sentence(self) -> str:
         """The answer."""
         before, after = self.before, self.choice
+        if after is before and self.quiet.score.value < BEARABLE:
+            return (
+                f"No queue mends this link: without an upload the call's score is {_score(self.quiet)}, {satisfaction(self.quiet.score.value)}, "
+                f"and beside {_uploads(self.link, before.cca)} {_score(before)}."
+            )
         if after is before:
             return (
                 f"Change nothing: beside {_uploads(self.link, before.cca)} the call's score is {_score(before)}, {satisfaction(before.score.value)}, "
@@ -49,12 +54,20 @@ class CallAdvice(ShownAsTable):
             )
         what = f"Put {after.queue} before the link's way up" if after.remedy else f"Upload under {after.cca}"
         also = f", and upload under {after.cca}" if after.remedy and after.cca != before.cca else ""
-        share = percent(after.upload.value / before.upload.value)
-        kept = f"the uploads keep {share} of their rate" if self.link.uploads > 1 else f"the upload keeps {share} of its rate"
         return (
             f"{what}{also}: the call's score goes from {_score(before)} ({satisfaction(before.score.value)}) to {_score(after)} "
-            f"({satisfaction(after.score.value)}), and {kept}."
+            f"({satisfaction(after.score.value)}), and {self._kept()}."
         )
+
+    def _kept(self) -> str:
+        """What is left of the uploads behind the queue that is recommended."""
+        before, after = self.before.upload.value, self.choice.upload.value
+        several = self.link.uploads > 1
+        if before <= 0:
+            carry = "uploads, which carried nothing, carry" if several else "upload, which carried nothing, carries"
+            return f"the {carry} {number(after)} Mbit/s"
+        share = percent(after / before)
+        return f"the uploads keep {share} of their rate" if several else f"the upload keeps {share} of its rate"
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ SATISFACTION = (
 )  # fmt: skip
 """Least score of each class of satisfaction (ITU-T G.107, Annex B)."""
 LOWEST = "nobody can talk"
+BEARABLE = SATISFACTION[-1][0]
+"""Least score of a call that some can bear."""
 
 
 def satisfaction(score: float) -> str:

@@ -90,6 +90,8 @@ class HomeLink:
 
         :raises ScenarioError: one line for what is missing or wrong.
         """
+        if uploads < 1:
+            refuse("flows", f"{uploads} uploads: the question is what they do to a call", "write 1 or more, or leave it out")
         for name, example in (("rate", "20mbit"), ("upload", "5mbit"), ("rtt", "30ms")):
             if not words.get(name):
                 refuse(name, "an answer about calls needs the link's rates both ways and its RTT", f"write for example --{name} {example}")
