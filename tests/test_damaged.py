@@ -25,7 +25,7 @@ from tcpscape.findings.advice import kept
 from tcpscape.interchange import compare, measured, sources
 from tcpscape.kernels import config
 from tcpscape.reading import packaged
-from tcpscape.scenario import files, traces
+from tcpscape.scenario import files, network, traces
 from tcpscape.store.results import FILE
 from tcpscape.validate import conditions, runs, validation
 
@@ -67,7 +67,7 @@ def read_or_refused(read: Callable[[], object]) -> str:
 
 def scenario(path: Path) -> None:
     loaded = files.load(path)
-    engines.make("mock").check(loaded)
+    engines.make("mock" if not network.kinds(loaded) else "model").check(loaded)
     files.dump(loaded)
 
 

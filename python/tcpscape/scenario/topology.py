@@ -245,14 +245,13 @@ def span(endpoint: Endpoint, names: Sequence[str]) -> tuple[int, int]:
 
 
 def expect_way(endpoint: Endpoint, crossed: Sequence[ChainLink]) -> None:
-    """Refuses data in a direction in which the links that they cross have nothing at all.
+    """Refuses data up over links that have nothing in that direction. Data down may: a path of ACKs alone is a path.
 
     :raises ScenarioError: one line that names the part that is missing.
     """
-    part = "forward" if endpoint.direction == "down" else "reverse"
-    if not any(getattr(link, part) for link in crossed) and any(link.forward or link.reverse for link in crossed):
-        problem = f"data travel {endpoint.direction}, and the path has no {part}: no delay, no rate, no queue"
-        refuse("direction", problem, f"give it one, for example {part}: netem delay 25ms")
+    if endpoint.direction == "up" and any(link.forward for link in crossed) and not any(link.reverse for link in crossed):
+        problem = "data travel up, and the path has no reverse: no delay, no rate, no queue"
+        refuse("direction", problem, "give it one, for example reverse: netem delay 25ms")
 
 
 def hops(access: Access) -> tuple[Hop, ...]:
