@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from tcpscape import engines, metrics
 from tcpscape.campaign import answer, groups, sentences
+from tcpscape.campaign import traffic as campaign_traffic
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.engines.base import Capture
@@ -229,3 +231,15 @@ def test_two_controls_both_ways_are_compared_in_each_direction():
     second = dataclasses.replace(cell(ways, trial(flow("bbr", 5.0), flow("bbr", 1.5, direction="up"))), cca="bbr")
     said = sentences.run_answer(dataclasses.replace(first, cells=(*first.cells, second)))
     assert said.startswith("bbr carries 1.25 × cubic down and 0.750 × cubic up, and adds 40 ms to the RTT (95th percentile; cubic 40 ms).")
+
+
+@pytest.mark.parametrize(
+    ("probes", "loads", "call"),
+    [
+        (["down"], ["down", "up"], "a call's way down"), (["down", "up"], ["down", "up"], "a call"), (["down"], ["down"], "a call"),
+        (["up"], ["down"], "a call's way up"),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_which_way_of_a_call_was_measured(probes, loads, call):
+    measured = [SimpleNamespace(direction=way, is_echo=False) for way in probes]
+    assert campaign_traffic._call(SimpleNamespace(probes=measured, flows=[SimpleNamespace(direction=way) for way in loads])) == call

@@ -50,8 +50,14 @@ def _latency(cell: Cell) -> str:
     kind = "round trips" if any(probe.is_echo for probe in cell.trials[0].probes) else "one way"
     parts = [f"{_text(latency, 'ms')} (95th percentile of {kind})"]
     parts += [f"{_text(rpm, 'round trips a minute')} (RPM)"] if rpm else []
-    parts += [f"a call has an opinion score of {number(mos.value, 2)} of 4.4"] if mos else []
+    parts += [f"{_call(cell.trials[0])} has an opinion score of {number(mos.value, 2)} of 4.4"] if mos else []
     return ", ".join(parts)
+
+
+def _call(trial: Trial) -> str:
+    """`a call`; `a call's way down` where data travel the other way too, and no probe says what the call meets there."""
+    ways = {probe.direction for probe in trial.probes if not probe.is_echo}
+    return f"a call's way {min(ways)}" if len(ways) == 1 and {flow.direction for flow in trial.flows} - ways else "a call"
 
 
 def _answers(cell: Cell) -> str:
@@ -85,14 +91,14 @@ def _median_and_tail(cell: Cell, name: str, which: str = "") -> str:
 def tables(outcome: Outcome) -> tuple[Table, ...]:
     """A table each of probes, requests and transfers, of what there is: a row for each probe, group of flows or size class of each cell."""
     kinds = ((PROBES, "Probes", _probe_rows), (REQUESTS, "Requests", _request_rows), (TRANSFERS, "Transfers by size", _transfer_rows))
-    made = []
+    filled = []
     for columns, title, rows_of in kinds:
         rows = [(_title(cell, outcome), *row) for cell in outcome.cells for row in rows_of(cell)]
         if rows:
             several, left = any(row[0] for row in rows), 2 if columns is PROBES else 1
             table = Table(("with", *columns), rows, 1 + left, title=title, drop=DROP)
-            made.append(table if several else replace(table, columns=columns, rows=[row[1:] for row in rows], left=left))
-    return tuple(made)
+            filled.append(table if several else replace(table, columns=columns, rows=[row[1:] for row in rows], left=left))
+    return tuple(filled)
 
 
 def _probe_rows(cell: Cell) -> Iterator[tuple[str, ...]]:
