@@ -1,8 +1,12 @@
 """Networks of several links, hosts with access links and data both ways, on every engine that has them: what can be said without a second engine."""
 
+import polars as pl
 import pytest
 
 from tcpscape import engines
+from tcpscape.engines import Capture
+from tcpscape.metrics import queues
+from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 
 pytestmark = pytest.mark.usefixtures("need_model")
@@ -60,3 +64,20 @@ def test_a_queue_names_its_link(trial):
     places = {(queue["link"], queue.get("direction") or queue["where"]) for queue in result.queues}
     both = ("forward", "reverse")
     assert {("chain/0", way) for way in both} | {("chain/1", way) for way in both} | {("near/0", way) for way in both} == places
+
+
+@pytest.mark.parametrize("name", ["model", pytest.param("virtual", marks=pytest.mark.slow)])
+def test_the_queue_of_a_host_that_sends_up_is_sampled_where_it_is_looked_for(name):
+    """The way up begins with a queue of the right host's own: samples, reports and the path in words mean the same place."""
+    engine = engines.REGISTRY[name]()
+    if reason := engine.unavailable():
+        pytest.skip(f"engine {name}: {reason}")
+    scenario = Scenario.of({
+        "forward": "netem delay 10ms", "reverse": [{"rate": "5mbit"}, "netem delay 10ms"], "flows": [{"direction": "up"}], "duration": "2s",
+    })  # fmt: skip
+    link = bottleneck.find(scenario)
+    assert link is not None
+    result = engine.run(scenario, [1], capture=Capture(queue_samples_ns=100_000_000))[0]
+    rows = result.queue_samples.filter((pl.col("pipe") == link.pipe) & (pl.col("stage") == link.stage))
+    assert rows["bytes"].max() > 0
+    assert (link.pipe, link.stage, 0) in {place for _, place in queues._placed(result)}

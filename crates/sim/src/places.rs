@@ -40,7 +40,7 @@ impl Plan {
     }
 
     /// Whether data travel against the chain.
-    pub(crate) fn has_data_up(&self) -> bool {
+    pub fn has_data_up(&self) -> bool {
         self.flows.iter().chain(self.transfers.iter().map(|t| &t.flow)).any(|f| f.up)
     }
 

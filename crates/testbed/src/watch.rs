@@ -290,13 +290,20 @@ impl ProbeSamples {
     }
 }
 
+/// The pipe of the right host's own queues, where it sends data and the plan has no places.
+const RIGHT_HOST: usize = 3;
+
 /// Samples every queue. Pipe 0 is the sender's own host, as of a plain plan; from 1 on the pipes are the [`ways`] of the plan, of which 254 are told.
 fn sample_queues(into: &mut QueueSamples, plan: &Plan, network: &mut dyn Network, t: u64) -> Result<(), TestbedError> {
     let ways = ways(plan);
-    let mut stages = vec![0u32; 1 + ways.len()];
+    let mut stages = vec![0u32; 1 + ways.len().max(RIGHT_HOST)];
     for q in network.queues()? {
         let way = ways.iter().position(|(link, direction, _)| (link, direction.name()) == (&q.link, q.r#where));
-        let number = if (q.r#where, q.at) == ("forward", "sender") { 0 } else { way.map_or(0, |way| way + 1) };
+        let number = match (q.r#where, q.at) {
+            ("forward", "sender") => 0,
+            ("reverse", "receiver") if plan.has_data_up() => RIGHT_HOST,
+            _ => way.map_or(0, |way| way + 1),
+        };
         let Ok(pipe) = u8::try_from(number) else { continue };
         let stage = &mut stages[number];
         into.push(t, (pipe, *stage, 0), [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked]);

@@ -45,15 +45,22 @@ def names(trial: Trial) -> dict[tuple[int, int, int], str]:
 
 
 def _placed(trial: Trial) -> Iterator[tuple[Queue, tuple[int, int, int]]]:
-    """Each queue with its place in the samples: pipe 0 is the sender's host, 1 the network forward, 2 the way back; of a network as reported."""
-    stages = [-1, -1, -1]
+    """Each queue with its place in the samples.
+
+    Pipe 0 is the sender's host, 1 the network forward, 2 the way back, 3 the right host where it sends data; a network's are as reported.
+    """
+    stages = [-1, -1, -1, -1]
+    sends_up = any(flow.direction == "up" for flow in trial.flows)
     for queue in trial.queues:
         depth = int(queue.get("depth") or 0)
         if queue.get("link"):
             if "pipe" in queue:
                 yield queue, (int(queue["pipe"]), int(queue["stage"]), depth)
             continue
-        pipe = 2 if _direction(queue) != "forward" else 0 if queue.get("at") == "sender" else 1
+        if _direction(queue) == "forward":
+            pipe = 0 if queue.get("at") == "sender" else 1
+        else:
+            pipe = 3 if sends_up and queue.get("at") == "receiver" else 2
         stages[pipe] += not depth
         yield queue, (pipe, stages[pipe], depth)
 
