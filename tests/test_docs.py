@@ -57,6 +57,7 @@ def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeyp
     assert got.status == 0, got.err
 
 
+@pytest.mark.slow
 def test_the_job_for_continuous_integration_runs(need_model, tmp_path):
     """The page from top to bottom: the script, then each command, as a shell runs them; without its baseline the job fails with status 2."""
     blocks = BLOCK.findall((ROOT / "docs" / "tour" / JOB).read_text("utf-8"))

@@ -36,6 +36,7 @@ def test_what_is_left_is_found(need_spaces):
     assert "left in TMPDIR left" in done.stdout
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_what_is_killed(need_spaces):
     done = kill(1, ["trial", "emulate"])
     assert done.returncode == 0, done.stdout + done.stderr
