@@ -30,12 +30,12 @@ impl<'a> Traffic<'a> {
         for (i, entry) in plan.transfers.iter().enumerate() {
             let [_, to] = ends(network, entry.flow.place, entry.flow.up);
             let port = plan.flows.len() + i;
-            let made = Transfers::prepare(entry, i, port, to, options, (seed, plan.duration_ns));
-            traffic.transfers.push(made.map_err(io_at("transfers"))?);
+            let prepared = Transfers::prepare(entry, i, port, to, options, (seed, plan.duration_ns));
+            traffic.transfers.push(prepared.map_err(io_at("transfers"))?);
         }
         for (i, probe) in plan.probes.iter().enumerate() {
-            let made = Probe::prepare(probe, i, ends(network, probe.place, probe.up));
-            traffic.probes.push(made.map_err(io_at("probe"))?);
+            let prepared = Probe::prepare(probe, i, ends(network, probe.place, probe.up));
+            traffic.probes.push(prepared.map_err(io_at("probe"))?);
         }
         Ok(traffic)
     }

@@ -85,7 +85,7 @@ def _chain(scenario: Scenario, parse: Parse) -> dict[str, Any]:
 
 def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Scenario, parse: Parse, number: int | None = None) -> dict[str, Any]:
     """Both directions of a link whose hops are all at routers; `number`: its place in the chain, None of an access link."""
-    made = {}
+    directions = {}
     for direction, hops in (("forward", forward), ("reverse", reverse)):
         stages: list[dict[str, Any]] = []
         schedule: list[dict[str, Any]] = []
@@ -98,8 +98,8 @@ def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Sc
         for change in scenario.changes if number is not None else ():
             if scenario.place_of(change) == (number, direction):
                 schedule.append({"stage": first[_changed(change, hops)], "depth": change.child, "change": change.plan()})
-        made[direction] = {"stages": stages, "schedule": schedule}
-    return made
+        directions[direction] = {"stages": stages, "schedule": schedule}
+    return directions
 
 
 def _changed(change: Change, hops: Sequence[path.Hop]) -> int:
@@ -147,8 +147,8 @@ class _Places:
             links = {"near": (back[0], there[1]), "far": (back[1], there[0])}
         else:
             links = {"near": (there[0], back[1]), "far": (there[1], back[0])}
-        made = {name: _link(forward, reverse, self._scenario, self._parse) for name, (forward, reverse) in links.items()}
-        return {"enter": span[0], "leave": span[1], **made}
+        plans = {name: _link(forward, reverse, self._scenario, self._parse) for name, (forward, reverse) in links.items()}
+        return {"enter": span[0], "leave": span[1], **plans}
 
 
 def _traffic(scenario: Scenario, places: _Places, controls: Controls) -> dict[str, Any]:

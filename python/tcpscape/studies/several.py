@@ -51,14 +51,14 @@ class _CacheKey:
 @lru_cache(maxsize=KEPT)
 def _parts_of_key(key: _CacheKey) -> tuple[Part, ...]:
     trial, at = key.trial, key.step.at_s
-    found = []
+    flow_parts = []
     for number, flow in enumerate(trial.flows):
         if flow.start_s >= at:
             continue
         series = recording.of_trial(trial, number, every_s=0)
         d_ms = key.step.d_ms if flow.path_rtt_ms is None else flow.path_rtt_ms
-        found.append(Part(series, d_ms, series.carried(at - LAST_S, at), series.carried(at, at + d_ms / 1e3)))
-    return tuple(found)
+        flow_parts.append(Part(series, d_ms, series.carried(at - LAST_S, at), series.carried(at, at + d_ms / 1e3)))
+    return tuple(flow_parts)
 
 
 def parts(trial: Trial, step: Step) -> tuple[Part, ...]:

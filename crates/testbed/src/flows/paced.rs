@@ -15,7 +15,7 @@ impl Flow {
     pub(super) fn write_paced(&self, chunk: usize, clock: Clock) -> io::Result<()> {
         let gap = self.plan.gap().0;
         if self.options.sleeps == Sleeps::Plain {
-            self.write_and_sleep(chunk, gap);
+            self.write_each(chunk, || sys::nap(gap));
             return Ok(());
         }
         self.write_all(chunk, chunk as u64);
@@ -30,8 +30,8 @@ impl Flow {
         Ok(())
     }
 
-    /// The same with a system call for each sleep and each write.
-    fn write_and_sleep(&self, chunk: usize, gap: u64) {
+    /// Writes a chunk, does what comes `after` it, and again, with a system call for each write, until it is told to stop or the connection ends.
+    pub(super) fn write_each(&self, chunk: usize, after: impl Fn()) {
         let mut one = Batch::new(1, chunk);
         while !self.stopping() {
             match one.send(self.sender.as_fd(), 1) {
@@ -39,7 +39,7 @@ impl Flow {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return,
             };
-            sys::nap(gap);
+            after();
         }
     }
 

@@ -4,10 +4,7 @@
 //! writes and clock_gettime(2): not at all; bytes written in one turn cost a system call for each chunk.
 
 use super::{Clock, Flow};
-use crate::sys::{self, Batch};
-use std::io;
-use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
+use crate::sys;
 
 /// How long a writer writes and how long its periods are, ns.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +30,13 @@ impl Flow {
     /// Writes a chunk while it is time to, sleeps otherwise; with a rate also sleeps chunk/rate after each.
     pub(super) fn write_by_turns(&self, chunk: usize, turns: Turns, clock: Clock) {
         let (begin, gap) = (self.span().0, self.plan.gap().0);
-        let mut one = Batch::new(1, chunk);
-        while !self.stopping() {
-            match one.send(self.sender.as_fd(), 1) {
-                Ok(n) => self.sent.fetch_add(n, Ordering::AcqRel),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return,
-            };
+        self.write_each(chunk, || {
             let ready = sys::now() + gap;
             let wake = ready + turns.pause(ready - begin).unwrap_or(0);
             if wake > ready || gap > 0 {
                 sys::nap_until(wake + self.oversleep(clock) - clock.slack);
             }
-        }
+        });
     }
 }
 
