@@ -130,7 +130,7 @@ fuzz-rust:
 	@$(PYTHON) scripts/fuzz.py $(FUZZ_SECONDS)
 
 fuzz-python: setup
-	$(BIN)/python tests/fuzzing --cases $(FUZZ_CASES) --jobs 2
+	$(BIN)/python tests/robustness --cases $(FUZZ_CASES) --jobs 2
 
 check: setup ## formats, lints, types, sizes of files and functions, layers and circles of imports
 	$(CARGO) fmt --all --check

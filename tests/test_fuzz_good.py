@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import tcpscape
-from fuzzing import good, values
+from robustness import good, values
 from tcpscape import _core, engines, metrics
 from tcpscape.campaign import answer, record
 from tcpscape.errors import TcpscapeError

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fuzzing import commands, documents, formats, judge
+from robustness import commands, documents, formats, judge
 
 EACH = 3
 """Cases of each command and of each format."""

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 
 import tcpscape
-from fuzzing import good
+from robustness import good
 from tcpscape import engines, metrics
 from tcpscape.campaign import answer
 from tcpscape.report.diagram import PathView

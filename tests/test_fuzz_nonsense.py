@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzing import judge, nonsense
+from robustness import judge, nonsense
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in nonsense.cases()])

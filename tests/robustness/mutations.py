@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from fuzzing import values
+from robustness import values
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(b"%c: &%c [%s]\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 9)) for c in range(ord("b"), ord("k")))
 """YAML whose aliases stand for 9^10 values."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from fuzzing.case import Case
+from robustness.case import Case
 
 LIMIT_S = 10.0
 """A case that takes longer is stopped. What does not get the processor is waited for longer, up to this:"""

@@ -1,4 +1,4 @@
-"""The long form: `python tests/fuzzing --cases 3000` runs cases in processes of their own and prints a table; status 1 for findings.
+"""The long form: `python tests/robustness --cases 3000` runs cases in processes of their own and prints a table; status 1 for findings.
 
 `--only GROUP` runs one command or format; `--case GROUP:SEED:NUMBER` runs one case alone and shows all of it.
 """
@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 sys.path[0] = str(Path(__file__).parent.parent)  # this directory is started as a script, and is a package
 
-from fuzzing import commands, formats, judge, nonsense, process  # noqa: E402, I001
-from fuzzing.case import Case  # noqa: E402
+from robustness import commands, formats, judge, nonsense, process  # noqa: E402, I001
+from robustness.case import Case  # noqa: E402
 
 
 CHUNK, EVERY = 25, 4
@@ -73,7 +73,7 @@ def _run(job: tuple[str, Case]) -> tuple[str, Case, process.Ended, list[tuple[st
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python tests/fuzzing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/robustness", description=__doc__)
     parser.add_argument("--cases", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
-from fuzzing.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
-from fuzzing.documents import needed
+from robustness.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
+from robustness.documents import needed
 
 PATH = '--forward "netem delay 5ms" --bottleneck "tbf rate 5mbit burst 6056 limit 15000" --reverse "netem delay 5ms"'
 RUN = f"run {PATH} --duration 100ms --seeds 1"

@@ -13,9 +13,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzzing import mutations, values
-from fuzzing.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
-from fuzzing.documents import CONTROL, RESULTS, content, made, needed
+from robustness import mutations, values
+from robustness.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
+from robustness.documents import CONTROL, RESULTS, content, made, needed
 
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scenario.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "scenario show {} --tc", "export {} --to tc", "sweep {} --axis bottleneck.buffer=1,2bdp --seeds 1", "advise --from {} --seeds 2 --cca cubic --duration 100ms", "run {} --engine mock --seeds 1"),

@@ -12,9 +12,9 @@ from functools import cache
 import click
 from hypothesis import strategies as st
 
-from fuzzing import values
-from fuzzing.case import Case
-from fuzzing.documents import FILES, RESULTS, needed
+from robustness import values
+from robustness.case import Case
+from robustness.documents import FILES, RESULTS, needed
 
 QUICK = "--duration 100ms"
 PATH = '--forward "netem delay 5ms" --bottleneck "tbf rate 10mbit burst 6056 limit 15000" --reverse "netem delay 5ms"'
@@ -38,7 +38,7 @@ GOOD: Mapping[str, tuple[str, ...]] = {
     "validate": ("validate --engine model --engine mock --conditions conditions.csv --seeds 1 --jobs 1 --out out/v", "validate --engine mock --engine mock --random 2 --seeds 1 --jobs 1 --cca cubic --out out/v"),
     "scenario show": ("scenario show baseline", "scenario show scenario.yaml --tc"),
 }  # fmt: skip
-"""Command → good command lines that end quickly. They name files of :data:`fuzzing.documents.FILES`."""
+"""Command → good command lines that end quickly. They name files of :data:`robustness.documents.FILES`."""
 FITTING: Mapping[str, st.SearchStrategy[str]] = {
     **dict.fromkeys(("forward", "bottleneck", "reverse", "queue"), values.tc_words()), **dict.fromkeys(("cca", "mix", "listener"), values.labels()),
     "check": values.checks(), "change": values.changes(), "link": values.links(), "transfers": values.traffic(), "probe": values.traffic(), "axis": values.axis(), "at": values.axis(),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from fuzzing.case import Case
-from fuzzing.process import LIMIT_S, Ended
+from robustness.case import Case
+from robustness.process import LIMIT_S, Ended
 
 MOST_MB = 500.0
 MOST_CHARACTERS = 400
