@@ -17,7 +17,7 @@ PAGES := python/tcpscape/data/pages
 SHARE := wheel.data
 PROGRAMS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST)) $(if $(filter Linux,$(shell uname -s)),$(LIVE))
 
-.PHONY: help setup page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check bench fuzz fuzz-python docs site findings clean
+.PHONY: help setup page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check bench fuzz fuzz-python refresh site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -148,19 +148,16 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py
 
-docs: setup ## the pictures in docs/img, from the studies and the explorer's page (needs Chromium)
-	@mkdir -p out docs/img
-	@for study in jitter-cliff loss-tolerance starlink; do \
-	  $(BIN)/tcpscape study run $$study --no-report --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
-	@$(BIN)/python scripts/picture.py
+# Of benches/refresh.py: all that are stale without a name.
+FIGURES ?=
+
+refresh: setup ## every generated page, table and picture that a model with other results made (FIGURES="fidelity findings": only these); resumes
+	@$(BIN)/python benches/refresh.py $(FIGURES)
 
 site: setup ## the documentation as a site that opens from disk, in out/site; without a network; every link is checked
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@$(BIN)/python scripts/website/check.py out/site
 	@echo 'open out/site/index.html'
-
-findings: setup ## docs/findings.md: every study in full, every claim judged (about 10 minutes; resumes from out/)
-	$(BIN)/python benches/findings.py
 
 clean: ## what was built
 	rm -rf $(PAGES) $(SHARE) $(dir $(PAGE)) web/node_modules dist $(GUEST) $(LIVE) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

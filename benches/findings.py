@@ -26,7 +26,7 @@ MARKS = {"reproduced": "yes", "not reproduced": "**no**", "not decidable": "open
 TEXT = """\
 # What the published works say, and what holds
 
-Written by `benches/findings.py` (`make findings`); do not edit. Every claim of five published works, of two sources they rest on, and of works on networks that several share, judged on our own runs under their conditions
+Written by `benches/findings.py` (`make refresh`); do not edit. Every claim of five published works, of two sources they rest on, and of works on networks that several share, judged on our own runs under their conditions
 ({trials} trials on engine {engine}): *yes* is reproduced, *no* is not, *open* cannot be decided by running (or not by so few runs). A number
 in brackets is a 95 % interval. `tcpscape study run NAME` repeats each study and shows its tables.
 

@@ -1,14 +1,15 @@
-"""Takes the picture of the explorer that opens the README: a real page of a real server in Chromium, docs/img/explorer.png.
+"""The pictures in docs/img: a study's figure, or the explorer that opens the README, a real page of a real server in Chromium.
 
-    .venv/bin/python scripts/picture.py
+    .venv/bin/python scripts/picture.py jitter-cliff loss-tolerance starlink explorer
 
-The page is asked for a state by its address and photographed when its curves and its answer are complete. The file is a palette of 256 colours, so
-that the repository does not grow by a megabyte each time; a picture above :data:`MOST` is refused.
+The explorer's page is asked for a state by its address and photographed when its curves and its answer are complete. The file is a palette of 256
+colours, so that the repository does not grow by a megabyte each time; a picture above :data:`MOST` is refused.
 """
 
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,8 +42,17 @@ def take(page: Page, url: str) -> bytes:
     return page.screenshot()
 
 
-def main() -> int:
-    """Takes it, and returns the exit status."""
+def study(name: str) -> int:
+    """The figure of a study as PNG and SVG; its trials are kept in out/. Returns the exit status."""
+    command = (sys.executable, "-m", "tcpscape", "study", "run", name, "--no-report", "--quiet", "--out", "out")
+    status = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False).returncode
+    for end in ("png", "svg") if status == 0 else ():
+        shutil.copy(ROOT / "out" / name / f"{name}.{end}", PICTURE.parent)
+    return status
+
+
+def explorer() -> int:
+    """The picture of the explorer; returns the exit status."""
     server = subprocess.Popen([sys.executable, "-m", "tcpscape", "explore", "--no-browser"], stdout=subprocess.PIPE, text=True)
     try:
         url = server.stdout.readline().strip() if server.stdout else ""
@@ -65,4 +75,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(max(explorer() if name == "explorer" else study(name) for name in sys.argv[1:]))

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""`make refresh`: makes every generated figure anew that a model with other results made.
+
+A *figure* is one or more generated files. :data:`FIGURES` lists them with the commands that write them. `docs/figures.json` records for each the
+rows of `tests/data/behaviour.csv` that the model had then, the digests of the files, and how long it took. A figure is *stale* when one of those
+rows is another today, or when its files are not as they were written. A commit that leaves the behaviour table as it was makes no figure stale, and
+rows that are added at the end (a new queue) do not either. `tests/test_figures.py` fails while a figure is stale.
+
+    benches/refresh.py                     the stale ones; what a killed run finished stays finished
+    benches/refresh.py findings --always   the named ones, stale or not
+    benches/refresh.py --list              what is stale, and how long it takes
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORD = ROOT / "docs" / "figures.json"
+BEHAVIOUR = ROOT / "tests" / "data" / "behaviour.csv"
+STUDIES = ("jitter-cliff", "loss-tolerance", "starlink")
+
+
+def no_kernel() -> str | None:
+    """Why the virtual engine cannot run here."""
+    from tcpscape import engines
+
+    return engines.REGISTRY["virtual"]().unavailable()
+
+
+def no_chromium() -> str | None:
+    """Why no page can be opened here."""
+    return None if shutil.which("chromium") else "chromium is missing: apt-get install chromium"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A generated figure: its name, the files it consists of, the commands that write them (arguments of Python), what they need."""
+
+    name: str
+    files: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    by_model: bool = True
+    """Whether the model's results are in it; otherwise it is stale only when its files were edited."""
+    unavailable: Callable[[], str | None] = lambda: None
+
+
+def bench(part: str) -> tuple[tuple[str, ...], ...]:
+    """The command of a part of `make bench`."""
+    return (("benches/run.py", "--only", part),)
+
+
+FIGURES = (
+    # Speeds first: the machine is not yet warm of anything else.
+    Figure("performance", ("docs/performance.md",), bench("performance")),
+    Figure("campaign", ("docs/performance-campaign.md",), bench("campaign")),
+    Figure("virtual", ("docs/performance-virtual.md",), bench("virtual"), unavailable=no_kernel),
+    Figure("live", ("docs/performance-live.md",), bench("live")),
+    Figure("explorer", ("docs/performance-explorer.md",), bench("explorer"), unavailable=no_chromium),
+    Figure(
+        "fidelity", ("docs/fidelity.md", "docs/fidelity.csv", "python/tcpscape/data/fidelity.json"),
+        (*bench("fidelity"), ("benches/topology.py",)),
+    ),
+    Figure("sweep", ("docs/cca-sweep.md",), bench("sweep")),
+    Figure("findings", ("docs/findings.md",), (("benches/findings.py",),)),
+    Figure("coverage", ("docs/coverage.csv",), (("benches/coverage.py",),), by_model=False),
+    Figure(
+        "pictures", (*(f"docs/img/{s}.{end}" for s in STUDIES for end in ("png", "svg")), "docs/img/explorer.png"),
+        (("scripts/picture.py", *STUDIES, "explorer"),), unavailable=no_chromium,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a figure was made: rows of the behaviour table and their digest, digests of its files, seconds, the day."""
+
+    rows: int
+    behaviour: str
+    files: dict[str, str]
+    seconds: int
+    date: str
+
+
+def digest(data: bytes) -> str:
+    """A short digest of a content."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def behaviour(rows: int | None = None) -> tuple[int, str]:
+    """Number and digest of the first `rows` rows of the behaviour table, or of all."""
+    lines = BEHAVIOUR.read_bytes().splitlines()[:rows]
+    return len(lines), digest(b"\n".join(lines))
+
+
+def read() -> dict[str, Made]:
+    """What is recorded of the figures."""
+    return {name: Made(**fields) for name, fields in json.loads(RECORD.read_text("utf-8")).items()} if RECORD.exists() else {}
+
+
+def keep(name: str, made: Made) -> None:
+    """Adds a figure to the record."""
+    whole = {**read(), name: made}
+    RECORD.write_text(json.dumps({n: asdict(whole[n]) for n in sorted(whole)}, indent=1) + "\n", "utf-8")
+
+
+def contents(figure: Figure) -> dict[str, str]:
+    """The digests of a figure's files; "missing" for one that is not there."""
+    return {name: digest((ROOT / name).read_bytes()) if (ROOT / name).exists() else "missing" for name in figure.files}
+
+
+def why_stale(figure: Figure, record: dict[str, Made]) -> str | None:
+    """Why a figure has to be made again, or None."""
+    made = record.get(figure.name)
+    if made is None:
+        return "there is no record of how it was made"
+    if figure.by_model and behaviour(made.rows) != (made.rows, made.behaviour):
+        return f"the model's results are others since {made.date}"
+    edited = [name for name, content in contents(figure).items() if made.files.get(name) != content]
+    return f"{', '.join(edited)} is not as it was written" if edited else None
+
+
+def make(figure: Figure) -> Made:
+    """Runs the commands of a figure; raises :class:`subprocess.CalledProcessError` when one fails."""
+    rows, table = behaviour()
+    began = time.monotonic()
+    path = os.pathsep.join(filter(None, (str(ROOT / "benches"), os.environ.get("PYTHONPATH"))))
+    for command in figure.commands:
+        subprocess.run([sys.executable, *command], check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
+    return Made(rows, table, contents(figure), round(time.monotonic() - began), f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")
+
+
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def expected(figures: Sequence[Figure], record: dict[str, Made]) -> str:
+    """How long figures take, by what they took last; those that were never timed are named."""
+    known = [record[f.name].seconds for f in figures if f.name in record]
+    unknown = [f.name for f in figures if f.name not in record]
+    return f"about {duration(sum(known))}" + (f", and what {', '.join(unknown)} takes, for the first time" if unknown else "")
+
+
+def refresh(figures: Sequence[Figure]) -> int:
+    """Makes figures one by one; the number of those that could not be made."""
+    record, failed = read(), 0
+    for k, figure in enumerate(figures):
+        print(f"{figure.name} …  ({k + 1} of {len(figures)}; left: {expected(figures[k:], record)})", flush=True)
+        if why := figure.unavailable():
+            print(f"{figure.name}: not made: {why}")
+            failed += 1
+            continue
+        try:
+            made = make(figure)
+        except subprocess.CalledProcessError as e:
+            print(f"{figure.name}: not made: {' '.join(e.cmd[1:])} ended with status {e.returncode}")
+            failed += 1
+            continue
+        keep(figure.name, made)
+        print(f"{figure.name}: {', '.join(figure.files)} in {duration(made.seconds)}", flush=True)
+    return failed
+
+
+def main() -> int:
+    """The command: status 1 where a figure could not be made."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="FIGURE", help=f"of {', '.join(f.name for f in FIGURES)}; default: all")
+    parser.add_argument("--always", action="store_true", help="also those that are not stale")
+    parser.add_argument("--list", action="store_true", help="say what is stale, make nothing")
+    args = parser.parse_args()
+    if unknown := set(args.names) - {f.name for f in FIGURES}:
+        parser.error(f"no figure is called {', '.join(sorted(unknown))}")
+    record = read()
+    reasons = {f: why_stale(f, record) for f in FIGURES if not args.names or f.name in args.names}
+    for figure, reason in reasons.items():
+        print(f"{figure.name:12} {f'stale: {reason}' if reason else 'up to date'}")
+    stale = [f for f, reason in reasons.items() if reason or args.always]
+    if stale:
+        print(f"{len(stale)} to make: {expected(stale, record)}")
+    return 1 if not args.list and refresh(stale) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
