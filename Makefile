@@ -7,8 +7,7 @@ BIN := $(VENV)/bin
 CARGO ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
 export PATH := $(dir $(CARGO)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
-# The virtual engine's guest program, where there is User-Mode Linux, and the live engine's program, where there is Linux: static, in a
-# target directory of their own since their flags differ.
+# The virtual engine's guest program, where there is User-Mode Linux, and the live engine's program, where there is Linux: static.
 GUEST := python/tcpscape/engines/guest/init
 LIVE := python/tcpscape/engines/host/live
 # What `tcpscape cca show` reads where there is no checkout: copies for the wheel.
@@ -27,20 +26,31 @@ PAGE := python/tcpscape/web/static/index.html
 PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null)
 NODE_20 := $(shell command -v npm >/dev/null && node -e 'const [a, b] = process.versions.node.split("."); if (+a > 20 || (+a == 20 && +b >= 19)) console.log("yes")' 2>/dev/null)
 
-setup: $(VENV)/.built $(PROGRAMS) page-where-possible ## the virtual environment with tcpscape in it; quick when nothing changed
+# Packages are installed by uv where it is there, else by pip; byte code is made when a module is first imported.
+UV := $(shell command -v uv)
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile)
 
-$(VENV)/.tools: pyproject.toml
+setup: $(VENV)/.built $(VENV)/.tools $(PROGRAMS) page-where-possible ## the virtual environment with tcpscape in it; quick when nothing changed
+
+# What running the model needs: the virtual environment, the libraries and maturin.
+$(VENV)/.run: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
 	@test -x "$(CARGO)" || { echo "cargo is missing: apt-get install cargo, or https://rustup.rs"; exit 1; }
 	@command -v cc >/dev/null || { echo "a C linker is missing: apt-get install gcc"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "venv failed: apt-get install python3-venv"; exit 1; }
 	@echo "setup: installing the Python packages"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@$(BIN)/python scripts/requirements.py dev > $(VENV)/requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	@$(BIN)/python scripts/requirements.py requires > $(VENV)/run.txt
+	@$(INSTALL) -r $(VENV)/run.txt
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
+# What tests, checks and benchmarks need besides.
+$(VENV)/.tools: $(VENV)/.run
+	@echo "setup: installing the packages for tests and checks"
+	@$(BIN)/python scripts/requirements.py dev > $(VENV)/requirements.txt
+	@$(INSTALL) -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.run $(RUST_SOURCES)
 	@echo "setup: building the engine (Rust, release)"
 	@rm -rf $(PAGES) && mkdir -p $(PAGES) && cp -r docs/models/. $(PAGES)
 	@$(BIN)/python scripts/wheel_data.py $(SHARE)
@@ -49,17 +59,20 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 
 ifneq ($(strip $(PROGRAMS)),)
 WITH_GUEST := $(filter $(GUEST),$(PROGRAMS))
-# One recipe, which runs once, makes all of them.
-$(PROGRAMS) &: $(RUST_SOURCES)
+# static,PACKAGE: a program that needs no library of the machine or the kernel that it runs in. The flag is the last compilation's alone, so that all
+# before it are shared with the engine.
+static = $(CARGO) rustc --release --locked --quiet -p $(1) --bin $(1) -- -C target-feature=+crt-static -C strip=symbols \
+	|| { echo "$(1) does not build; if the linker misses libc.a: apt-get install libc6-dev"; exit 1; }
+
+# One recipe, which runs once, makes all of them; after the engine, since two builds at a time would wait for each other.
+$(PROGRAMS) &: $(RUST_SOURCES) | $(VENV)/.built
 	@echo "setup: building the programs of the virtual and the live engine (Rust, release, static)"
-	@triple=$$(rustc -vV | sed -n 's/^host: //p') && \
-	RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_RELEASE_STRIP=symbols \
-	  $(CARGO) build --release --locked --quiet -p tcpscape-live $(if $(WITH_GUEST),-p tcpscape-guest) --target $$triple --target-dir target/guest \
-	  || { echo "the programs do not build; if the linker misses libc.a: apt-get install libc6-dev"; exit 1; } && \
-	install -m 755 target/guest/$$triple/release/tcpscape-live $(LIVE) && \
-	$(if $(WITH_GUEST),install -m 755 target/guest/$$triple/release/tcpscape-guest $(GUEST),true)
-	@$(if $(WITH_GUEST),CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
-	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $(GUEST))seed.so)
+	@$(call static,tcpscape-live)
+	@install -m 755 target/release/tcpscape-live $(LIVE)
+	@$(if $(WITH_GUEST),$(call static,tcpscape-guest))
+	@$(if $(WITH_GUEST),install -m 755 target/release/tcpscape-guest $(GUEST))
+	@$(if $(WITH_GUEST),$(CARGO) rustc --release --locked --quiet -p tcpscape-seed --lib -- -C strip=symbols)
+	@$(if $(WITH_GUEST),install -m 644 target/release/libtcpscape_seed.so $(dir $(GUEST))seed.so)
 endif
 
 # Neither a machine without Node nor one without a network is kept from the rest.
@@ -86,7 +99,7 @@ wheel: setup ## dist/tcpscape-*.whl for Python 3.10 and newer, complete: pages, 
 wheel-test: wheel ## installs the wheel into an empty environment, with neither checkout nor compilers in sight, and uses it
 	$(BIN)/python scripts/wheel_test.py dist/*.whl
 
-demo: setup ## two answers with their pages, in 40 lines: advise for Starlink's baseline, and where the jitter cliff is
+demo: $(VENV)/.built ## two answers with their pages, in 40 lines: advise for Starlink's baseline, and where the jitter cliff is
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --report'
 	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --out out/demo/advise --report
 	@echo
@@ -102,21 +115,21 @@ test-rust:
 
 # One process more than cores of a small machine: many tests wait for a command that they started.
 test-python: setup
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile -rfEs
 
 test-logic: setup
 	@if [ -x web/node_modules/.bin/vitest ]; then cd web && node_modules/.bin/vitest run; \
 	else echo "skipped: tests of the page's logic: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
 
 test-web: setup ## the explorer's page in Debian's Chromium (under 3 minutes); prints why anything was skipped
-	$(BIN)/python -m pytest -m web -rs -n 2 --dist loadfile tests/web
+	$(BIN)/python -m pytest -m web -rfEs -n 2 --dist loadfile tests/web
 
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)
 	@$(BIN)/tcpscape kernel build || echo "skipped: tests on the virtual engine, for the reason above"
 
 test-all: setup kernel wheel ## everything, slow tests, the real kernel, the wheel and the tshark check too; prints why anything was skipped
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet -- --include-ignored
-	$(BIN)/python -m pytest -m '' -rs
+	$(BIN)/python -m pytest -m '' -rfEs
 
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 3600

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+import skips
 from tcpscape import engines
 
 ROOT = Path(__file__).parent.parent
@@ -69,17 +70,46 @@ def shell():
     return run
 
 
+def need(name: str) -> None:
+    """Skips, with the reason, where an engine cannot run. (`engines.make` raises there: no module may call it while it is imported.)"""
+    if reason := engines.REGISTRY[name]().unavailable():
+        pytest.skip(f"engine {name}: {reason}")
+
+
 def model() -> None:
     """Skips, with the reason, where the model is not built."""
-    if reason := engines.REGISTRY["model"]().unavailable():
-        pytest.skip(f"engine model: {reason}")
+    need("model")
 
 
 @pytest.fixture
 def need_model():
     """A test that needs the model engine."""
-    model()
+    need("model")
 
+
+@pytest.fixture
+def need_virtual():
+    """A test that needs a kernel in virtual time."""
+    need("virtual")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where skips are judged, one that the machine could have avoided fails the run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if skips.strict() and reporter is not None and not hasattr(session.config, "workerinput"):
+        reports = reporter.stats.get("skipped", [])
+        session.config.stash[AVOIDABLE] = skips.avoidable(r.longrepr[2].removeprefix("Skipped: ") for r in reports if isinstance(r.longrepr, tuple))
+        if session.config.stash[AVOIDABLE] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Names the skips that failed the run."""
+    for reason in config.stash.get(AVOIDABLE, []):
+        terminalreporter.write_line(f"skipped although this machine could run it: {reason}", red=True)
+
+
+AVOIDABLE = pytest.StashKey[list[str]]()
 
 SLOW = {"virtual", "live"}
 """Engines that only `make test-all` waits for."""
@@ -88,7 +118,5 @@ SLOW = {"virtual", "live"}
 @pytest.fixture(params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in engines.REGISTRY])
 def engine(request):
     """Every engine; those that cannot run here are skipped with their reason."""
-    made = engines.REGISTRY[request.param]()
-    if reason := made.unavailable():
-        pytest.skip(f"engine {request.param}: {reason}")
-    return made
+    need(request.param)
+    return engines.REGISTRY[request.param]()

@@ -232,8 +232,7 @@ def test_the_rtts_of_a_real_kernel_are_smoothed(engine, shown, is_weak):
     assert smoothed(outcome, shown) == [SMOOTHED] * is_weak
 
 
-@pytest.mark.skipif(make("virtual").unavailable() is not None, reason="no kernel")
-def test_every_screen_with_added_rtt_says_so(cli):
+def test_every_screen_with_added_rtt_says_so(cli, need_virtual):
     for words in (
         ("run", "--bottleneck", "netem delay 5ms", "--cca", "cubic"), ("sweep", "--rtt", "5ms,9ms", "--cca", "cubic"),
     ):  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conftest import need
 from tcpscape import engines
 from tcpscape.engines.base import Capture
 from tcpscape.errors import TcpscapeError
@@ -16,13 +17,6 @@ CLOCK_MS = 0.01
 LOST = 2**64 - 1
 
 pytestmark = pytest.mark.usefixtures("need_model")
-
-
-@pytest.fixture
-def need_virtual():
-    """A test that needs a kernel in virtual time."""
-    if reason := engines.REGISTRY["virtual"]().unavailable():
-        pytest.skip(f"engine virtual: {reason}")
 
 
 def trial(engine, fields, capture=Capture(), seed=1):
@@ -120,9 +114,8 @@ def test_the_same_trial_has_the_same_hash(need_virtual):
 
 @pytest.mark.parametrize("engine", ["virtual", "live"])
 def test_a_control_of_transfers_that_the_kernel_lacks_is_refused_by_name(engine):
+    need(engine)
     made = engines.make(engine)
-    if reason := made.unavailable():
-        pytest.skip(f"engine {engine}: {reason}")
     with pytest.raises(TcpscapeError) as refused:
         made.check(Scenario.model_validate({**CLEAN, "flows": [SHORT], "transfers": [{"cca": "copa", "rate": "1/s"}]}))
     assert str(refused.value).startswith("transfers.cca: 'copa'")
@@ -130,9 +123,7 @@ def test_a_control_of_transfers_that_the_kernel_lacks_is_refused_by_name(engine)
 
 def test_the_live_engine_measures_this_machines_path():
     """In real time a packet takes no less than the path's delay; how much more is the machine's affair, which the trial's caveats tell."""
-    live = engines.make("live")
-    if reason := live.unavailable():
-        pytest.skip(f"engine live: {reason}")
+    need("live")
     app = {"response": "20kB", "every": "100ms"}
     fields = {
         "duration": "2s", "flows": [SHORT, {"cca": "cubic", "app": app}], "probes": [{**p, "start": "500ms", "stop": "1s"} for p in PROBES],
