@@ -12,16 +12,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic_core import to_json
-
-from tcpscape.store.database import Database
+from tcpscape.store.database import Database, batches
 from tcpscape.writing import Presence, is_present
 
 NAME = "writer"
 """In the names of the writers' files."""
 _CLAIM = "INSERT INTO claims VALUES (?, ?) ON CONFLICT (address) DO NOTHING"
 _WHOSE = "SELECT writer FROM claims WHERE address = ?"
-_WRITERS = "SELECT DISTINCT writer FROM claims WHERE address IN (SELECT value FROM json_each(?))"
+_WRITERS = "SELECT DISTINCT writer FROM claims WHERE address IN ({})"
 _RELEASE = "DELETE FROM claims WHERE writer = ?"
 _PLANS = "SELECT writer, document FROM plans ORDER BY rowid"
 _FORGET = "DELETE FROM plans WHERE writer = ? AND document = ?"
@@ -60,9 +58,10 @@ class Claims:
 
     def release_dead(self, addresses: Iterable[str]) -> None:
         """Releases what dead writers have claimed, where any of these trials is among it."""
-        for (writer,) in self._database.rows(_WRITERS, (to_json(list(addresses)).decode(),)):
-            if not self.is_there(writer):
-                self._database.write(_RELEASE, [(writer,)])
+        for some in batches(list(addresses)):
+            for (writer,) in self._database.rows(_WRITERS.format(", ".join("?" * len(some))), some):
+                if not self.is_there(writer):
+                    self._database.write(_RELEASE, [(writer,)])
 
     def release(self) -> None:
         """Releases every claim of this writer: what it has run is kept."""

@@ -1,4 +1,10 @@
-"""The database of a store: one SQLite file, opened by each process for itself; what SQLite reports becomes one line for the user."""
+"""The database of a store: one SQLite file, opened by each process for itself; what SQLite reports becomes one line for the user.
+
+The file may come from somebody else. A reader opens it read-only (`immutable` where no log says that a writer may be there), and nobody opens it
+beside a rollback journal: SQLite would carry that out, and delete the file that it names. The tables must be those that tcpscape makes, word for
+word, so that reading them runs no SQL of the file; what a reader may do, how long a value may be and how many steps a query may take are limited.
+docs/decisions.md has the alternatives.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tcpscape.errors import StoreError
+from tcpscape.reading.files import MIB
 
 FILE = "results.sqlite"
 """Its name in the directory."""
@@ -25,23 +32,40 @@ APPLICATION = 0x74637073
 """SQLite's `application_id` of our files: `tcps`."""
 WAIT_S = 60
 """How long a writer waits for another one, s."""
-CLAIMS = "CREATE TABLE IF NOT EXISTS claims (address TEXT PRIMARY KEY, writer TEXT NOT NULL) WITHOUT ROWID"
-PLANS = "CREATE TABLE IF NOT EXISTS plans (writer TEXT NOT NULL, document TEXT NOT NULL)"
-TABLES = {"trials", "manifests", "claims", "plans"}
-SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS trials (address TEXT NOT NULL UNIQUE, trial TEXT NOT NULL, queues BLOB)",
-    "CREATE TABLE IF NOT EXISTS manifests (place INTEGER PRIMARY KEY, document TEXT NOT NULL)",
-    CLAIMS,
-    PLANS,
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {FORMAT}",
-)
-
-FOREIGN = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
-"""What no store has: SQL that would run when a table is read. A file from somebody else may have it."""
+TABLES = {
+    "trials": "trials (address TEXT NOT NULL UNIQUE, trial TEXT NOT NULL, queues BLOB)",
+    "manifests": "manifests (place INTEGER PRIMARY KEY, document TEXT NOT NULL)",
+    "claims": "claims (address TEXT PRIMARY KEY, writer TEXT NOT NULL) WITHOUT ROWID",
+    "plans": "plans (writer TEXT NOT NULL, document TEXT NOT NULL)",
+}
+"""Every table of a store, as SQLite keeps it behind `CREATE TABLE`. Files of the first versions have neither `claims` nor `plans`."""
+LATER = ("claims", "plans")
+HEADER = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {FORMAT}")
+SQLITE_LIMIT_LENGTH = 0
+"""SQLite's number of the limit on a value's length."""
+LONGEST = 16 * MIB
+"""Bytes of a value: a trial of 10,000 flows has 10 MB. (Python 3.10 cannot tell SQLite; a value is no longer than the file there.)"""
+PARAMETERS = 10_000
+"""Of a statement; SQLite takes 32,766."""
+STEPS = 10_000
+"""Steps of SQLite's machine between two looks at how many a query has taken."""
+STEPS_PER_BYTE = 4
+"""Steps that a query may take for each byte of the file: a row takes some twenty, and has at least eight bytes."""
+LEAST_STEPS = 10_000_000
+SIDES = ("-journal", "-wal", "-shm")
+"""What SQLite may have beside the file: its rollback journal, its log, the index of the log."""
+NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
+"""The end of a rollback journal that names another file (SQLite's file format, "The Rollback Journal")."""
+FOR_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA, sqlite3.SQLITE_RECURSIVE}
+"""What a reader may do (SQLite's authorizer)."""
 
 _inherited: list[sqlite3.Connection | None] = []
 """Connections of the process that this one was forked from: SQLite forbids to use or close them here."""
+
+
+def batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Values in parts that one statement can have as parameters."""
+    return (values[begin : begin + PARAMETERS] for begin in range(0, len(values), PARAMETERS))
 
 
 class Database:
@@ -56,17 +80,18 @@ class Database:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._file: tuple[int, int] | None = None
+        self._is_immutable = False
         with self._opened():
             pass
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows that a query answers with."""
-        with self._opened() as connection:
+        with self._opened() as connection, self._limited(connection):
             return connection.execute(query, parameters).fetchall()
 
     def each(self, query: str, parameters: Sequence[Any], use: Callable[..., None]) -> None:
         """Calls `use` with the columns of each row: a large answer is never in memory as a whole."""
-        with self._opened() as connection, closing(connection.execute(query, parameters)) as cursor:
+        with self._opened() as connection, self._limited(connection), closing(connection.execute(query, parameters)) as cursor:
             for row in cursor:
                 use(*row)
 
@@ -108,6 +133,12 @@ class Database:
             if connection:
                 connection.close()
 
+    @contextmanager
+    def _limited(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Ends a query that takes more steps than an honest file of this size needs: pages may form a circle."""
+        _limit(connection, self.path)
+        yield
+
     def _expect_file(self) -> None:
         """Refuses to write into a file that has been removed: SQLite would, and nobody would find it."""
         if _identity(self._place) != self._file:
@@ -121,19 +152,25 @@ class Database:
             self._connection, self._lock, self._pid = None, threading.RLock(), os.getpid()
         with self._lock:
             try:
+                if self._connection is not None and self._is_immutable and _log(self.path).exists():
+                    self._connection.close()  # a writer has come
+                    self._connection = None
                 if self._connection is None:
-                    self._connection = _connect(self.path, create=self._create and self._file is None)
+                    self._is_immutable = not self._create and not _log(self.path).exists()
+                    self._connection = _connect(self.path, create=self._create and self._file is None, writing=self._create)
                     self._file = self._file or _identity(self._place)
                 yield self._connection
             except sqlite3.Error as e:
                 raise refusal(e, self.path) from None
 
 
-def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
+def _connect(path: Path, *, create: bool, writing: bool) -> sqlite3.Connection:
+    """A connection to a store's file: made where there is none (`create`), and for writing at all (`writing`)."""
     if create and not path.exists() and not _has_locks(path.parent):
         raise refusal(sqlite3.OperationalError(NO_LOCKS), path)  # SQLite itself would wait for another process
     _expect_file(path)
-    connection = _open(path, "rwc" if create else "rw")
+    _expect_sides(path, writing=writing)
+    connection = _open(path, "rwc" if create else "rw" if writing else "ro")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0 and create:
@@ -142,18 +179,27 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
             raise StoreError(f"out: {path} has no results of tcpscape; name a directory that run, sweep or study wrote with --out")
         elif version < 0 or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
             raise StoreError(f"out: {path} is a database of another program; choose another directory")
-        elif connection.execute(FOREIGN).fetchone():
-            raise StoreError(f"out: {path} is damaged: it has views or triggers; move it away and run again, or choose another directory")
         elif version > FORMAT:
             raise StoreError(f"out: {path} was written by a newer tcpscape; use that one, or choose another directory")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        if create:
-            connection.execute(CLAIMS)  # files of earlier versions have none
-            connection.execute(PLANS)
+        elif not _tables(connection).items() <= TABLES.items():
+            raise StoreError(f"out: {path} has other tables than tcpscape makes; move it away and run again, or choose another directory")
+        if writing:
+            connection.execute("PRAGMA synchronous = NORMAL")
+        else:
+            connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in FOR_READING else sqlite3.SQLITE_DENY)
+        for name in LATER if create else ():
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLES[name]}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str | None]:
+    """What the file has, by name: of a table, what follows `CREATE TABLE`; None for all else, but for the indexes that SQLite makes itself."""
+    content = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 20").fetchall()
+    own = [(kind, name, sql) for kind, name, sql in content if (kind, sql) != ("index", None)]
+    return {str(name): str(sql).removeprefix("CREATE TABLE ") if kind == "table" else None for kind, name, sql in own}
 
 
 def _expect_file(path: Path) -> None:
@@ -168,6 +214,53 @@ def _expect_file(path: Path) -> None:
         raise StoreError(f"out: {path} is no regular file; move it away, or choose another directory")
 
 
+def _expect_sides(path: Path, *, writing: bool) -> None:
+    """Refuses what beside a file would make SQLite wait, or write or delete elsewhere. SQLite looks beside the file itself, not beside a link to it."""
+    for end in SIDES:
+        side = Path(f"{os.path.realpath(path)}{end}")
+        try:
+            status = side.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as e:
+            raise StoreError(f"out: cannot open {side}: {e.strerror}; check the path") from None
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise StoreError(f"out: {side} is no regular file of its own; remove it, or choose another directory")
+        if end == "-journal" and status.st_size and not (writing and not _names_a_file(side)):
+            what = "a change that was interrupted is beside it"
+            raise StoreError(f"out: {path} cannot be read as it is: {what}; remove {side.name}, or choose another directory")
+
+
+def _names_a_file(journal: Path) -> bool:
+    """Whether a rollback journal names another file, which SQLite would delete. True where that cannot be read."""
+    try:
+        descriptor = os.open(journal, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return True
+    try:
+        return os.pread(descriptor, len(NAMES_A_FILE), max(0, os.fstat(descriptor).st_size - len(NAMES_A_FILE))) == NAMES_A_FILE
+    finally:
+        os.close(descriptor)
+
+
+def _log(path: Path) -> Path:
+    """SQLite's log, which is there while a writer is, and after one that was killed."""
+    return Path(f"{os.path.realpath(path)}-wal")
+
+
+def _limit(connection: sqlite3.Connection, path: Path) -> None:
+    """Ends what takes more steps from here on than a file of this size can need."""
+    size = sum(file.stat().st_size for file in (path, _log(path)) if file.exists())
+    left = (LEAST_STEPS + STEPS_PER_BYTE * size) // STEPS
+
+    def look() -> int:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    connection.set_progress_handler(look, STEPS)
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     """What tells a file from another one of the same name; None where there is none."""
     try:
@@ -178,18 +271,37 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that can read; in a directory that cannot be written SQLite must know that nobody else writes."""
-    connection = sqlite3.connect(_address(path, f"mode={mode}"), uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+    """A connection that can read. Without a log nobody writes, so that a reader needs neither locks nor permission to make files."""
+    if mode == "ro" and not _log(path).exists():
+        connection = _opened_as(path, "mode=ro&immutable=1")
+        connection.execute(FIRST)
+        return connection
+    connection = _opened_as(path, f"mode={mode}")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master")
+        connection.execute(FIRST)
     except sqlite3.OperationalError as e:
         connection.close()
         if "locked" in str(e) and _has_locks(path.parent):
             raise
-        log = path.with_name(f"{path.name}-wal")
+        log = _log(path)
         if mode == "rwc" or not path.is_file() or (log.exists() and log.stat().st_size):
             raise
-        return sqlite3.connect(_address(path, "immutable=1"), uri=True, isolation_level=None, check_same_thread=False)
+        return _opened_as(path, "mode=ro&immutable=1")  # in a directory that cannot be written, SQLite must know that nobody else writes
+    return connection
+
+
+FIRST = "SELECT 1 FROM sqlite_master LIMIT 1"
+"""SQLite opens a file when it first reads from it."""
+
+
+def _opened_as(path: Path, option: str) -> sqlite3.Connection:
+    """A connection with the limits of a file that somebody else may have made."""
+    address = f"file:{quote(str(path.absolute()))}?{option}"
+    connection = sqlite3.connect(address, uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+    if hasattr(connection, "setlimit"):  # from Python 3.11 on
+        connection.setlimit(SQLITE_LIMIT_LENGTH, LONGEST)
+    if path.exists():
+        _limit(connection, path)
     return connection
 
 
@@ -207,10 +319,6 @@ def _has_locks(folder: Path) -> bool:
     return True
 
 
-def _address(path: Path, option: str) -> str:
-    return f"file:{quote(str(path.absolute()))}?{option}"
-
-
 def _initialise(connection: sqlite3.Connection, path: Path) -> None:
     """Makes the tables, unless another process does so at the same time."""
     end = time.monotonic() + WAIT_S
@@ -223,10 +331,9 @@ def _initialise(connection: sqlite3.Connection, path: Path) -> None:
                 raise
             time.sleep(0.01)
     connection.execute("BEGIN IMMEDIATE")
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables <= TABLES:
+    if not _tables(connection).items() <= TABLES.items():
         raise StoreError(f"out: {path} is a database of another program; choose another directory")
-    for statement in SCHEMA:
+    for statement in (*(f"CREATE TABLE IF NOT EXISTS {table}" for table in TABLES.values()), *HEADER):
         connection.execute(statement)
     connection.execute("COMMIT")
 
@@ -238,6 +345,8 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("not a database", "{path} is no database", "move it away and run again, or choose another directory"),
     ("no such", "{path} is damaged: a table or a column is missing", "move it away and run again, or choose another directory"),
     ("decode to UTF-8", "{path} is damaged", "move it away and run again, or choose another directory"),
+    ("too big", "{path} is damaged: a value is longer than any of tcpscape", "move it away and run again, or choose another directory"),
+    ("interrupted", "{path} is damaged: it has more rows than its size allows", "move it away and run again, or choose another directory"),
     ("malformed", "{path} is damaged", "move it away and run again, or choose another directory"),
     (NO_LOCKS, "the file system of {folder} cannot lock files, which SQLite needs", "choose a directory on a local disk"),
     ("locked", f"another process has kept {{path}} locked for {WAIT_S} s", "try again when it has ended, or choose another directory"),

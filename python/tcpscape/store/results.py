@@ -17,7 +17,7 @@ from tcpscape import writing
 from tcpscape.errors import StoreError
 from tcpscape.store import rows, tables
 from tcpscape.store.claims import Claims
-from tcpscape.store.database import FILE, Database
+from tcpscape.store.database import FILE, Database, batches
 from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
 from tcpscape.store.tables import SIDE_TABLES
 from tcpscape.trial import Trial
@@ -31,7 +31,7 @@ Documents = list[Any]
 """Manifests: plain values, in their order."""
 
 _KEEP = "INSERT INTO trials VALUES (?, ?, ?) ON CONFLICT (address) DO UPDATE SET trial = excluded.trial, queues = excluded.queues"
-_SELECT = "SELECT trials.address, trial, queues FROM json_each(?) AS asked JOIN trials ON trials.address = asked.value"
+_SELECT = "SELECT address, trial, queues FROM trials WHERE address IN ({})"
 _DOCUMENTS = "SELECT document FROM manifests ORDER BY place"
 _EARLIER = ("manifest.json", "trials/*.parquet", "journal/*.journal")
 """What directories of tcpscape before the database have in them."""
@@ -121,7 +121,9 @@ class Store:
     def load_many(self, addresses: Iterable[str], tables: Iterable[str] = ()) -> dict[str, Trial]:
         """The trials with these addresses that are kept with all of `tables`, by address, in the order asked for."""
         distinct = list(dict.fromkeys(addresses))
-        loaded = self._load(_SELECT, (to_json(distinct).decode(),), tuple(tables))
+        loaded: dict[str, Trial] = {}
+        for some in batches(distinct):
+            loaded |= self._load(_SELECT.format(", ".join("?" * len(some))), some, tuple(tables))
         return {address: loaded[address] for address in distinct if address in loaded}
 
     def _load(self, query: str, parameters: Sequence[Any], sides: Sequence[str]) -> dict[str, Trial]:

@@ -28,8 +28,8 @@ Row = tuple[str, str, bytes | None]
 _STAMP = f'{{"{formats.FIELD}":'
 _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
 """How rows begin that have a format, and that have the newest."""
-MOST_QUEUES = 64 * MIB
-"""Bytes of the reports of a trial's queues."""
+MOST_QUEUES = 4 * MIB
+"""Bytes of the reports of a trial's queues: 254 links have 0.2 MB. As Python's values they take some twenty times as much memory."""
 RUN_AGAIN = "move the file away and run again"
 FAST = 1
 """zlib's level: queues shrink to a quarter in some microseconds."""
