@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 sys.path[0] = str(Path(__file__).parent.parent)  # this directory is started as a script, and is a package
 
-from robustness import commands, formats, judge, nonsense, process  # noqa: E402, I001
+from robustness import commands, directories, formats, judge, nonsense, process  # noqa: E402, I001
 from robustness.case import Case  # noqa: E402
 
 
@@ -48,6 +48,15 @@ def _chunk(strategy: st.SearchStrategy[Case], seed_: int) -> list[Case]:
 
     collect()
     return cases[EVERY - 1 :: EVERY]
+
+
+def _hostile() -> Iterator[tuple[str, Case]]:
+    """Every hostile result directory with every command that reads one."""
+    return ((f"hostile:{k}", case) for k, case in enumerate(directories.cases(large=True)))
+
+
+KNOWN: dict[str, Callable[[], Iterable[tuple[str, Case]]]] = {"nonsense": nonsense.cases, "hostile": _hostile}
+"""Cases that are known by name, before those that are drawn."""
 
 
 def groups() -> dict[str, st.SearchStrategy[Case]]:
@@ -89,7 +98,7 @@ def main() -> int:
     names = [name for name in every if not options.only or name in options.only]
     shares = _shares(names, options.cases)
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:  # before the cases are there: a fork's memory is that of its parent
-        known = nonsense.cases() if not options.only or "nonsense" in options.only else ()
+        known = [pair for name, kind in KNOWN.items() if not options.only or name in options.only for pair in kind()]
         drawn = [_named(name, draw(every[name], shares[name], options.seed), options.seed) for name in names]
         jobs = itertools.chain(known, _in_turn(drawn))
         table = Table(options.save)

@@ -27,7 +27,7 @@ def plot(
     formats: Annotated[str, Option("Formats of the files in a directory: png,svg,pdf.", complete="formats")] = "png",
 ) -> None:
     """Draw figures of a result by name: of the whole, or quantities over time of the trial with the median goodput. Nothing runs again."""
-    from tcpscape import plots
+    from tcpscape import plots, writing
     from tcpscape.campaign import record
     from tcpscape.controls import spelling
     from tcpscape.plots import chosen
@@ -35,5 +35,6 @@ def plot(
     kinds = plots.formats(formats)
     names = tuple(spelling.parse_names(what, "what")) if what is not None else ()
     request = chosen.PlotRequest(names, tuple(options.ccas(cca)), metric or "", title or "", options.levels(at))
-    for file in chosen.save(record.load(directory).parts, request, out or directory / chosen.FOLDER, kinds):
+    parts = record.load(directory).parts
+    for file in chosen.save(parts, request, out or writing.folder(directory, chosen.FOLDER), kinds):
         print(file)

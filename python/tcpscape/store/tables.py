@@ -37,7 +37,7 @@ def keep(trial: Trial, root: Path) -> None:
     for table in SIDE_TABLES:
         frame = getattr(trial, table)
         if frame is not None:
-            write(frame, path(root, trial.address, table))
+            write(frame, writing.folder(root, table) / path(root, trial.address, table).name)
 
 
 def path(root: Path, address: str, table: str) -> Path:
