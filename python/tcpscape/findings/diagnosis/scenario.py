@@ -111,7 +111,7 @@ def fit(flow: ObservedFlow, path: FittedPath, kernel: str = "6.1") -> Fit | None
     hosts = ends.of(flow, kernel)
     if values.rate_mbps is None:
         values = replace(values, unseen_rate_mbps=unseen_rate(flow, values.rtt_ms))
-    return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(path, hosts)))
+    return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(flow, path, hosts)))
 
 
 def order_seen(flow: ObservedFlow) -> bool | None:
@@ -250,9 +250,11 @@ def _changes(changes: Sequence[PathChange], values: PathValues) -> list[dict[str
     return made
 
 
-def _assumptions(path: FittedPath, hosts: Hosts) -> list[str]:
+def _assumptions(flow: ObservedFlow, path: FittedPath, hosts: Hosts) -> list[str]:
     """What stands for what is not identifiable, the largest first."""
     texts = []
+    if flow.limits_doubt and hosts.shares.get("unknown", 0.0) >= ends.SHARE:
+        texts.append("The sender is assumed to have had data to send at all times, because what held it is not identifiable here.")
     if path.queue == "standing":
         texts.append("The queue that others fill is part of the RTT and of the rate, so others do not answer to this flow.")
     if path.rate_mbps is None:
