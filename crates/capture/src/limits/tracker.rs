@@ -257,7 +257,8 @@ impl Tracker {
             _ if self.view.una >= self.nxt && self.is_sure_of_idleness(d, last) => Ending::Known(Cause::Application),
             _ => Ending::Timer,
         };
-        gap.is_unsure &= gap.ending != Ending::Ack && (!self.view.is_near() || gap.ending != Ending::Known(Cause::Application));
+        // Elsewhere gaps that no ACK ended are judged by what the segments look like; that nothing was under way rests on the ACKs that count.
+        gap.is_unsure &= gap.ending == if self.view.is_near() { Ending::Timer } else { Ending::Known(Cause::Application) };
         self.judge_later(gap);
     }
 
