@@ -24,6 +24,7 @@ from tcpscape import engines
 from tcpscape.engines.base import Capture
 from tcpscape.engines.guest import Place
 from tcpscape.engines.virtual import Virtual
+from tcpscape.scenario.path import deviation
 from tcpscape.scenario.scenario import Scenario
 
 CONTROLS = (
@@ -33,8 +34,6 @@ CONTROLS = (
 PLACES: tuple[Place, ...] = ("sender", "router", "receiver")
 MOST_PACKETS = 80_000
 """Packets of a trial, about; a faster path is watched for less long, never below 10 s."""
-SPREAD = {"normal": 1.0, "pareto": 0.81, "uniform": 3**-0.5}
-"""Standard deviation of netem's delay, as a share of the jitter that it is told: measured with 60,000 packets a second apart."""
 SAMPLES = 10_000_000
 """Interval of the samples of TCP_INFO, ns."""
 
@@ -124,7 +123,7 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
         tbf = f"tbf rate {rate:.4f}mbit burst {burst} limit {buffer}"
         scenario["bottleneck"] = [tbf if queue == "tbf" else f"tbf rate {rate:.4f}mbit burst {burst} limit 10mb ; {queue}"]
     path: dict[str, Any] = {
-        "rtt_ms": forward_ms + reverse_ms, "jitter_ms": jitter * SPREAD[distribution], "jitter_on": jitter_on, "distribution": distribution if jitter else None,
+        "rtt_ms": forward_ms + reverse_ms, "jitter_ms": jitter * deviation(distribution), "jitter_on": jitter_on, "distribution": distribution if jitter else None,
         "order_kept": False if jitter else None, "loss_pct": loss, "ack_loss_pct": ack_loss, "rate_mbps": rate if has_rate else None,
         "buffer_bytes": buffer if has_rate and queue == "tbf" else None, "queue": queue if has_rate else None, "changes": [],
     }  # fmt: skip

@@ -284,10 +284,12 @@ def test_linuxs_default_needs_nothing():
 
 
 def test_a_spread_of_the_round_trip_is_split_between_the_directions():
-    """15 / √2 = 10.607 ms each way; the whole of it where one way has it all; ± σ·√3 of a uniform distribution: 18.371 ms."""
+    """15 / √2 = 10.607 ms each way; the whole of it where one way has it all; ± σ·√3 of a uniform distribution: 18.371 ms; by netem's tables 15 / 0.82."""
     assert one_way_jitter(15_000_000) == 10_607_000
     assert one_way_jitter(15_000_000, "forward") == 15_000_000
     assert one_way_jitter(15_000_000, "both", "uniform") == 18_371_000
+    assert one_way_jitter(15_000_000, "forward", "pareto") == 18_293_000
+    assert one_way_jitter(15_000_000, "forward", "paretonormal") == 17_986_000
     assert one_way_loss(0.0199, "both") == pytest.approx(0.01)
     path, sentences = measured.conditions({"rtt": "60ms", "rtt_jitter": "15ms"})
     assert path == Conditions.model_validate({"rtt": "60ms", "jitter": "10607us"})

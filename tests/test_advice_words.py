@@ -19,6 +19,7 @@ from tcpscape.controls.documentation import Fidelity, load_fidelity
 from tcpscape.engines import make
 from tcpscape.findings.advice import further
 from tcpscape.interchange import measured
+from tcpscape.names import wrapped
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.units import brief_percent, brief_size, brief_time
@@ -166,12 +167,12 @@ def test_a_share_is_at_most_all(bulk):
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_commands_can_be_copied(bulk, width):
-    """Every block of commands is as it was written, however narrow the screen, and a shell reads it."""
+    """Every block of commands is there however narrow the screen is, a longer line after backslashes, and a shell reads it."""
     text = bulk.screen().text(width, verbose=True)
-    commands = "\n".join(bulk.deployment.lines())
+    commands, command = ("\n".join(part for line in lines for part in wrapped(line, width)) for lines in (bulk.deployment.lines(), [bulk.command]))
     assert commands in text
-    assert f"\n{bulk.command}\n" in text
-    for block in (commands, bulk.command):
+    assert f"\n{command}\n" in text
+    for block in (commands, command):
         assert subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False).stderr == ""
     assert f"```sh\n{bulk.command}\n```" in bulk.screen().markdown()
 

@@ -7,6 +7,8 @@ import html
 import json
 import math
 import re
+from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import jsonschema
 import numpy as np
@@ -15,8 +17,13 @@ import pytest
 import observations
 from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, files, selection, sentences
+from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.chaos.zone import Side
+from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, files, limiting, selection, sentences
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
+from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange, Replay, ReplayAdvice
+from tcpscape.findings.diagnosis.observed import Cause, Doubt, Vantage
+from tcpscape.findings.diagnosis.scenario import fit
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings
 from tcpscape.interchange import observing
 from tcpscape.plots import diagnosis as figures
@@ -53,6 +60,70 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):
         assert said in sentences.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
     assert "the bottleneck: it is full" in sentences.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
+
+
+@pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps"), ("small_segments", "MSS fits the path")])
+def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_again):
+    held = {"unknown": 0.95, "recovery": 0.05}
+    seen = flow(goodput_mbps=12.0, limits=held, facts={"limits_doubt": doubt})
+    one = diagnosed(seen, limited_by=held, replay=None, advice=None)
+    text = sentences.answer(one)
+    assert "What limits you is not identifiable here: " in text
+    assert capture_again in text
+    assert "application" not in text
+    assert "only the application" not in answer.screen(whole(one)).text(verbose=True)
+    (plain,) = document.plain(whole(one))["flows"]
+    assert (plain["limited_by"], plain["facts"]["limits_doubt"]) == (held, doubt)
+    assert capture_again in plain["not_identifiable"]["limited_by"]
+    for cause in ("application", "receive_window"):  # either may have a part of what is unknown
+        with pytest.raises(TcpscapeError, match="is not identifiable"):
+            checks.verdicts(checks.read([f"limited:{cause} < 20%"]), whole(one))
+    known = diagnosed(seen, limited_by={"receive_window": 0.99, "unknown": 0.01})
+    assert "the receiver's window (99 % of the time)" in sentences.answer(known)
+    assert "limited_by" not in known.not_identifiable
+    assert "the bottleneck: it is full" in sentences.answer(diagnosed(replace(seen, goodput_mbps=18.5), limited_by=held))
+
+
+def test_a_replay_of_a_flow_in_doubt_says_what_it_assumes():
+    doubted, sure = (fit(flow(limits={"unknown": 0.9, "recovery": 0.1}, facts=facts), observations.PATH) for facts in ({"limits_doubt": "no_timestamps"}, {}))
+    assert "data to send at all times" in doubted.assumptions[0]
+    assert not any("data to send" in text for text in sure.assumptions)
+
+
+def values(alias):
+    """Every value of a Literal, also of one that may be None."""
+    parts = [part for part in get_args(alias) if part is not type(None)]
+    return tuple(value for part in parts for value in (get_args(part) or (part,)))
+
+
+@pytest.mark.parametrize(
+    ("phrases", "named"),
+    [
+        (limiting.NAMES, Cause), (diagnosis.DOUBTS, Doubt), (answer.PLACES, Vantage), (answer.SIDES, Side), (sentences.VERDICTS, Verdict), (answer.COMPARED, Verdict),
+        (answer.QUEUES, get_type_hints(FittedPath)["queue"]), (answer.REPLAYS, get_type_hints(Replay)["verdict"]),
+    ],
+)  # fmt: skip
+def test_every_value_has_its_phrase(phrases, named):
+    assert set(phrases) == set(values(named))
+
+
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+@pytest.mark.parametrize("choice", ["cubic", "bbr", None])
+def test_every_verdict_is_a_sentence(verdict, choice):
+    advised = ReplayAdvice(choice, choice and observations.estimate(1.1), verdict)
+    one = diagnosed(advice=advised)
+    said = sentences.advice_sentence(one)
+    assert re.fullmatch(r"[A-Za-z].*\.", said)
+    assert not re.search(rf": {verdict}\.$|None", said), said
+    assert "None" not in answer.screen(whole(one)).text()
+
+
+@pytest.mark.parametrize("kind", get_args(get_type_hints(PathChange)["kind"]))
+@pytest.mark.parametrize("queue", values(get_type_hints(FittedPath)["queue"]))
+def test_no_screen_shows_the_name_of_a_value(kind, queue):
+    path = replace(observations.PATH, queue=queue, changes=(PathChange(8.0, kind, 20.0, 5.0),))
+    shown = answer.screen(whole(diagnosed(path=path, limited_by={"congestion_window": 0.5, "receive_window": 0.5}))).text(200, verbose=True)
+    assert not re.search(r"self-induced|congestion_window|receive_window|queue: ", shown)
 
 
 def whole(*parts, others=(), **fields):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tcpscape import capture
 from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import fit
 from tcpscape.findings.diagnosis.path.changes import parted, two_plateaus
 from tcpscape.findings.diagnosis.path.losses import frequent_from
@@ -53,6 +55,32 @@ def test_step_of_the_rate(tmp_path: Path) -> None:
     assert change.after == pytest.approx(4, rel=0.03)
     assert change.frame is not None
     assert "changed at" in p.reasons["rate_mbps"]
+
+
+@pytest.mark.parametrize("start_s", [0.0, 20.3])
+def test_a_transfer_shorter_than_a_bin_has_no_step_and_one_that_begins_late_has_its_own_bins(tmp_path: Path, start_s: float) -> None:
+    """A transfer that is over within half a second, and a step of a flow that begins in the middle of what would be a bin of the capture."""
+    file = tmp_path / "short.pcapng"
+    fast = PATH | {"bottleneck": "tbf rate 400mbit burst 60056 limit 4000000", "flows": [{"cca": "cubic", "app": {"size": "1MB"}}], "duration": "3s"}
+    Model().write_pcap(Scenario.model_validate(fast), 1, file)
+    flow = later(capture.read(file).flows[0], start_s)
+    assert flow.seconds < 0.5
+    assert list(fit(flow).changes) == []
+    changed = PATH | {"changes": [{"where": "bottleneck", "at": "8s", "set": {"rate": "4mbit"}}]}
+    Model().write_pcap(Scenario.model_validate(changed), 1, file)
+    flow = capture.read(file).flows[0]
+    (here,), (there,) = fit(flow).changes, fit(later(flow, start_s)).changes
+    assert (there.at_s, there.before, there.after) == (pytest.approx(here.at_s + start_s), pytest.approx(here.before), pytest.approx(here.after))
+
+
+def later(flow: ObservedFlow, seconds: float) -> ObservedFlow:
+    """The same flow so many seconds later in its capture."""
+    ns = np.uint64(seconds * 1e9)
+
+    def moved(columns: Any) -> dict[str, Any]:
+        return {name: np.where(x > 0, x + ns, x) if name in ("t", "acked") else x for name, x in columns.items()}
+
+    return replace(flow, start_s=flow.start_s + seconds, segments=moved(flow.segments), acks=moved(flow.acks), events=moved(flow.events))
 
 
 def test_step_of_the_round_trip(tmp_path: Path) -> None:

@@ -14,7 +14,10 @@ import click
 import pytest
 
 from conftest import ROOT
+from tcpscape import engines
 from tcpscape.cli.commands import app
+from tcpscape.controls import spelling
+from tcpscape.studies import study
 
 DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name not in ("how-to", "tour") and p.name != "interchange.md")]
 """README.md, interchange.md, the tours and the recipes are carried out from top to bottom: tests/test_how_to.py."""
@@ -159,6 +162,19 @@ def test_pages_named_in_the_code_exist():
     names = {(name, p) for p in sources for name in PATH.findall(p.read_text("utf-8")) if p.name != "test_show.py"}
     assert len(names) > 100
     assert not [(name, str(p.relative_to(ROOT))) for name, p in sorted(names) if not (ROOT / name).exists() and "/name." not in name.lower()]
+
+
+def test_numbers_in_the_documents_are_counted():
+    """How many studies, congestion controls, ways in and compared conditions there are, where a page says a number."""
+    pages = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/README.md", "docs/how-it-works.md")}
+    written = [int(n) for text in pages.values() for n in re.findall(r"(\d+) studies", text)]
+    assert written == [len(study.names())] * 2, "README.md and docs/how-it-works.md, in digits"
+    assert f"All {len(spelling.LINUX)} congestion controls of Linux" in pages["README.md"]
+    ways = pages["README.md"].partition("Seven ways in")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^\*\*[A-Z]", ways, re.MULTILINE)) == 7
+    conditions = len((ROOT / "docs/fidelity.csv").read_text("utf-8").splitlines()) - 1
+    assert f"over {conditions // 100 * 100:,} conditions" in pages["docs/how-it-works.md"]
+    assert set(re.findall(r"^- The \*\*(\w+)", pages["docs/how-it-works.md"], re.MULTILINE)) == set(engines.REGISTRY)
 
 
 def test_the_citation_is_of_this_version():

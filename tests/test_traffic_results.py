@@ -205,6 +205,7 @@ def test_a_run_in_both_directions_says_what_each_carries():
     lines = said.splitlines()
     assert "→ The flows carry down cubic×2 8.00 Mbit/s; up bbr 2.00 Mbit/s. The flows add 40 ms to the RTT" in said.replace("\n", " ")
     assert [line.split()[:2] for line in lines if line.startswith(("cubic down", "bbr up"))] == [["cubic", "down"], ["bbr", "up"]]
+    assert "each over its own time; the answer and 'all' are over the whole trial." in " ".join(said.split())
     assert "Latency under load: 80.0 ms (95th percentile of round trips)" in said
     assert [line.split()[0] for line in lines[lines.index("Probes") + 2 :][:2]] == ["ping", "voice"]
     assert "up to 10 kB" in said

@@ -251,6 +251,12 @@ def describe(words: str) -> list[dict[str, Any]]:
     The fields of :class:`tcpscape.scenario.words.QueueDescription`; ValueError as :func:`parse_tc`.
     """
 
+def jitter_deviation(distribution: str) -> float:
+    """Standard deviation of netem's delays in units of the jitter that it is told, by its tables, without the cut at a delay of 0.
+
+    ValueError where there is no such distribution.
+    """
+
 def to_tc(json: str) -> str:
     """Canonical tc words from the JSON of a queue."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tcpscape.errors import ScenarioError, TcpscapeError, is_plain, printable, refuse, shown
 
@@ -86,6 +86,30 @@ def command(text: str) -> str:
     return printable(shlex.join(words) if words[:1] == ["tcpscape"] else shlex.quote(text))
 
 
+def wrapped(line: str, width: int) -> list[str]:
+    """A line of shell in lines of at most `width` characters that a shell reads as the same words: each but the last ends with a backslash.
+
+    A comment that does not fit is on lines of its own after the command. A word that is longer than the width stays whole.
+    """
+    if len(line) <= width:
+        return [line]
+    words = _WORD.findall(line)
+    end = next((place for place, word in enumerate(words) if word.startswith("#")), len(words))
+    return [*_filled(words[:end], width, " \\", "    "), *_filled(words[end:], width, "", "# ")]
+
+
+def _filled(words: Sequence[str], width: int, end: str, begin: str) -> list[str]:
+    """The words in lines with this end, each but the first with this begin."""
+    lines: list[str] = []
+    for place, word in enumerate(words):
+        room = width - (len(end) if place < len(words) - 1 else 0)
+        if lines and len(lines[-1]) + 1 + len(word) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"{begin if lines else ''}{word}")
+    return [*(f"{line}{end}" for line in lines[:-1]), *lines[-1:]]
+
+
 def with_options(line: str, options: str) -> str:
     """A command line with these options, each with a value, in place of what it says of them: no option is given twice."""
     new = shlex.split(options)
@@ -102,6 +126,8 @@ def with_options(line: str, options: str) -> str:
 
 _IN_PYTHON = re.compile(r"tcpscape\.\w+\(…, out='[\w./+ -]*'\) in Python")
 """What a record has in place of the command line, where a function measured it."""
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"\\])+""")
+"""A word of a line of shell as it is written, with its quotes; the last alternative is for quotes that nothing closes."""
 _WITHOUT_LINES = {ord(character): " " for character in LINES}
 
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpscape.errors import printable
+from tcpscape.names import wrapped
 from tcpscape.tables import PLAIN_WIDTH, Table, markdown_text, plain
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines to copy, each as one line however narrow the screen is, under a title."""
+    """Lines to copy, under a title; one that is longer than the screen is wide goes on after a backslash, so that its copy is the same command."""
 
     lines: Sequence[str]
     title: str = ""
@@ -111,7 +112,7 @@ class Screen:
         return "\n\n".join([path, f"**{answer}**", *remarks, *tables, *([caveats] if caveats else [])]) + "\n"
 
     def print(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
-        """Writes the screen to a console of the library rich, as wide as that is; what is copied (commands, a quiet answer) is one line."""
+        """Writes the screen to a console of the library rich, as wide as that is; the next command and a quiet answer are one line each."""
         from rich.text import Text
 
         for part in self._parts(console.width, verbose=verbose, quiet=quiet):
@@ -158,13 +159,13 @@ def _part(part: Table | Lines | Code | str, width: int, *, whole: bool) -> Itera
     elif isinstance(part, Lines):
         yield from _sentences(part, width)
     else:
-        yield from _code(part) if isinstance(part, Code) else [plain(part, lines=True)]
+        yield from _code(part, width) if isinstance(part, Code) else [plain(part, lines=True)]
 
 
-def _code(code: Code) -> Iterator[RenderableType]:
+def _code(code: Code, width: int) -> Iterator[RenderableType]:
     """The title, the lines to copy, and the notes."""
     yield from (plain(text) for text in (code.title,) if text)
-    yield from (plain(line, no_wrap=True) for line in code.lines)
+    yield from (plain(part, no_wrap=True) for line in code.lines for part in wrapped(printable(line), width))
     yield from (plain(note) for note in code.notes)
 
 

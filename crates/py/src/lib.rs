@@ -54,6 +54,14 @@ fn check_plan(json: &str) -> PyResult<()> {
     plan.check_without_controls().map(drop).map_err(refused)
 }
 
+/// Standard deviation of netem's delays under a distribution, in units of the jitter that it is told.
+#[pyfunction]
+fn jitter_deviation(distribution: &str) -> PyResult<f64> {
+    let known =
+        || PyValueError::new_err(format!("distribution: {distribution:?} is unknown; choose uniform, normal, pareto or paretonormal"));
+    Ok(tcpscape_path::parts::dist::deviation(tcpscape_path::Dist::named(distribution).ok_or_else(known)?))
+}
+
 /// What a qdisc in tc's words and its children do to packets, from the outside in: a dict each.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, words: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -120,6 +128,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(model_version, m)?)?;
     m.add_function(wrap_pyfunction!(parse_tc, m)?)?;
     m.add_function(wrap_pyfunction!(describe, m)?)?;
+    m.add_function(wrap_pyfunction!(jitter_deviation, m)?)?;
     m.add_function(wrap_pyfunction!(hints, m)?)?;
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(to_tc, m)?)?;

@@ -66,9 +66,10 @@ def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
         for values in _rows(cell):
             kept = dict(zip(ROW, values, strict=True)) | {"engine": cell.engine}
             rows.append([kept[column] for column in columns])
-    staged = any(len({(flow.start, flow.stop) for flow in cell.scenarios[0].flows}) > 1 for cell in outcome.cells)
-    rows_are = "each over its own time; 'all' is what they carry over the whole trial." if staged else ""
-    notes = (f"Each row is the sum of its flows{', ' * bool(rows_are)}{rows_are or '.'}",) if several else ()
+    has_all = any(len(groups.of(cell)) > 1 for cell in outcome.cells)
+    whole = "the answer and 'all' are" if len(outcome.cells) == 1 else "'all' is"  # several are compared by their flows' own times
+    over = f", each over its own time; {whole} over the whole trial" if has_all else ""
+    notes = (f"Each row is the sum of its flows{over}.",) if several else ()
     if any(groups.is_network(cell.scenarios[0]) for cell in outcome.cells):
         columns[0] = "group"
     return Table(columns, rows, 1 + engines, notes=notes, drop=RUN_DROP, words=("limited by",))

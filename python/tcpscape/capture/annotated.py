@@ -64,7 +64,8 @@ def verdicts(observation: Observation) -> dict[int, list[str]]:
         _events(flow, notes)
         for interval in flow.limits:
             for frame in interval.frames[:1]:
-                said = f"held by {interval.cause.replace('_', ' ')} from {interval.start_s:.6f} s to {interval.end_s:.6f} s"
+                by = "what is not identifiable here" if interval.cause == "unknown" else interval.cause.replace("_", " ")
+                said = f"held by {by} from {interval.start_s:.6f} s to {interval.end_s:.6f} s"
                 notes.setdefault(frame, []).append(said)
     return notes
 

@@ -10,13 +10,11 @@ from pydantic import Field, model_validator
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
-from tcpscape.scenario.path import MAX_LOSS_BURST, Distribution, Link, Netem, Node, Order, Queue, expect_bursts
+from tcpscape.scenario.path import MAX_LOSS_BURST, Distribution, Link, Netem, Node, Order, Queue, deviation, expect_bursts
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
 Directions = Literal["both", "forward", "reverse"]
-SPREAD = {"uniform": 3**-0.5}
-"""Standard deviation of a distribution with `jitter` 1, where that is not 1."""
 
 
 def one_way_jitter(rtt_spread: int, jitter_on: Directions = "both", distribution: Distribution = "normal") -> int:
@@ -24,7 +22,7 @@ def one_way_jitter(rtt_spread: int, jitter_on: Directions = "both", distribution
 
     Variances of independent directions add up, so each of two has σ/√2. A distribution whose deviation is not its `jitter` is scaled.
     """
-    each = rtt_spread / math.sqrt(2 if jitter_on == "both" else 1) / SPREAD.get(distribution, 1.0)
+    each = rtt_spread / math.sqrt(2 if jitter_on == "both" else 1) / deviation(distribution)
     return round(each / 1000) * 1000
 
 
@@ -109,7 +107,7 @@ class Conditions(Spec):
         jitter = self.jitter if self.jitter_on in ("both", direction) else 0
         distribution = self.distribution
         if jitter and self.order == "correlated" and distribution != "normal":
-            jitter, distribution = round(jitter * SPREAD.get(distribution, 1.0)), "normal"
+            jitter, distribution = round(jitter * deviation(distribution)), "normal"
         loss = self.loss if self.loss_on in ("both", direction) else 0.0
         update = {
             "at": self.forward_at if direction == "forward" else self.reverse_at, "delay": self.rtt // 2, "jitter": jitter,

@@ -6,6 +6,7 @@ fields is normally distributed, as in `advise` and `sweep`; in tc's own words it
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -55,6 +56,18 @@ Order = Annotated[
 """How jitter affects the order of packets: netem's reordering, a running maximum, or a delay correlated in time (also written `keep`)."""
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
 """Distribution of the jitter, as tc names it."""
+
+
+@functools.cache
+def deviation(distribution: Distribution) -> float:
+    """Standard deviation of a jitter of 1: that of netem's table of the distribution (`crates/path/src/parts/dist.rs`), to three digits.
+
+    1 of `normal`, 0.82 of `pareto`, 0.834 of `paretonormal`; `uniform` has no table, 1/√3.
+    """
+    from tcpscape import _core
+
+    exact = _core.jitter_deviation(distribution)
+    return exact if distribution == "uniform" else round(exact, 3)
 
 
 Node = Literal["sender", "router"]

@@ -234,7 +234,7 @@ class DiagnosedFlowDocument(TypedDict):
     advice: ReplayAdviceDocument | None
     """What would be better."""
     not_identifiable: dict[str, str]
-    """Part or field that is null, `advice` or `path.buffer_bytes` → why."""
+    """Part or field that is null, `advice` or `path.buffer_bytes` → why; `limited_by` also where a part of its time is `unknown`."""
     facts: dict[str, Any]
     """Counters and handshake; docs/diagnosis.md lists them."""
 

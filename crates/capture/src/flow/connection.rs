@@ -241,6 +241,9 @@ impl Connection {
         let (handshake, first) = (&self.handshake, self.first_acks[side].take());
         let tracker = self.limits[side].get_or_insert_with(|| {
             let mut tracker = Tracker::new(INTERVALS);
+            if handshake.client == Some(1 - side) {
+                tracker.accepted();
+            }
             for (t, frame, packet) in handshake.packets() {
                 tracker.handshake(t, frame, packet);
             }

@@ -25,8 +25,8 @@ pub fn records(mut c: Connection, out: &mut Vec<FlowRecord>) {
 fn record(c: &mut Connection, side: usize) -> FlowRecord {
     let parts = Parts { sender: c.handshake.part(side), receiver: c.handshake.part(1 - side) };
     let vantage = vantage::judge(&c.directions[side], parts);
-    let facts = facts(c, side, parts, vantage);
-    let limits = c.limits[side].take().map_or_else(Vec::new, |t| t.finish(c.span.1));
+    let (limits, doubt) = c.limits[side].take().map_or_else(Default::default, |t| t.finish(c.span.1));
+    let facts = Facts { limits_doubt: doubt, ..facts(c, side, parts, vantage) };
     let mut d = std::mem::take(&mut c.directions[side]);
     if vantage.place != Place::Sender && c.has_timestamps {
         d.segments.rows_mut().iter_mut().filter(|r| r.flight_by_echo > 0).for_each(|r| r.flight = r.flight_by_echo);
@@ -84,6 +84,7 @@ fn facts(c: &Connection, side: usize, parts: Parts, vantage: Vantage) -> Facts {
         forwarded: c.forwarded.count,
         segment_stride: d.segments.stride(),
         ack_stride: d.acks.stride(),
+        limits_doubt: None,
         not_identifiable: missing(d, both.is_some(), data_missing, acks_missing),
     }
 }

@@ -4,7 +4,7 @@ use super::counts::Counts;
 use super::rtt::Summary;
 use super::table::{AckRow, EventRow, SegmentRow};
 use super::vantage::Vantage;
-use crate::limits::{self, Interval};
+use crate::limits::{self, Doubt, Interval};
 use crate::packet::Endpoint;
 use serde::Serialize;
 use serde_json::Value;
@@ -109,6 +109,8 @@ pub struct Facts {
     pub segment_stride: u64,
     /// One row is kept of so many packets of the other end.
     pub ack_stride: u64,
+    /// Why what held the flow is unknown for a part of the time, where it is.
+    pub limits_doubt: Option<Doubt>,
     /// Fields that the capture cannot show, and why.
     pub not_identifiable: Vec<(&'static str, &'static str)>,
 }

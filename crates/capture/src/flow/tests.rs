@@ -1,6 +1,7 @@
 //! Packet scripts: short connections, packet by packet, and what must be said of them.
 
 use super::*;
+use crate::limits;
 use crate::packet::{Endpoint, Options, Packet};
 use tcpscape_base::{Ecn, Flags, Time};
 
@@ -123,6 +124,35 @@ fn fates(f: &FlowRecord) -> Vec<u8> {
 }
 fn kinds(f: &FlowRecord) -> Vec<u8> {
     f.events.iter().map(|e| e.kind).collect()
+}
+
+/// A download of 40 segments, each pair of them 50 ms after the ACK before it, at the client or at the server.
+fn download(at_client: bool) -> FlowRecord {
+    let mut s = Script::new(true, true);
+    let (here, there) = if at_client { (0, 50) } else { (50, 0) };
+    s.push(0, 0, Flags::SYN, 0, 0, 0, 0);
+    s.push(1, there, Flags::SYN.with(Flags::ACK), 0, 1, 0, 0);
+    s.push(0, there + here, Flags::ACK, 1, 1, 0, there);
+    for n in 0..20u32 {
+        let ms = 60 + 50 * u64::from(n);
+        s.push(1, ms, Flags::ACK, 1 + 2 * n * MSS, 1, MSS, ms - there);
+        s.push(1, ms, Flags::ACK, 1 + (2 * n + 1) * MSS, 1, MSS, ms - there);
+        s.push(0, ms + here, Flags::ACK, 1, 1 + 2 * (n + 1) * MSS, 0, ms);
+    }
+    s.flow()
+}
+
+#[test]
+fn what_held_a_download_is_in_doubt_at_the_client_alone() {
+    let (client, server) = (download(true), download(false));
+    let has = |f: &FlowRecord, cause| f.limits.iter().any(|i| i.cause == cause);
+    assert_eq!((client.facts.sender_opened, client.facts.limits_doubt), (Some(false), Some(limits::Doubt::FarFromSender)));
+    assert!(has(&client, limits::Cause::Unknown) && !has(&client, limits::Cause::Application), "{:?}", client.limits);
+    assert_eq!(server.facts.limits_doubt, None);
+    assert!(!has(&server, limits::Cause::Unknown), "{:?}", server.limits);
+    let json = client.facts.json();
+    assert_eq!(json["limits_doubt"], "far_from_sender");
+    assert!(server.facts.json().get("limits_doubt").is_none());
 }
 
 #[test]

@@ -8,14 +8,18 @@
 //! departures of data has the cause that ended it, and statistics decide only between the causes that look alike in one gap.
 //! What it does not model: queues of the sending host (a local qdisc, small queues) count as what lies behind them.
 //!
+//! Where the rules cannot tell, the cause is unknown, with a [`Doubt`] that says why.
+//!
 //! [`Tracker`] is the door, `view` the sender's knowledge as it can be told from the place of capture, `window`
 //! the rules for a few round trips, `intervals` the bounded list of results.
 
+mod doubt;
 mod intervals;
 mod tracker;
 mod view;
 mod window;
 
+pub use doubt::Doubt;
 pub use intervals::{thinned, Interval};
 pub use tracker::Tracker;
 

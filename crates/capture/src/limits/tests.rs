@@ -17,13 +17,19 @@ struct Script {
     rtt: u64,
     /// Between the sender and the place of capture, one way, ns.
     away: u64,
+    /// Whether packets have timestamps.
+    is_timed: bool,
+    /// Whether the receiver opened the connection.
+    is_accepted: bool,
+    /// What the handshake's answer takes longer than the path, ns.
+    slow: u64,
     packets: Vec<(u64, Packet)>,
 }
 
 impl Script {
     /// A connection whose handshake takes `rtt` ms, seen `away` ns from its sender.
     fn new(rtt: u64, away: u64) -> Script {
-        Script { rtt: rtt * MS, away, packets: Vec::new() }
+        Script { rtt: rtt * MS, away, is_timed: true, is_accepted: false, slow: 0, packets: Vec::new() }
     }
 
     /// The sender sends at `t`.
@@ -37,30 +43,62 @@ impl Script {
         self.packets.push((t - self.away, Packet::Ack(Ack { ack, edge: ack + window, sacked, delivered, ..Ack::default() })));
     }
 
+    /// TSval of a packet that is seen at `t`, in ticks of 1 ms.
+    fn tsval(&self, t: u64) -> u32 {
+        if self.is_timed {
+            1 + (t / MS) as u32
+        } else {
+            0
+        }
+    }
+
+    /// The TSval that a segment seen at `t` echoes: of the last ACK that had reached its sender.
+    fn echo(&self, t: u64) -> u32 {
+        let before = &self.packets[..self.packets.partition_point(|p| p.0 + 2 * self.away <= t)];
+        before.iter().rev().find(|p| matches!(p.1, Packet::Ack(_))).map_or(0, |p| self.tsval(p.0))
+    }
+
     /// What a tracker makes of it; frame 4 is the first after the handshake.
-    fn run(mut self) -> Vec<Interval> {
+    fn run(self) -> Vec<Interval> {
+        self.judged().0
+    }
+
+    fn judged(mut self) -> (Vec<Interval>, Option<Doubt>) {
         let mut tracker = Tracker::new(1_000);
-        tracker.handshake(self.away, 1, Handshake::Syn);
-        tracker.handshake(self.rtt - self.away, 2, Handshake::SynAck);
-        tracker.handshake(self.rtt + self.away, 3, Handshake::Ack);
+        let (begun, here) = if self.is_accepted { (0, self.rtt / 2 - self.away) } else { (self.away, self.away) };
+        if self.is_accepted {
+            tracker.accepted();
+        }
+        tracker.handshake(begun, 1, Handshake::Syn);
+        tracker.handshake(begun + self.rtt - 2 * here, 2, Handshake::SynAck);
+        tracker.handshake(begun + self.rtt + self.slow, 3, Handshake::Ack);
         self.packets.sort_by_key(|p| p.0);
         for (frame, (t, packet)) in (4..).zip(&self.packets) {
             match packet {
-                Packet::Data(d) => tracker.data(&Data { t: *t, frame, ..*d }),
-                Packet::Ack(a) => tracker.ack(&Ack { t: *t, frame, ..*a }),
+                Packet::Data(d) => tracker.data(&Data { t: *t, frame, tsval: self.tsval(*t), tsecr: self.echo(*t), ..*d }),
+                Packet::Ack(a) => tracker.ack(&Ack { t: *t, frame, tsval: self.tsval(*t), ..*a }),
             }
         }
-        let all = tracker.finish(self.packets.last().map_or(0, |p| p.0));
+        let (all, doubt) = tracker.finish(self.packets.last().map_or(0, |p| p.0));
         assert!(all.windows(2).all(|w| w[0].to <= w[1].from), "{all:?}");
-        all
+        (all, doubt)
     }
 
     /// Share of the time after the handshake that `cause` has.
     fn share(self, cause: Cause) -> f64 {
-        let all = self.run();
-        let time = |is: &dyn Fn(Cause) -> bool| all.iter().filter(|i| is(i.cause)).map(|i| i.to - i.from).sum::<u64>() as f64;
-        time(&|c| c == cause) / time(&|c| c != Cause::Handshake)
+        share(&self.run(), cause)
     }
+
+    /// Share of the time that is unknown, and why.
+    fn doubted(self) -> (f64, Option<Doubt>) {
+        let (all, doubt) = self.judged();
+        (share(&all, Cause::Unknown), doubt)
+    }
+}
+
+fn share(all: &[Interval], cause: Cause) -> f64 {
+    let time = |is: &dyn Fn(Cause) -> bool| all.iter().filter(|i| is(i.cause)).map(|i| i.to - i.from).sum::<u64>() as f64;
+    time(&|c| c == cause) / time(&|c| c != Cause::Handshake)
 }
 
 /// A window of 20 segments, each ACK of two releases two: 40 ms round trip. `window` is the receiver's.
@@ -96,6 +134,54 @@ fn chunks(away: u64) -> Script {
 fn acks_that_release_segments_show_the_congestion_window() {
     assert!(window_limited(1 << 20, 0).share(Cause::CongestionWindow) > 0.98);
     assert!(window_limited(1 << 20, 5 * MS).share(Cause::CongestionWindow) > 0.98);
+}
+
+#[test]
+fn at_a_receiver_that_opened_the_connection_the_senders_waits_are_not_told_apart() {
+    let opened = |script: Script| Script { is_accepted: true, ..script };
+    for seen in [window_limited(1 << 20, 20 * MS), chunks(20 * MS)] {
+        let (unknown, doubt) = opened(seen).doubted();
+        assert!(unknown > 0.9 && doubt == Some(Doubt::FarFromSender), "{unknown} {doubt:?}");
+    }
+    assert_eq!(opened(chunks(0)).doubted(), (0.0, None), "the same connection at its sender");
+}
+
+#[test]
+fn without_timestamps_a_few_microseconds_of_the_handshake_decide_nothing() {
+    let untimed = |script: Script| Script { is_timed: false, ..script };
+    // The handshake's answer took longer than the segments', so that each seems to come before the ACK that released it.
+    let (unknown, doubt) = Script { slow: 14_000, ..untimed(window_limited(1 << 20, 0)) }.doubted();
+    assert!(unknown > 0.9 && doubt == Some(Doubt::NoTimestamps), "{unknown} {doubt:?}");
+    assert!(untimed(window_limited(1 << 20, 0)).share(Cause::CongestionWindow) > 0.98);
+    // No ACK comes just before these writes.
+    assert!(untimed(chunks(0)).share(Cause::Application) > 0.97);
+    // Away from the sender writes show by their segments; a pause that may be the path's is nobody's.
+    assert!(untimed(chunks(5 * MS)).share(Cause::Application) > 0.97);
+    let pauses = |every: u64| {
+        let mut s = Script::new(40, 5 * MS);
+        for k in 0..50 {
+            s.send(50 * MS + k * every, k * FULL, MSS, None);
+            s.ack(90 * MS + k * every, (k + 1) * FULL, 1 << 20, 0);
+        }
+        s
+    };
+    assert!(untimed(pauses(100 * MS)).doubted().0 > 0.95);
+}
+
+#[test]
+fn segments_that_a_path_keeps_below_the_mss_are_not_what_is_left_of_a_write() {
+    let smaller = |psh: bool| {
+        let mut s = window_limited(1 << 20, 0);
+        for (_, packet) in &mut s.packets {
+            if let Packet::Data(d) = packet {
+                (d.len, d.psh) = (MSS - 100, psh);
+            }
+        }
+        s
+    };
+    let (unknown, doubt) = smaller(false).doubted();
+    assert!(unknown > 0.9 && doubt == Some(Doubt::SmallSegments), "{unknown} {doubt:?}");
+    assert_eq!(smaller(true).doubted(), (0.0, None), "writes of that size");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! From packets to gaps, from gaps to intervals.
 
+use super::doubt::{Doubt, Doubts};
 use super::intervals::{Interval, Intervals};
 use super::view::{Moment, View};
 use super::window::{Ending, Evidence, Gap, Habits};
@@ -66,6 +67,9 @@ pub struct Tracker {
     gaps: Vec<Gap>,
     most_gaps: usize,
     habits: Habits,
+    doubts: Doubts,
+    /// Whether the data's receiver opened the connection.
+    is_accepted: bool,
     out: Intervals,
     closed: bool,
 }
@@ -92,6 +96,8 @@ impl Tracker {
             gaps: Vec::new(),
             most_gaps: MOST_GAPS,
             habits: Habits::default(),
+            doubts: Doubts::default(),
+            is_accepted: false,
             out: Intervals::new(most_intervals),
             closed: false,
         }
@@ -108,6 +114,11 @@ impl Tracker {
         self.most_gaps = most_gaps.min(MOST_GAPS);
     }
 
+    /// The data's receiver opened the connection; said before the handshake's packets.
+    pub fn accepted(&mut self) {
+        self.is_accepted = true;
+    }
+
     /// A packet of the handshake.
     pub fn handshake(&mut self, t: u64, frame: u64, packet: Handshake) {
         let begun = *self.begun.get_or_insert(Moment { t, frame });
@@ -121,7 +132,10 @@ impl Tracker {
     /// The opening end answers the SYN-ACK, with an ACK or, where that is not seen, with its first data.
     fn established(&mut self, t: u64, frame: u64, begun: Moment) {
         if let Some(asked) = self.syn_ack.take() {
-            self.view.handshake(t - asked.min(t));
+            let delay = t - asked.min(t);
+            // The opener's answer stands for the sender's; an accepting sender has shown its own, from the SYN to the SYN-ACK.
+            self.doubts.is_far = self.is_accepted && asked - begun.t.min(asked) > delay.max(PROMPT);
+            self.view.handshake(delay);
         }
         if self.last.is_none() {
             self.out.push(begun.t, t, Cause::Handshake, [begun.frame, frame, 0, 0]);
@@ -156,6 +170,7 @@ impl Tracker {
         }
         let gap = d.t - self.last_seen.unwrap_or(d.t).min(d.t);
         self.last_seen = Some(d.t);
+        self.doubts.data(d);
         self.view.pauses(gap > PAUSE * self.usual_gap);
         let counted = gap.min(2 * PAUSE * self.usual_gap.max(1_000));
         self.usual_gap = self.usual_gap - self.usual_gap / 32 + counted / 32;
@@ -178,17 +193,18 @@ impl Tracker {
         self.closed = true;
     }
 
-    /// What held the flow; `t` is the time of its last packet.
-    pub fn finish(mut self, t: u64) -> Vec<Interval> {
+    /// What held the flow, and why that is not known for a part of the time; `t` is the time of its last packet.
+    pub fn finish(mut self, t: u64) -> (Vec<Interval>, Option<Doubt>) {
         self.conclude(t);
-        self.out.finish()
+        (self.out.finish(), self.doubts.longest())
     }
 
     fn conclude(&mut self, t: u64) {
         if let (Some(last), false) = (self.last, self.closed) {
             if t > last.t {
                 let ending = Ending::Known(Cause::Application);
-                self.judge_later(Gap { from: last.t, to: t, ending, is_drained: true, is_tight: false, frames: [last.frame, 0, 0, 0] });
+                let frames = [last.frame, 0, 0, 0];
+                self.judge_later(Gap { from: last.t, to: t, ending, is_drained: true, is_tight: false, is_unsure: false, frames });
             }
         }
         self.close_window(t);
@@ -220,7 +236,9 @@ impl Tracker {
     fn look_back(&mut self, d: &Data, last: Departure) {
         let progress = self.view.progress.filter(|m| m.t + self.prompt() > last.t);
         let frames = [last.frame, progress.map_or(0, |m| m.frame), d.frame, 0];
-        let mut gap = Gap { from: last.t, to: d.t, ending: Ending::Timer, is_drained: last.is_drained, is_tight: last.is_tight, frames };
+        let Departure { is_drained, is_tight, .. } = last;
+        let is_unsure = self.is_unsure(d, last);
+        let mut gap = Gap { from: last.t, to: d.t, ending: Ending::Timer, is_drained, is_tight, is_unsure, frames };
         if d.repeat == Some(Repeat::Timeout) {
             gap.ending = Ending::Known(Cause::Timeout);
             return self.judge_later(gap);
@@ -239,13 +257,25 @@ impl Tracker {
             _ if self.view.una >= self.nxt && self.is_sure_of_idleness(d, last) => Ending::Known(Cause::Application),
             _ => Ending::Timer,
         };
+        // Elsewhere gaps that no ACK ended are judged by what the segments look like; that nothing was under way rests on the ACKs that count.
+        gap.is_unsure &= gap.ending == if self.view.is_near() { Ending::Timer } else { Ending::Known(Cause::Application) };
         self.judge_later(gap);
+    }
+
+    /// Whether the departure may answer an ACK that does not count: at the sender one that came just before it, elsewhere any, unless after a silence
+    /// that is none of the path's.
+    fn is_unsure(&self, d: &Data, last: Departure) -> bool {
+        self.doubts.is_untimed && if self.view.is_near() { self.view.waits() } else { !self.is_silence(d, last) }
     }
 
     /// Where nothing shows the time from here to the sender and back, only a long silence is not that.
     fn is_sure_of_idleness(&self, d: &Data, last: Departure) -> bool {
+        self.view.knows_response() || self.is_silence(d, last)
+    }
+
+    fn is_silence(&self, d: &Data, last: Departure) -> bool {
         let gap = d.t - last.t.min(d.t);
-        self.view.knows_response() || gap > PAUSE * self.usual_gap && gap > LONG.max(self.rtt.saturating_mul(4))
+        gap > PAUSE * self.usual_gap && gap > LONG.max(self.rtt.saturating_mul(4))
     }
 
     /// Until when the receiver's window had no room for the next segment, if it had none after the last departure.
@@ -343,7 +373,8 @@ impl Tracker {
         let is_near = self.view.is_near();
         for g in self.gaps.drain(..) {
             let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g, self.view.supposes()) };
-            self.out.push(g.from, g.to, cause, g.frames);
+            let is_idle = g.ending == Ending::Known(Cause::Application);
+            self.out.push(g.from, g.to, self.doubts.judged(cause, &g, is_idle), g.frames);
         }
         self.view.rotate();
         self.window = Evidence { from: t, ..Evidence::default() };

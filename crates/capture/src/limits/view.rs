@@ -167,6 +167,11 @@ impl View {
         }
     }
 
+    /// Whether the sender may know an ACK that does not count yet.
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// When the sender got leave to send up to `end`: the ACK whose window first reached so far.
     pub(super) fn leave(&self, end: u64) -> Option<Moment> {
         let first = self.edges.partition_point(|(edge, _)| *edge < end);

@@ -24,6 +24,8 @@ pub(super) struct Gap {
     pub(super) is_drained: bool,
     /// Whether the receiver's window had hardly any room after that segment.
     pub(super) is_tight: bool,
+    /// Whether an ACK that the segment at its end may answer, or not, would decide.
+    pub(super) is_unsure: bool,
     pub(super) frames: Frames,
 }
 
@@ -121,7 +123,7 @@ impl Habits {
         self.chance = 0.75 * self.chance + 0.25 * (window.covered as f64 / length);
         self.flights[self.windows % WINDOWS] = window.flight_max;
         self.windows += 1;
-        for g in gaps.iter().filter(|g| g.to - g.from > BURST) {
+        for g in gaps.iter().filter(|g| g.to - g.from > BURST && !g.is_unsure) {
             let k = usize::from(g.is_drained);
             match g.ending {
                 Ending::Ack => self.ack[k] += 1.0,

@@ -42,6 +42,14 @@ pub fn table(d: Dist) -> Option<&'static Table> {
     }))
 }
 
+/// Standard deviation of netem's draws, in units of the spread that it is told: of the table's entries, or of the even distribution.
+pub fn deviation(d: Dist) -> f64 {
+    table(d).map_or(1.0 / 3f64.sqrt(), |t| {
+        let moment = |power: i32| t.iter().map(|&v| (f64::from(v) / SCALE as f64).powi(power)).sum::<f64>() / ENTRIES as f64;
+        (moment(2) - moment(1).powi(2)).sqrt()
+    })
+}
+
 /// netem's draw of a delay: mean `mu`, spread `sigma` (both ns), from 32 random bits. Without a table it is even over the 2σ from μ − σ on.
 #[inline]
 pub fn sample(mu: i64, sigma: i32, rnd: u32, table: Option<&Table>) -> i64 {
@@ -143,6 +151,18 @@ mod tests {
             let file: Vec<i16> =
                 text.lines().filter(|l| !l.starts_with('#')).flat_map(str::split_whitespace).map(|w| w.parse().unwrap()).collect();
             assert_eq!(file, table(d).unwrap().as_slice(), "{}", d.name());
+        }
+    }
+
+    /// The deviations are those of many draws.
+    #[test]
+    fn deviations_are_those_of_the_draws() {
+        for d in [Dist::Uniform, Dist::Normal, Dist::Pareto, Dist::ParetoNormal] {
+            let draws: Vec<f64> =
+                (0..65_536u32).map(|k| sample(0, 1_000_000, k.wrapping_mul(2_654_435_761), table(d)) as f64 / 1e6).collect();
+            let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+            let spread = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len() as f64).sqrt();
+            assert!((spread - deviation(d)).abs() < 0.002, "{}: {spread} {}", d.name(), deviation(d));
         }
     }
 

@@ -11,7 +11,7 @@ from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings.calls.choice import BEARABLE, WORTH, CallCase, satisfaction, without_queue
 from tcpscape.findings.calls.link import DEVICE, SHAPED, HomeLink
 from tcpscape.formats import stamped
-from tcpscape.screen import Lines, Screen
+from tcpscape.screen import Code, Screen
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import ShownAsTable, Table, percent
@@ -92,7 +92,7 @@ class CallAdvice(ShownAsTable):
         if self.choice.remedy and alone.cca != self.before.cca and alone.score.value > self.before.score.value + WORTH:
             remarks.append(f"Without touching the router: under {alone.cca} the score is {_score(alone)}, {satisfaction(alone.score.value)}.")
         title = f"As root on the router, {DEVICE} towards the modem ({percent(SHAPED)} of the rate, so that the modem's queue stays empty):"
-        typed = (Lines(title, self.commands),) if self.commands else ()
+        typed = (Code(self.commands, title),) if self.commands else ()
         return Screen(path, self.sentence, remarks=remarks, tables=(self.table(), *typed), caveats=self.caveats)
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tcpscape import stats
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.controls.documentation import load_fidelity
-from tcpscape.findings.advice.choice import GOALS, Candidate, Decision, decide
+from tcpscape.findings.advice.choice import GOALS, Candidate, Verdict, decide
 from tcpscape.findings.diagnosis.fitted import Alternative, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.helps import Help, helps
 from tcpscape.findings.diagnosis.replay import RUNS
@@ -55,7 +55,7 @@ def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     choice = _surest(comparison, decision.choice) if decision.choice else None
     controls = [comparison.alternative(cca) for cca in comparison.order if cca != lab.own]
     gain = _with_path(lab, choice, comparison.gain(choice), replay) if choice else None
-    verdict = _verdict(decision, lab.own)
+    verdict: Verdict = "as good" if decision.choice == lab.own and decision.verdict == "better" else decision.verdict
     if verdict == "better" and gain and not gain.low > 1:
         verdict = "undecided"
     return ReplayAdvice(choice, gain, verdict, controls, settings, lab.fit.assumptions[0])
@@ -207,10 +207,3 @@ def _logs(above: Sequence[Run], below: Sequence[Run]) -> np.ndarray:
     """Logarithms of the ratios of pairs that both carried something."""
     pairs = [(a.goodput_mbps, b.goodput_mbps) for a, b in zip(above, below, strict=True)]
     return np.log([a / b for a, b in pairs if a > 0 and b > 0])
-
-
-def _verdict(decision: Decision, own: str) -> str:
-    """What the decision says of the choice against the flow's own control."""
-    if decision.choice is None:
-        return "nothing carried" if decision.verdict == "nothing carried" else "no control of this kernel can be compared"
-    return "as good" if decision.choice == own and decision.verdict == "better" else decision.verdict

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.chaos.zone import Side
 from tcpscape.findings.diagnosis import limiting, limits, sentences
-from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.diagnosis import DOUBTS, Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
 from tcpscape.screen import Screen
@@ -23,6 +25,18 @@ PLACES: dict[Vantage, str] = {
     "sender": "at the sender", "receiver": "at the receiver", "middle": "between the two", "unknown": "at a place that is not known",
 }
 """Vantage point in words."""
+QUEUES: Mapping[str, str] = {"self-induced": "its queue is this flow's own", "standing": "others fill its queue", "none": "no queue in it"}
+"""What fills the queue of a bottleneck, in words."""
+SIDES: Mapping[Side, str] = {"stable": "stable", "chaos zone": "in the chaos zone", "collapsed": "collapsed"}
+"""Side of the jitter cliff, in words."""
+REPLAYS: Mapping[str, str] = {"agrees": "agrees", "differs": "differs", "impossible": "not possible"}
+"""Whether a replay repeats the observation, in words."""
+COMPARED: Mapping[Verdict, str] = {
+    "better": "as much as {own}", "as good": "as good as {own}", "undecided": "undecided, against {own}",
+    "only": "no other that can be deployed comes near; against {own}", "nothing carried": "no congestion control carried anything",
+    "none deployable": "no congestion control of this kernel can be compared",
+}  # fmt: skip
+"""Verdict on the congestion controls, as a remark in a table."""
 MOST_INTERVALS = 60
 """Most intervals that the table of limits has."""
 LEAST_S = 0.0005
@@ -99,11 +113,12 @@ def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
         yield "path", UNKNOWN_FIELD, diagnosis.reasons.get("path", "")
     if diagnosis.zone:
         zone = diagnosis.zone
-        yield "zone", zone.side or UNKNOWN_FIELD, f"by jitter / RTT alone: {zone.published}" if zone.published else zone.reasons.get("side", "")
+        side = SIDES[zone.side] if zone.side else UNKNOWN_FIELD
+        yield "zone", side, f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else zone.reasons.get("side", "")
     if diagnosis.replay:
         replay = diagnosis.replay
         reason = f": {replay.reason}" if replay.reason else ""
-        yield "replay", replay.goodput_mbps.text(unit="Mbit/s") if replay.goodput_mbps else "–", f"{replay.verdict}{reason}"
+        yield "replay", replay.goodput_mbps.text(unit="Mbit/s") if replay.goodput_mbps else "–", f"{REPLAYS[replay.verdict]}{reason}"
     yield "better", *_better(diagnosis)
 
 
@@ -114,7 +129,8 @@ def _limits(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
         return
     shares = [(cause, share) for cause, share in diagnosis.limited_by.items() if share >= SMALL]
     for place, (cause, share) in enumerate(shares):
-        yield "" if place else "limited by", f"{limiting.NAMES[cause]} {percent(share)}", _longest(diagnosis.flow, cause)
+        remark = DOUBTS[diagnosis.doubt] if cause == "unknown" and diagnosis.doubt else _longest(diagnosis.flow, cause)
+        yield "" if place else "limited by", f"{limiting.NAMES[cause]} {percent(share)}", remark
 
 
 def _longest(flow: ObservedFlow, cause: Cause) -> str:
@@ -139,7 +155,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     lost = path.queue_loss_pct
     dropped = f"a full queue dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
     yield _row(path, "random loss", "loss_pct", "%", dropped)
-    yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", f"queue: {path.queue}" if path.queue else "")
+    yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", QUEUES[path.queue] if path.queue else "")
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
     for change in path.changes[:3]:
         yield "change", f"at {change.at_s:.2f} s", f"{sentences.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
@@ -161,12 +177,12 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
     if advice is None:
         return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
     if advice.choice is None or advice.gain is None:
-        return "–", advice.verdict.partition(": ")[0]  # the replay's row has the rest
+        return "–", (COMPARED.get(advice.verdict) or advice.verdict).partition(": ")[0]  # type: ignore[call-overload]  # the replay's row has the rest
     own = sentences.in_use(diagnosis)
     if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
         return "–", f"no other congestion control carries clearly more than {own}"
-    remark = f"as much as {own}" if advice.verdict == "better" else f"{advice.verdict}, against {own}"
-    return f"{advice.choice}, {advice.gain.text()} ×", remark
+    verdict: Verdict = advice.verdict  # type: ignore[assignment]  # with a choice
+    return f"{advice.choice}, {advice.gain.text()} ×", COMPARED[verdict].format(own=own)
 
 
 def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:

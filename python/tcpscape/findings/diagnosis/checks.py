@@ -52,7 +52,8 @@ def _verdict(check: Check, name: str, diagnosis: FlowDiagnosis) -> Verdict:
     metric = check.metric
     estimate = READERS[metric.name](diagnosis)
     if estimate is None:
-        why = diagnosis.not_identifiable.get(f"path.{metric.name}") or diagnosis.not_identifiable.get("path", "the source does not show it")
+        part = "limited_by" if metric.name.startswith("limited:") else f"path.{metric.name}"
+        why = diagnosis.not_identifiable.get(part) or diagnosis.not_identifiable.get("path", "the source does not show it")
         problem = f"{metric.name} of {name} is not identifiable: {why.removesuffix('.')}"
         refuse("check", problem, "check another number, or another [flow=…]", CheckError)
     return check.verdict(name, metric.name, estimate)
@@ -63,7 +64,8 @@ def _of_path(field: str) -> Reader:
 
 
 def _limited(cause: Cause) -> Reader:
-    return lambda one: None if one.limited_by is None else _exact(one.limited_by.get(cause, 0.0), "1")
+    """Of a flow with a doubt, no share is known: any cause may have a part of what is unknown."""
+    return lambda one: None if one.limited_by is None or one.doubt else _exact(one.limited_by.get(cause, 0.0), "1")
 
 
 def _exact(value: float | None, unit: str) -> Estimate | None:

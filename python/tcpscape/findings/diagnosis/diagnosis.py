@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from tcpscape.findings.diagnosis import control as recognised
 from tcpscape.findings.diagnosis import from_samples, limits, path, replays, selection, zone
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, Replay, ReplayAdvice, Zone
-from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import Cause, Doubt, Observation, ObservedFlow
 from tcpscape.findings.diagnosis.replays import Repeated
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
@@ -26,6 +26,20 @@ SAID, NAMED = "You said so.", "The source names it."
 RUN_PARTS = ("replay", "advice")
 """Parts that are None without a replay."""
 NO_REPLAY = "no replay was asked for"
+DOUBTS: Mapping[Doubt, str] = {
+    "far_from_sender": "seen beside the receiver, which opened the connection, all waits of the sender look alike: capture at the sender",
+    "no_timestamps": (
+        "without TCP timestamps nothing shows which ACK a segment answers: capture a connection with timestamps"
+        " (net.ipv4.tcp_timestamps=1 at both ends)"
+    ),
+    "small_segments": (
+        "the path takes smaller segments than the handshake agreed on, so that no segment looks full: capture a connection whose MSS fits the path"
+        " (the MTU of a host, or the router's MSS clamp)"
+    ),
+}  # fmt: skip
+"""Doubt → why it is not identifiable what held the flow, and which capture would tell."""
+DOUBTED = 0.02
+"""Share of the time from which what held a flow is not identifiable, where the packets do not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +48,7 @@ class FlowDiagnosis:
 
     flow: ObservedFlow
     limited_by: Mapping[Cause, float] | None
-    """Cause → share of the time, the largest first; None where the source does not show it."""
+    """Cause → share of the time, the largest first, of it `unknown` what is in :attr:`doubt`; None where the source shows nothing of it."""
     path: FittedPath | None
     control: Control
     zone: Zone | None
@@ -46,12 +60,18 @@ class FlowDiagnosis:
     """What the replay ran; None where nothing was run."""
 
     @property
+    def doubt(self) -> Doubt | None:
+        """Why it is not identifiable what held the flow for a part of its time that matters; None where that is known."""
+        return self.flow.limits_doubt if (self.limited_by or {}).get("unknown", 0.0) >= DOUBTED else None
+
+    @property
     def not_identifiable(self) -> dict[str, str]:
         """Everything that is missing, `path.buffer_bytes` or `advice`, with its reason."""
         of_path = {f"path.{name}": why for name, why in self.path.reasons.items()} if self.path else {}
         of_zone = {f"zone.{name}": why for name, why in self.zone.reasons.items()} if self.zone else {}
         unknown = {"cca": self.control.reason} if self.control.name == UNKNOWN and self.control.reason else {}
-        return {**self.reasons, **unknown, **of_path, **of_zone}
+        doubt = {"limited_by": DOUBTS[self.doubt]} if self.doubt else {}
+        return {**self.reasons, **doubt, **unknown, **of_path, **of_zone}
 
 
 @dataclass(frozen=True, slots=True)

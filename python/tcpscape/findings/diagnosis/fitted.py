@@ -138,7 +138,8 @@ class ReplayAdvice:
     gain: Estimate | None
     """Goodput of the choice / goodput of the control in use, paired; as `advise` gives it."""
     verdict: str
-    """`better`, `as good`, `undecided` (also where the choice is the probable one, and the gain's interval holds 1), or why there is none."""
+    """A :data:`~tcpscape.findings.advice.choice.Verdict` (`undecided` also where the choice is the probable one, and the gain's interval holds 1), or
+    why there is no advice."""
     controls: Sequence[Alternative] = ()
     settings: Sequence[Alternative] = ()
     assumption: str = ""

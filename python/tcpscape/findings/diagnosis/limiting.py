@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
+from tcpscape.findings.diagnosis.diagnosis import DOUBTS, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.replay import observed_rtt
@@ -19,7 +19,7 @@ BLOATED_MS, BLOATED_OF_RTT = 50.0, 1.0
 """Queueing delay, ms, and as a share of the base RTT, above both of which a buffer is called bloated."""
 NAMES: dict[Cause, str] = {
     "application": "application", "send_buffer": "send buffer", "receive_window": "receive window", "congestion_window": "congestion window",
-    "pacing": "pacing", "recovery": "loss recovery", "timeout": "timeouts", "handshake": "handshake", "unknown": "unknown",
+    "pacing": "pacing", "recovery": "loss recovery", "timeout": "timeouts", "handshake": "handshake", "unknown": "not identifiable",
 }
 """Cause → what tables call it."""
 IGNORE_LOSS = ("bbr", "bbr3")
@@ -34,17 +34,18 @@ def holds(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
 
 
 def sentence(diagnosis: FlowDiagnosis) -> str:
-    """`What limits you is the receive window (82 % of the time): …`."""
-    shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if cause != "unknown" and share > 0}
-    if fill := filled(diagnosis):
-        top = max(shares, key=lambda cause: shares[cause], default=None)
-        if top in (None, "congestion_window", "pacing", "recovery") or _share_of_rate(diagnosis) >= SURELY_FULL:
-            get = number(diagnosis.flow.goodput_mbps or 0.0)
-            return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
-    if not shares:
+    """`What limits you is the receive window (82 % of the time): …`, or that it is not identifiable, and which capture would tell."""
+    shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if share > 0 and (cause != "unknown" or diagnosis.doubt)}
+    top = max(shares, key=lambda cause: shares[cause], default=None)
+    is_open = top in (None, "congestion_window", "pacing", "recovery")
+    if (fill := filled(diagnosis)) and (is_open or _share_of_rate(diagnosis) >= SURELY_FULL):
+        get = number(diagnosis.flow.goodput_mbps or 0.0)
+        return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
+    if top == "unknown" and diagnosis.doubt:
+        return f"What limits you is not identifiable here: {DOUBTS[diagnosis.doubt]}."
+    if not top:
         return f"What limits you cannot be told: {diagnosis.reasons.get('limited_by', 'the source does not show it').removesuffix('.')}."
-    cause = max(shares, key=lambda one: shares[one])
-    return f"What limits you is {_because(diagnosis, cause, percent(shares[cause]))}."
+    return f"What limits you is {_because(diagnosis, top, percent(shares[top]))}."
 
 
 def filled(diagnosis: FlowDiagnosis) -> str:

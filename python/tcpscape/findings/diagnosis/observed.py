@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 Vantage = Literal["sender", "receiver", "middle", "unknown"]
 """Where a capture was taken, as its packets show it."""
 Cause = Literal["application", "send_buffer", "receive_window", "congestion_window", "pacing", "recovery", "timeout", "handshake", "unknown"]
-"""What holds a flow at a time."""
+"""What holds a flow at a time; `unknown` where the source cannot show it."""
+Doubt = Literal["far_from_sender", "no_timestamps", "small_segments"]
+"""Why packets do not show what held a flow: the data's receiver opened the connection and is nearer to the capture, so that nothing says how late the
+sender's answers are there; segments without timestamps do not say which ACK they answer; the path takes smaller segments than the SYNs agreed on, so
+that none counts as full."""
 Columns = Mapping[str, NDArray[Any]]
 """Named columns of one length."""
 
@@ -76,6 +80,12 @@ class ObservedFlow:
     """What held the flow, where the source or the analysis of its packets says it."""
     cca: str | None = None
     """The congestion control's name, where the source itself names it."""
+
+    @property
+    def limits_doubt(self) -> Doubt | None:
+        """Why `unknown` has a part of the limits; None where the source does not say it, or needs not."""
+        doubt: Doubt | None = self.facts.get("limits_doubt")
+        return doubt
 
     @property
     def name(self) -> str:

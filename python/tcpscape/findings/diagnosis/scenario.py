@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import yaml
@@ -21,12 +21,11 @@ from tcpscape.findings.diagnosis.bins import edges
 from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange
 from tcpscape.findings.diagnosis.hosts import Hosts
 from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.scenario.path import Distribution, deviation
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 
-SPREAD = {"normal": 1.0, "uniform": 3**-0.5, "pareto": 0.83, "paretonormal": 0.84}
-"""Standard deviation of netem's delay, as a share of the jitter that it is told: of its tables, cut off at four of them."""
 NORMAL = 1.96
 """Standard deviations of a normal distribution from its middle to an end of its 95 % interval."""
 FARTHEST = 2.5
@@ -41,8 +40,6 @@ LEAST_PACKETS, FEW_LATE = 200, 0.001
 """Packets from which their order is judged, and the share of late ones below which it was kept."""
 LEAST_JITTER = 0.001
 """Jitter / RTT below which there is none: what clocks and the sender's own bursts look like."""
-NETEM_DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
-"""Distributions of a jitter in a scenario."""
 MOST_LOSS = 0.9
 """Largest share of lost packets that is drawn."""
 START_RTTS = 1.08
@@ -57,7 +54,7 @@ class PathValues:
     jitter_forward_ms: float = 0.0
     """Standard deviation, as the next."""
     jitter_reverse_ms: float = 0.0
-    distribution: str = "normal"
+    distribution: Distribution = "normal"
     order: str = "reorder"
     tau_ms: float = 0.0
     """Time constant of a delay that keeps the order; 0 is the engine's default."""
@@ -111,7 +108,7 @@ def fit(flow: ObservedFlow, path: FittedPath, kernel: str = "6.1") -> Fit | None
     hosts = ends.of(flow, kernel)
     if values.rate_mbps is None:
         values = replace(values, unseen_rate_mbps=unseen_rate(flow, values.rtt_ms))
-    return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(path, hosts)))
+    return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(flow, path, hosts)))
 
 
 def order_seen(flow: ObservedFlow) -> bool | None:
@@ -128,7 +125,7 @@ def values_of(path: FittedPath) -> PathValues | None:
         return None
     forward, reverse = _jitters(path)
     kept = path.order_kept if path.order_kept is not None else False
-    distribution = path.distribution if path.distribution in NETEM_DISTRIBUTIONS and not kept else "normal"
+    distribution: Distribution = next((one for one in get_args(Distribution) if one == path.distribution and not kept), "normal")
     return PathValues(
         rtt_ms=path.rtt_ms.value, jitter_forward_ms=forward, jitter_reverse_ms=reverse, distribution=distribution,
         order="correlated" if kept else "reorder", tau_ms=path.correlation_ms.value if path.correlation_ms and kept else 0.0,
@@ -218,7 +215,7 @@ def _netem(values: PathValues, jitter_ms: float, loss: float) -> dict[str, Any]:
     """One direction's hop."""
     hop: dict[str, Any] = {"at": "router", "delay": _time(values.rtt_ms / 2)}
     if jitter_ms > 0:
-        hop["jitter"] = _time(jitter_ms / SPREAD[values.distribution])
+        hop["jitter"] = _time(jitter_ms / deviation(values.distribution))
         hop["distribution"] = values.distribution
         if values.order != "reorder":
             hop["order"] = values.order
@@ -250,9 +247,11 @@ def _changes(changes: Sequence[PathChange], values: PathValues) -> list[dict[str
     return made
 
 
-def _assumptions(path: FittedPath, hosts: Hosts) -> list[str]:
+def _assumptions(flow: ObservedFlow, path: FittedPath, hosts: Hosts) -> list[str]:
     """What stands for what is not identifiable, the largest first."""
     texts = []
+    if flow.limits_doubt and hosts.shares.get("unknown", 0.0) >= ends.SHARE:
+        texts.append("The sender is assumed to have had data to send at all times, because what held it is not identifiable here.")
     if path.queue == "standing":
         texts.append("The queue that others fill is part of the RTT and of the rate, so others do not answer to this flow.")
     if path.rate_mbps is None:

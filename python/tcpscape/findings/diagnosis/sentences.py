@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.diagnosis import limiting
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice
@@ -17,6 +18,15 @@ RARE_PCT = 0.0005
 """Random loss below this, %, is called none."""
 CLEAR = 1.05
 """Gain from which a setting is named beside the congestion control."""
+VERDICTS: Mapping[Verdict, str] = {
+    "better": "{choice} would carry more than {own}",
+    "as good": "Nothing to change: no other congestion control carries clearly more than {own}",
+    "undecided": "Whether another congestion control would carry more is undecided: the intervals are too wide",
+    "only": "No other congestion control that can be deployed comes near {choice} on this path",
+    "nothing carried": "What would carry more cannot be told: no congestion control carried anything in the replay",
+    "none deployable": "What would carry more cannot be told: no congestion control of this kernel can be compared",
+}
+"""Verdict on the congestion controls → the sentence about it, where no setting is named."""
 NO_ADVICE = "no advice, because "
 """How a verdict begins that says why there is none."""
 NO_REPLAY = "there is no replay: "
@@ -57,11 +67,9 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
         return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}."
     if setting:
         return f"No other congestion control would carry clearly more, but {_setting(setting)}."
-    if advice.verdict == "as good":
-        return f"Nothing to change: no other congestion control carries clearly more than {in_use(diagnosis)}."
-    if advice.verdict == "undecided":
-        return "Whether another congestion control would carry more is undecided: the intervals are too wide."
-    return f"What would carry more cannot be told: {_clause(advice.verdict)}."
+    verdict: Verdict = advice.verdict  # type: ignore[assignment]  # a text that says why there is no advice has no choice
+    own = in_use(diagnosis)
+    return f"{VERDICTS[verdict].format(choice=advice.choice or own, own=own)}."
 
 
 def in_use(diagnosis: FlowDiagnosis) -> str:
@@ -153,9 +161,9 @@ def change_text(change: PathChange) -> str:
     """`rate 20.0 → 5.00 Mbit/s`, `an outage of 0.500 s`."""
     if change.kind == "outage":
         return f"an outage of {number(change.after)} s" if change.after is not None else "an outage"
-    unit, factor = {"rtt": ("ms", 1.0), "rate": ("Mbit/s", 1.0), "loss": ("%", 100.0)}[change.kind]
+    name, unit, factor = {"rtt": ("RTT", "ms", 1.0), "rate": ("rate", "Mbit/s", 1.0), "loss": ("loss", "%", 100.0)}[change.kind]
     before, after = ("?" if v is None else number(v * factor) for v in (change.before, change.after))
-    return f"{'RTT' if change.kind == 'rtt' else change.kind} {before} → {after} {unit}"
+    return f"{name} {before} → {after} {unit}"
 
 
 def _ms(estimate: Estimate) -> str:

@@ -255,7 +255,7 @@ def _signals(events: Columns, acks: Mapping[str, NDArray[Any]], held_back: Ints)
 
 
 def _held(flow: ObservedFlow, acks: Mapping[str, NDArray[Any]], nxt: Ints, una: Ints, mss: int) -> Ints:
-    """For each ACK: 1 where the receive window holds the sender, 2 where the application or the send buffer does, else 0."""
+    """For each ACK: 1 where the receive window holds the sender, 2 where the application or the send buffer does or may do, else 0."""
     held = np.zeros(len(una), np.int64)
     windows = acks["window"]
     # A capture that begins in mid-connection does not have the scale of the windows.
@@ -264,7 +264,7 @@ def _held(flow: ObservedFlow, acks: Mapping[str, NDArray[Any]], nxt: Ints, una: 
         held[np.append(nxt[1:], nxt[-1]) + 2 * mss > right] = 1
     seconds = acks["t"] / 1e9
     for interval in flow.limits:
-        if interval.cause in ("application", "send_buffer"):
+        if interval.cause in ("application", "send_buffer", "unknown"):
             held[(seconds >= interval.start_s) & (seconds < interval.end_s)] = 2
     return held
 

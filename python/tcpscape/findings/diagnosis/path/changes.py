@@ -109,11 +109,16 @@ def silence(w: Wire, begin: float, end: float) -> float:
 
 
 def delivered(w: Wire, width: float) -> Floats:
-    """Rate of the delivery in bins, Mbit/s."""
-    seen = w.seen > 0
-    count = int(float(w.seen.max()) / width)
-    place = (w.seen[seen] / width).astype(np.int64)
+    """Rate of the delivery in bins from the flow's first packet on, Mbit/s; of the last one only where it is whole."""
+    seen, start = w.seen > 0, begin(w)
+    count = int((float(w.seen.max()) - start) / width)
+    place = ((w.seen[seen] - start) / width).astype(np.int64)
     return np.asarray(np.bincount(place, w.size[seen], minlength=count)[:count] * 8e-3 / width)
+
+
+def begin(w: Wire) -> float:
+    """When the flow's first packet passed, from which bins are counted, ms."""
+    return float(w.t.min())
 
 
 def rate_step(flow: ObservedFlow, w: Wire) -> PathChange | None:
@@ -123,6 +128,8 @@ def rate_step(flow: ObservedFlow, w: Wire) -> PathChange | None:
         return None
     width = max(500.0, 40 * float(np.ptp(seen)) / seen.size)
     rates = delivered(w, width)
+    if rates.size < 2 * SIDE + TRANSITION:
+        return None
     first = int(np.argmax(rates > 0))
     if rates.size - first < 2 * SIDE + TRANSITION or not (rates[first:] > 0).all():
         return None
@@ -131,7 +138,7 @@ def rate_step(flow: ObservedFlow, w: Wire) -> PathChange | None:
         return None
     before, after = float(np.exp(step.before)), float(np.exp(step.after))
     fine = width / 5
-    at = fine * parted(delivered(w, fine), 5 * (first + step.place), before, after)
+    at = begin(w) + fine * parted(delivered(w, fine), 5 * (first + step.place), before, after)
     return PathChange(at / 1e3, "rate", before, after, frame_at(flow, at))
 
 
@@ -140,7 +147,8 @@ def rtt_step(flow: ObservedFlow, w: Wire, at: Floats, rtt: Floats) -> PathChange
     if at.size < 200:
         return None
     width = max(1_000.0, 10 * float(np.median(rtt)))
-    bins, low, high = envelopes(at, rtt, width)
+    start = begin(w)
+    bins, low, high = envelopes(at - start, rtt, width)
     if bins.size < 2 * SIDE + TRANSITION:
         return None
     step = two_plateaus(np.log(np.maximum(low, 1e-3)))
@@ -151,15 +159,15 @@ def rtt_step(flow: ObservedFlow, w: Wire, at: Floats, rtt: Floats) -> PathChange
     upper = float(np.median(high[k + TRANSITION :]) - np.median(high[:k]))
     if abs(after - before) < RTT_FLOOR or not 0.5 < upper / (after - before) < 2.0:
         return None
-    if after < before and has_loss(w, (bins[k] - 1) * width, (bins[k] + TRANSITION + 1) * width):
+    if after < before and has_loss(w, start + (bins[k] - 1) * width, start + (bins[k] + TRANSITION + 1) * width):
         return None  # the sender answered a loss with a smaller window, and the queue is shorter since
-    places, fine, _ = envelopes(at, rtt, width / 5)
-    when = float(places[min(places.size - 1, parted(fine, int(np.searchsorted(places, 5 * bins[k])), before, after))]) * width / 5
+    places, fine, _ = envelopes(at - start, rtt, width / 5)
+    when = start + float(places[min(places.size - 1, parted(fine, int(np.searchsorted(places, 5 * bins[k])), before, after))]) * width / 5
     return PathChange(when / 1e3, "rtt", before, after, frame_at(flow, when))
 
 
 def envelopes(at: Floats, rtt: Floats, width: float) -> tuple[Ints, Floats, Floats]:
-    """Bins with samples enough, and the low and the high quantile in each."""
+    """Bins with samples enough, and the low and the high quantile in each; `at` counts from the first bin's begin."""
     order = np.argsort(at, kind="stable")
     place = (at[order] / width).astype(np.int64)
     bins, start, count = np.unique(place, return_index=True, return_counts=True)
