@@ -16,6 +16,7 @@ mod packets;
 mod probes;
 mod progress;
 mod setup;
+mod stack;
 mod topology;
 mod transfers;
 
@@ -33,6 +34,7 @@ pub use probes::ProbePacket;
 use probes::Probes;
 use progress::Progress;
 use setup::Hosts;
+use stack::Stack;
 use tcpscape_base::{Duration, Time};
 pub(crate) use topology::Topology;
 use transfers::Transfers;
@@ -50,6 +52,8 @@ struct Engine<'a> {
     end: Time,
     events: Events<Node>,
     network: Network,
+    /// Packets between the wire and TCP in their hosts.
+    stack: Stack,
     /// What the left host knows of the right one, and the right one of the left one.
     neighbours: [Neighbours; 2],
     /// Those of the plan, then the slots of transfers.
@@ -140,6 +144,7 @@ impl Engine<'_> {
             Node::Cpu => self.schedule(),
             Node::Probes => self.run_probes(),
             Node::Transfers => self.run_transfers(),
+            Node::Hosts => self.run_hosts(),
             Node::Flow(i, Part::Connection) => self.start_or_stop(i as usize),
             Node::Flow(i, Part::Sender) => self.call_sender(i as usize),
             Node::Flow(i, Part::Receiver) => self.call_receiver(i as usize),

@@ -61,6 +61,10 @@ pub struct Kernel {
     pub comp_sack_delay_ns: u64,
     /// `net.ipv4.tcp_slow_start_after_idle`.
     pub slow_start_after_idle: bool,
+    /// Time that each packet which arrives takes in its host between the wire and TCP, ns: interrupt, device driver, IP. 0 is a host in virtual time
+    /// (docs/models/tcp/hosts.md).
+    #[serde(rename = "host_time")]
+    pub host_time_ns: u64,
 }
 
 impl Kernel {
@@ -81,6 +85,7 @@ impl Kernel {
         comp_sack_nr: 44,
         comp_sack_delay_ns: 1_000_000,
         slow_start_after_idle: true,
+        host_time_ns: 0,
     };
     /// Linux 6.12 and later on a usual machine: HZ 1000, window from the measured ratio.
     pub const V6_12: Kernel = Kernel {

@@ -31,11 +31,13 @@ pub(super) enum Node {
     Probes,
     /// Connections arrive.
     Transfers,
+    /// Packets have passed the way from the wire to TCP in their hosts.
+    Hosts,
     Flow(u32, Part),
 }
 
 /// The nodes that every trial has, by their numbers: the three pipes of a plain path among them.
-const FIXED: [Node; 9] = [
+const FIXED: [Node; 10] = [
     Node::Pipe(0),
     Node::Pipe(1),
     Node::Pipe(2),
@@ -45,6 +47,7 @@ const FIXED: [Node; 9] = [
     Node::Cpu,
     Node::Probes,
     Node::Transfers,
+    Node::Hosts,
 ];
 const FIXED_PIPES: u32 = 3;
 /// Behind them rows of eight: the nodes of a flow, in this order, and three pipes, so that as many of both as there are share the numbers.
@@ -82,6 +85,7 @@ impl events::Node for Node {
             Node::Cpu => 6,
             Node::Probes => 7,
             Node::Transfers => 8,
+            Node::Hosts => 9,
             Node::Flow(flow, part) => FIRST_ROW + flow * ROW + part as u32,
         }
     }
@@ -103,7 +107,7 @@ impl events::Node for Node {
         match self {
             Node::FlowSamples | Node::QueueSamples => Phase::Sample,
             Node::Cpu | Node::Probes | Node::Flow(_, Part::Writer | Part::Reader) => Phase::Application,
-            Node::Pipe(_) | Node::Neighbours | Node::Transfers => Phase::Network,
+            Node::Pipe(_) | Node::Neighbours | Node::Transfers | Node::Hosts => Phase::Network,
             Node::Flow(_, Part::Connection | Part::Sender | Part::Receiver) => Phase::Network,
         }
     }

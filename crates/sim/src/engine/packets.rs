@@ -104,19 +104,57 @@ impl Engine<'_> {
     pub(super) fn deliver_from(&mut self, pipe: u32) {
         while let Some(arrival) = self.network.arrived(pipe, self.now) {
             match arrival {
-                Arrival::Data(number, segment) => self.deliver(number, &segment),
-                Arrival::Back(number, segment) => self.acknowledge(number, &segment),
                 Arrival::Moved(next) => self.wake(next),
-                Arrival::Probe(packet) => self.on_probe(packet),
-                Arrival::Question { up } => self.answer_neighbours(up),
-                Arrival::Answer { up } => self.neighbours_known(up),
+                arrival if self.stack.takes_time() => self.stack.enter(self.now, pipe, arrival),
+                arrival => self.hand_over(arrival),
             }
         }
-        // The batch of ACKs that has come is done.
+        self.end_batch(pipe);
+        self.wake_hosts();
+        self.wake(pipe);
+    }
+
+    /// The batch of packets that has come out of a pipe is done.
+    fn end_batch(&mut self, pipe: u32) {
         if self.network.ends_at_sender(pipe) {
             self.tell_departures();
         }
-        self.wake(pipe);
+    }
+
+    /// Hosts are called again when the next packet has passed the way from the wire.
+    #[inline]
+    fn wake_hosts(&mut self) {
+        if let Some(t) = self.stack.next_event() {
+            self.events.want(Node::Hosts, t);
+        }
+    }
+
+    /// Packets have passed the way from the wire in their hosts.
+    pub(super) fn run_hosts(&mut self) {
+        let mut batch = None;
+        while let Some((pipe, arrival)) = self.stack.leave(self.now) {
+            if let Some(before) = batch.replace(pipe).filter(|before| *before != pipe) {
+                self.end_batch(before);
+            }
+            self.hand_over(arrival);
+        }
+        if let Some(last) = batch {
+            self.end_batch(last);
+        }
+        self.wake_hosts();
+    }
+
+    /// Hands a packet to whom it is for.
+    #[inline]
+    fn hand_over(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Data(number, segment) => self.deliver(number, &segment),
+            Arrival::Back(number, segment) => self.acknowledge(number, &segment),
+            Arrival::Probe(packet) => self.on_probe(packet),
+            Arrival::Question { up } => self.answer_neighbours(up),
+            Arrival::Answer { up } => self.neighbours_known(up),
+            Arrival::Moved(next) => self.wake(next),
+        }
     }
 
     // ---- the receiver ----

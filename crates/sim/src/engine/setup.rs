@@ -2,7 +2,7 @@
 //!
 //! A random stream is f(seed, name): the tick's phase, each flow's congestion control and each flow's sleeps have their own.
 
-use super::{Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Probes, Progress, Transfers};
+use super::{Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Probes, Progress, Stack, Transfers};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
 use crate::flow::{Costs, Flow};
@@ -111,6 +111,7 @@ impl<'a> Engine<'a> {
             end: Time(plan.duration_ns),
             events,
             network,
+            stack: Stack::new(Duration(hosts.kernel.host_time_ns)),
             neighbours: [Neighbours::new(plan.arp && plan.places.is_empty()); 2],
             alive: flows.len() + begins.len(),
             cpu: Cpu::new(flows.len(), !transfers.is_empty()),
