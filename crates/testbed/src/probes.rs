@@ -123,7 +123,11 @@ impl Running {
             self.shared.trouble(&format!("probe {}: one of its threads ended before the trial", self.shared.number + 1));
         }
         let mut account = self.shared.account.lock().expect("no thread panics with it");
-        Finished { summary: account.meter.summary(self.end), samples: std::mem::take(&mut account.samples), trouble: account.trouble.take() }
+        Finished {
+            summary: account.meter.summary(self.end),
+            samples: std::mem::take(&mut account.samples),
+            trouble: account.trouble.take(),
+        }
     }
 }
 
