@@ -98,7 +98,7 @@ def srtt_cv(trial: Trial) -> float:
 def srtt_p50(trial: Trial) -> float:
     """Median of the smoothed RTT at even times, ms, mean over the flows, their first second left out.
 
-    Every engine reports it alike. `rtt_p50` is of single segments on the model, of which a faster second has more, and of the smoothed RTT on a kernel.
+    Every engine reports it alike. `rtt_p50` is of single segments on the model, of which a fast second has more, and of the smoothed RTT on a kernel.
     """
     return _mean_over_flows(trial, lambda srtt: float(np.median(srtt)) / 1e3)
 

@@ -30,7 +30,7 @@ class ProbeResult:
     path_rtt_ms: float | None = None
     """Propagation RTT of its path, without jitter and queues, ms."""
     due: int | None = None
-    """Packets that had the time to arrive: sent more than the longest delay of the trial before its end. None, of older results: all that were sent."""
+    """Packets that had the time to arrive: sent more than the longest delay of the trial before its end. None, of older results: all."""
     lost: int | None = None
     """Of these, the ones that did not arrive."""
 
