@@ -30,8 +30,8 @@ def test_answers_to_requests_are_read() -> None:
 
 
 def test_probes_have_their_names() -> None:
-    heard = {"sent": 50, "received": 25, "delay_ms": TIMES, "jitter_ms": 0.5, "reordered": 1}
-    rows = [heard, heard | {"received": 0, "delay_ms": NONE, "jitter_ms": 0.0}]
+    heard = {"sent": 50, "received": 25, "due": 48, "lost": 24, "delay_ms": TIMES, "jitter_ms": 0.5, "reordered": 1}
+    rows = [heard, heard | {"received": 0, "due": 50, "lost": 50, "delay_ms": NONE, "jitter_ms": 0.0}]
     voice, ping = probe_results(scenario(probes=["voice", {"preset": "ping", "direction": "up"}]), rows)
     assert (voice.name, voice.kind, voice.loss, voice.jitter_ms, voice.delay_ms.max, voice.path_rtt_ms) == ("voice", "udp", 0.5, 0.5, 32.0, 40.0)
     assert (ping.name, ping.direction, ping.jitter_ms, ping.delay_ms.p50, ping.loss) == ("ping-up", "up", None, None, 1.0)

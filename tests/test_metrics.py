@@ -145,6 +145,15 @@ def test_the_variation_of_the_smoothed_rtt():
     assert find("srtt_cv").of(trial(flow(1.0), samples=frame)) == pytest.approx(0.25)
 
 
+def test_the_median_of_the_smoothed_rtt_is_of_time_not_of_segments():
+    """A second of the handshake's 90 ms is left out; then 30 ms for a second and 50 ms for two, whatever was sent in them."""
+    t = np.arange(40)
+    srtt = np.select([t < 10, t < 20], [90_000, 30_000], 50_000)
+    frame = pl.DataFrame({"t_ns": t * 100_000_000, "flow": np.zeros(40, np.uint32), "srtt_us": srtt})
+    assert find("srtt_p50").of(trial(flow(1.0), samples=frame)) == pytest.approx(50)
+    assert math.isnan(find("srtt_p50").of(trial(flow(1.0))))
+
+
 def test_rtts_are_those_of_segments_sent_once():
     """Segments of 10 bytes every ms; the ACK of segment i comes 20 ms later, odd ones 40; the third is sent twice and has none."""
     sent = [{"t_ns": i * 1_000_000, "flow": 0, "received": 0, "seq": 10 * i, "len": 10, "ack": 0} for i in [*range(12), 3]]

@@ -45,6 +45,20 @@ def test_a_probe_on_an_idle_path_takes_its_delay_and_nothing_else(need_virtual):
             assert probe.jitter_ms == pytest.approx(0, abs=CLOCK_MS)
 
 
+def test_what_is_under_way_at_the_end_is_not_lost(need_virtual):
+    """Of 200 packets in 4 s the 20 of the last 400 ms cannot come; of a path that loses everything from 3 s on, all that had the time are lost."""
+    far = {"forward": "netem delay 400ms", "flows": [SHORT], "probes": [{"preset": "voice", "start": "0s", "interval": "20ms"}]}
+    for t in both(far):
+        probe = t.probes[0]
+        # the first waits for a neighbour's address: the longest delay is 425 + 400 ms, and 159 packets are sent before 4 s − 825 ms
+        assert (probe.sent, probe.received, probe.due, probe.lost) == (200, 180, 159, 0)
+    for t in both({**far, "forward": "netem delay 25ms", "changes": [{"at": "3s", "where": "forward", "set": {"loss": "100%"}}]}):
+        probe = t.probes[0]
+        assert probe.sent == 200
+        assert 45 <= probe.lost <= 50
+        assert probe.loss == probe.lost / probe.due
+
+
 def test_a_probes_packets_have_the_size_of_their_protocol(need_virtual):
     """At 1 Mbit/s, 8 µs a byte: 172 bytes behind 42 of UDP, IPv4 and Ethernet are 1.712 ms, 56 and 32 behind as many 0.784 and 0.592 ms."""
     downs = [probe for probe in PROBES if probe["direction"] == "down"]

@@ -104,6 +104,9 @@ def test_latency_under_load_is_that_of_the_round_trips():
     assert value("latency_p95", trial(probes=(CALL,))) == 60.0
     assert value("probe_loss") == pytest.approx(7 / 600)
     assert value("probe_loss:voice") == pytest.approx(0.01)
+    late = dataclasses.replace(CALL, received=480, due=480, lost=0)  # the rest was under way at the end
+    assert late.loss == value("probe_loss", trial(probes=(late,))) == 0
+    assert traffic.rating(late) > traffic.rating(dataclasses.replace(late, due=None, lost=None))
     assert math.isnan(value("latency_p95", trial()))
 
 

@@ -195,6 +195,8 @@ fn is_plausible(f: &FlowSummary) -> Result<(), String> {
 /// A probe got no more than it sent, which is what its plan says, and its delays are in order.
 fn is_plausible_probe(p: &ProbeSummary, plan: &ProbePlan, duration_ns: u64) -> Result<(), String> {
     law(p.received <= p.sent && p.reordered <= p.received, || format!("{:?}: {p:?}", plan.kind))?;
+    let is_judged = p.lost <= p.due && p.due <= p.sent && p.due - p.lost <= p.received;
+    law(is_judged && p.lost <= p.sent - p.received, || format!("{:?}: {p:?}", plan.kind))?;
     law(p.sent <= plan.packets(duration_ns), || format!("{:?}: {} packets sent of {}", plan.kind, p.sent, plan.packets(duration_ns)))?;
     in_order(&p.delay_ms)
 }

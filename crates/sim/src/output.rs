@@ -173,6 +173,10 @@ pub struct ProbeSummary {
     pub sent: u64,
     /// Packets that arrived; of an echo, that came back.
     pub received: u64,
+    /// Packets that had the time to arrive: sent more than the longest delay of the trial before its end.
+    pub due: u64,
+    /// Of these, the ones that did not arrive.
+    pub lost: u64,
     /// One-way delay, or round trip of an echo, ms; NaN where nothing arrived.
     pub delay_ms: RttSummary,
     /// Interarrival jitter at the end (RFC 3550 §6.4.1), ms.

@@ -123,6 +123,15 @@ fn a_call_behind_a_full_queue_waits_in_it() {
     assert!(p.sent == 1_000 && p.received < 999, "some of it was dropped: {p:?}");
 }
 
+/// A packet of a call that takes 400 ms: the 20 that are under way at the end of the trial are not lost, and nothing else is.
+#[test]
+fn what_waits_at_the_end_is_not_lost() {
+    let fields = format!(r#""flows": [], "probes": [{VOICE}]"#);
+    let trial = run(10_000, &fields, &["netem delay 400ms"], &[]);
+    let p = &trial.probes[0];
+    assert_eq!((p.sent, p.received, p.due, p.lost), (500, 480, 480, 0));
+}
+
 /// A queue that tells flows apart serves the call's 86 kbit/s first: it waits for the packets that the link has begun, of which htb's burst allows two.
 #[test]
 fn a_call_behind_a_fair_queue_does_not_wait() {

@@ -70,7 +70,8 @@ impl Probe {
         if is_stamped {
             sys::stamp(receiving.as_fd())?;
         }
-        let shared = Arc::new(Shared { kind: self.plan.kind, number: self.number, ..Shared::default() });
+        let account = Account { meter: ProbeMeter::new(self.plan.start_ns, self.plan.interval_ns), ..Account::default() };
+        let shared = Arc::new(Shared { kind: self.plan.kind, number: self.number, account: Mutex::new(account) });
         let (account, socket) = (shared.clone(), receiving.try_clone()?);
         let receiver = thread(move || account.receive(&socket, clock, is_stamped))?;
         let mut sockets = vec![receiving.try_clone()?];
@@ -82,13 +83,15 @@ impl Probe {
         }
         let account = shared.clone();
         let sender = thread(move || account.send(&self, stop, clock))?;
-        Ok(Running { shared, sender, sockets, threads })
+        Ok(Running { shared, end: clock.end, sender, sockets, threads })
     }
 }
 
 /// A probe's threads.
 pub struct Running {
     shared: Arc<Shared>,
+    /// When the trial ends, ns since its start.
+    end: u64,
     sender: JoinHandle<()>,
     /// Those that threads read from.
     sockets: Vec<Socket>,
@@ -120,7 +123,11 @@ impl Running {
             self.shared.trouble(&format!("probe {}: one of its threads ended before the trial", self.shared.number + 1));
         }
         let mut account = self.shared.account.lock().expect("no thread panics with it");
-        Finished { summary: account.meter.summary(), samples: std::mem::take(&mut account.samples), trouble: account.trouble.take() }
+        Finished {
+            summary: account.meter.summary(self.end),
+            samples: std::mem::take(&mut account.samples),
+            trouble: account.trouble.take(),
+        }
     }
 }
 
@@ -129,12 +136,6 @@ struct Shared {
     kind: ProbeKind,
     number: usize,
     account: Mutex<Account>,
-}
-
-impl Default for Shared {
-    fn default() -> Shared {
-        Shared { kind: ProbeKind::Udp, number: 0, account: Mutex::default() }
-    }
 }
 
 #[derive(Default)]

@@ -22,7 +22,10 @@ from tcpscape.trial import FlowResult, Trial
 
 OF_RTTS = ("added_rtt", "rtt_min", "rtt_max")
 """Metrics of the RTTs that a sender reports, besides the percentiles `rtt_p…`."""
-SMOOTHED = "a real kernel reports TCP's smoothed RTTs: jitter adds less to their percentiles than to the model's, which are of each segment"
+SMOOTHED = (
+    "a real kernel reports TCP's smoothed RTTs at even times: jitter and single bursts add less to their percentiles than to the model's, which are "
+    "of each segment; srtt_p50 is the same on both"
+)
 """What weakens RTTs of the virtual engine; docs/models/methods/virtual.md."""
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""

@@ -27,6 +27,7 @@ def probe_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[ProbeResult,
         ProbeResult(
             name=probe.name, kind=probe.kind, direction=probe.direction, sent=row["sent"], received=row["received"], delay_ms=_times(row["delay_ms"]),
             jitter_ms=row["jitter_ms"] if row["received"] > 1 else None, reordered=row["reordered"], path_rtt_ms=scenario.rtt_of(probe) / 1e6,
+            due=row["due"], lost=row["lost"],
         )
         for probe, row in zip(scenario.probes, rows, strict=True)
     )

@@ -55,6 +55,7 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("rtt_max", "ms", "largest round-trip time", flows.rtt_max, "less"),
         Metric("rtt_cv", "1", "RTTs of segments, standard deviation / mean", samples.rtt_cv, "less", PACKETS),
         Metric("srtt_cv", "1", "smoothed RTT at even times, standard deviation / mean", samples.srtt_cv, "less", SAMPLED),
+        Metric("srtt_p50", "ms", "median of the smoothed RTT at even times, alike on every engine", samples.srtt_p50, "less", SAMPLED),
         Metric("cwnd", "packets", "mean congestion window", flows.cwnd, "neither"),
         Metric("rwnd_limited", "1", "share of the time limited by the receive window", flows.limited("rwnd"), "neither"),
         Metric("cwnd_limited", "1", "share of the time limited by the congestion window", flows.limited("cwnd"), "neither"),

@@ -92,15 +92,28 @@ def srtt_cv(trial: Trial) -> float:
 
     Smoothing hides most of a packet's own jitter: `rtt_cv` is the measure of the published thresholds.
     """
+    return _mean_over_flows(trial, lambda srtt: float(np.std(srtt) / np.mean(srtt)))
+
+
+def srtt_p50(trial: Trial) -> float:
+    """Median of the smoothed RTT at even times, ms, mean over the flows, their first second left out.
+
+    Every engine reports it alike. `rtt_p50` is of single segments on the model, of which a fast second has more, and of the smoothed RTT on a kernel.
+    """
+    return _mean_over_flows(trial, lambda srtt: float(np.median(srtt)) / 1e3)
+
+
+def _mean_over_flows(trial: Trial, of: Callable[[Array], float]) -> float:
+    """The mean over the flows of a number of each one's smoothed RTTs at even times, µs, its first second left out; unknown without samples."""
     if trial.samples is None or "srtt_us" not in trial.samples.columns:
         return UNKNOWN
     numbers, times, srtts = (trial.samples[name].to_numpy() for name in ("flow", "t_ns", "srtt_us"))
-    variations = []
+    values = []
     for number, flow in enumerate(trial.flows):
         srtt = srtts[(numbers == number) & (srtts > 0) & (times >= (flow.start_s + HANDSHAKE_S) * 1e9)]
         if len(srtt) >= FEWEST_SAMPLES:
-            variations.append(float(np.std(srtt) / np.mean(srtt)))
-    return sum(variations) / len(variations) if variations else UNKNOWN
+            values.append(of(srtt))
+    return sum(values) / len(values) if values else UNKNOWN
 
 
 def ack_rtts(trial: Trial, flow: int) -> NDArray[np.float64]:

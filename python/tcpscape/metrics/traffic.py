@@ -41,9 +41,10 @@ def probe_jitter(trial: Trial) -> float:
 
 
 def probe_loss(trial: Trial) -> float:
-    """Share of the probes' packets that did not arrive, or did not come back."""
-    sent = sum(probe.sent for probe in trial.probes)
-    return 1 - sum(probe.received for probe in trial.probes) / sent if sent else UNKNOWN
+    """Share of the probes' packets with the time to arrive, or to come back, that did not."""
+    judged = [probe.judged for probe in trial.probes]
+    due = sum(due for due, _ in judged)
+    return sum(lost for _, lost in judged) / due if due else UNKNOWN
 
 
 def rpm(trial: Trial) -> float:
@@ -80,7 +81,7 @@ def rating(call: ProbeResult) -> float:
     """The rating of a call with the best jitter buffer of a fixed length: it waits for one of :data:`PLAYOUT`, what is later is lost too."""
     if not call.received:
         return 0.0
-    arrived = call.received / call.sent
+    arrived = 1 - call.loss
     waits = ((getattr(call.delay_ms, name), 1 - arrived * (1 - late)) for name, late in PLAYOUT)
     return max((emodel.rating(PACKET_MS + delay, lost) for delay, lost in waits if delay is not None), default=0.0)
 

@@ -29,6 +29,10 @@ class ProbeResult:
     """Packets that arrived after one that was sent later."""
     path_rtt_ms: float | None = None
     """Propagation RTT of its path, without jitter and queues, ms."""
+    due: int | None = None
+    """Packets that had the time to arrive: sent more than the longest delay of the trial before its end. None, of older results: all."""
+    lost: int | None = None
+    """Of these, the ones that did not arrive."""
 
     @property
     def is_echo(self) -> bool:
@@ -37,8 +41,14 @@ class ProbeResult:
 
     @property
     def loss(self) -> float:
-        """Share of packets that did not arrive; those under way at the end are lost too."""
-        return 1 - self.received / self.sent if self.sent else 0.0
+        """Share of the packets with the time to arrive that did not; what was under way at the end is no loss."""
+        due, lost = self.judged
+        return lost / due if due else 0.0
+
+    @property
+    def judged(self) -> tuple[int, int]:
+        """Packets that had the time to arrive, and those of them that did not."""
+        return (self.sent if self.due is None else self.due, self.sent - self.received if self.lost is None else self.lost)
 
 
 @dataclass(frozen=True, slots=True)

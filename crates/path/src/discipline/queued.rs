@@ -3,7 +3,7 @@
 //! What it is: most disciplines decide twice, about a packet that comes and about the packet that leaves next. [`Queued`] adds what is the
 //! same for all of them: packets and bytes held, the account, and the packet that a parent (tbf) has looked at. A look takes that packet
 //! out of the discipline, so whatever is decided on departure is decided then; until it leaves it still counts as held, and nothing that
-//! comes after can overtake it (docs/models/queues/tbf.md).
+//! comes after can overtake it (docs/models/queues/tbf.md). A discipline that decides nothing on departure may leave it in its place instead.
 
 use super::patch::Patch;
 use super::qdisc::{Aged, Freed, Qdisc};
@@ -17,11 +17,17 @@ pub trait Policy<B>: Send {
     const NAME: &'static str;
     /// Whether it asks to be asked once more when its last packet has left: its flows leave their lists only then.
     const ASKS_ONCE_MORE: bool = false;
+    /// Whether a look leaves the packet where it stands ([`Policy::head`]), where nothing is decided on departure: until it leaves it is one of the queue.
+    const LOOKS_IN_PLACE: bool = false;
 
     /// A packet comes: it is kept ([`Books::enters`]), or dropped ([`Books::drops`]). False when there is no room for it, as in [`Qdisc::enqueue`].
     fn admit(&mut self, now: Time, p: Packet<B>, books: &mut Books<'_>) -> bool;
     /// Takes out ([`Books::leaves`]) the packet that leaves next, if one may leave now.
     fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>>;
+    /// The size of the packet that leaves next, of a discipline that looks in place.
+    fn head(&self) -> Option<u32> {
+        None
+    }
     /// When `choose` is worth trying while packets wait; by default at once.
     fn ready(&self) -> Time {
         Time::ZERO
@@ -154,6 +160,10 @@ impl<B: Send, D: Policy<B>> Qdisc<B> for Queued<B, D> {
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
+        if D::LOOKS_IN_PLACE {
+            self.ask = false;
+            return self.policy.head();
+        }
         if self.peeked.is_none() {
             self.peeked = self.choose(now, freed);
         }

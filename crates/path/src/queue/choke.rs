@@ -4,8 +4,8 @@
 //! drawn from the queue; if both are of one flow, both are dropped. What passes that is struck as red would, by the average.
 //! Source: Pan, Prabhakar, Psounis 2000 ("CHOKe: a stateless active queue management scheme for approximating fair bandwidth allocation");
 //! tc-choke(8); defaults as in messages that tc 6.1 sent.
-//! How it differs: each packet counts `avpkt` bytes in the average. An idle time begins when the last packet leaves (RED's paper); what
-//! Linux's choke does then was not measured. A drop of a flow of the same host is not told to its TCP.
+//! How it differs: lengths are whole packets, as tc sends the thresholds, so that the average lies up to a packet above a constant length. An idle time begins when a packet is asked for and none is there, as in red; a
+//! parent's look (tbf) leaves the packet where it stands. A drop of a flow of the same host is not told to its TCP.
 //! What it does not model: several draws for one packet (the paper's multi-drop CHOKe), a change of its parameters while it runs.
 
 use super::red::law::{Fate, Law};
@@ -47,7 +47,7 @@ const PROBABILITY: f64 = 0.02;
 const AVPKT: u32 = 1000;
 
 impl ChokeSpec {
-    /// The red whose law it is under, or a threshold that is too large.
+    /// The red from whose words tc computes the same weight and table, or a threshold that is too large.
     fn red(&self) -> Result<RedSpec, SpecError> {
         let bytes =
             |packets: u32| packets.checked_mul(self.avpkt).ok_or_else(|| wrong("max", "and avpkt give more than 4 GiB: lower one of them"));
@@ -140,7 +140,6 @@ impl Discipline for ChokeSpec {
 /// The queue itself.
 pub struct Choke<B> {
     limit: u64,
-    avpkt: u64,
     ecn: bool,
     law: Law,
     queue: VecDeque<Aged<B>>,
@@ -153,9 +152,8 @@ impl<B> Choke<B> {
         let stream = |purpose: &str| Stream::new(seed, &format!("{name}/{purpose}"));
         Choke {
             limit: u64::from(spec.limit),
-            avpkt: u64::from(spec.avpkt),
             ecn: spec.ecn,
-            law: Law::new(&spec.red().expect("a validated choke"), stream("drop")),
+            law: Law::between([spec.min, spec.max], spec.computed().expect("a validated choke"), stream("drop")),
             queue: VecDeque::new(),
             lots: stream("lots"),
         }
@@ -173,9 +171,11 @@ impl<B> Choke<B> {
 
 impl<B: Send> Policy<B> for Choke<B> {
     const NAME: &'static str = ChokeSpec::NAME;
+    const ASKS_ONCE_MORE: bool = true;
+    const LOOKS_IN_PLACE: bool = true;
 
     fn admit(&mut self, now: Time, mut p: Packet<B>, books: &mut Books<'_>) -> bool {
-        let choosy = self.law.observe(now, self.queue.len() as u64 * self.avpkt);
+        let choosy = self.law.observe(now, self.queue.len() as u64);
         if let Some(met) = if choosy { self.draw(p.flow) } else { None } {
             books.leaves(&met);
             books.drops(Cause::Aqm, &met);
@@ -192,12 +192,16 @@ impl<B: Send> Policy<B> for Choke<B> {
         books.append(&mut self.queue, self.limit, now, p)
     }
     fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
-        let p = self.queue.pop_front()?;
-        books.leaves(&p.1);
-        if self.queue.is_empty() {
+        let Some(p) = self.queue.pop_front() else {
+            // Asked in vain, it is idle. tbf and htb never ask in vain.
             self.law.idles(now);
-        }
+            return None;
+        };
+        books.leaves(&p.1);
         Some(p)
+    }
+    fn head(&self) -> Option<u32> {
+        self.queue.front().map(|(_, p)| p.size)
     }
 }
 
@@ -221,7 +225,7 @@ mod tests {
     /// Brings the average to so many packets.
     fn stand_at(q: &mut Queued<u32, Choke<u32>>, average: u64) {
         for _ in 0..1_000 {
-            q.policy.law.observe(Time(0), average * 1500);
+            q.policy.law.observe(Time(0), average);
         }
     }
     fn packet(flow: u32) -> Packet<u32> {
@@ -329,11 +333,44 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_time_lowers_the_average() {
-        let mut q = queue(TYPICAL, &[1], 20);
-        assert!(q.dequeue(Time(0), &mut Freed::default()).is_some());
+    fn an_idle_time_begins_when_it_is_asked_in_vain() {
         // An average of 20 packets of 1500 B at 10 Mbit/s and 2^-4: after a second nothing is left of it.
-        (0..3).for_each(|_| assert!(q.enqueue(Time(1_000_000_000), packet(1), &mut Freed::default())));
-        assert_eq!(counts(&q), (0, 0, 0, 3));
+        let drops_after = |asks: bool| {
+            let mut q = queue(TYPICAL, &[1], 20);
+            let mut f = Freed::default();
+            assert!(q.dequeue(Time(0), &mut f).is_some() && q.next_event() == Time::ZERO);
+            if asks {
+                assert!(q.dequeue(Time(0), &mut f).is_none());
+            } else {
+                assert!(q.peek(Time(0), &mut f).is_none());
+            }
+            assert_eq!(q.next_event(), Time::MAX, "asked or looked at, it need not be again");
+            (0..3).for_each(|_| assert!(q.enqueue(Time(1_000_000_000), packet(1), &mut f)));
+            counts(&q).0
+        };
+        assert_eq!((drops_after(true), drops_after(false)), (0, 2));
+    }
+
+    #[test]
+    fn what_a_parent_has_looked_at_can_still_be_drawn() {
+        let mut q = queue(TYPICAL, &[1], 20);
+        let mut f = Freed::default();
+        assert_eq!(q.peek(Time(0), &mut f), Some(1514));
+        assert!(q.enqueue(Time(0), packet(1), &mut f));
+        assert_eq!((counts(&q), q.peek(Time(0), &mut f)), ((2, 0, 0, 0), None));
+    }
+
+    /// Each arrival takes the whole packets of the average for its decay: falling from 20, it comes to rest as soon as that part is 9, at just below ten.
+    #[test]
+    fn the_average_counts_whole_packets() {
+        let mut q = queue(TYPICAL, &[], 20);
+        (0..1_000).for_each(|_| {
+            q.policy.law.observe(Time(0), 9);
+        });
+        let reaches_ten = |q: &mut Queued<u32, Choke<u32>>| q.policy.law.observe(Time(0), 10);
+        assert!(!q.policy.law.observe(Time(0), 9) && reaches_ten(&mut q), "one longer queue is enough from there, not from 9.0");
+        stand_at(&mut q, 0);
+        stand_at(&mut q, 9);
+        assert!(!reaches_ten(&mut q));
     }
 }

@@ -88,7 +88,7 @@ impl<'a> Probes<'a> {
         let probe = |probe: &'a ProbePlan| Probe {
             plan: probe,
             stop: Time(if probe.stop_ns == 0 { plan.duration_ns } else { probe.stop_ns.min(plan.duration_ns) }),
-            meter: ProbeMeter::default(),
+            meter: ProbeMeter::new(probe.start_ns, probe.interval_ns),
             sent: 0,
             delays: (plan.sample_interval_ns > 0).then(Vec::new),
         };
@@ -111,9 +111,9 @@ impl<'a> Probes<'a> {
         due
     }
 
-    /// The results.
-    pub fn summaries(&self) -> Vec<ProbeSummary> {
-        self.all.iter().map(|probe| probe.meter.summary()).collect()
+    /// The results of a trial that ends at `end`.
+    pub fn summaries(&self, end: Time) -> Vec<ProbeSummary> {
+        self.all.iter().map(|probe| probe.meter.summary(end.0)).collect()
     }
 
     /// The delay of each packet, probe by probe; empty where no samples are wanted.

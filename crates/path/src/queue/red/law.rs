@@ -1,7 +1,8 @@
 //! RED's law: the average length of a queue, and what it means for a packet that comes.
 //!
 //! What it is: an exponentially weighted average, which an idle time lowers as small packets would have; a probability that grows with
-//! it; strikes spaced evenly at that probability; optionally a probability that adapts itself.
+//! it; strikes spaced evenly at that probability; optionally a probability that adapts itself. Lengths are whole numbers of a unit, and so is what is
+//! compared: bytes for red, packets for choke. The average itself has more bits, but each arrival takes the whole part of it for its decay.
 //! Source: Floyd and Jacobson 1993 ("Random early detection gateways for congestion avoidance"): the average, the idle time, evenly spaced
 //! strikes; Floyd, Gummadi and Shenker 2001 ("Adaptive RED"): the adaptation.
 //! How it differs: from the papers as the sentences under "The law" in docs/models/queues/red.md say.
@@ -26,7 +27,7 @@ pub(crate) enum Fate {
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
     average: Average,
-    /// Lower threshold of the average, B.
+    /// Lower threshold of the average, in the unit of the lengths.
     min: u64,
     slope: Slope,
     spacing: Spacing,
@@ -34,14 +35,18 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    /// A queue that has always been empty.
+    /// A queue that has always been empty, of lengths in bytes.
     pub fn new(s: &RedSpec, stream: Stream) -> Law {
-        let tc = Computed::of(s).expect("a validated red");
-        let slope = Slope::new(s.max - s.min, &tc);
-        Law { average: Average::new(tc), min: u64::from(s.min), slope, spacing: Spacing::Open, stream }
+        Law::between([s.min, s.max], Computed::of(s).expect("a validated red"), stream)
     }
 
-    /// A packet comes and finds `backlog` B.
+    /// One whose lengths have the unit of these thresholds, `min` and `max`.
+    pub fn between([min, max]: [u32; 2], tc: Computed, stream: Stream) -> Law {
+        let slope = Slope::new(max - min, &tc);
+        Law { average: Average::new(tc), min: u64::from(min), slope, spacing: Spacing::Open, stream }
+    }
+
+    /// A packet comes and finds a queue of length `backlog`.
     pub fn arrival(&mut self, now: Time, backlog: u64) -> Fate {
         self.observe(now, backlog);
         self.fate()
@@ -61,7 +66,7 @@ impl Law {
     /// Keeps the average between 0.4 and 0.6 of the way from `min` to `max` (Adaptive RED), where it adapts.
     pub fn adapt(&mut self, now: Time) {
         let fifth = u64::from(self.slope.width / 5);
-        match self.average.bytes_at(now) {
+        match self.average.length_at(now) {
             long if long > self.min + 3 * fifth => self.slope.steepen(),
             short if short < self.min + 2 * fifth => self.slope.flatten(),
             _ => {}
@@ -76,7 +81,7 @@ impl Law {
         } else if !self.average.is_below(self.min + u64::from(self.slope.width)) {
             Fate::Forced
         } else {
-            let (above, slope, stream) = (self.average.bytes_above(self.min), self.slope, &mut self.stream);
+            let (above, slope, stream) = (self.average.above(self.min), self.slope, &mut self.stream);
             let struck = self.spacing.ends(above, || slope.draw(stream));
             return if struck { Fate::Early } else { Fate::Pass };
         };
@@ -103,7 +108,7 @@ fn along_line(scaled: u64, idle_us: u64, cell_log: u8) -> u64 {
 /// The average length: `avg ← (1 − w)·avg + w·backlog` with w = 2^-wlog.
 #[derive(Clone, Debug)]
 struct Average {
-    /// B · 2^wlog.
+    /// Length · 2^wlog.
     scaled: u64,
     /// Since when the queue is idle.
     idle: Option<Time>,
@@ -129,15 +134,15 @@ impl Average {
             n => self.scaled >> n,
         }
     }
-    /// The average as a packet would find it now, B.
-    fn bytes_at(&self, now: Time) -> u64 {
+    /// The average as a packet would find it now.
+    fn length_at(&self, now: Time) -> u64 {
         self.idle.map_or(self.scaled, |since| self.decayed(now, since)) >> self.tc.wlog
     }
-    fn is_below(&self, bytes: u64) -> bool {
-        self.scaled < bytes << self.tc.wlog
+    fn is_below(&self, length: u64) -> bool {
+        self.scaled < length << self.tc.wlog
     }
-    /// By how many whole bytes it exceeds `min`.
-    fn bytes_above(&self, min: u64) -> u64 {
+    /// By how many whole units it exceeds `min`.
+    fn above(&self, min: u64) -> u64 {
         (self.scaled - (min << self.tc.wlog)) >> self.tc.wlog
     }
 }
@@ -145,23 +150,23 @@ impl Average {
 /// How the probability grows between the thresholds.
 #[derive(Clone, Copy, Debug)]
 struct Slope {
-    /// From `min` to `max`, B.
+    /// From `min` to `max`.
     width: u32,
     /// Probability just below `max`, of 2³².
     top: u32,
-    /// Probability for each byte above `min`, of 2³².
-    per_byte: u32,
+    /// Probability for each unit above `min`, of 2³².
+    per_unit: u32,
 }
 
 impl Slope {
-    /// Without a probability (which 1 becomes in 32 bits), the one per byte is 2^-plog.
+    /// Without a probability (which 1 becomes in 32 bits), the one per unit is 2^-plog.
     fn new(width: u32, tc: &Computed) -> Slope {
         let top = if tc.max_p > 0 { tc.max_p } else { (u32::MAX >> tc.plog).wrapping_mul(width) };
-        Slope { width, top, per_byte: (top / width).max(1) }
+        Slope { width, top, per_unit: (top / width).max(1) }
     }
-    /// A number of byte-packets, uniform up to the inverse of the probability per byte.
+    /// A length times packets, uniform up to the inverse of the probability per unit.
     fn draw(self, stream: &mut Stream) -> u32 {
-        stream.next_u32() / self.per_byte
+        stream.next_u32() / self.per_unit
     }
     /// Adaptive RED's α: up by a quarter, or 1 % if that is less, as long as it is at most 50 %.
     fn steepen(&mut self) {
@@ -175,9 +180,9 @@ impl Slope {
             self.top = self.top / 10 * 9;
         }
     }
-    /// An adapted probability per byte is rounded; the one at the beginning is cut.
+    /// An adapted probability per unit is rounded; the one at the beginning is cut.
     fn round(&mut self) {
-        self.per_byte = ((self.top + self.width / 2) / self.width).max(1);
+        self.per_unit = ((self.top + self.width / 2) / self.width).max(1);
     }
 }
 
@@ -187,12 +192,12 @@ impl Slope {
 enum Spacing {
     /// No run: the next packet between the thresholds begins one and passes.
     Open,
-    /// So many packets have come since the run began. It ends once they, times the bytes of the average above `min`, reach `product`.
+    /// So many packets have come since the run began. It ends once they, times the whole units of the average above `min`, reach `product`.
     Run { packets: u64, product: u32 },
 }
 
 impl Spacing {
-    /// Whether the run ends with a packet that finds the average `above` B over `min`; then the next one begins.
+    /// Whether the run ends with a packet that finds the average `above` units over `min`; then the next one begins.
     fn ends(&mut self, above: u64, draw: impl FnOnce() -> u32) -> bool {
         let struck = match self {
             Spacing::Open => false,
@@ -245,9 +250,9 @@ mod tests {
     fn the_average_follows_a_sixteenth_of_the_way() {
         let mut a = law().at(0).average;
         a.arrival(Time(0), 16_000);
-        assert_eq!(a.bytes_at(Time(0)), 1_000);
+        assert_eq!(a.length_at(Time(0)), 1_000);
         a.arrival(Time(0), 16_000);
-        assert_eq!(a.bytes_at(Time(0)), 1_000 + 15_000 / 16);
+        assert_eq!(a.length_at(Time(0)), 1_000 + 15_000 / 16);
     }
 
     #[test]
@@ -256,13 +261,13 @@ mod tests {
         // cells. From there on the table says one halving, in the end 31.
         let mut a = law().at(64_000).average;
         a.idle = Some(Time(0));
-        let at = |micros: u64| a.bytes_at(Time(micros * 1_000));
+        let at = |micros: u64| a.length_at(Time(micros * 1_000));
         assert_eq!([at(0), at(8_192), at(24_576), at(12 * 32_768)], [64_000, 48_000, 32_000, 32_000]);
         assert_eq!([at(13 * 32_768), at(1_000 * 32_768)], [32_000, 0]);
         assert_eq!(at(26 * 32_768), 64_000 >> a.tc.damping[26]);
         // The packet that ends the idle time adds nothing of its own.
         a.arrival(Time(8_192_000), 5_000);
-        assert_eq!((a.bytes_at(Time(8_192_000)), a.idle), (48_000, None));
+        assert_eq!((a.length_at(Time(8_192_000)), a.idle), (48_000, None));
     }
 
     #[test]
@@ -304,7 +309,7 @@ mod tests {
     fn the_slope_is_the_probability_over_the_width() {
         // 0.1 · 2³² / 42870 B = 10018.6, cut; a draw is below 2³² / 10018 = 428726 = 42870 B / 0.1 and a little.
         let slope = law().slope;
-        assert_eq!((slope.top, slope.per_byte), (429_496_729, 10_018));
+        assert_eq!((slope.top, slope.per_unit), (429_496_729, 10_018));
         assert!((0..1_000).all(|i| slope.draw(&mut Stream::new(i, "t")) <= 428_725));
     }
 
@@ -329,7 +334,7 @@ mod tests {
         let mut law = law.at(30_000);
         law.slope.top = 100_000_000;
         law.adapt(Time(0));
-        assert_eq!((law.slope.top, law.slope.per_byte), (90_000_000, 2_099), "90000000 / 42870 = 2099.4");
+        assert_eq!((law.slope.top, law.slope.per_unit), (90_000_000, 2_099), "90000000 / 42870 = 2099.4");
         // 0.4 and 0.6 of the way: 38582 and 47156 B.
         for bytes in [38_582, 47_156] {
             let mut still = law.clone().at(bytes);
