@@ -28,7 +28,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import writing
@@ -62,6 +62,10 @@ PATIENCE = "TCPSCAPE_PATIENCE"
 SAMPLES, MIN_INTERVAL, MAX_INTERVAL = 1000, 1_000_000, 100_000_000
 """TCP_INFO samples of a trial for its summary, and the bounds of their interval, ns."""
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
+NETWORK_PIPES = (1, 2)
+"""The pipes between the hosts of a plain path, there and back, in samples of queues."""
+HOST_PACKETS = 100_000
+"""Packets that may be between the wire and TCP of a host: more than any rate brings in its time."""
 MIN_TRACE_BIN = 10_000_000
 """ns: a link that follows a cellular trace of 2.4 Mbit/s carries 2.47 Mbit/s in bins of 10 ms and 1.29 Mbit/s when it follows each opportunity."""
 
@@ -201,6 +205,7 @@ class Virtual(Engine):
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
         linux.refuse_queues(fields)
+        self._add_host_time(lib, scenario, fields)
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))
         except ValueError as e:
@@ -211,6 +216,16 @@ class Virtual(Engine):
             "seed": seed, "plan": fields, "sysctls": values,
             "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
         }
+
+    def _add_host_time(self, lib: ModuleType, scenario: Scenario, fields: dict[str, Any]) -> None:
+        """A host of a kernel in virtual time takes none; the time of a scenario's hosts is a delay of the last device before each of them."""
+        if not scenario.kernel.host_time:
+            return
+        if fields.get("places") or fields.get("links"):
+            refuse("kernel.host_time", "the virtual engine gives hosts a time on a path of one link alone", "leave it out, or use --engine model")
+        words = f"netem delay {scenario.kernel.host_time}ns limit {HOST_PACKETS}"
+        for way in ("forward", "reverse"):
+            fields[way]["stages"].append({"qdisc": json.loads(lib.parse_tc(words)), "at": "router"})
 
     def _controls(self, scenario: Scenario, modelled: plan.Controls) -> plan.Controls:
         """The kernel's congestion controls with their parameters. Refuses one that only the model has, and two settings of the same one."""
@@ -266,12 +281,12 @@ class Virtual(Engine):
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows), *death_caveats]
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=tuple(summary.get("queues", ())),
+            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=_queues(scenario, summary),
             probes=probe_results(scenario, summary.get("probes", ())), transfers=transfers_results(scenario, summary.get("transfers", ())),
             caveats=tuple(dict.fromkeys(caveats)), kernel=f"{self.kernel.name} ({self.kernel.release})",
             counters=summary.get("counters", {}), check=summary.get("proof") or {}, hash=_hash(summary) if self.repeatable else None,
             samples=_frame(tables, "samples") if capture.samples_ns else None,
-            queue_samples=_frame(tables, "queue_samples") if capture.queue_samples_ns else None,
+            queue_samples=_queue_samples(scenario, tables) if capture.queue_samples_ns else None,
             probe_samples=_frame(tables, "probe_samples") if capture.samples_ns and scenario.probes else None,
         )
 
@@ -290,6 +305,25 @@ class Virtual(Engine):
 def _hash(summary: Mapping[str, Any]) -> str:
     """Digest of a guest's whole summary, which has the counters of both hosts and of all queues."""
     return hashlib.sha256(json.dumps(summary, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _queues(scenario: Scenario, summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The reports of the queues of the scenario: without those that give hosts their time, the last of each way."""
+    reports = summary.get("queues", ())
+    if not scenario.kernel.host_time:
+        return tuple(reports)
+    last = {report["where"]: report["stage"] for report in reports}
+    return tuple(report for report in reports if report["stage"] != last[report["where"]])
+
+
+def _queue_samples(scenario: Scenario, tables: Mapping[str, Any]) -> pl.DataFrame | None:
+    """The samples of the same queues."""
+    import polars as pl
+
+    samples = _frame(tables, "queue_samples")
+    if samples is None or not scenario.kernel.host_time:
+        return samples
+    return samples.filter((pl.col("stage") != pl.col("stage").max().over("pipe")) | ~pl.col("pipe").is_in(NETWORK_PIPES))
 
 
 def _frame(tables: Mapping[str, Any], name: str) -> pl.DataFrame | None:

@@ -19,6 +19,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     SerializationInfo,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -40,6 +41,9 @@ from tcpscape.scenario.words import QueueDescription, within
 
 TIMER_SLACK = 50_000
 """ns: Linux's default timer slack (prctl(2), PR_SET_TIMERSLACK)."""
+
+MOST_HOST_TIME = 10_000_000
+"""ns: longest time of a packet in its host."""
 
 Part = Literal["forward", "bottleneck", "reverse"]
 COMPUTED = ("chain", "routers", "rtt_ns")
@@ -81,6 +85,17 @@ class Kernel(Spec):
     """Longest delay of a compressed ACK, ns (`net.ipv4.tcp_comp_sack_delay_ns`)."""
     slow_start_after_idle: bool | None = None
     """Whether the window is reduced after a pause (`net.ipv4.tcp_slow_start_after_idle`)."""
+    host_time: Time | None = None
+    """Time that each packet which arrives takes in its host between the wire and TCP, at most 10 ms (docs/models/tcp/hosts.md). The default, 0, is a
+    kernel in virtual time."""
+
+    @field_validator("host_time")
+    @classmethod
+    def _expect_host_time(cls, value: int | None) -> int | None:
+        if value is not None and value > MOST_HOST_TIME:
+            problem = f"{units.format_time(value)} is longer than {units.format_time(MOST_HOST_TIME)}"
+            refuse("kernel.host_time", problem, "write for example 15us; a delay of the path is its own")
+        return value
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -215,7 +215,7 @@ def _expect_file(path: Path) -> None:
 
 
 def _expect_sides(path: Path, *, writing: bool) -> None:
-    """Refuses what beside a file would make SQLite wait, or write or delete elsewhere. SQLite looks beside the file itself, not beside a link to it."""
+    """Refuses what beside a file would make SQLite wait, or write or delete elsewhere. SQLite looks beside the file, not beside a link to it."""
     for end in SIDES:
         side = Path(f"{os.path.realpath(path)}{end}")
         try:

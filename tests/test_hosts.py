@@ -1,0 +1,62 @@
+"""The time of a packet between the wire and TCP (docs/models/tcp/hosts.md)."""
+
+import pytest
+
+from tcpscape import engines
+from tcpscape.engines.base import Capture
+from tcpscape.errors import TcpscapeError
+from tcpscape.scenario.scenario import Scenario
+
+
+def test_a_hosts_time_is_in_every_round_trip_and_every_probe():
+    """Data and ACK arrive at a host each: 2 × 500 µs more; a packet of a probe one way arrives once."""
+    fields = {
+        "name": "x", "duration": "1s", "forward": "netem delay 5ms", "reverse": "netem delay 5ms", "flows": [{"cca": "cubic", "app": {"rate": "1mbit"}}],
+        "probes": ["voice", "ping"],
+    }  # fmt: skip
+    without, zero, half = (
+        engines.make("model").run(Scenario.of({**fields, **more}), [1])[0]
+        for more in ({}, {"kernel": "6.1,host_time=0"}, {"kernel": {"profile": "6.1", "host_time": "500us"}})
+    )
+    assert without.hash == zero.hash
+    assert half.flows[0].rtt_ms.min == pytest.approx(without.flows[0].rtt_ms.min + 1, abs=0.001)
+    assert [round(b.delay_ms.min - a.delay_ms.min, 3) for a, b in zip(without.probes, half.probes, strict=True)] == [0.5, 1.0]
+
+
+def test_the_reordering_window_closes_where_hosts_take_time():
+    """Packets that pass without delay show an RTT of 0, which counts as a tick; with a host's time they show twice that, and CUBIC recovers more often."""
+    path = {"at": "router", "delay": "6.5ms", "jitter": "3.5ms", "loss": "0.15%"}
+    fields = {"name": "x", "duration": "10s", "forward": path, "reverse": path, "flows": [{"cca": "cubic", "app": {"rate": "5MiB/s"}, "rcvbuf": "256KiB"}]}
+    model = engines.make("model")
+    goodputs = [
+        sum(t.goodput_mbps for t in model.run(Scenario.of({**fields, "kernel": f"6.12,rmem_max=4MiB,host_time={time}"}), range(6), threads=2))
+        for time in ("0", "20us")
+    ]
+    assert goodputs[1] < 0.9 * goodputs[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("-1us", "is negative"), ("11ms", "is longer than 10ms"), ("15", "has no unit"), ("1e300s", "is longer than a day"), ("5mbit", "time")],
+)
+def test_a_hosts_time_that_makes_no_sense_is_refused(text, problem):
+    with pytest.raises(TcpscapeError, match="host_time") as refused:
+        Scenario.of({"forward": "netem delay 5ms", "kernel": f"6.1,host_time={text}"})
+    assert problem in str(refused.value)
+
+
+def test_the_kernel_in_virtual_time_has_the_same_time_and_hides_its_queues(need_virtual):
+    fields = {"forward": "netem delay 5ms", "reverse": "netem delay 5ms", "flows": [{"cca": "cubic", "app": {"rate": "1mbit"}}], "probes": ["ping"], "duration": "2s"}
+    without, half = (
+        engines.make("virtual").run(Scenario.of({**fields, "kernel": f"6.1,host_time={time}"}), [1], capture=Capture(10**8, 10**8))[0] for time in ("0", "500us")
+    )
+    assert half.probes[0].delay_ms.min - without.probes[0].delay_ms.min == pytest.approx(1, abs=0.01)
+    assert [(q["where"], q["stage"]) for q in half.queues] == [(q["where"], q["stage"]) for q in without.queues]
+    stages = [t.queue_samples.select("pipe", "stage").unique().sort("pipe", "stage").rows() for t in (without, half)]
+    assert stages[0] == stages[1]
+
+
+def test_the_kernel_in_virtual_time_refuses_it_on_networks(need_virtual):
+    network = {"forward": "netem delay 5ms", "reverse": "netem delay 5ms", "links": ["delay 5ms"], "kernel": "6.1,host_time=20us"}
+    with pytest.raises(TcpscapeError, match=r"kernel\.host_time: .*; leave it out, or use --engine model"):
+        engines.make("virtual").check(Scenario.of(network))
