@@ -11,7 +11,7 @@ import pytest
 import tcpscape
 from tcpscape import interchange
 from tcpscape.engines.base import Capture
-from tcpscape.interchange import InterchangeError, flent_writing, iperf3
+from tcpscape.interchange import InterchangeError, flent_writing, iperf3, sources
 from tcpscape.scenario.scenario import Scenario
 
 DATA = Path(__file__).parent / "data" / "interchange"
@@ -438,3 +438,12 @@ def test_a_missing_or_binary_file_is_one_line(known, tmp_path):
             interchange.read(path)
         assert "\n" not in str(e.value)
         assert str(path) in str(e.value)
+
+
+def test_a_segment_of_less_than_a_byte_has_no_windows(tmp_path):
+    """An iperf3 file with `tcp_mss: 1e-320` divided by 0."""
+    document = json.loads((DATA / "iperf3-up-2.json").read_text("utf-8"))
+    document["start"]["tcp_mss"] = document["start"]["tcp_mss_default"] = 1e-320
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    source = sources.load(tmp_path / "x.json")
+    assert all(trial.trial.flows[0].cwnd.mean is None for group in source.groups for trial in group.items)

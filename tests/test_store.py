@@ -508,6 +508,9 @@ def test_rows_are_what_they_say():
     assert json.loads(text) == {"address": address, **{k: v for k, v in trial.to_dict().items() if k != "queues"}}
     assert rows.decode(text, queues) == trial
     assert rows.decode(text[:-1], queues) is None
+    (flow, *_), values = trial.to_dict()["flows"], json.loads(text)
+    for wrong in ({"goodput_mbps": -1.0}, {"cca": "c" * 5000}):
+        assert rows.decode(json.dumps({**values, "flows": [{**flow, **wrong}]}), queues) is None
     assert rows.decode(json.dumps({**json.loads(text), "later": 1}), queues) == trial
 
 

@@ -198,6 +198,8 @@ def test_every_kind_is_registered_and_bounded() -> None:
         Inside(samples=10_000_000)
     with pytest.raises(ValueError, match="stop_s"):
         Detail(start_s=0.0, stop_s=-1.0)
+    with pytest.raises(ValueError, match="less than or equal to 86400"):
+        Detail(start_s=0.0, stop_s=1e300)
 
 
 def test_a_pinned_state_names_no_file_of_the_server() -> None:

@@ -1,6 +1,7 @@
 """The explorer's server, over real connections on loopback: who may use it, what it refuses, and how it ends."""
 
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ import httpx
 import pytest
 
 from tcpscape.errors import EngineError, TcpscapeError, refuse
-from tcpscape.web import ask, page, pages, routes, serve
+from tcpscape.web import ask, doorway, page, pages, routes, serve
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions.base import Question
 from tcpscape.web.security import HEADERS, Keys
@@ -615,3 +616,32 @@ def test_errors_have_their_parts():
     assert problems.document("path: a; b; take c")["problem"] == "a; b"
     assert problems.document("nothing to split")["text"] == "nothing to split"
     assert problems.status(TcpscapeError("x")) == 400
+
+
+def test_connections_without_the_token_keep_nobody_out(server):
+    """300 of them with half a request each: the oldest are closed, and the owner is answered."""
+    owner = server.client()
+    strangers = [socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) for _ in range(300)]
+    try:
+        for stranger in strangers:
+            stranger.sendall(b"GET / HTTP/1.1\r\nHost: 127")
+        assert owner.get("/").status_code == 200
+        assert server.client().get("/").status_code == 200
+        strangers[0].settimeout(PATIENCE)
+        with contextlib.suppress(ConnectionResetError):
+            assert strangers[0].recv(1) == b""
+    finally:
+        for stranger in strangers:
+            stranger.close()
+        owner.close()
+
+
+def test_a_connection_that_does_not_end_its_headers_is_closed(server, monkeypatch):
+    monkeypatch.setattr(doorway, "PATIENCE_S", 0.1)
+    owner = server.client()
+    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\nHost: 127")
+        with contextlib.suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
+        time.sleep(0.2)
+        assert owner.get("/").status_code == 200

@@ -32,6 +32,8 @@ RATE_UNITS: Mapping[str, float] = {
 }
 AMBIGUOUS_RATES = {"mbps": ("mbit", "MB/s"), "kbps": ("kbit", "kB/s"), "gbps": ("gbit", "GB/s"), "bps": ("bit", "B/s")}
 
+LEAST = 1e-15
+"""Smallest quantity accepted but 0, in base units: what is smaller is a mistake."""
 MAX_SIZE = 2**40
 """Largest size accepted, bytes: a TiB."""
 MAX_BDP = 10_000
@@ -79,6 +81,8 @@ def _quantity(value: Any, field: str, units: Mapping[str, float], example: str) 
         refuse(field, f"unknown unit {shown(unit)} in {shown(value)}", f"write for example {example}", UnitError)
     if number < 0:
         refuse(field, f"{shown(value)} is negative", f"write for example {example}", UnitError)
+    if number and number * units[unit] < LEAST:
+        refuse(field, f"{shown(value)} cannot be told from 0", f"write for example {example}", UnitError)
     return number * units[unit]
 
 

@@ -19,7 +19,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     ),
     "lists": (
         f"{RUN} --mix ''", f"{RUN} --mix ,", f"{RUN} --cca ''", f"{RUN} --cca ,", f"{RUN} --cca cubic,", f"{RUN} --cca cubic,cubic", f"{RUN} --engine ''", f"{RUN} --kernel ''", f"{RUN} --player ''",
-        f"{RUN} --listener ''", f"{RUN} --check ''", "sweep --rtt '' --engine mock", "sweep --rtt 10ms --axis x=", "sweep --rtt 10ms --axis =1", "sweep --rtt 10ms --engine ''", "sweep --rtt 10ms --engine mock,",
+        f"{RUN} --listener ''", f"{RUN} --mix 'cubic*2@0s-0s'", f"{RUN} --mix 'cubic@0-0'", f"{RUN} --check ''", "sweep --rtt '' --engine mock", "sweep --rtt 10ms --axis x=", "sweep --rtt 10ms --axis =1", "sweep --rtt 10ms --engine ''", "sweep --rtt 10ms --engine mock,",
         "sweep --rtt 10,10ms --engine mock", "sweep --rtt 10ms --cca '' --engine mock", "sweep --rtt 10ms --mix '' --engine mock",
     ),
     "networks": (
@@ -44,7 +44,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     ) + tuple(
         f"{RUN} {option}" for option in (
             "--rcvbuf -1", "--rcvbuf nan", "--rcvbuf 1e300", "--rcvbuf 5ms", "--rcvbuf ٣KiB", "--sndbuf -1", "--app -1", "--app nan", "--app 1e400MB/s", "--chunk 0", "--chunk -1", "--chunk nan", "--read 0/1ms", "--read /",
-            "--read 16KiB/-1ms", "--read 16KiB/nan", "--samples 1us --duration 24h", "--samples 1ns", "--samples -1ms", "--samples nan", "--player 0", "--player nan", "--player -1mbit", "--abr bola", "--kernel 0", "--kernel nan",
+            "--read 16KiB/-1ms", "--read 16KiB/nan", "--read 16KiB/", "--rcvbuf 1e-320B", "--app 1e-320MB/s", "--kernel 6.1,host_time=1s", "--kernel 6.1,host_time=-1us", "--samples 1us --duration 24h", "--samples 1ns", "--samples -1ms", "--samples nan", "--player 0", "--player nan", "--player -1mbit", "--abr bola", "--kernel 0", "--kernel nan",
             "--kernel 6.1,hz=nan", "--kernel 6.1,rmem_max=-1", "--kernel 6.1,rmem_max=1e400", "--kernel 6.1,x=1",
         )
     ),
@@ -52,7 +52,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
         f'run --forward "{words}" --seeds 1 --duration 100ms' for words in (
             "", "netem delay nan", "netem delay -1ms", "netem delay 1e400ms", "netem delay ٣ms", f"netem delay {DIGITS}ms", "netem delay 0x_ms", "netem loss 101%", "netem loss nan", "netem loss -1%",
             "netem delay 5ms delay", "netem nosuch", "tbf rate 0 burst 6056 limit 6000", "tbf rate nan burst 6056 limit 6000", "tbf rate 1mbit burst 0 limit 0", "tbf", "fq_codel quantum nan", "htb rate 10mbit quantum nan",
-            "htb rate 10mbit prio abc", "pfifo limit -1", "pfifo limit 1e400", "nosuch", "netem [/x]", "netem delay 5ms child nosuch",
+            "htb rate 10mbit prio abc", "pfifo limit -1", "pfifo limit 1e400", "pfifo limit 1e-320", "bfifo limit 1e-320", "netem delay 1e-320ms", "tbf rate 5mbit burst 1 limit 50000", "nosuch", "netem [/x]", "netem delay 5ms child nosuch",
         )
     ),
     "changes": tuple(
@@ -81,7 +81,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
         "report /dev/zero", "report ''", "plot results --what nosuch", "plot results --what ''", "plot results --formats exe", "plot results --formats ''", "plot results --metric nosuch", "compare results", "compare results results --metric nosuch",
         "diagnose x.yaml", "diagnose ''", "diagnose results --flow ''", "diagnose results --flow 1-2-3", "diagnose results --flows 0", "diagnose results --cca nosuch", "diagnose results --kernel 9", "diagnose results --duration 5s",
         "diagnose --live --duration nan", "diagnose results --check x", "diagnose results --check 'goodput > 1'", "diagnose results --no-replay --annotate x", "diagnose /dev/zero", "diagnose results --out results",
-        "compare results results --at x", "compare results results --cca ''", "export results --to nosuch", "export results --to ''", "export results --to csv --seed -1", "export results --to csv --seed ٣", "export results --to csv --cca nosuch",
+        "compare results results --at x", "compare results results --cca ''", "compare results results --cca :", "compare results results --cca cubic:", "export results --to nosuch", "export results --to ''", "export results --to csv --seed -1", "export results --to csv --seed ٣", "export results --to csv --cca nosuch",
         "export scenario.yaml --to csv", "scenario show ../../etc/passwd", "cca show ''", "metric show ''", "qdisc show ''", "study run nosuch", "study run baseline --part nosuch", "study run baseline --seeds 0", "kernel remove ../x", "kernel info ''",
     ),
     "explorer": (
@@ -106,7 +106,8 @@ SCENARIOS: Mapping[str, str | bytes] = {
     "an object": "!!python/object/apply:os.system ['touch PWNED']\n", "a number that is none": BASE + "mtu: 0x_\n", "5,000 digits": BASE + f"mtu: {DIGITS}\n", "a sexagesimal number": BASE + "mtu: 1:30:00\n", "two documents": BASE + "---\n" + BASE, "UTF-16": BASE.encode("utf-16"),
     "no UTF-8": BASE.encode() + b"about: \xff\n", "a NUL": BASE.encode() + b"about: \0\n", "a control character": BASE.encode() + b"about: \x1b[31m\n", "not YAML": "a: [", "a tab": "a:\n\t- b\n", "a merge": "<<: 5\n" + BASE, "a control that is a path": BASE + "flows: [{cca: ../../x.py:X}]\n",
     "a trace that is a device": BASE.replace("rate: 5mbit", "trace: /dev/zero"), "a trace that is a directory": BASE.replace("rate: 5mbit", "trace: ."), "a negative delay": BASE.replace("delay: 5ms", "delay: -5ms"), "a delay of nan": BASE.replace("delay: 5ms", "delay: .nan"),
-    "a delay of infinity": BASE.replace("delay: 5ms", "delay: .inf"), "a delay that is a flag": BASE.replace("delay: 5ms", "delay: yes"), "a quantum of nan": BASE.replace("rate: 5mbit", "rate: 5mbit, queue: fq_codel quantum nan"), "no rate": BASE.replace("5mbit", "0"),
+    "a delay of infinity": BASE.replace("delay: 5ms", "delay: .inf"), "a delay that is a flag": BASE.replace("delay: 5ms", "delay: yes"), "a quantum of nan": BASE.replace("rate: 5mbit", "rate: 5mbit, queue: fq_codel quantum nan"), "no rate": BASE.replace("5mbit", "0"), "a reader without a time": BASE + "flows: [{read: 16KiB/}]\n", "a bucket of a byte": BASE.replace("rate: 5mbit", "rate: 5mbit, burst: 1, buffer: 20000B"),
+    "a buffer next to 0": BASE.replace("rate: 5mbit", "rate: 5mbit, buffer: 1e-320B"),
 }  # fmt: skip
 """What is wrong → a scenario's file."""
 CAMPAIGN = "conditions: {rtt: 10ms, rate: 5mbit, duration: 100ms}\n"
@@ -114,7 +115,8 @@ CAMPAIGNS: Mapping[str, str] = {
     "no engines": CAMPAIGN + "axes: {jitter: 0..1ms/1ms}\nengines: []\nseeds: 1\n", "an empty axis": CAMPAIGN + "axes: {jitter: []}\nengines: [mock]\n", "a name that leaves": CAMPAIGN + "name: /../../x\naxes: {jitter: 0..1ms/1ms}\nengines: [mock]\n",
     "a name that is ..": CAMPAIGN + "name: ..\naxes: {jitter: 0..1ms/1ms}\nengines: [mock]\n", "a name with a newline": CAMPAIGN + 'name: "a\\nb"\naxes: {jitter: 0..1ms/1ms}\nengines: [mock]\n', "an axis twice": CAMPAIGN + "axes: {jitter: 1ms, jitter: 2ms}\nengines: [mock]\n",
     "too many cells": CAMPAIGN + "axes: {jitter: 0..1000ms/1ms, loss: 0..99%/0.1%}\nengines: [mock]\nseeds: 1\n", "too many seeds": CAMPAIGN + "axes: {jitter: 0..100ms/1ms}\nengines: [mock]\nseeds: 1000000\n", "seeds twice": CAMPAIGN + "axes: {jitter: 1ms}\nengines: [mock]\nseeds: 1,1\n",
-    "arithmetic without end": CAMPAIGN + "axes: {r: [2]}\nderive: {jitter: 9**9**9**9}\nengines: [mock]\n", "arithmetic by 0": CAMPAIGN + "axes: {r: [0]}\nderive: {jitter: 1ms / r}\nengines: [mock]\n", "arithmetic that calls": CAMPAIGN + "axes: {r: [1]}\nderive: {jitter: __import__('os')}\nengines: [mock]\n",
+    "arithmetic without end": CAMPAIGN + "axes: {r: [2]}\nderive: {jitter: 9**9**9**9}\nengines: [mock]\n", "arithmetic by 0": CAMPAIGN + "axes: {r: [0]}\nderive: {jitter: 1ms / r}\nengines: [mock]\n", "arithmetic over a name of its own": CAMPAIGN + "axes: {r: [1]}\nderive: {jitter: _q0}\nengines: [mock]\n", "seeds that are a flag": CAMPAIGN + "axes: {jitter: 1ms}\nengines: [mock]\nseeds: true\n",
+    "arithmetic that calls": CAMPAIGN + "axes: {r: [1]}\nderive: {jitter: __import__('os')}\nengines: [mock]\n",
     "an unknown axis": CAMPAIGN + "axes: {nosuch: [1, 2]}\nengines: [mock]\n", "a template of nothing": CAMPAIGN.replace("10ms", '"${nosuch}"') + "axes: {jitter: 1ms}\nengines: [mock]\n", "groups of two lengths": CAMPAIGN + "zip: [{jitter: [1ms, 2ms], loss: [1%]}]\nengines: [mock]\n",
     "samples of 1 µs over a day": CAMPAIGN.replace("100ms", "24h") + "axes: {jitter: 1ms}\nsamples: 1us\nseeds: 1\n", "neither a path": "axes: {jitter: 1ms}\n", "engines twice": CAMPAIGN + "axes: {jitter: 1ms}\nengines: [mock, mock]\n", "a precision of nan": CAMPAIGN + "axes: {jitter: 1ms}\nengines: [mock]\nprecision: nan\n",
 }  # fmt: skip

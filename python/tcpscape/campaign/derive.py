@@ -16,6 +16,8 @@ from tcpscape.campaign import axes
 from tcpscape.errors import refuse, shown
 
 _QUANTITY = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([a-zA-Zµ%]+(?:/s)?)")
+_OWN = re.compile(r"\b_q\d+\b")
+"""Names that quantities get while an expression is read."""
 KINDS = {"ms": "time", "Mbit/s": "rate", "B": "size", "%": "fraction", "": ""}
 _TO_TEXT: dict[str, Callable[[float], str]] = {
     "time": lambda x: units.format_time(round(x * 1e6)), "rate": lambda x: f"{x * 1e6:.10g}bit", "size": lambda x: f"{round(x)}",
@@ -40,6 +42,8 @@ def value(expression: str, known: Mapping[str, str], field: str = "derive") -> s
         quantities.append(_amount(match.group(0), field))
         return f"_q{len(quantities) - 1}"
 
+    if own := _OWN.search(expression):
+        refuse(field, f"{shown(expression)} asks for {own[0]}, which is no axis", "write for example 60mbit / r")
     text = _QUANTITY.sub(name, expression)
     try:
         tree = ast.parse(text.strip(), mode="eval").body

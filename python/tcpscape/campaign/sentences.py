@@ -53,7 +53,8 @@ def run_answer(outcome: Outcome) -> str:
 def _single(cell: Cell) -> str:
     """What one congestion control carries."""
     link = summary.link_mbps(cell.scenarios[0])
-    full = f" ({percent(cell.mean().value / link)} of the link)" if link else ""
+    share = cell.mean().value / link if link else 0
+    full = f" ({percent(share) if share <= 1 else 'all'} of the link)" if link else ""
     return f"{cell.cca} carries {cell.mean().text(most=link)} Mbit/s{full}{_added(cell)}."
 
 

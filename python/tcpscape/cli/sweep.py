@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcpscape import writing
+from tcpscape import names, writing
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
@@ -161,7 +161,7 @@ def sweep(
     campaign = campaign_of(source, axes.values(), cell.fields() | network.fields())
     expected = checks.read(output.check)
     checks.expect(expected, checks.of_cases(campaign))
-    root = place.out or DEFAULT_OUT / f"sweep-{campaign.name}"
+    root = place.out or DEFAULT_OUT / names.component(f"sweep-{campaign.name}", keep=" %=")
     executor = executors.make(place.executor, place.jobs)
     terminal.prepare([campaign], place.jobs, verified=place.verify)
     with Store(root) as store, resumable(store), Progress(campaign.name, is_open=campaign.precision is not None) as progress:

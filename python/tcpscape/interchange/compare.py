@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tcpscape import stats
 from tcpscape.campaign.adaptive import widened
 from tcpscape.campaign.checks import metric_of
-from tcpscape.errors import TcpscapeError
+from tcpscape.errors import TcpscapeError, shown
 from tcpscape.errors import refuse as refuse_option
 from tcpscape.interchange import paths
 from tcpscape.interchange.base import refuse
@@ -183,7 +183,9 @@ def choose(a: ResultSource, b: ResultSource, cca: str | None = None, at: Mapping
     if unknown := [name for name in at or {} if name not in axes]:
         choice = ", ".join(sorted(axes)) or "conditions with --cca: there are no axes"
         refuse_option("at", f"neither side has an axis {unknown[0]!r}", f"choose {choice}")
-    first, _, second = (cca or "").partition(":")
+    first, colon, second = (cca or "").partition(":")
+    if cca is not None and (not first.strip() or (colon and not second.strip())):
+        refuse_option("cca", f"{shown(cca)} has an empty name", "write bbr for both sides, or cubic:bbr")
     return a.only(first or None, at=at), b.only(second or first or None, at=at)
 
 

@@ -237,6 +237,11 @@ def _trial(document: Document, path: Path, place: int, broken: bool) -> tuple[Tr
     return trial, unknown if own else unknown | {"seed"}
 
 
+def _mss(start: Start) -> float | None:
+    """Bytes of a segment, where the file says at least one."""
+    return next((size for size in (start.tcp_mss, start.tcp_mss_default) if size is not None and size >= 1), None)
+
+
 def _weaknesses(document: Document, unknown: set[str]) -> Iterator[str]:
     if "bytes_received" in unknown:
         yield "what arrived was not reported: goodput is what the sender handed to its socket"
@@ -281,7 +286,7 @@ def flow_of(document: Document, socket: int | None, ends: Ends, cca: str | None 
     counted = arrived or sent
     seconds = max(0.0, counted.end - counted.start)
     intervals = [s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted]
-    mss = document.start.tcp_mss or document.start.tcp_mss_default
+    mss = _mss(document.start)
     windows = [s.snd_cwnd / mss for s in intervals if s.snd_cwnd and mss]
     widest = max([*windows, sent.max_snd_cwnd / mss if sent.max_snd_cwnd and mss else 0])
     rtts = base.quantiles([s.rtt / 1e3 for s in intervals if s.rtt])
@@ -302,7 +307,7 @@ def samples_of(document: Document, sockets: list[int | None]) -> pl.DataFrame | 
     """The intervals as samples of flows: totals so far, windows in packets; None where there are none."""
     import polars as pl
 
-    mss = document.start.tcp_mss or document.start.tcp_mss_default
+    mss = _mss(document.start)
     rows = []
     for flow, socket in enumerate(sockets):
         total, retransmits = 0.0, 0.0

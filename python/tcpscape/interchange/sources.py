@@ -292,6 +292,8 @@ def _trial(rows: Sequence[Mapping[str, object]], path: Path) -> Trial:
     for row in (row for row in rows if row["cca"] is not None):
         if row["goodput_mbps"] is None:
             refuse(path, f"does not say goodput_mbps of flow {row['flow']} of the trial {shown(row['address'])}", "export the table again")
+        if not str(row["cca"]).strip():
+            refuse(path, f"names no congestion control of flow {row['flow']} of the trial {shown(row['address'])}", "export the table again")
         fields: dict[str, object] = {k: v for k, v in row.items() if v is not None}
         fields |= {group: {k.removeprefix(f"{group}_"): v for k, v in row.items() if k.startswith(f"{group}_")} for group in nested}
         flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, "seconds": row.get("duration") or 0.0, **fields}))

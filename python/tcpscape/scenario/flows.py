@@ -91,7 +91,9 @@ def _app(value: Any) -> Any:
 def _read(value: Any) -> Any:
     """`16KiB/1ms`, `16KiB`, or a mapping."""
     if isinstance(value, str):
-        size, _, delay = value.partition("/")
+        size, slash, delay = value.partition("/")
+        if slash and not delay.strip():
+            refuse("read", f"{shown(value)} has no time behind the /", "write for example 16KiB/1ms, or 16KiB without a sleep")
         return {"size": units.parse_size(size, "read", example="16KiB/1ms"), "delay": delay or 0}
     return {} if value is None else value
 

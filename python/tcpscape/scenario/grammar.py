@@ -111,6 +111,8 @@ def _tail(match: re.Match[str], field: str, names: Sequence[str]) -> dict[str, A
         if twice := fields.keys() & added.keys():
             refuse(field, f"{shown(match[0])} says {min(twice)} twice", "say it once")
         fields |= added
+    if match["stop"] and not units.parse_time(match["stop"], field):
+        refuse(field, f"{shown(match[0])} stops at 0, before it starts", "write a later time, or leave it out: then it stops at the end")
     return fields | {name: match[name] for name in ("start", "stop") if match[name]}
 
 

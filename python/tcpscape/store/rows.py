@@ -30,6 +30,8 @@ _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
 """How rows begin that have a format, and that have the newest."""
 MOST_QUEUES = 4 * MIB
 """Bytes of the reports of a trial's queues: 254 links have 0.2 MB. As Python's values they take some twenty times as much memory."""
+MOST_OF_LABEL = 1_000
+"""Characters of a congestion control's label, which may have a file's path and parameters."""
 RUN_AGAIN = "move the file away and run again"
 FAST = 1
 """zlib's level: queues shrink to a quarter in some microseconds."""
@@ -100,6 +102,8 @@ def decode(text: str | bytes, queues: object) -> Trial | None:
             formats.expect("trial", from_json(text, allow_partial=True), "out")
         trial: Trial = _reader().validate_json(text)
     except ValueError:
+        return None
+    if any(flow.goodput_mbps < 0 or len(flow.cca) > MOST_OF_LABEL for flow in trial.flows):
         return None
     if queues:
         if not isinstance(queues, bytes):

@@ -27,6 +27,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tcpscape.web import problems
+from tcpscape.web.doorway import Doorway
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """Names of loopback in `Host` and `Origin`."""
@@ -82,8 +83,8 @@ class Keys:
 class Guard:
     """The application behind its checks."""
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
-        self._app, self._keys = app, keys
+    def __init__(self, app: ASGIApp, keys: Keys, doorway: Doorway) -> None:
+        self._app, self._keys, self._doorway = app, keys, doorway
         self._hosts = {f"{name}:{keys.port}" for name in NAMES} | ({*NAMES} if keys.port == 80 else set())
         self._origins = {f"http://{host}" for host in self._hosts}
 
@@ -104,10 +105,13 @@ class Guard:
         headers = Headers(scope=scope)
         if headers.getlist("host") != [headers.get("host")] or headers["host"].lower() not in self._hosts:
             return _refused(scope, WRONG_HOST, "host: this server answers on loopback alone; open the address that the command printed")
-        if (arrival := self._arrival(scope, headers)) is not None:
-            return arrival
-        if not self._has_cookie(headers):
+        arrival = self._arrival(scope, headers)
+        if arrival is None and not self._has_cookie(headers):
             return _refused(scope, NO_TOKEN, "token: this address needs the one of the command's start; open the address that the command printed")
+        if client := scope.get("client"):
+            self._doorway.admit(tuple(client))
+        if arrival is not None:
+            return arrival
         if not self._is_own(scope, headers):
             return _refused(scope, WRONG_ORIGIN, "origin: another page asks; open the address that the command printed")
         return None

@@ -15,12 +15,13 @@ import uvicorn
 
 from tcpscape.errors import EngineError, refuse
 from tcpscape.web import page
+from tcpscape.web.doorway import Doorway, protocol
 from tcpscape.web.security import NAMES, Guard, Keys
 
 BACKLOG = 128
 """Connections that wait while the server starts."""
 MOST_CONNECTIONS = 256
-"""Connections of browsers at a time; more get status 503."""
+"""Connections at a time; more get status 503. Those without the token are far fewer (:mod:`tcpscape.web.doorway`)."""
 SWITCH_S = 1e-3
 """How long a thread that computes keeps the others waiting, s: Python's own 5 ms would be seen at every move of a slider."""
 LAST_S = 0.5
@@ -51,9 +52,10 @@ class Server(uvicorn.Server):
         from tcpscape.web.app import Application  # once the address is printed
 
         self.served = Application(opened)
+        doorway = Doorway()
         super().__init__(uvicorn.Config(
-            Guard(self.served, keys), log_level="critical", access_log=False, lifespan="off", ws="none", http="h11", server_header=False,
-            loop="asyncio", proxy_headers=False, timeout_keep_alive=30, limit_concurrency=MOST_CONNECTIONS,
+            Guard(self.served, keys, doorway), log_level="critical", access_log=False, lifespan="off", ws="none", http=protocol(doorway),
+            server_header=False, loop="asyncio", proxy_headers=False, timeout_keep_alive=30, limit_concurrency=MOST_CONNECTIONS,
         ))  # fmt: skip
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -16,6 +16,9 @@ use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Packet, Rate, Time};
 
+/// Bytes of the least frame of Ethernet (IEEE 802.3), which a bucket must hold for anything to pass.
+const LEAST_FRAME: u64 = 64;
+
 /// A tbf's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +72,8 @@ impl<C: Child> Discipline for TbfSpec<C> {
             }
         }
         let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
-        let burst: u64 = burst.filter(|&b| b > 0).ok_or_else(|| w.missing("burst", "burst 6056 (bytes; at least a full frame, 1514)"))?;
+        let burst: u64 =
+            burst.filter(|&b| b >= LEAST_FRAME).ok_or_else(|| w.missing("burst", "burst 6056 (bytes; at least a full frame, 1514)"))?;
         if peak.is_some() && mtu.is_none() {
             return Err(w.missing("mtu", "mtu 1514 (it is needed with peakrate)"));
         }
@@ -96,8 +100,11 @@ impl<C: Child> Discipline for TbfSpec<C> {
         if self.rate.bytes_per_sec() == 0 {
             return Err(SpecError::new("tbf rate", "must be at least 8 bit/s"));
         }
-        if self.burst == 0 || self.burst > u64::from(u32::MAX) {
-            return Err(SpecError::new("tbf burst", "must be from 1 byte to 4294967295 bytes (a full frame is 1514)"));
+        if self.burst < LEAST_FRAME || self.burst > u64::from(u32::MAX) {
+            return Err(SpecError::new(
+                "tbf burst",
+                "must be from 64 bytes, the least frame of Ethernet, to 4294967295 bytes (a full frame is 1514)",
+            ));
         }
         if let Some(p) = self.peakrate {
             if p <= self.rate {

@@ -8,6 +8,9 @@ pub(super) const TICKS_MAX: Duration = Duration(0xffff_ffff * 64);
 /// Longest time that tc 6.1 sends in µs: 2³²−1.
 pub(super) const MICROS_MAX: Duration = Duration(0xffff_ffff * 1000);
 
+/// Smallest number but 0: what is smaller is a mistake.
+const LEAST: f64 = 1e-15;
+
 /// The number at the start of a word and the rest in small letters. No `inf`, no `nan`, nothing negative.
 fn number(word: &str) -> Option<(f64, String)> {
     if word.starts_with("0x") || word.starts_with("0X") {
@@ -18,7 +21,8 @@ fn number(word: &str) -> Option<(f64, String)> {
         word.is_char_boundary(n) && word[..n].bytes().all(|b| b"0123456789.eE+-".contains(&b)) && word[..n].parse::<f64>().is_ok()
     })?;
     let value: f64 = word[..end].parse().ok()?;
-    (value.is_finite() && value >= 0.0).then(|| (value, word[end..].to_ascii_lowercase()))
+    let is_zero_or_more = value == 0.0 || value >= LEAST;
+    (value.is_finite() && is_zero_or_more).then(|| (value, word[end..].to_ascii_lowercase()))
 }
 
 /// A rate: bits for `bit`, bytes for `bps`; powers of 1000, of 1024 with `i`. Whole bytes per second, as tc keeps it.

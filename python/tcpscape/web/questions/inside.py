@@ -109,12 +109,16 @@ class Inside(Question):
         return median_seed(goodput)
 
 
+LONGEST_S = 86_400.0
+"""A day, s: the longest trial."""
+
+
 class Detail(Inside):
     """The same runs from `start_s` to `stop_s`, sampled as finely as that time needs."""
 
     kind: ClassVar[str] = "detail"
-    start_s: float = Field(ge=0, allow_inf_nan=False)
-    stop_s: float = Field(gt=0, allow_inf_nan=False)
+    start_s: float = Field(ge=0, le=LONGEST_S, allow_inf_nan=False)
+    stop_s: float = Field(gt=0, le=LONGEST_S, allow_inf_nan=False)
 
     def _interval_ns(self, scenario: Scenario) -> int:
         span = max(1, round((self.stop_s - self.start_s) * 1e9))
