@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+import forked
 import skips
 from tcpscape import engines
 
@@ -61,10 +62,10 @@ def cli(monkeypatch, capsys):
 
 @pytest.fixture
 def shell():
-    """Runs the command line as a process."""
+    """Runs the command line as a process of its own (tests/forked.py)."""
 
     def run(*args: str, cwd: Path | None = None) -> Said:
-        got = subprocess.run([sys.executable, "-m", "tcpscape", *args], capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
+        got = subprocess.run([*forked.python(), "-m", "tcpscape", *args], capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
         return Said(got.returncode, got.stdout, got.stderr)
 
     return run
