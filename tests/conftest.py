@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 import forked
 import skips
@@ -92,6 +94,12 @@ def need_model():
 def need_virtual():
     """A test that needs a kernel in virtual time."""
     need("virtual")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where every test module is imported: none of that is garbage to look for, and each worker computes on one core."""
+    gc.freeze()
+    threadpool_limits(1)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
