@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
 export PATH := $(dir $(CARGO)):$(PATH)
+# Many processes start below: each would compile every module where byte code is not kept.
+unexport PYTHONDONTWRITEBYTECODE
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 # The virtual engine's guest program, where there is User-Mode Linux, and the live engine's program, where there is Linux: static.
 GUEST := python/tcpscape/engines/guest/init

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from threadpoolctl import threadpool_limits
 
+import forked
 import skips
 from tcpscape import engines
 
@@ -61,10 +64,10 @@ def cli(monkeypatch, capsys):
 
 @pytest.fixture
 def shell():
-    """Runs the command line as a process."""
+    """Runs the command line as a process of its own (tests/forked.py)."""
 
     def run(*args: str, cwd: Path | None = None) -> Said:
-        got = subprocess.run([sys.executable, "-m", "tcpscape", *args], capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
+        got = subprocess.run([*forked.python(), "-m", "tcpscape", *args], capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
         return Said(got.returncode, got.stdout, got.stderr)
 
     return run
@@ -91,6 +94,12 @@ def need_model():
 def need_virtual():
     """A test that needs a kernel in virtual time."""
     need("virtual")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where every test module is imported: none of that is garbage to look for, and each worker computes on one core."""
+    gc.freeze()
+    threadpool_limits(1)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

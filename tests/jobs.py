@@ -15,12 +15,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 from conftest import Said
 from tcpscape.engines import host
 
@@ -83,8 +83,9 @@ class Job:
         tools = self.place / ".bin"
         if not tools.exists():
             tools.mkdir()
-            (tools / "tcpscape").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tcpscape "$@"\n')
-            (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+            python = shlex.join(forked.python())
+            (tools / "tcpscape").write_text(f'#!/bin/sh\nexec {python} -m tcpscape "$@"\n')
+            (tools / "python").write_text(f'#!/bin/sh\nexec {python} "$@"\n')
             for tool in tools.iterdir():
                 tool.chmod(0o755)
         env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}

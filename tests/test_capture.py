@@ -7,12 +7,12 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import forked
 from tcpscape import capture
 from tcpscape.capture import Pseudonyms, annotate, read, verdicts, write_xpl
 from tcpscape.errors import TcpscapeError
@@ -33,7 +33,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seconds of the model with jitter and loss, as pcapng with Ethernet."""
     file = tmp_path_factory.mktemp("capture") / "m.pcapng"
     command = ["run", "--forward", "netem delay 10ms 2ms loss 0.5%", "--cca", "cubic", "--duration", "2s", "--seeds", "1", "--pcap", str(file)]
-    subprocess.run([sys.executable, "-m", "tcpscape", *command, "--quiet"], check=True, capture_output=True)
+    subprocess.run([*forked.python(), "-m", "tcpscape", *command, "--quiet"], check=True, capture_output=True)
     return file
 
 
@@ -92,7 +92,7 @@ def test_forms_of_editcap_give_the_same_packets(recorded: Path, tmp_path: Path, 
 
 def test_standard_input_is_read_as_it_comes(recorded: Path) -> None:
     code = "from tcpscape import capture; o = capture.read('-'); print(o.name, o.facts['frames'])"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([*forked.python(), "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         content = gzip.compress(recorded.read_bytes())
         for at in range(0, len(content), 5_000):

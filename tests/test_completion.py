@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
 
+import forked
 from tcpscape.cli import completion
 from tcpscape.cli.main import COMMANDS, app
 
@@ -92,7 +93,7 @@ def scripts(tmp_path):
     for shell, text in completion.SCRIPTS.items():
         (tmp_path / shell).write_text(text)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "tcpscape").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tcpscape "$@"\n')
+    (tmp_path / "bin" / "tcpscape").write_text(f'#!/bin/sh\nexec {shlex.join(forked.python())} -m tcpscape "$@"\n')
     (tmp_path / "bin" / "tcpscape").chmod(0o755)
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return tmp_path, os.environ | {"PATH": path, "TERM": "dumb", "PS1": "$ ", "HOME": str(tmp_path)}

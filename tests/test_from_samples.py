@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
+import forked
 from tcpscape.findings.diagnosis import diagnosis, from_samples
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
@@ -23,7 +23,7 @@ def seen(*words: str) -> ObservedFlow:
     """A simulated transfer of 30 s, sampled each 10 ms."""
     with TemporaryDirectory() as place:
         out = str(Path(place) / "out")
-        command = [sys.executable, "-m", "tcpscape", "run", *words, "--duration", "30s", "--seeds", "1", "--samples", "10ms", "--out", out]
+        command = [*forked.python(), "-m", "tcpscape", "run", *words, "--duration", "30s", "--seeds", "1", "--samples", "10ms", "--out", out]
         subprocess.run(command, capture_output=True, check=True, timeout=120)
         return observing.observe(Path(out)).flows[0]
 

@@ -7,12 +7,12 @@ import gzip
 import json
 import math
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import forked
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.diagnosis import sampled_limits
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
@@ -134,7 +134,7 @@ class TestTrials:
         assert len(observation.flows[0].facts["idle_pings_ms"]) > 5
 
     def test_a_trials_files_and_lines_are_observed_alike(self, tmp_path: Path) -> None:
-        command = [sys.executable, "-m", "tcpscape", "run", "--forward", "netem delay 25ms", "--bottleneck", "tbf rate 20mbit burst 10kb limit 100kb"]
+        command = [*forked.python(), "-m", "tcpscape", "run", "--forward", "netem delay 25ms", "--bottleneck", "tbf rate 20mbit burst 10kb limit 100kb"]
         words = [*command, "--cca", "cubic", "--duration", "5s", "--seeds", "1"]
         lines = subprocess.run([*words, "--json"], capture_output=True, check=True, timeout=120).stdout
         subprocess.run([*words, "--samples", "50ms", "--out", str(tmp_path / "out")], capture_output=True, check=True, timeout=120)

@@ -13,7 +13,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import forked
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
@@ -438,7 +438,7 @@ def undisturbed(seeds):
 
 def start(out, seeds):
     """The campaign in a process of its own that has begun."""
-    child = subprocess.Popen([sys.executable, "-c", CAMPAIGN.format(path=PATH, out=str(out), seeds=seeds)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([*forked.python(), "-c", CAMPAIGN.format(path=PATH, out=str(out), seeds=seeds)], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "begin\n"
     return child
 

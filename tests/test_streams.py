@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -10,21 +11,23 @@ import sys
 
 import pytest
 
+import forked
 from tcpscape.cli import terminal
 from tcpscape.cli.streams import PLAIN
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import EXIT_OUTPUT
 
-COMMAND = f"{sys.executable} -m tcpscape"
+COMMAND = "$PYTHON -m tcpscape"
 RUN = f"{COMMAND} run --forward 'netem delay 5ms' --engine mock --seeds 2"
 FAILING = "--check 'goodput_mbps.median > 100000'"
 ASCII = ({"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
 
 
 def shell(line, **environment):
-    """A line of bash: its status (of a pipe the one of its first command), stdout and stderr."""
+    """A line of bash: its status (of a pipe the one of its first command), stdout and stderr. An interpreter starts where variables are set."""
     script = f"{line}\nexit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, env={**os.environ, **environment}, timeout=120, check=False)
+    env = {**os.environ, "PYTHON": sys.executable if environment else " ".join(forked.python()), **environment}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env=env, timeout=120, check=False)
     return done.returncode, done.stdout, done.stderr.decode()
 
 
@@ -71,7 +74,7 @@ def test_every_stream_may_be_closed(tmp_path):
 @pytest.mark.parametrize("command", [RUN, f"{COMMAND} run --help", f"{COMMAND} --help", f"{COMMAND} cca show cubic", f"{COMMAND} sweep --rtt '× →'"])
 def test_a_terminal_without_unicode_gets_plain_letters(command, environment, tmp_path):
     status, out, err = shell(f"cd {tmp_path}; {command}", **environment)
-    usual = shell(f"cd {tmp_path}; {command}", LC_ALL="C.UTF-8")
+    usual = shell(f"cd {tmp_path}; {command}")
     assert status == usual[0]
     assert out.isascii()
     assert err.isascii()
@@ -125,19 +128,26 @@ def test_where_the_cursor_stays_progress_is_lines(monkeypatch, capsys, environme
     assert all(re.fullmatch(r"sweep: \d+ of 60 trials, \d+ s", line) for line in lines)
 
 
-def test_a_terminal_that_moves_its_cursor_has_a_bar(tmp_path):
-    def size_of(term):
-        primary, secondary = pty.openpty()
-        line = [sys.executable, "-m", "tcpscape", "cliff", "--rtt", "50ms", "--cca", "bbr"]
-        child = subprocess.Popen(line, stderr=secondary, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": term})
-        child.wait(timeout=300)
-        os.close(secondary)
-        os.set_blocking(primary, False)
-        try:
-            return os.read(primary, 1 << 16)
-        except (BlockingIOError, OSError):
-            return b""
-        finally:
-            os.close(primary)
+MINUTE = """
+from tcpscape.cli.terminal import Progress
+clock = iter(float(s) for s in range(1000))
+with Progress("sweep", clock=lambda: next(clock)) as progress:
+    for done in range(60):
+        progress.update(done, 60)
+"""
 
-    assert b"\x1b" not in size_of("dumb")
+
+@pytest.mark.parametrize(("term", "has_bar"), [("dumb", False), ("xterm", True)])
+def test_a_terminal_that_moves_its_cursor_has_a_bar(term, has_bar):
+    primary, secondary = pty.openpty()
+    env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": term}
+    with subprocess.Popen([*forked.python(), "-c", MINUTE], stderr=secondary, stdout=subprocess.DEVNULL, env=env) as child:
+        os.close(secondary)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal's other end is closed
+            while part := os.read(primary, 1 << 16):
+                shown += part
+        assert child.wait(60) == 0
+    os.close(primary)
+    assert b"sweep" in shown
+    assert (b"\x1b" in shown) == has_bar

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 
 import pytest
 
+import forked
 from tcpscape.controls import usercode
 
 RUN = ["run", "--forward", "netem delay 5ms loss 2%", "--duration", "3s", "--seeds", "2", "--cca", "mine.py:Mine"]
@@ -45,7 +45,7 @@ def mine(start="pass", ack=GROW, threshold="return 2"):
 def command(tmp_path, text, *words, **environment):
     """The command line with a class of this text: its status, stdout, stderr and seconds."""
     (tmp_path / "mine.py").write_text(text)
-    line = [sys.executable, "-m", "tcpscape", *(words or RUN)]
+    line = [*forked.python(), "-m", "tcpscape", *(words or RUN)]
     began = time.monotonic()
     done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, timeout=60, env={**os.environ, **environment}, check=False)
     return done.returncode, done.stdout, done.stderr, time.monotonic() - began
