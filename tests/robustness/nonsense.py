@@ -105,7 +105,7 @@ SCENARIOS: Mapping[str, str | bytes] = {
     "aliases without end": "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)), "an alias of itself": "flows: &a [*a]\n", "5,000 levels": "flows: " + "[" * 5000 + "]" * 5000,
     "an object": "!!python/object/apply:os.system ['touch PWNED']\n", "a number that is none": BASE + "mtu: 0x_\n", "5,000 digits": BASE + f"mtu: {DIGITS}\n", "a sexagesimal number": BASE + "mtu: 1:30:00\n", "two documents": BASE + "---\n" + BASE, "UTF-16": BASE.encode("utf-16"),
     "no UTF-8": BASE.encode() + b"about: \xff\n", "a NUL": BASE.encode() + b"about: \0\n", "a control character": BASE.encode() + b"about: \x1b[31m\n", "not YAML": "a: [", "a tab": "a:\n\t- b\n", "a merge": "<<: 5\n" + BASE, "a control that is a path": BASE + "flows: [{cca: ../../x.py:X}]\n",
-    "a trace that is a device": BASE.replace("rate: 5mbit", "trace: /dev/zero"), "a trace that is a directory": BASE.replace("rate: 5mbit", "trace: ."), "a negative delay": BASE.replace("delay: 5ms", "delay: -5ms"), "a delay of nan": BASE.replace("delay: 5ms", "delay: .nan"),
+    "a trace that is a device": BASE.replace("rate: 5mbit", "trace: /dev/zero"), "a trace in bins without end": BASE.replace("rate: 5mbit", "trace: day.up, bin: 1ms"), "a trace that is a directory": BASE.replace("rate: 5mbit", "trace: ."), "a negative delay": BASE.replace("delay: 5ms", "delay: -5ms"), "a delay of nan": BASE.replace("delay: 5ms", "delay: .nan"),
     "a delay of infinity": BASE.replace("delay: 5ms", "delay: .inf"), "a delay that is a flag": BASE.replace("delay: 5ms", "delay: yes"), "a quantum of nan": BASE.replace("rate: 5mbit", "rate: 5mbit, queue: fq_codel quantum nan"), "no rate": BASE.replace("5mbit", "0"), "a reader without a time": BASE + "flows: [{read: 16KiB/}]\n", "a bucket of a byte": BASE.replace("rate: 5mbit", "rate: 5mbit, burst: 1, buffer: 20000B"),
     "a buffer next to 0": BASE.replace("rate: 5mbit", "rate: 5mbit, buffer: 1e-320B"),
 }  # fmt: skip
@@ -137,7 +137,7 @@ def cases() -> Iterator[tuple[str, Case]]:
             yield f"{group}: {line.removeprefix(RUN).removeprefix(f'run {PATH}').strip()[:70]}", _case(words, needed(words))
     for what, text in SCENARIOS.items():
         content = text if isinstance(text, bytes) else text.encode()
-        yield f"scenario: {what}", _case(("run", "s.yaml", "--seeds", "1"), {"s.yaml": content})
+        yield f"scenario: {what}", _case(("run", "s.yaml", "--seeds", "1"), {"s.yaml": content, "day.up": b"86400000\n"})
     for what, text in CAMPAIGNS.items():
         yield f"campaign: {what}", _case(("sweep", "c.yaml"), {"c.yaml": text.encode()})
     for what, text in CONTROLS.items():

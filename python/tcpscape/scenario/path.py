@@ -272,6 +272,10 @@ class Link(Spec):
         return queue if self.queue.partition(" ")[0] in queues_of_links.SHAPERS else f"{bucket}; {queue}"
 
 
+MOST_BINS = 1_000_000
+"""Intervals of a trace whose mean rates a link follows."""
+
+
 class TracedLink(Spec):
     """A bottleneck whose rate was recorded: a token bucket that follows a trace, with a byte FIFO of `buffer`."""
 
@@ -288,6 +292,9 @@ class TracedLink(Spec):
     def _sensible(self) -> TracedLink:
         if self.bin and self.bin < traces.MS:
             refuse("bin", f"{units.format_time(self.bin)} is shorter than a trace's millisecond", "write at least 1ms, or leave it out")
+        if self.bin and (count := self.trace.period // self.bin) > MOST_BINS:
+            least = units.format_time(traces.MS * -(-self.trace.period // (MOST_BINS * traces.MS)))
+            refuse("bin", f"{units.format_time(self.bin)} cuts the trace into {count:,} intervals", f"write at least {least}, or leave it out")
         return self
 
     def words(self, rtt_ns: int) -> str:
