@@ -124,7 +124,7 @@ class ControlSocket:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, client.makefile("rwb") as stream, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), client, client.makefile("rwb") as stream:  # the end of the stream writes too
             while line := stream.readline(MOST_LINE):
                 if not line.strip():
                     continue
