@@ -62,6 +62,7 @@ def _is_open(number: int) -> bool:
 
 def serve(place: str) -> None:
     """The server, until its stdin ends. Returns in each process that it is asked for, which then does what its `sys.argv` says."""
+    import gc
     import importlib
     import select
     import shutil
@@ -74,6 +75,7 @@ def serve(place: str) -> None:
     print("ready", flush=True)  # whoever started it may ask from now on
     for name in PRELOADED:
         importlib.import_module(name)
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while 0 not in select.select([listener, 0], [], [])[0]:
         connection, _ = listener.accept()
@@ -141,8 +143,35 @@ def run() -> None:
         runpy.run_path(option, run_name="__main__")
 
 
+def end(program) -> None:
+    """Runs it and ends the process as an interpreter does, but for taking apart every module, which costs more than most commands."""
+    import atexit
+    import signal
+    import threading
+
+    status: object = 0
+    try:
+        program()
+    except SystemExit as e:
+        status = e.code
+    except BaseException as e:
+        sys.excepthook(type(e), e, e.__traceback__)
+        status = e if isinstance(e, KeyboardInterrupt) else 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    if isinstance(status, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status & 0xFF if isinstance(status, int) else status is not None)
+
+
 if __name__ == "__main__":
     if sys.argv[1] != "serve":
         ask(sys.argv[1], sys.argv[2:])
     serve(sys.argv[2])
-    run()
+    end(run)
