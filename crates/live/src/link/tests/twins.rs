@@ -23,7 +23,7 @@ const MORE: &[&str] = &[
     "jitter delay 25ms 8ms order correlated tau 20ms",
 ];
 /// Generated paths.
-const GENERATED: u64 = 150;
+const GENERATED: u64 = 170;
 const MSS: u32 = 1_448;
 /// When, direction, sequence number, ECN field.
 type Seen = (Time, Direction, u64, u8);
