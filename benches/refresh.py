@@ -52,7 +52,7 @@ class Figure:
     files: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
     by_model: bool = True
-    """Whether the model's results are in it; otherwise it is stale only when its files were edited."""
+    """Whether the model's results are in it; otherwise (latencies, intervals of known distributions) it is stale only when its files were edited."""
     unavailable: Callable[[], str | None] = lambda: None
 
 
@@ -66,8 +66,8 @@ FIGURES = (
     Figure("performance", ("docs/performance.md",), bench("performance")),
     Figure("campaign", ("docs/performance-campaign.md",), bench("campaign")),
     Figure("virtual", ("docs/performance-virtual.md",), bench("virtual"), unavailable=no_kernel),
-    Figure("live", ("docs/performance-live.md",), bench("live")),
-    Figure("explorer", ("docs/performance-explorer.md",), bench("explorer"), unavailable=no_chromium),
+    Figure("live", ("docs/performance-live.md",), bench("live"), by_model=False),
+    Figure("explorer", ("docs/performance-explorer.md",), bench("explorer"), by_model=False, unavailable=no_chromium),
     Figure(
         "fidelity", ("docs/fidelity.md", "docs/fidelity.csv", "python/tcpscape/data/fidelity.json"),
         (*bench("fidelity"), ("benches/topology.py",)),
@@ -124,7 +124,7 @@ def why_stale(figure: Figure, record: dict[str, Made]) -> str | None:
     """Why a figure has to be made again, or None."""
     made = record.get(figure.name)
     if made is None:
-        return "there is no record of how it was made"
+        return "there is no record of how it was made" if figure.by_model else None
     if figure.by_model and behaviour(made.rows) != (made.rows, made.behaviour):
         return f"the model's results are others since {made.date}"
     edited = [name for name, content in contents(figure).items() if made.files.get(name) != content]
