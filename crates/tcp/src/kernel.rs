@@ -64,7 +64,7 @@ pub struct Kernel {
     /// Time that each packet which arrives takes in its host between the wire and TCP, ns: interrupt, device driver, IP. 0 is a host in virtual time
     /// (docs/models/tcp/hosts.md).
     #[serde(rename = "host_time")]
-    pub host_time_ns: u64,
+    pub host_time_ns: u32,
 }
 
 impl Kernel {

@@ -111,7 +111,7 @@ impl<'a> Engine<'a> {
             end: Time(plan.duration_ns),
             events,
             network,
-            stack: Stack::new(Duration(hosts.kernel.host_time_ns)),
+            stack: Stack::new(Duration(u64::from(hosts.kernel.host_time_ns))),
             neighbours: [Neighbours::new(plan.arp && plan.places.is_empty()); 2],
             alive: flows.len() + begins.len(),
             cpu: Cpu::new(flows.len(), !transfers.is_empty()),
