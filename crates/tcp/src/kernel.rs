@@ -58,7 +58,7 @@ pub struct Kernel {
     /// `net.ipv4.tcp_comp_sack_nr`: most ACKs held back by SACK compression.
     pub comp_sack_nr: u32,
     /// `net.ipv4.tcp_comp_sack_delay_ns`: longest time an ACK is held back by SACK compression.
-    pub comp_sack_delay_ns: u64,
+    pub comp_sack_delay_ns: u32,
     /// `net.ipv4.tcp_slow_start_after_idle`.
     pub slow_start_after_idle: bool,
     /// Time that each packet which arrives takes in its host between the wire and TCP, ns: interrupt, device driver, IP. 0 is a host in virtual time

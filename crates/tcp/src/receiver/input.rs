@@ -172,7 +172,7 @@ impl Receiver {
             sack: self.sack.is_permitted(),
             next,
             round_trip: self.round_trip.smoothed(),
-            limits: Limits { acks: self.kernel.comp_sack_nr, delay_ns: self.kernel.comp_sack_delay_ns },
+            limits: Limits { acks: self.kernel.comp_sack_nr, delay_ns: self.kernel.comp_sack_delay_ns.into() },
         };
         if self.acks.decide(now, &self.jiffies, &situation) == AckDecision::Now {
             self.send_ack(now);
