@@ -97,6 +97,11 @@ class Kernel(Spec):
             refuse("kernel.host_time", problem, "write for example 15us; a delay of the path is its own")
         return value
 
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        fields: dict[str, Any] = write(self)
+        return without_later(fields, self, ("host_time",)) if is_address(info) else fields
+
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """With the sysctls by their own names, as a user may write them."""
