@@ -37,10 +37,7 @@ class Document:
     """Fields of which at least one must be there."""
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON Schema (2020-12).
-
-        What users write must have no other fields. What is printed may get further ones without a new format, so the schema allows them.
-        """
+        """Its JSON Schema (2020-12), which allows no fields besides those of this version."""
         schema = generator.of(self.kind, "validation" if self.is_written else "serialization", finite=self.finite)
         if self.inherited:
             shared = generator.of(self.inherited, "validation")
@@ -52,6 +49,9 @@ class Document:
         if self.is_written:
             stamp = {FIELD: {"const": FORMATS[self.name], "description": STAMP}}
             schema["properties"] = {**stamp, **schema["properties"]}
+        for part in (schema, *schema.get("$defs", {}).values()):
+            if "properties" in part:
+                part["additionalProperties"] = False
         body = {key: value for key, value in schema.items() if key not in ("title", "$defs")}
         head = {"$schema": generator.DIALECT, "$id": f"urn:tcpscape:schema:{self.name}:{FORMATS[self.name]}", "title": f"tcpscape {self.name}"}
         return {**head, **body, **({"$defs": schema["$defs"]} if "$defs" in schema else {})}
