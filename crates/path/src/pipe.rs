@@ -173,7 +173,11 @@ impl<B: Body> Pipe<B> {
     }
     /// Packets inside, those that are out but not popped included.
     pub fn held(&self) -> u64 {
-        self.stages.iter().map(|s| s.queue.packets()).sum::<u64>() + self.out.len() as u64
+        self.stages.iter().map(|s| s.queue.packets()).sum::<u64>() + self.untaken()
+    }
+    /// Packets that are out but not popped.
+    pub fn untaken(&self) -> u64 {
+        self.out.len() as u64
     }
 
     /// The account of every queue, stage by stage, children after their parents.

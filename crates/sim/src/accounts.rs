@@ -16,13 +16,13 @@ impl TrialOutput {
         for (pipe, account) in topology.pipes.iter().zip(&pipes) {
             check_accounts(&account.queues)?;
             if pipe.spec.schedule.is_empty() {
-                account.levels.iter().zip(&account.queues).try_for_each(|(level, queue)| self.keeps_the_rate(level, queue))?;
+                account.levels.iter().zip(&account.queues).try_for_each(|(level, queue)| self.keeps_the_rate(level, queue, plan.mtu))?;
             }
             if let Some(network) = pipe.leaves_to {
                 self.enters_the_network(&account.queues, &pipes[network as usize].queues)?;
             }
         }
-        topology.passes_on(plan, &pipes)?;
+        topology.passes_on(plan, &pipes, &self.untaken)?;
         self.flows.iter().try_for_each(is_plausible)?;
         self.probes.iter().zip(&plan.probes).try_for_each(|(p, probe)| is_plausible_probe(p, probe, plan.duration_ns))?;
         self.transfers.iter().try_for_each(are_plausible)?;
@@ -69,9 +69,10 @@ impl TrialOutput {
         Ok(accounts)
     }
 
-    /// What left a queue took its time at the rate, but for the burst.
-    fn keeps_the_rate(&self, level: &Description, q: &StageStats) -> Result<(), String> {
+    /// What left a queue took its time at the rate, but for the burst and a packet that is owed.
+    fn keeps_the_rate(&self, level: &Description, q: &StageStats, mtu: u32) -> Result<(), String> {
         let (Some(rate), Some(burst)) = (level.rate_bps, level.burst_bytes) else { return Ok(()) };
+        let burst = burst + if level.owes_a_packet { Description::largest_packet(mtu) } else { 0 };
         let at_rate_s = q.bytes_out.saturating_sub(burst) as f64 * 8.0 / rate as f64;
         // Each packet's time is rounded down to a nanosecond.
         let rounded_s = q.packets_out as f64 * 2e-9 + at_rate_s * 1e-9;
@@ -131,8 +132,8 @@ fn delivers_what_was_carried(received: u64, queues: &[StageStats]) -> Result<(),
 }
 
 impl Topology {
-    /// What leaves a link enters the next one on its way, at once.
-    fn passes_on(&self, plan: &Plan, accounts: &[PipeAccount]) -> Result<(), String> {
+    /// What leaves a link enters the next one on its way, at once, unless the trial ended between them (`untaken`, by pipe).
+    fn passes_on(&self, plan: &Plan, accounts: &[PipeAccount], untaken: &[u64]) -> Result<(), String> {
         let mut next: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.pipes.len()];
         let mut ends: BTreeSet<u32> = BTreeSet::new();
         let mut begins: BTreeSet<u32> = BTreeSet::new();
@@ -148,7 +149,7 @@ impl Topology {
         for (q, account) in (0..).zip(accounts) {
             let before: Vec<usize> = (0..next.len()).filter(|&p| next[p].contains(&q) && self.pipes[p].leaves_to.is_none()).collect();
             let alone = |p: &&usize| next[**p].len() == 1 && !ends.contains(&(**p as u32));
-            let left: u64 = before.iter().filter(alone).map(|&p| accounts[p].packets_out()).sum();
+            let left: u64 = before.iter().filter(alone).map(|&p| accounts[p].packets_out() - untaken[p]).sum();
             let entered = account.packets_in();
             law(before.is_empty() || entered >= left, || format!("{left} packets came to pipe {q}, {entered} entered it"))?;
             let exact = !before.is_empty() && !begins.contains(&q) && before.iter().all(|p| alone(&p));

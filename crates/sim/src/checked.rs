@@ -9,6 +9,7 @@ use crate::kernel;
 use crate::plan::{refuse, App, FlowPlan, Plan, PlanError, TransfersPlan};
 use crate::size;
 use crate::traffic;
+use tcpscape_path::Description;
 use tcpscape_tcp::cc::{self, CongestionController};
 use tcpscape_tcp::{Feedback, Kernel};
 
@@ -96,7 +97,7 @@ impl Plan {
         if self.duration_ns == 0 || self.duration_ns > MAX_DURATION {
             return refuse("duration", "must be above 0 and at most one day; for example 10s");
         }
-        if !(128..=65_535).contains(&self.mtu) {
+        if !(Description::LEAST_MTU..=65_535).contains(&self.mtu) {
             return refuse("mtu", "must be between 128 and 65535 bytes; Ethernet's is 1500");
         }
         let other_traffic = !self.transfers.is_empty() || !self.probes.is_empty();

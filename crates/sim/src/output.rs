@@ -280,6 +280,8 @@ pub struct TrialOutput {
     pub wscale: Vec<u8>,
     /// When it was over, s: at the end of the last connection, after that what was on its way is not looked at.
     pub ended_s: f64,
+    /// Packets that had come out of each pipe when the trial was over, and nobody had taken.
+    pub untaken: Vec<u64>,
     /// Events processed.
     pub events: u64,
     /// Packets delivered, both ways.

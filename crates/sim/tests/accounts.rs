@@ -91,6 +91,43 @@ fn every_trial_keeps_its_accounts() {
     }
 }
 
+/// A superpacket of 64 KiB has 863 headers at the least MTU: so much may leave an htb beyond its bucket before a trial ends.
+#[test]
+fn a_debt_is_a_packet_with_all_its_headers() {
+    let json = r#"{"duration_ns":2000000000,"mtu":128,"offload":true,"flows":[{"cca":"reno"}],"forward":{"stages":[
+        {"qdisc":{"kind":"htb","rate":1000000000},"at":"sender"},{"qdisc":{"kind":"netem","limit":1000,"delay":1000},"at":"router"}]}}"#;
+    let checked = Plan::from_json(json).unwrap().check().unwrap();
+    let owed = (0..40).map(|n| {
+        let trial = checked.run_within(1, 3_000 + n);
+        trial.check_accounts(checked.plan()).unwrap_or_else(|e| panic!("{n}: {e}"));
+        trial.queues[0].stats.bytes_out as f64 - trial.ended_s * 125e6
+    });
+    assert!(owed.fold(0.0, f64::max) > 68_000.0, "no trial ended in such a debt");
+}
+
+/// Packets that came out of a link at the instant at which a trial ended have not entered the next one.
+#[test]
+fn what_came_out_at_the_end_is_not_missed() {
+    let netem = |more: &str| format!(r#"{{"stages":[{{"qdisc":{{"kind":"netem","limit":1000,"delay":0{more}}},"at":"router"}}]}}"#);
+    let json = format!(
+        r#"{{"duration_ns":20000000,"forward":{},"reverse":{},"places":[{{"enter":0,"leave":1,"near":{{"forward":{},"reverse":{}}}}}],
+        "flows":[{{"cca":"reno","start_ns":58,"stop_ns":1788}},{{"cca":"reno","start_ns":0,"stop_ns":0}},{{"cca":"reno","start_ns":7,"stop_ns":0}}]}}"#,
+        netem(""),
+        netem(r#","duplicate":4294967295"#),
+        netem(""),
+        netem(""),
+    );
+    let checked = Plan::from_json(&json).unwrap().check().unwrap();
+    let untaken: u64 = (0..2_000)
+        .map(|work| {
+            let trial = checked.run_within(0, work);
+            trial.check_accounts(checked.plan()).unwrap_or_else(|e| panic!("{work}: {e}"));
+            trial.untaken.iter().sum::<u64>()
+        })
+        .sum();
+    assert!(untaken > 0, "no trial ended between two links");
+}
+
 /// Trials to run: `TCPSCAPE_ACCOUNT_TRIALS` for more.
 fn count() -> u64 {
     std::env::var("TCPSCAPE_ACCOUNT_TRIALS").ok().and_then(|n| n.parse().ok()).unwrap_or(60)

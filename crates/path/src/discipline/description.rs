@@ -33,9 +33,12 @@ pub struct Description {
     /// (fq's `maxrate`) and the rate by which an average decays (red's and choke's `bandwidth`) are none. netem's packets that overtake
     /// pass its rate by.
     pub rate_bps: Option<u64>,
-    /// Most bytes beyond the rate that leave in any time, however long; `None` where nothing bounds them (and without a rate).
+    /// Most bytes beyond the rate that its bucket lets leave in any time, however long; `None` where nothing bounds them (and without a rate).
     #[serde(skip)]
     pub burst_bytes: Option<u64>,
+    /// Whether it goes into debt: beyond the bucket, one packet more may have left.
+    #[serde(skip)]
+    pub owes_a_packet: bool,
     /// Most packets held.
     pub limit_packets: Option<u64>,
     /// Most bytes held, frames with their Ethernet header.
@@ -87,6 +90,7 @@ impl Description {
             slotted: false,
             rate_bps: None,
             burst_bytes: None,
+            owes_a_packet: false,
             limit_packets: None,
             limit_bytes: None,
             limit_memory_bytes: None,
@@ -94,8 +98,14 @@ impl Description {
             ecn: Marking::Never,
         }
     }
-    /// Largest packet, bytes: what a shaper that may go into debt lets pass beyond its bucket.
-    pub(crate) const LARGEST_PACKET: u64 = 65_536 + 14;
+    /// Smallest IP packets that a plan may have, bytes.
+    pub const LEAST_MTU: u32 = 128;
+    /// Largest packet of a connection whose packets have `mtu` bytes, bytes: a superpacket of 64 KiB counts with the headers of all its segments.
+    pub const fn largest_packet(mtu: u32) -> u64 {
+        const IP_TCP: u64 = 20 + 32;
+        const HEADERS: u64 = 14 + IP_TCP;
+        65_536 + HEADERS * 65_536_u64.div_ceil(mtu as u64 - IP_TCP)
+    }
 
     /// Such a queue of so many packets.
     pub(crate) fn of_packets(kind: &'static str, limit: impl Into<u64>) -> Description {

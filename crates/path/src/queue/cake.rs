@@ -259,7 +259,8 @@ impl Discipline for CakeSpec {
     fn describe(&self) -> Description {
         Description {
             rate_bps: self.bandwidth.map(|r| r.0),
-            burst_bytes: self.overhead.is_none().then_some(Description::LARGEST_PACKET),
+            burst_bytes: self.overhead.is_none().then_some(0),
+            owes_a_packet: true,
             limit_memory_bytes: Some(machine::memory_max(self)),
             ecn: Marking::Always,
             ..Description::of(Self::NAME)

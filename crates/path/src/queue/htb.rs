@@ -107,9 +107,9 @@ impl<C: Child> Discipline for HtbSpec<C> {
         let bucket = |rate: Rate, bytes: Option<u64>| bytes.unwrap_or(rate.bytes_per_sec() / HZ + MTU);
         let bucket = bucket(self.rate, self.burst).max(bucket(self.ceil.unwrap_or(self.rate), self.cburst));
         // A debt that is forgotten is no rate.
-        let remembers = Pace::new(rate.bytes_per_sec()).nanos(Description::LARGEST_PACKET) < DEBT_MAX;
-        let burst_bytes = remembers.then_some(bucket + Description::LARGEST_PACKET);
-        Description { rate_bps: Some(rate.0), burst_bytes, ..Description::of(Self::NAME) }
+        let remembers = Pace::new(rate.bytes_per_sec()).nanos(Description::largest_packet(Description::LEAST_MTU)) < DEBT_MAX;
+        let burst_bytes = remembers.then_some(bucket);
+        Description { rate_bps: Some(rate.0), burst_bytes, owes_a_packet: true, ..Description::of(Self::NAME) }
     }
     fn describe_own_queue(&self) -> Option<Description> {
         self.child.is_none().then(|| C::pfifo(OWN_QUEUE).describe_alone())

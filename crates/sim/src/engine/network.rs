@@ -375,6 +375,11 @@ impl Network {
         })
     }
 
+    /// Packets that have come out of each pipe and wait to be taken.
+    pub fn untaken(&self) -> impl Iterator<Item = u64> + '_ {
+        self.legs.iter().map(|leg| leg.pipe.untaken())
+    }
+
     /// For each pipe, by its number in samples, the accounts of its queues with what each stage holds at this moment.
     pub fn stats_now(&self) -> impl Iterator<Item = (u32, Vec<StageStats>)> + '_ {
         self.legs.iter().map(|Leg { pipe, number, .. }| {

@@ -145,6 +145,7 @@ impl Observer {
         self.out.flows = flows.iter_mut().map(|f| f.summary(end)).collect();
         self.out.wscale = flows.iter().map(|f| f.receiver.wscale()).collect();
         self.out.queues = network.accounts().collect();
+        self.out.untaken = network.untaken().collect();
         let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
         if silent > 0 {
             self.caveat(format!("{silent} of {} flows carried no data", flows.len()));

@@ -214,7 +214,8 @@ impl<C: Child> Discipline for NetemSpec<C> {
             reorder: self.reorder.fraction(),
             slotted: self.slot.is_some(),
             rate_bps: self.rate.map(|r| r.0),
-            burst_bytes: strict.then_some(Description::LARGEST_PACKET),
+            burst_bytes: strict.then_some(0),
+            owes_a_packet: true,
             in_order: !overtaking,
             ecn: Marking::when(self.ecn),
             ..Description::of_packets(Self::NAME, self.limit)
