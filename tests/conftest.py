@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -94,6 +95,13 @@ def need_model():
 def need_virtual():
     """A test that needs a kernel in virtual time."""
     need("virtual")
+
+
+def pytest_sessionstart() -> None:
+    """What is run in the background or by nohup ignores these signals, and so does what it starts; tests send them to processes."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
