@@ -3,7 +3,7 @@
 
 A *figure* is one or more generated files. :data:`FIGURES` lists them with the commands that write them. `docs/figures.json` records for each the
 rows of `tests/data/behaviour.csv` that the model had then, the digests of the files, and how long it took. A figure is *stale* when one of those
-rows is another today, or when its files are not as they were written. A commit that leaves the behaviour table as it was makes no figure stale, and
+rows or a default of scenarios is another today, or when its files are not as they were written. A commit that leaves the behaviour table as it was makes no figure stale, and
 rows that are added at the end (a new queue) do not either. `tests/test_figures.py` fails while a figure is stale.
 
     benches/refresh.py                     the stale ones; what a killed run finished stays finished
@@ -99,9 +99,16 @@ def digest(data: bytes) -> str:
 
 
 def behaviour(rows: int | None = None) -> tuple[int, str]:
-    """Number and digest of the first `rows` rows of the behaviour table, or of all."""
+    """Number and digest of the first `rows` rows of the behaviour table, or of all; the defaults of scenarios are in the digest."""
     lines = BEHAVIOUR.read_bytes().splitlines()[:rows]
-    return len(lines), digest(b"\n".join(lines))
+    return len(lines), digest(b"\n".join([default_address().encode(), *lines]))
+
+
+def default_address() -> str:
+    """The content address of a scenario that says nothing but its path: another one where a default has another meaning."""
+    from tcpscape.scenario.scenario import Scenario
+
+    return Scenario.of({"forward": "netem delay 25ms"}).address()
 
 
 def read() -> dict[str, Made]:

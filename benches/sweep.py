@@ -74,6 +74,7 @@ def model_runs(module, cca: str, flows: int, seeds: int, jobs: int) -> list[floa
     plan = {
         "duration_ns": 10_000_000_000,
         "offload": True,
+        "kernel": {"profile": "6.1", "tcp_rmem_max": 4_000_000, "tcp_wmem_max": 4_000_000},
         "forward": {"stages": [{"qdisc": queue, "at": "sender"}]},
         "flows": [{"cca": cca, "listener": "cubic"}] * flows,
     }

@@ -43,6 +43,13 @@ def test_a_figure_is_stale_when_a_row_of_the_behaviour_table_changes(behaviour_t
     assert refresh.why_stale(figure, refresh.read()).startswith("the model's results are others since")
 
 
+def test_a_figure_is_stale_when_a_default_of_scenarios_changes(behaviour_table, monkeypatch):
+    figure = writes("speed", "fast")
+    refresh.refresh([figure])
+    monkeypatch.setattr(refresh, "default_address", lambda: "another")
+    assert refresh.why_stale(figure, refresh.read()).startswith("the model's results are others since")
+
+
 def test_a_figure_that_was_edited_by_hand_is_stale(behaviour_table, tmp_path):
     figure = writes("speed", "fast")
     refresh.refresh([figure])

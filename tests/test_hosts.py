@@ -14,11 +14,11 @@ def test_a_hosts_time_is_in_every_round_trip_and_every_probe():
         "name": "x", "duration": "1s", "forward": "netem delay 5ms", "reverse": "netem delay 5ms", "flows": [{"cca": "cubic", "app": {"rate": "1mbit"}}],
         "probes": ["voice", "ping"],
     }  # fmt: skip
-    without, zero, half = (
+    without, own, half = (
         engines.make("model").run(Scenario.of({**fields, **more}), [1])[0]
-        for more in ({}, {"kernel": "6.1,host_time=0"}, {"kernel": {"profile": "6.1", "host_time": "500us"}})
+        for more in ({"kernel": "6.1,host_time=0"}, {}, {"kernel": {"profile": "6.1", "host_time": "500us"}})
     )
-    assert without.hash == zero.hash
+    assert own.flows[0].rtt_ms.min == pytest.approx(without.flows[0].rtt_ms.min + 0.03, abs=0.001)
     assert half.flows[0].rtt_ms.min == pytest.approx(without.flows[0].rtt_ms.min + 1, abs=0.001)
     assert [round(b.delay_ms.min - a.delay_ms.min, 3) for a, b in zip(without.probes, half.probes, strict=True)] == [0.5, 1.0]
 
@@ -56,7 +56,15 @@ def test_the_kernel_in_virtual_time_has_the_same_time_and_hides_its_queues(need_
     assert stages[0] == stages[1]
 
 
-def test_the_kernel_in_virtual_time_refuses_it_on_networks(need_virtual):
-    network = {"forward": "netem delay 5ms", "reverse": "netem delay 5ms", "links": ["delay 5ms"], "kernel": "6.1,host_time=20us"}
-    with pytest.raises(TcpscapeError, match=r"kernel\.host_time: .*; leave it out, or use --engine model"):
-        engines.make("virtual").check(Scenario.of(network))
+def test_the_hosts_of_a_network_in_the_kernel_take_it_too(need_virtual):
+    """Hosts with and without an access link; a packet of a call one way arrives at one host, each RTT has two arrivals."""
+    flows = [{"app": {"rate": "1mbit"}}, {"direction": "up", "access": {"delay": "3ms"}, "app": {"rate": "1mbit"}}]
+    fields = {"forward": "netem delay 5ms", "reverse": "netem delay 5ms", "links": ["delay 5ms"], "flows": flows, "probes": ["voice"], "duration": "2s"}
+    without, half = (
+        engines.make("virtual").run(Scenario.of({**fields, "kernel": f"6.1,host_time={time}"}), [1], capture=Capture(10**8, 10**8))[0] for time in ("0", "500us")
+    )
+    assert [b.min_rtt_ms - a.min_rtt_ms for a, b in zip(without.flows, half.flows, strict=True)] == pytest.approx([1, 1], abs=0.01)
+    assert half.probes[0].delay_ms.min - without.probes[0].delay_ms.min == pytest.approx(0.5, abs=0.01)
+    assert [(q["link"], q["where"], q["stage"]) for q in half.queues] == [(q["link"], q["where"], q["stage"]) for q in without.queues]
+    stages = [t.queue_samples.select("pipe", "stage").unique().sort("pipe", "stage").rows() for t in (without, half)]
+    assert stages[0] == stages[1]

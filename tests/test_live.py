@@ -78,7 +78,7 @@ def test_memory_follows_the_kernel_that_the_scenario_names():
     engine = live.Live()
     assert engine._job(scenario(), 0, Capture())["sysctls"] == {}
     named = engine._job(scenario(kernel="6.1,rmem_max=64KiB", flow={"rcvbuf": "1MiB"}, ecn=True), 0, Capture())
-    assert named["sysctls"] == {"net.ipv4.tcp_rmem": "4096 131072 4000000", "net.ipv4.tcp_wmem": "4096 16384 4000000", "net.ipv4.tcp_ecn": "1"}
+    assert named["sysctls"] == {"net.ipv4.tcp_rmem": "4096 131072 6291456", "net.ipv4.tcp_wmem": "4096 16384 4194304", "net.ipv4.tcp_ecn": "1"}
     assert named["plan"]["flows"][0]["rcvbuf"] == 64 << 10
 
 

@@ -7,7 +7,7 @@ from tcpscape.engines.model import Model
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
-PATH = {"forward": ["netem delay 20ms"], "reverse": ["netem delay 30ms"], "duration": "10s"}
+PATH = {"forward": ["netem delay 20ms"], "reverse": ["netem delay 30ms"], "duration": "10s", "kernel": "6.1,host_time=0"}
 
 
 def trial(capture: Capture = Capture(), **fields: object) -> Trial:

@@ -68,7 +68,7 @@ def test_plan_places_and_expands():
     assert len(got["flows"]) == 2
     assert got["flows"][0]["app"] == {"kind": "paced", "chunk": 8192, "rate_Bps": 10**6}
     assert got["flows"][0]["stop_ns"] == 20 * 10**9
-    assert got["kernel"] == {"profile": "6.12", "hz": 250, "rmem_max": 4 << 20}
+    assert got["kernel"] == {"profile": "6.12", "hz": 250, "rmem_max": 4 << 20, "host_time": 15_000}
     assert got["forward"]["schedule"] == [{"stage": 2, "depth": 0, "change": {"kind": "set", "at": 5 * 10**9, "set": {"rate": 5 * 10**6}}}]
 
 

@@ -160,7 +160,7 @@ def test_a_long_table_is_cut_unless_all_is_asked_for():
 
 
 def test_points_that_are_alike_are_no_wins_and_the_delay_decides():
-    path = {"rtt": "40ms", "rate": "20mbit", "engine": "mock", "seeds": 5}
+    path = {"rtt": "40ms", "rate": "20mbit", "engine": "mock", "seeds": 10}
     alike = tcpscape.sweep(buffer="100kB,500kB", cca=["cubic", "cubic:hystart=off"], **path)
     text = sentences.sweep_answer(alike)
     assert "within 5 % in goodput at" in text

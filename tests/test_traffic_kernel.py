@@ -10,7 +10,7 @@ from tcpscape.engines.base import Capture
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.scenario import Scenario
 
-CLEAN = {"name": "x", "duration": "4s", "forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
+CLEAN = {"name": "x", "duration": "4s", "forward": "netem delay 25ms", "reverse": "netem delay 25ms", "kernel": "6.1,host_time=0"}
 SHORT = {"cca": "cubic", "app": {"size": "1kB"}}
 CLOCK_MS = 0.01
 """What readings of the clock and rounding to µs add in virtual time at most, ms."""

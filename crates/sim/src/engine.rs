@@ -153,8 +153,11 @@ impl Engine<'_> {
         }
     }
 
-    /// A sender's timer, perhaps, or there is room in its host's queue again.
+    /// A sender's timer, perhaps, or there is room in its host's queue again. The timers of a connection that was aborted are gone.
     fn call_sender(&mut self, i: usize) {
+        if self.flows[i].is_closed() {
+            return;
+        }
         let sender = &mut self.flows[i].sender;
         if sender.next_event().is_some_and(|t| t <= self.now) {
             sender.on_timer(self.now);

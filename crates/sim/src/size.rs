@@ -242,8 +242,8 @@ mod tests {
             changing.forward.schedule = vec![serde_json::from_str(&change).unwrap()];
             assert_eq!(packets(&changing, &k), most);
         }
-        // A window of 4 MB each 100 ms is 40 MB/s.
-        assert_eq!(packets(&plan("", &["netem delay 100ms"]), &k), 266_667);
+        // A window of 6 MiB each 100 ms is 63 MB/s.
+        assert_eq!(packets(&plan("", &["netem delay 100ms"]), &k), 419_431);
     }
 
     /// Transfers of 1 MB, 1,000 a second, for 10 s at 1.2 Gbit/s: the link carries a million packets. Two writers of 1.5 MB/s while they are on: 20,000.

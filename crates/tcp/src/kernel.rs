@@ -68,7 +68,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Linux 6.1 as the reference was measured (User-Mode Linux, 512 MB): HZ 100, half the buffer is window.
+    /// Linux 6.1: HZ 100, half the buffer is window; buffers of a machine of some GB.
     pub const V6_1: Kernel = Kernel {
         rules: Rules::V6_1,
         hz: 100,
@@ -78,9 +78,9 @@ impl Kernel {
         rmem_max: 212_992,
         wmem_max: 212_992,
         tcp_rmem_default: 131_072,
-        tcp_rmem_max: 4_000_000,
+        tcp_rmem_max: 6_291_456,
         tcp_wmem_default: 16_384,
-        tcp_wmem_max: 4_000_000,
+        tcp_wmem_max: 4_194_304,
         limit_output_bytes: 1 << 20,
         comp_sack_nr: 44,
         comp_sack_delay_ns: 1_000_000,
@@ -93,8 +93,6 @@ impl Kernel {
         hz: 1000,
         window: WindowRule::ScalingRatio,
         skb_overhead: 960,
-        tcp_rmem_max: 6_291_456,
-        tcp_wmem_max: 4_194_304,
         ..Kernel::V6_1
     };
     /// Linux 6.18 on a usual machine.

@@ -62,8 +62,8 @@ PATIENCE = "TCPSCAPE_PATIENCE"
 SAMPLES, MIN_INTERVAL, MAX_INTERVAL = 1000, 1_000_000, 100_000_000
 """TCP_INFO samples of a trial for its summary, and the bounds of their interval, ns."""
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
-NETWORK_PIPES = (1, 2)
-"""The pipes between the hosts of a plain path, there and back, in samples of queues."""
+ARRIVALS = {"near": "reverse", "far": "forward"}
+"""The access links of a pair of hosts → the way on which packets arrive at the host."""
 HOST_PACKETS = 100_000
 """Packets that may be between the wire and TCP of a host: more than any rate brings in its time."""
 MIN_TRACE_BIN = 10_000_000
@@ -221,11 +221,10 @@ class Virtual(Engine):
         """A host of a kernel in virtual time takes none; the time of a scenario's hosts is a delay of the last device before each of them."""
         if not scenario.kernel.host_time:
             return
-        if fields.get("places") or fields.get("links"):
-            refuse("kernel.host_time", "the virtual engine gives hosts a time on a path of one link alone", "leave it out, or use --engine model")
         words = f"netem delay {scenario.kernel.host_time}ns limit {HOST_PACKETS}"
-        for way in ("forward", "reverse"):
-            fields[way]["stages"].append({"qdisc": json.loads(lib.parse_tc(words)), "at": "router"})
+        places = fields.get("places", ())
+        for way in [place[end][way] for place in places for end, way in ARRIVALS.items()] or [fields["forward"], fields["reverse"]]:
+            way["stages"].append({"qdisc": json.loads(lib.parse_tc(words)), "at": "router"})
 
     def _controls(self, scenario: Scenario, modelled: plan.Controls) -> plan.Controls:
         """The kernel's congestion controls with their parameters. Refuses one that only the model has, and two settings of the same one."""
@@ -308,22 +307,25 @@ def _hash(summary: Mapping[str, Any]) -> str:
 
 
 def _queues(scenario: Scenario, summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """The reports of the queues of the scenario: without those that give hosts their time, the last of each way."""
+    """The reports of the queues of the scenario: without those that give hosts their time, the last on each way to a host."""
     reports = summary.get("queues", ())
     if not scenario.kernel.host_time:
         return tuple(reports)
-    last = {report["where"]: report["stage"] for report in reports}
-    return tuple(report for report in reports if report["stage"] != last[report["where"]])
+    ways = [(report.get("link", ""), report["where"]) for report in reports]
+    last = {way: report["stage"] for way, report in zip(ways, reports, strict=True) if not scenario.is_topology or ARRIVALS.get(way[0].partition("/")[0]) == way[1]}
+    return tuple(report for way, report in zip(ways, reports, strict=True) if report["stage"] != last.get(way))
 
 
 def _queue_samples(scenario: Scenario, tables: Mapping[str, Any]) -> pl.DataFrame | None:
-    """The samples of the same queues."""
+    """The samples of the same queues. Of a network, the chain's pipes come first, there and back; then those of near and far link of each pair of hosts."""
     import polars as pl
 
     samples = _frame(tables, "queue_samples")
     if samples is None or not scenario.kernel.host_time:
         return samples
-    return samples.filter((pl.col("stage") != pl.col("stage").max().over("pipe")) | ~pl.col("pipe").is_in(NETWORK_PIPES))
+    behind = pl.col("pipe").cast(pl.Int64) - 2 * len(scenario.chain)
+    arrives = (behind > 0) & (behind % 4).is_in([2, 3]) if scenario.is_topology else pl.col("pipe").is_in([1, 2])
+    return samples.filter(~arrives | (pl.col("stage") != pl.col("stage").max().over("pipe")))
 
 
 def _frame(tables: Mapping[str, Any], name: str) -> pl.DataFrame | None:

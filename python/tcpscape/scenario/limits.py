@@ -107,7 +107,7 @@ def _offered(scenario: Scenario) -> Iterator[str]:
 
 def _raised(kernel: Kernel, sysctl: str, size: int) -> str:
     """The kernel as an option, with another limit."""
-    overrides = kernel.model_dump(mode="json", exclude_none=True, exclude={"profile"}) | {sysctl: units.format_size(size)}
+    overrides = kernel.model_dump(mode="json", exclude_defaults=True, exclude={"profile"}) | {sysctl: units.format_size(size)}
     return ",".join([kernel.profile, *(f"{name}={value}" for name, value in overrides.items())])
 
 

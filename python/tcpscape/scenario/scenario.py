@@ -42,6 +42,8 @@ from tcpscape.scenario.words import QueueDescription, within
 TIMER_SLACK = 50_000
 """ns: Linux's default timer slack (prctl(2), PR_SET_TIMERSLACK)."""
 
+HOST_TIME = 15_000
+"""ns: time of a packet between the wire and TCP of a host that is busy with a connection. docs/models/tcp/hosts.md"""
 MOST_HOST_TIME = 10_000_000
 """ns: longest time of a packet in its host."""
 
@@ -85,14 +87,19 @@ class Kernel(Spec):
     """Longest delay of a compressed ACK, ns (`net.ipv4.tcp_comp_sack_delay_ns`)."""
     slow_start_after_idle: bool | None = None
     """Whether the window is reduced after a pause (`net.ipv4.tcp_slow_start_after_idle`)."""
-    host_time: Time | None = None
-    """Time that each packet which arrives takes in its host between the wire and TCP, at most 10 ms (docs/models/tcp/hosts.md). The default, 0, is a
-    kernel in virtual time."""
+    host_time: Time = HOST_TIME
+    """Time that each packet which arrives takes in its host between the wire and TCP, at most 10 ms (docs/models/tcp/hosts.md); 0 is a kernel in virtual
+    time by itself."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        return {"host_time": units.format_time(HOST_TIME), **values} if isinstance(values, dict) else values
 
     @field_validator("host_time")
     @classmethod
-    def _expect_host_time(cls, value: int | None) -> int | None:
-        if value is not None and value > MOST_HOST_TIME:
+    def _expect_host_time(cls, value: int) -> int:
+        if value > MOST_HOST_TIME:
             problem = f"{units.format_time(value)} is longer than {units.format_time(MOST_HOST_TIME)}"
             refuse("kernel.host_time", problem, "write for example 15us; a delay of the path is its own")
         return value
@@ -100,7 +107,9 @@ class Kernel(Spec):
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         fields: dict[str, Any] = write(self)
-        return without_later(fields, self, ("host_time",)) if is_address(info) else fields
+        if is_address(info) and self.host_time == 0:
+            del fields["host_time"]  # a kernel's address from before hosts had a time
+        return fields
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -97,9 +97,7 @@ def _expect_one_link(scenario: Scenario) -> None:
 
 def kernel(of: Kernel) -> str:
     """`6.12,rmem_max=4MiB`."""
-    settings = of.model_dump(mode="json", exclude_none=True, exclude={"profile"})
-    if of.host_time is not None:
-        settings["host_time"] = units.format_time(of.host_time)
+    settings = of.model_dump(mode="json", exclude_defaults=True, exclude={"profile"})
     return ",".join([of.profile, *(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in settings.items())])
 
 

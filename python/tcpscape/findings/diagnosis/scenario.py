@@ -193,11 +193,14 @@ def _drawn(value: float, estimate: Estimate | None, z: float) -> float:
 def fields(fit: Fit, cca: str, values: PathValues, seconds: float | None = None) -> dict[str, Any]:
     """The plain fields of a scenario, as its file has them."""
     duration = (fit.seconds if seconds is None else seconds) + START_RTTS * values.rtt_ms / 1e3
+    kernel = dict(fit.hosts.kernel)
+    # The times of both hosts are in each RTT that was measured, and the engine adds them again.
+    delay_ms = max(0.0, values.rtt_ms / 2 - Scenario.of({"kernel": kernel}).kernel.host_time / 1e6)
     made: dict[str, Any] = {
         "name": "fitted-path",
-        "forward": [_netem(values, values.jitter_forward_ms, values.loss)],
-        "reverse": [_netem(values, values.jitter_reverse_ms, 0.0)],
-        "flows": [{"cca": cca, **fit.hosts.flow}], "duration": f"{round(duration * 1e6)}us", "kernel": dict(fit.hosts.kernel), **fit.hosts.scenario,
+        "forward": [_netem(values, delay_ms, values.jitter_forward_ms, values.loss)],
+        "reverse": [_netem(values, delay_ms, values.jitter_reverse_ms, 0.0)],
+        "flows": [{"cca": cca, **fit.hosts.flow}], "duration": f"{round(duration * 1e6)}us", "kernel": kernel, **fit.hosts.scenario,
     }  # fmt: skip
     if rate := values.rate_mbps or values.unseen_rate_mbps:
         link: dict[str, Any] = {"rate": units.format_rate(round(rate * 1e6))}
@@ -211,9 +214,9 @@ def fields(fit: Fit, cca: str, values: PathValues, seconds: float | None = None)
     return made
 
 
-def _netem(values: PathValues, jitter_ms: float, loss: float) -> dict[str, Any]:
+def _netem(values: PathValues, delay_ms: float, jitter_ms: float, loss: float) -> dict[str, Any]:
     """One direction's hop."""
-    hop: dict[str, Any] = {"at": "router", "delay": _time(values.rtt_ms / 2)}
+    hop: dict[str, Any] = {"at": "router", "delay": _time(delay_ms)}
     if jitter_ms > 0:
         hop["jitter"] = _time(jitter_ms / deviation(values.distribution))
         hop["distribution"] = values.distribution

@@ -131,6 +131,6 @@ mod tests {
         let mut c = Capacity::new(&Kernel::V6_1, 0);
         assert!(c.enlarge(200_000) && !c.enlarge(150_000));
         assert!(c.enlarge(1 << 40));
-        assert_eq!(c.buffer(), 4_000_000);
+        assert_eq!(c.buffer(), 6_291_456);
     }
 }

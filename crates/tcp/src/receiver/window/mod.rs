@@ -236,10 +236,10 @@ mod tests {
         w
     }
 
-    /// RFC 7323 §2.2: the scale must suffice for the largest buffer, 4,000,000 bytes: 65,535 · 2⁶.
+    /// RFC 7323 §2.2: the scale must suffice for the largest buffer, 6 MiB: 65,535 · 2⁷.
     #[test]
     fn the_scale_suffices_for_the_largest_window() {
-        assert_eq!(Window::new(&Kernel::V6_1, 0, 1_460).scale(), 6);
+        assert_eq!(Window::new(&Kernel::V6_1, 0, 1_460).scale(), 7);
         assert_eq!(Window::new(&Kernel::V6_1, 65_536, 1_460).scale(), 1);
         assert_eq!(Window::new(&Kernel::V6_1, 30_000, 1_460).scale(), 0);
     }
