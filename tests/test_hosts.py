@@ -5,6 +5,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.engines.base import Capture
 from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
 
 
@@ -33,6 +34,12 @@ def test_the_reordering_window_closes_where_hosts_take_time():
         for time in ("0", "20us")
     ]
     assert goodputs[1] < 0.9 * goodputs[0]
+
+
+@pytest.mark.parametrize(("delay", "kernel", "said"), [("100us", "6.1", True), ("290us", "6.1", True), ("310us", "6.1", False), ("50us", "6.1,host_time=0", False)])
+def test_a_large_part_of_a_short_path_is_a_caveat(delay, kernel, said):
+    caveats = [*limits.caveats(Scenario.of({"forward": f"netem delay {delay}", "reverse": f"netem delay {delay}", "kernel": kernel}))]
+    assert [c.startswith("hosts add 30us to each RTT of ") and c.endswith("--kernel 6.1,host_time=0") for c in caveats if "RTT" in c] == [True] * said
 
 
 @pytest.mark.parametrize(

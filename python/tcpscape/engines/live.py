@@ -329,7 +329,7 @@ class Live(Engine):
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult], control: Control, capture: Capture) -> Iterator[str]:
         """What is known of the scenario, the machine and the control cell beside what the trial itself found."""
         own = scenario.kernel == Profile()
-        yield from limits.hints(scenario) if own else limits.caveats(scenario)
+        yield from limits.hints(scenario) if own else limits.caveats(scenario, simulated=False)
         yield from self._capped(scenario)
         yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
         if silent := sum(not f.bytes_received for f in flows):

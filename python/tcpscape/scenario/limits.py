@@ -18,18 +18,25 @@ BUFFERS = (("rcvbuf", "SO_RCVBUF", "rmem_max"), ("sndbuf", "SO_SNDBUF", "wmem_ma
 """A flow's field, the socket option that it is the argument of, and the sysctl of `net.core` that caps it, silently: socket(7)."""
 SUGGESTED = 4 << 20
 """The limit that is suggested, bytes: that of the published rigs."""
+LARGE_PART = 0.05
+"""Share of a path's RTT above which the time of the hosts is worth a sentence."""
 
 
-def caveats(scenario: Scenario) -> Iterator[str]:
-    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each of :func:`hints`."""
+def caveats(scenario: Scenario, *, simulated: bool = True) -> Iterator[str]:
+    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each of :func:`hints`; where hosts are
+    `simulated`, one for a short path of which their time is a large part."""
     yield from hints(scenario)
+    hosts = 2 * scenario.kernel.host_time
+    if simulated and hosts > LARGE_PART * scenario.rtt_ns:
+        rtt = units.format_time(scenario.rtt_ns)
+        yield f"hosts add {units.format_time(hosts)} to each RTT of {rtt}, as real ones do; without them: --kernel {_with(scenario.kernel, 'host_time', '0')}"
     limits = {**_profile(scenario.kernel.profile), **scenario.kernel.plan()}
     for field, option, sysctl in BUFFERS:
         size, most = max((getattr(flow, field) for flow in scenario.flows), default=0), limits.get(sysctl)
         if most is not None and size > most:
             yield (
                 f"{option} of {units.format_size(size)} is capped at net.core.{sysctl}, {units.format_size(most)}; "
-                f"to have it: --kernel {_raised(scenario.kernel, sysctl, max(size, SUGGESTED))}"
+                f"to have it: --kernel {_with(scenario.kernel, sysctl, units.format_size(max(size, SUGGESTED)))}"
             )
 
 
@@ -105,9 +112,9 @@ def _offered(scenario: Scenario) -> Iterator[str]:
             yield f"transfers offer {share} of what their slowest link carries, {rate}: they pile up as long as they arrive"
 
 
-def _raised(kernel: Kernel, sysctl: str, size: int) -> str:
-    """The kernel as an option, with another limit."""
-    overrides = kernel.model_dump(mode="json", exclude_defaults=True, exclude={"profile"}) | {sysctl: units.format_size(size)}
+def _with(kernel: Kernel, setting: str, value: str) -> str:
+    """The kernel as an option, with another setting."""
+    overrides = kernel.model_dump(mode="json", exclude_defaults=True, exclude={"profile"}) | {setting: value}
     return ",".join([kernel.profile, *(f"{name}={value}" for name, value in overrides.items())])
 
 
