@@ -24,7 +24,8 @@ LARGE_PART = 0.05
 
 def caveats(scenario: Scenario, *, simulated: bool = True) -> Iterator[str]:
     """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each of :func:`hints`; where hosts are
-    `simulated`, one for a short path of which their time is a large part."""
+    `simulated`, one for a short path of which their time is a large part.
+    """
     yield from hints(scenario)
     hosts = 2 * scenario.kernel.host_time
     if simulated and hosts > LARGE_PART * scenario.rtt_ns:
