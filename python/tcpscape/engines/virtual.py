@@ -312,12 +312,13 @@ def _queues(scenario: Scenario, summary: Mapping[str, Any]) -> tuple[Mapping[str
     if not scenario.kernel.host_time:
         return tuple(reports)
     ways = [(report.get("link", ""), report["where"]) for report in reports]
-    last = {way: report["stage"] for way, report in zip(ways, reports, strict=True) if not scenario.is_topology or ARRIVALS.get(way[0].partition("/")[0]) == way[1]}
+    arriving = {way for way in ways if not scenario.is_topology or ARRIVALS.get(way[0].partition("/")[0]) == way[1]}
+    last = {way: report["stage"] for way, report in zip(ways, reports, strict=True) if way in arriving}
     return tuple(report for way, report in zip(ways, reports, strict=True) if report["stage"] != last.get(way))
 
 
 def _queue_samples(scenario: Scenario, tables: Mapping[str, Any]) -> pl.DataFrame | None:
-    """The samples of the same queues. Of a network, the chain's pipes come first, there and back; then those of near and far link of each pair of hosts."""
+    """The samples of the same queues. Of a network, the chain's pipes come first, there and back; then those of each pair of hosts, near and far."""
     import polars as pl
 
     samples = _frame(tables, "queue_samples")

@@ -23,14 +23,15 @@ LARGE_PART = 0.05
 
 
 def caveats(scenario: Scenario, *, simulated: bool = True) -> Iterator[str]:
-    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each of :func:`hints`; where hosts are
-    `simulated`, one for a short path of which their time is a large part.
+    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each of :func:`hints`.
+
+    Where hosts are `simulated`, one for a short path of which their time is a large part, too.
     """
     yield from hints(scenario)
     hosts = 2 * scenario.kernel.host_time
     if simulated and hosts > LARGE_PART * scenario.rtt_ns:
-        rtt = units.format_time(scenario.rtt_ns)
-        yield f"hosts add {units.format_time(hosts)} to each RTT of {rtt}, as real ones do; without them: --kernel {_with(scenario.kernel, 'host_time', '0')}"
+        added, rtt = units.format_time(hosts), units.format_time(scenario.rtt_ns)
+        yield f"hosts add {added} to each RTT of {rtt}, as real ones do; without them: --kernel {_with(scenario.kernel, 'host_time', '0')}"
     limits = {**_profile(scenario.kernel.profile), **scenario.kernel.plan()}
     for field, option, sysctl in BUFFERS:
         size, most = max((getattr(flow, field) for flow in scenario.flows), default=0), limits.get(sysctl)

@@ -88,8 +88,7 @@ class Kernel(Spec):
     slow_start_after_idle: bool | None = None
     """Whether the window is reduced after a pause (`net.ipv4.tcp_slow_start_after_idle`)."""
     host_time: Time = HOST_TIME
-    """Time that each packet which arrives takes in its host between the wire and TCP, at most 10 ms (docs/models/tcp/hosts.md); 0 is a kernel in virtual
-    time by itself."""
+    """Time that each packet which arrives takes in its host between the wire and TCP, at most 10 ms (docs/models/tcp/hosts.md)."""
 
     @model_validator(mode="before")
     @classmethod
