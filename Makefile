@@ -117,7 +117,7 @@ test-rust:
 
 # One process more than cores of a small machine: many tests wait for a command that they started.
 test-python: setup
-	$(BIN)/python -m pytest -n 3 --dist loadfile -rfEs
+	$(BIN)/python -m pytest -n 3 --dist loadfile -rfEs --durations=30 --durations-min=1
 
 test-logic: setup
 	@if [ -x web/node_modules/.bin/vitest ]; then cd web && node_modules/.bin/vitest run; \
