@@ -76,11 +76,31 @@ def _short_repr(value: object, most: int) -> str:
 class TcpscapeError(Exception):
     """An error that the user can correct; the message is one line, `field: problem; fix`.
 
-    Whatever a message is made of, what is kept of it is one line without control characters, of at most :data:`MOST_MESSAGE` characters.
+    Whatever a message is made of, what is kept of it is one line without control characters, of at most :data:`MOST_MESSAGE` characters. Its parts
+    are attributes: given by :func:`refuse`, taken from the line where there is nothing else, as of what Rust says.
     """
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*(_one_line(arg) if isinstance(arg, str) else arg for arg in args))
+    def __init__(self, message: str = "", parts: tuple[str, str, str] | None = None) -> None:
+        line = _one_line(message)
+        super().__init__(line)
+        self.field, self.problem, self.fix = map(_one_line, parts) if parts else _parts(line)
+
+    @property
+    def what(self) -> str:
+        """The line without its fix: `field: problem`."""
+        return ": ".join(filter(None, (self.field, self.problem)))
+
+    @property
+    def reason(self) -> str:
+        """The line without its field: `problem; fix`."""
+        return "; ".join(filter(None, (self.problem, self.fix)))
+
+
+def _parts(line: str) -> tuple[str, str, str]:
+    """Field, problem and fix of a line; empty where it has none."""
+    field, colon, rest = line.partition(": ")
+    problem, semicolon, fix = (rest if colon else line).rpartition("; ")
+    return (field if colon else "", problem, fix) if semicolon else (field if colon else "", fix, "")
 
 
 def _one_line(message: str) -> str:
@@ -124,4 +144,4 @@ class StudyError(TcpscapeError):
 def refuse(field: str, problem: str, fix: str, kind: type[TcpscapeError] = ScenarioError) -> NoReturn:
     """Raises `kind` with the message `field: problem; fix`."""
     shortened = field if len(field) <= 2 * MOST_SHOWN else f"{field[:MOST_SHOWN]}…"
-    raise kind(f"{shortened}: {problem}; {fix}")
+    raise kind(f"{shortened}: {problem}; {fix}", (shortened, problem, fix))

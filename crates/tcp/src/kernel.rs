@@ -88,13 +88,7 @@ impl Kernel {
         host_time_ns: 0,
     };
     /// Linux 6.12 and later on a usual machine: HZ 1000, window from the measured ratio.
-    pub const V6_12: Kernel = Kernel {
-        rules: Rules::V6_12,
-        hz: 1000,
-        window: WindowRule::ScalingRatio,
-        skb_overhead: 960,
-        ..Kernel::V6_1
-    };
+    pub const V6_12: Kernel = Kernel { rules: Rules::V6_12, hz: 1000, window: WindowRule::ScalingRatio, skb_overhead: 960, ..Kernel::V6_1 };
     /// Linux 6.18 on a usual machine.
     pub const V6_18: Kernel = Kernel { tcp_rmem_max: 32 << 20, limit_output_bytes: 4 << 20, ..Kernel::V6_12 };
 

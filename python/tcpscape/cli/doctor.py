@@ -105,8 +105,7 @@ def _memory_files() -> Finding:
     try:
         return f"{memory_directory(MEMORY_MB)} has room for a guest's memory", ""
     except TcpscapeError as e:
-        problem, _, fix = str(e).rpartition("; ")
-        return problem, fix
+        return e.what, e.fix
 
 
 def _live(found: Survey) -> Finding:

@@ -123,9 +123,8 @@ def _named_as_typed() -> Iterator[None]:
     try:
         yield
     except ScenarioError as e:
-        part, colon, rest = str(e).partition(":")
-        typed = next((name for name, known in DIRECTIONS.items() if known == part), part)
-        raise type(e)(f"{typed}{colon}{rest}") from None
+        typed = next((name for name, known in DIRECTIONS.items() if known == e.field), e.field)
+        refuse(typed, e.problem, e.fix, type(e))
 
 
 def parse_change(text: str) -> dict[str, Any]:

@@ -117,7 +117,7 @@ class Virtual(Engine):
         try:
             path = self.kernel.path
         except TcpscapeError as e:
-            return str(e).removeprefix("engine: ")
+            return e.reason
         return None if os.access(path, os.X_OK) else f"{path} cannot be executed; build it again with `tcpscape kernel build`"
 
     @functools.cached_property

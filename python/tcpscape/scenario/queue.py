@@ -59,7 +59,7 @@ def check(queue: str) -> str:
     try:
         described = describe(text if text not in NAMED else words(text, 10_000_000, 100 * FRAME, limited=False))
     except WordsError as e:
-        refuse("queue", str(e).partition("; ")[0], EXAMPLE)
+        refuse("queue", e.what, EXAMPLE)
     if described[0].rate_bps:
         refuse("queue", f"{text!r} limits the rate, which is the bottleneck's", "leave it out of the queue's words")
     if len(described) > 1:

@@ -43,6 +43,7 @@ async def file(request: Request) -> Response:
     name = request.path_params["path"] or INDEX
     found = files().get(name)
     if found is None:
-        return JSONResponse(problems.document("address: there is nothing here; open the address that the command printed"), problems.MISSING)
+        nothing = problems.MissingError("address: there is nothing here; open the address that the command printed")
+        return JSONResponse(problems.document(nothing), problems.status(nothing))
     kept = FOR_EVER if name.startswith("assets/") else "no-cache"
     return Response(packaged.data(found), media_type=TYPES[found.suffix], headers={"Cache-Control": kept})

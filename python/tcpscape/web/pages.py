@@ -88,7 +88,7 @@ class Page:
         except Cancelled:
             return
         except TcpscapeError as e:
-            last = Block("error", problems.document(str(e)))
+            last = Block("error", problems.document(e))
         except Exception as e:
             last = Block("error", problems.report(e))
         finally:

@@ -26,15 +26,13 @@ class BusyError(TcpscapeError):
 
 STATUSES: dict[type[TcpscapeError], int] = {MissingError: MISSING, MethodError: METHOD, BusyError: BUSY}
 """Statuses of errors; that of every other one is :data:`BAD`."""
-A_BUG = "explorer: this is a bug of tcpscape; the terminal in which the explorer runs shows where, please report it"
+A_BUG = TcpscapeError("explorer: this is a bug of tcpscape; the terminal in which the explorer runs shows where, please report it")
 """What the page says after an exception that nobody meant; its traceback goes to stderr."""
 
 
-def document(text: str) -> dict[str, Any]:
-    """The parts of a line `field: problem; fix`, and the line itself."""
-    field, colon, rest = text.partition(": ")
-    problem, semicolon, fix = (rest if colon else text).rpartition("; ")
-    return {"field": field if colon else "", "problem": problem if semicolon else fix, "fix": fix if semicolon else "", "text": text}
+def document(error: TcpscapeError) -> dict[str, Any]:
+    """The parts of an error, and its line."""
+    return {"field": error.field, "problem": error.problem, "fix": error.fix, "text": str(error)}
 
 
 def status(error: TcpscapeError) -> int:

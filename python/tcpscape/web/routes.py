@@ -186,7 +186,7 @@ async def guarded(respond: Callable[[], Awaitable[Response]]) -> Response:
     try:
         return await respond()
     except TcpscapeError as e:
-        return JSONResponse(problems.document(str(e)), problems.status(e))
+        return JSONResponse(problems.document(e), problems.status(e))
     except ClientDisconnect:
         return Response(status_code=problems.BAD)
     except Exception as e:

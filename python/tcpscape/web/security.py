@@ -26,6 +26,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tcpscape.errors import TcpscapeError
 from tcpscape.web import problems
 from tcpscape.web.doorway import Doorway
 
@@ -156,5 +157,5 @@ def _equal(one: str, other: str) -> bool:
 def _refused(scope: Scope, status: int, text: str) -> Response:
     """The response in place of the application's: for the page a document, for whoever reads it in a browser's window a page."""
     if scope["path"].startswith(API):
-        return JSONResponse(problems.document(text), status, NO_STORE)
+        return JSONResponse(problems.document(TcpscapeError(text)), status, NO_STORE)
     return HTMLResponse(f"<!doctype html><title>tcpscape</title><p>{html.escape(text)}</p>", status, NO_STORE)

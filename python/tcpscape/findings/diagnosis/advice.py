@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from tcpscape.controls import spelling
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.controls.documentation import load_fidelity
 from tcpscape.findings.advice.choice import GOALS, Candidate, Verdict, decide
-from tcpscape.findings.diagnosis.fitted import Alternative, Replay, ReplayAdvice
+from tcpscape.findings.diagnosis.fitted import Alternative, Replay, ReplayAdvice, Withheld
 from tcpscape.findings.diagnosis.helps import Help, helps
 from tcpscape.findings.diagnosis.replay import RUNS
 from tcpscape.findings.diagnosis.runs import Lab, Run
@@ -45,9 +46,9 @@ NORMAL, P90 = 1.96, 1.645
 def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     """The advice that the runs give."""
     if replay.verdict != "agrees":
-        return none(f"no advice, because the replay {'differs' if replay.verdict == 'differs' else 'is impossible'}: {replay.reason}")
+        return none(replay.verdict, replay.reason)
     if is_far(replay):
-        return none("no advice, because the replay agrees by the width of its interval alone, which tells too little of this path")
+        return none("too wide")
     names = deployable(lab)
     comparison = compare(lab, names)
     decision = decide(comparison.candidates(), GOALS["goodput"], lab.fit.values.rtt_ms, comparison.reference)
@@ -77,9 +78,9 @@ def is_far(replay: Replay) -> bool:
     return bool(seen and found and found.value > 0 and abs(math.log(found.value / seen)) > math.log(FAR))
 
 
-def none(verdict: str) -> ReplayAdvice:
+def none(why: Literal["differs", "impossible", "too wide", "no replay"], detail: str = "") -> ReplayAdvice:
     """The advice where there is none, with the reason."""
-    return ReplayAdvice(None, None, verdict)
+    return ReplayAdvice(None, None, Withheld(why, detail))
 
 
 def deployable(lab: Lab) -> list[str]:

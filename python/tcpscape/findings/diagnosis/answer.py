@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.chaos.zone import Side
 from tcpscape.findings.diagnosis import limiting, limits, sentences
 from tcpscape.findings.diagnosis.diagnosis import DOUBTS, Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, Withheld
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
@@ -176,13 +177,14 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
     advice = diagnosis.advice
     if advice is None:
         return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
+    if isinstance(advice.verdict, Withheld):
+        return "–", sentences.no_advice(replace(advice.verdict, detail=""))  # the replay's row has it
     if advice.choice is None or advice.gain is None:
-        return "–", (COMPARED.get(advice.verdict) or advice.verdict).partition(": ")[0]  # type: ignore[call-overload]  # the replay's row has the rest
+        return "–", COMPARED[advice.verdict]
     own = sentences.in_use(diagnosis)
     if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
         return "–", f"no other congestion control carries clearly more than {own}"
-    verdict: Verdict = advice.verdict  # type: ignore[assignment]  # with a choice
-    return f"{advice.choice}, {advice.gain.text()} ×", COMPARED[verdict].format(own=own)
+    return f"{advice.choice}, {advice.gain.text()} ×", COMPARED[advice.verdict].format(own=own)
 
 
 def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:

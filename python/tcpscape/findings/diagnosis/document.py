@@ -11,7 +11,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis import sentences
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath, Replay, ReplayAdvice, Withheld, Zone
 from tcpscape.formats import stamped
 from tcpscape.stats import Estimate
 
@@ -61,8 +61,9 @@ def _replay(replay: Replay) -> dict[str, Any]:
 
 
 def _advice(advice: ReplayAdvice) -> dict[str, Any]:
+    verdict = sentences.no_advice(advice.verdict) if isinstance(advice.verdict, Withheld) else advice.verdict
     return {
-        "choice": advice.choice, "gain": advice.gain and advice.gain.plain(), "verdict": advice.verdict,
+        "choice": advice.choice, "gain": advice.gain and advice.gain.plain(), "verdict": verdict,
         "controls": [_alternative(one) for one in advice.controls], "settings": [_alternative(one) for one in advice.settings],
         "assumption": advice.assumption,
     }  # fmt: skip

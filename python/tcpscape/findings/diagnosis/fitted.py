@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tcpscape.findings.advice.choice import Verdict
 from tcpscape.stats import Estimate
 
 UNKNOWN = "unknown"
@@ -130,6 +131,16 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """Why nothing is advised."""
+
+    why: Literal["differs", "impossible", "too wide", "no replay"]
+    """The replay differs from the observation, or cannot run, or agrees by the width of its interval alone; or there is none."""
+    detail: str = ""
+    """What differs, or what is missing; a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplayAdvice:
     """Which control would be better, and what else would help."""
 
@@ -137,9 +148,8 @@ class ReplayAdvice:
     """None where nothing can be advised."""
     gain: Estimate | None
     """Goodput of the choice / goodput of the control in use, paired; as `advise` gives it."""
-    verdict: str
-    """A :data:`~tcpscape.findings.advice.choice.Verdict` (`undecided` also where the choice is the probable one, and the gain's interval holds 1), or
-    why there is no advice."""
+    verdict: Verdict | Withheld
+    """`undecided` also where the choice is the probable one, and the gain's interval holds 1."""
     controls: Sequence[Alternative] = ()
     settings: Sequence[Alternative] = ()
     assumption: str = ""

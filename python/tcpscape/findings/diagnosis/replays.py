@@ -46,7 +46,7 @@ def judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None,
 def _judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Judged:
     lab = open_lab(flow, path, control, settings)
     if isinstance(lab, str):
-        return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none(f"no advice, because there is no replay: {lab}"))
+        return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none("no replay", lab))
     lab, repeated = _repeated(lab)
     if repeated.verdict == "differs" or advice.is_far(repeated):
         return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated), _again(lab))
@@ -76,7 +76,7 @@ def _assumed(flow: ObservedFlow, path: FittedPath | None, control: Control, sett
             advised = replace(advice.of(lab, repeated), assumption=ASSUMED.format(name))
             return Judged(unknown, replace(repeated, is_assumed=True), advised, _again(lab))
     reason = f"The congestion control is not known, and {' and '.join(likely)} do not repeat the observation; name it if you know it (--cca)."
-    return Judged(unknown, replay.impossible(flow, reason), advice.none(f"no advice, because there is no replay: {reason}"))
+    return Judged(unknown, replay.impossible(flow, reason), advice.none("no replay", reason))
 
 
 def _likely(control: Control) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.diagnosis import limiting
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.units import counted
@@ -27,10 +27,11 @@ VERDICTS: Mapping[Verdict, str] = {
     "none deployable": "What would carry more cannot be told: no congestion control of this kernel can be compared",
 }
 """Verdict on the congestion controls → the sentence about it, where no setting is named."""
-NO_ADVICE = "no advice, because "
-"""How a verdict begins that says why there is none."""
-NO_REPLAY = "there is no replay: "
-"""How the reason goes on where the observation cannot be repeated."""
+WITHHELD: Mapping[str, str] = {
+    "differs": "the replay differs", "impossible": "the replay is impossible", "no replay": "there is no replay",
+    "too wide": "the replay agrees by the width of its interval alone, which tells too little of this path",
+}
+"""Why nothing is advised, in words."""
 ASIDE: Mapping[str, str] = {
     "rtt_ms": "RTT", "jitter_ms": "jitter", "loss_pct": "random loss", "rate_mbps": "rate of the bottleneck", "buffer_bytes": "its buffer",
 }
@@ -59,7 +60,7 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
     """`bbr would carry 3.20 × as much as cubic [2.80, 3.60].`, or that there is nothing to change, or why nobody knows."""
     advice = diagnosis.advice
-    if advice is None or (advice.choice is None and advice.verdict.startswith(NO_ADVICE)):
+    if advice is None or isinstance(advice.verdict, Withheld):
         return _without_advice(diagnosis)
     setting = best_setting(advice)
     if advice.verdict == "better" and advice.choice and advice.gain:
@@ -67,9 +68,13 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
         return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}."
     if setting:
         return f"No other congestion control would carry clearly more, but {_setting(setting)}."
-    verdict: Verdict = advice.verdict  # type: ignore[assignment]  # a text that says why there is no advice has no choice
     own = in_use(diagnosis)
-    return f"{VERDICTS[verdict].format(choice=advice.choice or own, own=own)}."
+    return f"{VERDICTS[advice.verdict].format(choice=advice.choice or own, own=own)}."
+
+
+def no_advice(withheld: Withheld) -> str:
+    """`no advice, because the replay differs: 5.1 Mbit/s was observed, …`."""
+    return f"no advice, because {WITHHELD[withheld.why]}{f': {withheld.detail}' * bool(withheld.detail)}"
 
 
 def in_use(diagnosis: FlowDiagnosis) -> str:
@@ -93,8 +98,10 @@ def _without_advice(diagnosis: FlowDiagnosis) -> str:
         return "Nothing to change on the path or in TCP: only the application could make it faster."
     if limiting.filled(diagnosis):
         return "No congestion control can carry much more than that."
-    why = diagnosis.advice.verdict if diagnosis.advice else diagnosis.reasons.get("advice", "there was no replay")
-    why = _clause(why.removeprefix(NO_ADVICE).removeprefix(NO_REPLAY)).replace(": The ", ": the ")
+    withheld = diagnosis.advice.verdict if diagnosis.advice else None
+    why = _clause(withheld.detail if isinstance(withheld, Withheld) else diagnosis.reasons.get("advice", "there was no replay"))
+    if isinstance(withheld, Withheld) and withheld.why != "no replay":
+        why = f"{WITHHELD[withheld.why]}{f': {why}' * bool(why)}"
     if limiting.holds(diagnosis, "receive_window") or limiting.holds(diagnosis, "send_buffer"):
         return f"How much more that would carry is not known: {why}."
     return f"What would carry more is not known: {why}."
