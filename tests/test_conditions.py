@@ -1,5 +1,6 @@
 """Paths in a user's words: the order of packets, the distribution of jitter, the queue of a bottleneck and its limit."""
 
+import inspect
 import json
 
 import pytest
@@ -13,7 +14,7 @@ from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import level
 from tcpscape.report import tables
 from tcpscape.scenario import summary
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
 from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Scenario
 
@@ -164,3 +165,19 @@ def test_bursts_are_an_axis_of_a_sweep():
     independent, bursts = (cell.scenarios[0].forward[0] for cell in outcome.cells)
     assert (independent.loss_burst, bursts.loss_burst) == (1, 10)
     assert "gemodel 0.2040816327% 10%" in bursts.words()[0]
+
+
+@pytest.mark.parametrize("command", ["sweep", "advise", "cliff"])
+def test_every_command_that_takes_a_path_takes_all_of_it(cli, command):
+    """On the command line and in Python."""
+    offered = cli(command, "--help").out
+    assert [name for name in PATH_FIELDS if f"--{name.replace('_', '-')} " not in offered] == []
+    assert set(PATH_FIELDS) <= inspect.signature(getattr(tcpscape, command)).parameters.keys()
+    assert set(PATH_FIELDS) <= Conditions.model_fields.keys()
+
+
+def test_a_cliff_says_what_kind_of_loss_and_where(cli, need_model):
+    """Bursts of loss on the data alone; each level of it is that kind."""
+    words = ["cliff", "--rtt", "20ms", "--along", "loss", "--most", "0", "--cca", "cubic", "--duration", "2s", "--rate", "10mbit"]
+    assert "loss comes in bursts of 5, of the data; " in " ".join(cli(*words, "--loss-burst", "5", "--loss-on", "forward").out.split())
+    assert "loss is random, of each direction; " in " ".join(cli(*words).out.split())

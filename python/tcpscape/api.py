@@ -158,6 +158,7 @@ def sweep(
     rtt: Levels = None,
     jitter: Levels = None,
     loss: Levels = None,
+    loss_burst: Levels | float = None,
     rate: Levels = None,
     buffer: Levels = None,
     queue: Levels = None,
@@ -201,6 +202,7 @@ def sweep(
     :param rtt: round-trip time without jitter and queues; half of it each way.
     :param jitter: spread of each one-way delay (`normal`: standard deviation).
     :param loss: random loss of each direction, `"0.1%"`.
+    :param loss_burst: mean number of packets lost in a row, `loss` staying the share; 1 is independent loss.
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
     :param queue: queue of the bottleneck, `"fq_codel"`, or tc's words; None is a FIFO in bytes.
@@ -239,9 +241,9 @@ def sweep(
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
     levels = {
-        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "queue": queue, "order": order, "distribution": distribution,
-        "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read,
-        "player": player, "abr": abr, "duration": duration, "kernel": kernel, **(axes or {}),
+        "rtt": rtt, "jitter": jitter, "loss": loss, "loss_burst": loss_burst, "rate": rate, "buffer": buffer, "queue": queue, "order": order,
+        "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf,
+        "read": read, "player": player, "abr": abr, "duration": duration, "kernel": kernel, **(axes or {}),
     }  # fmt: skip
     names = [engine] if isinstance(engine, str) else list(engine or ())
     fields = {
@@ -262,6 +264,7 @@ def advise(
     rtt_jitter: str | None = None,
     loss: str | None = None,
     rtt_loss: str | None = None,
+    loss_burst: str | float | None = None,
     rate: str | None = None,
     buffer: str | None = None,
     queue: str | None = None,
@@ -296,6 +299,7 @@ def advise(
     :param rtt_jitter: instead of `jitter`, the standard deviation of the round trip, ping's mdev.
     :param loss: random loss of each direction, `"0.1%"`.
     :param rtt_loss: instead of `loss`, the share of the round trips that were lost, ping's packet loss.
+    :param loss_burst: mean number of packets lost in a row, `loss` staying the share; 1 is independent loss.
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
     :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
@@ -331,9 +335,9 @@ def advise(
 
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr)
     path, taken = measured.conditions({
-        "rtt": rtt, "jitter": jitter, "rtt_jitter": rtt_jitter, "loss": loss, "rtt_loss": rtt_loss, "rate": rate, "buffer": buffer, "queue": queue,
-        "order": order, "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "duration": duration,
-        "kernel": kernel, "flow": flow or None,
+        "rtt": rtt, "jitter": jitter, "rtt_jitter": rtt_jitter, "loss": loss, "rtt_loss": rtt_loss, "loss_burst": loss_burst, "rate": rate,
+        "buffer": buffer, "queue": queue, "order": order, "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows,
+        "duration": duration, "kernel": kernel, "flow": flow or None,
     }, None if source is None else Path(source))  # fmt: skip
     with nullcontext() if out is None else Store(out) as store:
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
@@ -394,9 +398,14 @@ def cliff(
     threshold: str = "50%",
     jitter: str | None = None,
     loss: str | None = None,
+    loss_burst: str | float | None = None,
     rate: str | None = None,
-    distribution: str | None = None,
+    buffer: str | None = None,
+    queue: str | None = None,
     order: str | None = None,
+    distribution: str | None = None,
+    jitter_on: Literal["both", "forward", "reverse"] | None = None,
+    loss_on: Literal["both", "forward", "reverse"] | None = None,
     cca: CcaSpecs = "cubic,bbr",
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
@@ -420,9 +429,14 @@ def cliff(
     :param threshold: share of the unimpaired goodput that counts as fallen.
     :param jitter: jitter beside the loss, with `along="loss"`.
     :param loss: loss beside the jitter, with `along="jitter"`.
+    :param loss_burst: mean number of packets lost in a row, the share staying the loss; 1 is independent loss.
     :param rate: rate of the bottleneck; none is no limit.
-    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
+    :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
+    :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
     :param order: whether jitter may reorder packets: `reorder`, `keep` (correlated) or `clamp` (late packets hold up those behind them).
+    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
+    :param jitter_on: where jitter is.
+    :param loss_on: where loss is.
     :param cca: congestion controls to compare.
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
@@ -445,8 +459,9 @@ def cliff(
 
     varied = runs.impairment(along, {"jitter": jitter, "loss": loss})
     path = _conditions({
-        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "order": order, "duration": duration,
-        "kernel": kernel, "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
+        "rtt": rtt, "jitter": jitter, "loss": loss, "loss_burst": loss_burst, "rate": rate, "buffer": buffer, "queue": queue, "order": order,
+        "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "duration": duration, "kernel": kernel,
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
     })  # fmt: skip
     share = units.parse_percent(threshold, "threshold", example="50%")
     effort, runner = search.effort(share, most), Runner(engines.make(engine), jobs, progress=progress)

@@ -33,21 +33,11 @@ DEFAULT_CCAS, CALLS_CCAS = "cubic,bbr,reno", "cubic,bbr"
 
 
 @dataclass(frozen=True)
-class AdvisedPath:
-    """The path."""
+class AdvisedPath(options.PathOptions):
+    """The path, also as ping sees it."""
 
-    rtt: options.Rtt = None
-    jitter: options.Jitter = None
     rtt_jitter: Annotated[str | None, Option("Instead of --jitter, standard deviation of the round trip: ping's mdev.")] = None
-    loss: options.Loss = None
     rtt_loss: Annotated[str | None, Option("Instead of --loss, loss of the round trip: ping's packet loss.")] = None
-    rate: options.Rate = None
-    buffer: options.Buffer = None
-    queue: options.Queue = None
-    order: options.Order = None
-    distribution: options.Distribution = None
-    jitter_on: options.JitterOn = None
-    loss_on: options.LossOn = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,17 +23,14 @@ MOST_RUNS = 1200
 
 
 @dataclass(frozen=True)
-class SearchedPath:
+class SearchedPath(options.PathOptions):
     """The path, and along what it gets worse."""
 
-    rtt: Annotated[str, Option("Round-trip times, half of each each way: 50ms, 24,50,100ms or 20..100ms/20ms.")]
+    rtt: Annotated[str, Option("Round-trip times, half of each each way: 50ms, 24,50,100ms or 20..100ms/20ms.")] = field()
     along: Annotated[str, Option("What gets worse: jitter or loss.", complete="jitter|loss")] = "jitter"
     threshold: Annotated[str, Option("Share of the unimpaired goodput that counts as fallen.")] = "50%"
     jitter: Annotated[str | None, Option("Jitter beside the loss, with --along loss.")] = None
     loss: Annotated[str | None, Option("Loss beside the jitter, with --along jitter.")] = None
-    rate: options.Rate = None
-    distribution: options.Distribution = None
-    order: options.Order = None
 
     def impairment(self) -> Impairment:
         """What the search varies."""
@@ -44,13 +41,12 @@ class SearchedPath:
     def conditions(self, flow: options.FlowOptions, trials: options.TrialOptions) -> list[Conditions]:
         """The paths to search, one for each round-trip time."""
         from tcpscape.campaign import axes
-        from tcpscape.scenario.conditions import Conditions
+        from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
         from tcpscape.scenario.fields import OPTIONS, validate
 
-        fields: dict[str, Any] = {"jitter": self.jitter, "loss": self.loss, "rate": self.rate, "distribution": self.distribution, "order": self.order}
-        fields |= {**trials.fields(), "flow": flow.fields()}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in PATH_FIELDS} | {**trials.fields(), "flow": flow.fields()}
         given = {name: value for name, value in fields.items() if value is not None}
-        return [validate(Conditions, {"rtt": rtt, **given}, OPTIONS) for rtt in axes.levels(self.rtt, "rtt")]
+        return [validate(Conditions, {**given, "rtt": rtt}, OPTIONS) for rtt in axes.levels(self.rtt, "rtt")]
 
 
 @dataclass(frozen=True, kw_only=True)

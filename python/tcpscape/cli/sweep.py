@@ -28,22 +28,6 @@ TABLE = "cells.csv"
 """The table's name in the directory of results."""
 
 @dataclass(frozen=True)
-class PathAxes:
-    """Fields of the path: one value is a condition, several make an axis."""
-
-    rtt: options.Rtt = None
-    jitter: options.Jitter = None
-    loss: options.Loss = None
-    rate: options.Rate = None
-    buffer: options.Buffer = None
-    queue: options.Queue = None
-    order: options.Order = None
-    distribution: options.Distribution = None
-    jitter_on: options.JitterOn = None
-    loss_on: options.LossOn = None
-
-
-@dataclass(frozen=True)
 class FlowAxes:
     """Fields of the flows on it, how long they are watched, and the kernels of their hosts."""
 
@@ -60,9 +44,9 @@ class FlowAxes:
 
 @dataclass(frozen=True, kw_only=True)
 class AxisOptions:
-    """Fields of the scenario."""
+    """Fields of the scenario: one value is a condition, several make an axis."""
 
-    path: PathAxes
+    path: options.PathOptions
     flow: FlowAxes
     axis: Annotated[tuple[str, ...], Option("Any other field of a scenario or flow, bottleneck.buffer, … or ${NAME}.", metavar="NAME=VALUES")] = ()
 

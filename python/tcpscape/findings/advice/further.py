@@ -7,12 +7,10 @@ import shlex
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings.advice.data import AdviceData
 from tcpscape.names import with_options
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
 
 MOST_ADVISED = 400
 """Most further runs that are advised."""
-OF_PATH = ("rtt", "jitter", "loss", "rate", "buffer", "queue", "order", "distribution", "jitter_on", "loss_on")
-"""Fields of `Conditions` that are options of `sweep`."""
 
 
 def more_runs(advice: AdviceData, typed: str) -> str:
@@ -34,7 +32,7 @@ def sharing(advice: AdviceData) -> str:
 def _of_path(path: Conditions) -> list[str]:
     """The path as options of `sweep`."""
     values = path.model_dump(mode="json", exclude_defaults=True)
-    words = [word for name in OF_PATH if name in values for word in (f"--{name.replace('_', '-')}", str(values[name]))]
+    words = [word for name in PATH_FIELDS if name in values for word in (f"--{name.replace('_', '-')}", str(values[name]))]
     kernel = values.get("kernel", {})
     settings = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in kernel.items() if name != "profile"]
     return [*words, *(["--kernel", ",".join([path.kernel.profile, *settings])] if kernel else [])]

@@ -17,7 +17,7 @@ from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level, jitte
 from tcpscape.findings.cliff.runs import Impairment
 from tcpscape.formats import stamped
 from tcpscape.scenario import limits, summary
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.conditions import Conditions, Directions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
@@ -27,6 +27,8 @@ EDGES, LEVELS = "edges.csv", "levels.csv"
 """The tables that :func:`write` keeps."""
 PUBLISHED_RIG = "--rcvbuf 256KiB --app 10MiB/s --kernel 6.12,rmem_max=4MiB --read 16KiB/1ms"
 """Options of `tcpscape cliff` for the flow of the published study (its faster application), for which other edges were published."""
+WHERE: Mapping[Directions, str] = {"both": "each direction", "forward": "the data", "reverse": "the ACKs"}
+"""Directions of an impairment, in words."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,11 @@ def _paths(searches: Sequence[CliffSearch]) -> str:
 
 def _meaning(search: CliffSearch) -> str:
     """What a level of the impairment is."""
+    path = search.path
     if search.along == "loss":
-        return "loss is random, of each direction"
-    return jitter_meaning(search.path.distribution, search.path.order)
+        kind = f"comes in bursts of {path.loss_burst:g}" if path.loss_burst > 1 else "is random"
+        return f"loss {kind}, of {WHERE[path.loss_on]}"
+    return jitter_meaning(path.distribution, path.order) + (f", on {WHERE[path.jitter_on]} alone" if path.jitter_on != "both" else "")
 
 
 def _table(searches: Sequence[CliffSearch]) -> Table:
