@@ -213,7 +213,7 @@ def test_a_change_of_a_hop_that_is_not_there_is_refused():
         ("dumbbell", "RTTs 20ms and 80ms, bottleneck 50mbit with a FIFO of 312kB (1 BDP), 4 flows (2 cubic at 20ms, 2 cubic at 80ms), kernel 6.1, 30s"),
         ("parking-lot", "RTT 30ms, 3 links of 20mbit with a FIFO of 50kB, 4 flows (1 cubic, 1 cubic from a to b, 1 cubic from b to c, 1 cubic from c to d), 5 transfers a second of 20kB (cubic), kernel 6.1, 30s"),
         ("web", "RTT 40ms, bottleneck 20mbit with a FIFO of 100kB (1 BDP), 1 flow, 20 transfers a second of 30kB (cubic), kernel 6.1, 30s"),
-        ("incast", "RTT 100us, link switch 1gbit with a FIFO of 128kB (10 BDP), answers of 64kB every 100ms, 32 flows, kernel 6.1, 2s"),
+        ("incast", "RTT 100us, link switch 1gbit with a FIFO of 128kB (10 BDP), answers of 64kB every 100ms, 32 flows, kernel 6.1 (host_time=0s), 2s"),
     ],
 )  # fmt: skip
 def test_a_network_in_words(name, words):

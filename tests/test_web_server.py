@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import pickle
 import signal
 import socket
 import struct
@@ -612,9 +613,15 @@ def test_a_signal_ends_it_with_streams_open_and_trials_running(number, status):
 def test_errors_have_their_parts():
     from tcpscape.web import problems
 
-    assert problems.document("rate: 1 is bad; take 2") == {"field": "rate", "problem": "1 is bad", "fix": "take 2", "text": "rate: 1 is bad; take 2"}
-    assert problems.document("path: a; b; take c")["problem"] == "a; b"
-    assert problems.document("nothing to split")["text"] == "nothing to split"
+    whole = {"field": "rate", "problem": "1 is bad; or not", "fix": "take 2", "text": "rate: 1 is bad; or not; take 2"}
+    assert problems.document(TcpscapeError("rate: 1 is bad; or not; take 2")) == whole
+    assert problems.document(TcpscapeError("nothing to split")) == {"field": "", "problem": "nothing to split", "fix": "", "text": "nothing to split"}
+    with pytest.raises(TcpscapeError) as refused:
+        refuse("rate", "1: is; bad", "take 2; or 3")
+    assert (refused.value.field, refused.value.problem, refused.value.fix) == ("rate", "1: is; bad", "take 2; or 3")
+    assert (refused.value.what, refused.value.reason) == ("rate: 1: is; bad", "1: is; bad; take 2; or 3")
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (again.field, again.fix, str(again)) == ("rate", "take 2; or 3", str(refused.value))
     assert problems.status(TcpscapeError("x")) == 400
 
 
