@@ -151,6 +151,7 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet python tests scripts examples benches
 	$(BIN)/ruff check python tests scripts examples $(wildcard benches)
 	$(BIN)/mypy
 	$(BIN)/python scripts/sizes.py

@@ -56,7 +56,16 @@ def cells(n: int, jobs: int) -> None:
             got = [t.goodput_mbps for t in some]
             one_mode = zone.one_mode(got)
             rtos = stats.mean([float(sum(f.rtos or 0 for f in t.flows)) for t in some])
-            yield cca, f"{rate} MiB/s", str(n), stats.mean(got).text(), stats.cv(got).text(2), f"{one_mode:.2f}", f"{min(got):.1f}–{max(got):.1f}", rtos.text(2)
+            yield (
+                cca,
+                f"{rate} MiB/s",
+                str(n),
+                stats.mean(got).text(),
+                stats.cv(got).text(2),
+                f"{one_mode:.2f}",
+                f"{min(got):.1f}–{max(got):.1f}",
+                rtos.text(2),
+            )
 
     table(("control", "application", "runs", "mean Mbit/s", "CV", "p of one mode", "range", "RTOs a run"), spreads())
     for (cca, rate), some in runs.items():
@@ -66,7 +75,14 @@ def cells(n: int, jobs: int) -> None:
         table(("feature", "ρ", "share ρ²"), ((s.feature, s.rho.text(2), s.share.text(2)) for s in keep))
 
 
-KEPT = {"rtos", "spurious retransmits", "least RTT, ms", "slow start left at, s", "least RTT below 10% of the RTT at, s", "least RTT below 2% of the RTT at, s"}
+KEPT = {
+    "rtos",
+    "spurious retransmits",
+    "least RTT, ms",
+    "slow start left at, s",
+    "least RTT below 10% of the RTT at, s",
+    "least RTT below 2% of the RTT at, s",
+}
 """Features shown whatever they explain: the ones that others named as the cause."""
 
 
@@ -83,6 +99,7 @@ def memories(path: Conditions, n: int, jobs: int, engines: Sequence[str] = ("mod
 
 def ingredients(n: int, jobs: int) -> None:
     """Mean and spread with each ingredient taken away."""
+
     def rows() -> Iterator[Sequence[str]]:
         for cca in CCAS:
             path = at(CELL, 10)
@@ -90,7 +107,15 @@ def ingredients(n: int, jobs: int) -> None:
             for name, some in [("(nothing)", full), *((c.ingredient, trials(c.path, cca, n, jobs)) for c in damage.without(path))]:
                 got, moved = [t.goodput_mbps for t in some], damage.achieved(some).data
                 delay = f"{moved.mean_ms:.1f} ± {moved.sd_ms:.1f}" if moved else "–"
-                yield cca, name, stats.mean(got).text(), stats.ratio(got, [t.goodput_mbps for t in full]).text(), stats.cv(got).text(2), delay, f"{moved.overtaken:.0%}" if moved else "–"
+                yield (
+                    cca,
+                    name,
+                    stats.mean(got).text(),
+                    stats.ratio(got, [t.goodput_mbps for t in full]).text(),
+                    stats.cv(got).text(2),
+                    delay,
+                    f"{moved.overtaken:.0%}" if moved else "–",
+                )
 
     table(("control", "without", "mean Mbit/s", "gain", "CV", "delay of the data, ms", "overtaken"), rows())
 

@@ -29,9 +29,14 @@ RESAMPLES = 1000
 MOST = 600
 """Measurements of a search at most."""
 
-RIG = Conditions.model_validate({
-    "rtt": "50ms", "kernel": {"profile": "6.12", "rmem_max": "4MiB"}, "timer_slack": "58us", "flow": {"rcvbuf": "256KiB", "read": "16KiB/1ms"},
-})
+RIG = Conditions.model_validate(
+    {
+        "rtt": "50ms",
+        "kernel": {"profile": "6.12", "rmem_max": "4MiB"},
+        "timer_slack": "58us",
+        "flow": {"rcvbuf": "256KiB", "read": "16KiB/1ms"},
+    }
+)
 """The rig of the study jitter-cliff."""
 BOTH, SLOW = (5, 10), (5,)
 """Application rates, MiB/s; where there are two, a measurement is the mean over both."""
@@ -97,15 +102,20 @@ def paced(name: str, jitter_ms: int) -> Curve:
 
 def curves() -> list[Curve]:
     """Every path of the table."""
+
     def rig(rtt: int) -> Conditions:
         return at(RIG, rtt=rtt * 1_000_000)
 
     tops = {(24, "cubic"): 36, (100, "cubic"): 24}
     found = [
-        jittered(f"j{rtt}-{cca}", f"rig, RTT {rtt} ms, jitter", rig(rtt), cca, BOTH, tops.get((rtt, cca), 30)) for cca in ("cubic", "bbr") for rtt in (24, 50, 100)
+        jittered(f"j{rtt}-{cca}", f"rig, RTT {rtt} ms, jitter", rig(rtt), cca, BOTH, tops.get((rtt, cca), 30))
+        for cca in ("cubic", "bbr")
+        for rtt in (24, 50, 100)
     ]
     return [
-        *found, lossy("l50-cubic", "cubic", 1e-4, 1e-2), lossy("l50-bbr", "bbr", 5e-3, 0.2),
+        *found,
+        lossy("l50-cubic", "cubic", 1e-4, 1e-2),
+        lossy("l50-bbr", "bbr", 5e-3, 0.2),
         jittered("j50-reno", "rig at 5 MiB/s, RTT 50 ms, jitter", RIG, "reno", SLOW, 30),
         jittered("j40-20mbit-cubic", "20 Mbit/s, 1 bdp, RTT 40 ms, jitter", DSL, "cubic", (0,), 30),
         jittered("j50-data-cubic", "rig at 5 MiB/s, RTT 50 ms, jitter on data only", at(RIG, jitter_on="forward"), "cubic", SLOW, 30),
@@ -186,7 +196,9 @@ def main() -> None:
     a.keep.mkdir(parents=True, exist_ok=True)
     bench = Bench(a.keep, a.jobs)
     rows = [bench.row(c) for c in curves() if (not a.only or c.name in a.only) and (not a.kept or (a.keep / f"{c.name}.npz").exists())]
-    print("| path, axis | control | edge on the grid | edge found [95 %] | agree | chaos zone | runs | of the grid's |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| path, axis | control | edge on the grid | edge found [95 %] | agree | chaos zone | runs | of the grid's |\n|---|---|---|---|---|---|---|---|"
+    )
     print("\n".join(rows))
 
 

@@ -84,9 +84,17 @@ def cell(rtt_ms: float, share: float, cca: str, loss: float = 0.0) -> Scenario:
 def lines(bench: Bench) -> Iterator[tuple[str, str, Contour]]:
     """The cliff over the RTT and over the loss."""
     for cca in CCAS:
-        yield "RTT", cca, contour(lambda rtt, c=cca: runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, SecondAxis("rtt", "ms", RTTS_MS), EFFORT)
+        yield (
+            "RTT",
+            cca,
+            contour(lambda rtt, c=cca: runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, SecondAxis("rtt", "ms", RTTS_MS), EFFORT),
+        )
     for cca in CCAS:
-        yield "loss", cca, contour(lambda loss, c=cca: runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, SecondAxis("loss", "1", LOSSES), EFFORT)
+        yield (
+            "loss",
+            cca,
+            contour(lambda loss, c=cca: runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, SecondAxis("loss", "1", LOSSES), EFFORT),
+        )
 
 
 def contours(bench: Bench) -> None:
@@ -118,7 +126,9 @@ def referee(jobs: int) -> None:
     for rtt, cca in itertools.product((24, 50, 100), CCAS):
         path = at(RIG, RATE, rtt=rtt * 1_000_000, kernel=Kernel(), timer_slack=TIMER_SLACK)
         found = [
-            search.find(runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), jitter_axis(path.rtt), EFFORT)
+            search.find(
+                runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), jitter_axis(path.rtt), EFFORT
+            )
             for r in runners.values()
         ]
         print(f"| {rtt} ms | {cca} | " + " | ".join(said(f) for f in found) + " |", flush=True)

@@ -67,7 +67,9 @@ def extract(runs: Path, out: Path) -> None:
         first = min(observation.flows, key=lambda f: (f.start_s, -f.packets), default=None)
         watched = watch(first) if first else None
         if watched is not None:
-            target.write_text(json.dumps({"label": run["control"], "engine": run["engine"], "scenario": run["scenario"], "features": features(watched)}))
+            target.write_text(
+                json.dumps({"label": run["control"], "engine": run["engine"], "scenario": run["scenario"], "features": features(watched)})
+            )
 
 
 def matrix(runs: list[dict[str, Any]], names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -202,9 +204,14 @@ def report(found: np.ndarray, y: np.ndarray, controls: np.ndarray, certainty: np
     for c in controls:
         of = y == c
         if of.any():
-            print(f"    {c:10} {of.sum():4d} {right[of].mean():.2f} {answers[of].mean():.2f} {right[of & answers].mean() if (of & answers).any() else float('nan'):.2f}")
+            print(
+                f"    {c:10} {of.sum():4d} {right[of].mean():.2f} {answers[of].mean():.2f} {right[of & answers].mean() if (of & answers).any() else float('nan'):.2f}"
+            )
     for title, chosen in (("taken for another", ~right), ("answered wrongly", ~right & answers)):
-        print(f"  {title}:", ", ".join(f"{a}→{b} {n}" for (a, b), n in Counter(zip(y[chosen].tolist(), name[chosen].tolist(), strict=True)).most_common(30)))
+        print(
+            f"  {title}:",
+            ", ".join(f"{a}→{b} {n}" for (a, b), n in Counter(zip(y[chosen].tolist(), name[chosen].tolist(), strict=True)).most_common(30)),
+        )
 
 
 def main() -> None:

@@ -98,7 +98,9 @@ STATISTICS = {
     "ratio-half": Statistic("ratio of means, pairs half of which have nothing in common", half, means.ratio_bounds, lambda d: 1.5),
     "mean-ratio": Statistic("ratio of means, not paired", apart, means.unpaired_bounds, lambda d: 1.5),
     "median-ratio": Statistic("ratio of medians, not paired", apart, lambda a, b: order.median_ratio_bounds(a, b, paired=False), lambda d: 1.5),
-    "median-ratio-pairs": Statistic("ratio of medians, pairs half of which have nothing in common", half, lambda a, b: order.median_ratio_bounds(a, b, paired=True), lambda d: 1.5),
+    "median-ratio-pairs": Statistic(
+        "ratio of medians, pairs half of which have nothing in common", half, lambda a, b: order.median_ratio_bounds(a, b, paired=True), lambda d: 1.5
+    ),
     "win": Statistic("win probability, pairs", moved, comparison.paired_bounds, lambda d: float(norm.cdf(0.5))),
     "win-apart": Statistic("win probability, not paired", apart, comparison.unpaired_bounds, above),
     "difference": Statistic("difference of means, pairs that scatter by 10 %", common, means.paired_difference_bounds, lambda d: 0.5 * d.mean),
@@ -134,7 +136,16 @@ def measure(statistic: str, distribution: str, n: int, samples: int = SAMPLES, s
     low, high = np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 0.0, high)
     over, under = truth < low - SLACK, truth > high + SLACK
     scale = abs(truth) if truth else d.mean
-    return Cell(statistic, distribution, n, float(np.mean(~over & ~under)), float(np.mean(over)), float(np.mean(under)), float(np.median(high - low)) / scale, samples)
+    return Cell(
+        statistic,
+        distribution,
+        n,
+        float(np.mean(~over & ~under)),
+        float(np.mean(over)),
+        float(np.mean(under)),
+        float(np.median(high - low)) / scale,
+        samples,
+    )
 
 
 SLACK = 1e-9
@@ -171,7 +182,16 @@ def stop(metric: str, distribution: str, precision: float, least: int, samples: 
     rule = Repetition(precision, least, statistic=getattr(stats, metric))
     got = repeat(lambda wanted: [list(drawn[i, seeds.start : seeds.stop]) for i, seeds in wanted], samples, rule)
     hits = [not g.estimate.excludes(getattr(d, metric)) for g in got]
-    return Stop(metric, distribution, precision, least, float(np.mean(hits)), float(np.mean([len(g.values) for g in got])), float(np.mean([g.reached for g in got])), samples)
+    return Stop(
+        metric,
+        distribution,
+        precision,
+        least,
+        float(np.mean(hits)),
+        float(np.mean([len(g.values) for g in got])),
+        float(np.mean([g.reached for g in got])),
+        samples,
+    )
 
 
 STOPPED = ("quiet", "steady", "normal", "lognormal", "exponential", "bimodal", "rare", "capped")
@@ -215,7 +235,10 @@ def read() -> list[Cell]:
     """What docs/coverage.csv says."""
     with CSV.open() as f:
         rows = csv.DictReader(line for line in f if not line.startswith("#"))
-        return [Cell(r["statistic"], r["distribution"], int(r["n"]), *(float(r[k]) for k in ("coverage", "above", "below", "width")), int(r["samples"])) for r in rows]
+        return [
+            Cell(r["statistic"], r["distribution"], int(r["n"]), *(float(r[k]) for k in ("coverage", "above", "below", "width")), int(r["samples"]))
+            for r in rows
+        ]
 
 
 def tables(found: list[Cell]) -> str:
@@ -249,7 +272,9 @@ def main() -> None:
     """Measures and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=SAMPLES)
-    parser.add_argument("--only", choices=[*STATISTICS, "stops"], help="print one statistic, write nothing; stops: keep docs/coverage.csv, measure stopping")
+    parser.add_argument(
+        "--only", choices=[*STATISTICS, "stops"], help="print one statistic, write nothing; stops: keep docs/coverage.csv, measure stopping"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     if args.only in STATISTICS:

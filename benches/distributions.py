@@ -47,7 +47,9 @@ def capped() -> Distribution:
     """Runs at the line rate, exactly, with probability 0.7; others exponentially below it."""
     mean, square = 10 - 0.3, 0.7 * 100 + 0.3 * (100 - 20 + 2)
     about = "0.7 of the runs exactly 10, others 10 less an exponential of mean 1"
-    return Distribution(about, lambda rng, shape: 10 - np.where(rng.random(shape) < 0.7, 0, rng.exponential(1, shape)), mean, math.sqrt(square - mean**2), 10.0)
+    return Distribution(
+        about, lambda rng, shape: 10 - np.where(rng.random(shape) < 0.7, 0, rng.exponential(1, shape)), mean, math.sqrt(square - mean**2), 10.0
+    )
 
 
 MODES = ((20.0, 2.0), (90.0, 3.0))

@@ -143,5 +143,8 @@ def heap(values: dict[str, Any] | None) -> str:
 
 def load(known: dict[str, Any]) -> str:
     """How busy the machine was during each part."""
-    rows = [(name, v["at"], f"{v['machine']['load_before']:.1f}", f"{v['machine']['load_after']:.1f}", f"{v['machine']['others']:.0%}") for name, v in known.items()]
+    rows = [
+        (name, v["at"], f"{v['machine']['load_before']:.1f}", f"{v['machine']['load_after']:.1f}", f"{v['machine']['others']:.0%}")
+        for name, v in known.items()
+    ]
     return markdown(("part", "measured at (UTC)", "load before", "load after", "others"), rows)

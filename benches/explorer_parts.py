@@ -140,7 +140,14 @@ def frames(options: argparse.Namespace) -> dict[str, Any]:
         assert moved > 1, "the chart was not moved"
         deltas = page.evaluate("() => deltas")
     late = sum(delta > LATE_MS for delta in deltas) / len(deltas)
-    return {"points": points, "seconds": sum(deltas) / 1000, "fps": 1000 * len(deltas) / sum(deltas), "idle_fps": 1000 * len(idle) / sum(idle), "late": late, "frame": quantiles(deltas)}
+    return {
+        "points": points,
+        "seconds": sum(deltas) / 1000,
+        "fps": 1000 * len(deltas) / sum(deltas),
+        "idle_fps": 1000 * len(idle) / sum(idle),
+        "late": late,
+        "frame": quantiles(deltas),
+    }
 
 
 def pan(page: Any, seconds: float, place: Callable[[], Any]) -> int:
@@ -191,7 +198,14 @@ def heap(options: argparse.Namespace) -> dict[str, Any]:
         while (elapsed := time.monotonic() - began) < 60 * options.minutes + 1:
             if not samples or elapsed - 60 * samples[-1]["minutes"] >= every:
                 tools.send("HeapProfiler.collectGarbage")
-                samples.append({"minutes": elapsed / 60, "heap": tools.send("Runtime.getHeapUsage")["usedSize"], "nodes": tools.send("Memory.getDOMCounters")["nodes"], "server": memory(server)})
+                samples.append(
+                    {
+                        "minutes": elapsed / 60,
+                        "heap": tools.send("Runtime.getHeapUsage")["usedSize"],
+                        "nodes": tools.send("Memory.getDOMCounters")["nodes"],
+                        "server": memory(server),
+                    }
+                )
             slide(page, slider, rng.uniform(0.1, 0.9), steps=20)
             moves += 1
             page.wait_for_timeout(300)

@@ -78,7 +78,12 @@ def judged(said: Set, rows: Sequence[Divergence]) -> list[tuple]:
     parts += [(name, SHARED_TARGETS, shared)] + ([(name, CCAS_TARGETS, alone)] if many else [])
     found = ranks.ranks(alone)
     best = [(f"{name}: {BEST}", "≥ 0.9", f"{found.best:.3f}", verdict(found.best >= 0.9))] if found and found.paths >= PATHS else []
-    return best + [(f"{who}: {what}", *rest) for who, bounds, some in parts if some for what, *rest in (c.line() for c in compare.judge(compare.read_bounds(bounds), some))]
+    return best + [
+        (f"{who}: {what}", *rest)
+        for who, bounds, some in parts
+        if some
+        for what, *rest in (c.line() for c in compare.judge(compare.read_bounds(bounds), some))
+    ]
 
 
 def notes() -> dict[str, str]:
@@ -109,7 +114,9 @@ def answers_table(answers: list[published.Answer], tolerance: float, skip_chaos:
             reference, "–" if a.reference_cv is None else f"{a.reference_cv:.0%}", "–" if a.ratio is None else f"{a.ratio:.2f}", a.source or "kept back", mark,
         ))  # fmt: skip
     return (
-        markdown(("cca", "RTT ms", "jitter ms", "loss %", "model Mbit/s", "CV", "measured", "CV", "ratio", "source", f"within {tolerance:.0%}"), lines),
+        markdown(
+            ("cca", "RTT ms", "jitter ms", "loss %", "model Mbit/s", "CV", "measured", "CV", "ratio", "source", f"within {tolerance:.0%}"), lines
+        ),
         good,
         judged,
     )
@@ -266,7 +273,17 @@ def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = F
     table = markdown(("what", "target", "reached", ""), targets + more)
     names = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
     found_kinds = kinds.page(everything, names)
-    out.write_text(PAGE.format(seeds=seeds, definitions=texts.DEFINITIONS, targets=table, kinds=found_kinds, networks=topology.kept_section(), sets="\n".join(sections), **tables))
+    out.write_text(
+        PAGE.format(
+            seeds=seeds,
+            definitions=texts.DEFINITIONS,
+            targets=table,
+            kinds=found_kinds,
+            networks=topology.kept_section(),
+            sets="\n".join(sections),
+            **tables,
+        )
+    )
     texts.write_numbers(everything, out.with_suffix(".csv"))
     if packaged:
         kinds.write(everything, engines.make("model").version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")

@@ -48,9 +48,11 @@ def tcptrace(path: Path, port: int) -> dict[str, float]:
             continue
         is_first = re.search(r"host \w+:\s+\S+:(\d+)", block)
         column = 0 if is_first and int(is_first.group(1)) == port else 1
+
         def value(name: str, block: str = block, column: int = column) -> float:
             row = re.search(rf"^\s*{name}:\s+([\d.]+).*?{name}:\s+([\d.]+)", block, re.MULTILINE)
             return float(row.group(1 + column)) if row else float("nan")
+
         return {"repeated": value("rexmt data pkts"), "out_of_order": value("outoforder pkts"), "rtt_min": value("RTT min"), "rtt_mean": value("RTT avg"),
                 "mbps": value("throughput") * 8 / 1e6}  # fmt: skip
     return {}

@@ -191,7 +191,10 @@ def content(out: pathlib.Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for file in sorted(path for path in out.rglob("*") if path.is_file()):
         if file.name == "results.sqlite":
-            found[str(file.relative_to(out))] = sql(file, "SELECT * FROM trials ORDER BY address"), sql(file, "SELECT document FROM manifests ORDER BY place")
+            found[str(file.relative_to(out))] = (
+                sql(file, "SELECT * FROM trials ORDER BY address"),
+                sql(file, "SELECT document FROM manifests ORDER BY place"),
+            )
         else:
             found[str(file.relative_to(out))] = file.read_bytes()
     return found

@@ -78,7 +78,12 @@ def _mark_silence(rows: Sequence[dict[str, Any]], states: list[str]) -> None:
     for i in range(1, len(rows)):
         if rows[i]["ca_state"] == LOSS and rows[i - 1]["ca_state"] != LOSS:
             k = i - 1
-            while k > 0 and rows[k]["delivered"] == rows[i - 1]["delivered"] and rows[k]["retransmits"] == rows[i - 1]["retransmits"] and rows[k]["notsent"] >= 0:
+            while (
+                k > 0
+                and rows[k]["delivered"] == rows[i - 1]["delivered"]
+                and rows[k]["retransmits"] == rows[i - 1]["retransmits"]
+                and rows[k]["notsent"] >= 0
+            ):
                 states[k] = "timeout"
                 k -= 1
 

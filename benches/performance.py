@@ -53,7 +53,8 @@ def path_plan(module, cca: str, rate_mbit: float, seconds: float, *, flows: int 
             {"qdisc": parse(f"tbf rate {rate_mbit:g}mbit burst {max(6056, int(rate_mbit * 125))} limit {max(bdp, 30000)}"), "at": "router"},
         ],
         reverse=[{"qdisc": parse(f"netem delay {RTT_MS / 2:g}ms limit 10000000"), "at": "receiver"}],
-        flows=[make_flow(cca, stop, rcvbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)), sndbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)))] * flows,
+        flows=[make_flow(cca, stop, rcvbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)), sndbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)))]
+        * flows,
         kernel=KERNEL,
     )
 
@@ -173,7 +174,10 @@ def flow_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run
     out: dict[str, list[tuple[str, Run]]] = {}
     for label, cca, loss in (("cubic, no loss", "cubic", 0), ("cubic, 0.1 % loss", "cubic", 0.1), ("bbr, 0.1 % loss", "bbr", 0.1)):
         out[label] = [
-            (f"{label}, {n} flows", measure(module, path_plan(module, cca, 1000, seconds_for(1000, 1e6 * scale, 3, 60), flows=n, loss_pct=loss), reps))
+            (
+                f"{label}, {n} flows",
+                measure(module, path_plan(module, cca, 1000, seconds_for(1000, 1e6 * scale, 3, 60), flows=n, loss_pct=loss), reps),
+            )
             for n in FLOW_COUNTS
         ]
     return out
@@ -404,7 +408,12 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_ca
     rate_worst, flow_worst = (max(cost_spread(runs) for runs in s.values()) for s in (rates, flows))
     targets = [
         ("simulated seconds per CPU second, baseline", f"≥ {SIM_SECONDS}", f"{first.sim_rate:,.0f}", verdict(first.sim_rate >= SIM_SECONDS)),
-        ("packet arrivals per CPU second, baseline", f"≥ {ARRIVALS / 1e6:g} M", f"{first.arrival_rate / 1e6:.2f} M", verdict(first.arrival_rate >= ARRIVALS)),
+        (
+            "packet arrivals per CPU second, baseline",
+            f"≥ {ARRIVALS / 1e6:g} M",
+            f"{first.arrival_rate / 1e6:.2f} M",
+            verdict(first.arrival_rate >= ARRIVALS),
+        ),
         ("cost per packet, 1 Mbit/s … 10 Gbit/s", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
         ("cost per packet, 1 … 1,000 flows", f"within {COST_SPREAD} ×", f"{flow_worst:.2f} ×", verdict(flow_worst <= COST_SPREAD)),
         (f"both studies, {runs} runs, {jobs} cores", f"< {STUDIES_S} s", f"{wall:.1f} s", verdict(wall < STUDIES_S)),

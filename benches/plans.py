@@ -7,7 +7,9 @@ import pathlib
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "reference"
 
 
-def make_flow(cca: str, stop_ns: int, *, app_Bps: float = 0, rcvbuf: int = 0, sndbuf: int = 0, read_size: int = 65536, read_delay_ns: int = 0) -> dict:
+def make_flow(
+    cca: str, stop_ns: int, *, app_Bps: float = 0, rcvbuf: int = 0, sndbuf: int = 0, read_size: int = 65536, read_delay_ns: int = 0
+) -> dict:
     """One flow of a plan: bulk, or chunks of 8192 bytes at a rate without catch-up."""
     app = {"kind": "paced", "chunk": 8192, "rate_Bps": round(app_Bps)} if app_Bps else {"kind": "bulk", "chunk": 8192}
     return {

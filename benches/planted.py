@@ -48,7 +48,11 @@ class Plant:
 
 
 LONG = {"bottleneck": "netem delay {} limit 100000", "reverse": "netem delay 1ms limit 100000"}
-PLAIN = {"forward": "netem delay 10ms limit 100000", "reverse": "netem delay 10ms limit 100000", "bottleneck": "tbf rate 20mbit burst 6056 limit 50000"}
+PLAIN = {
+    "forward": "netem delay 10ms limit 100000",
+    "reverse": "netem delay 10ms limit 100000",
+    "bottleneck": "tbf rate 20mbit burst 6056 limit 50000",
+}
 ROUTED = {"bottleneck": "netem delay 10ms limit 100000", "reverse": "netem delay 10ms limit 100000"}
 LOSSY = {"bottleneck": "netem delay 10ms loss 2% limit 100000", "reverse": "netem delay 10ms limit 100000"}
 JITTERY = {**PLAIN, "forward": "netem delay 20ms 2ms distribution normal limit 100000"}
@@ -125,7 +129,9 @@ def plant(engine: Live, seed: int) -> int:
         found, machine = flags(engine, scenario(each.path, paced=not bulk), seed + number, each.job, each.hogs)
         hit = [f for f in found if re.search(each.expected, f)]
         missed += not hit
-        print(f"{'found ' if hit else 'MISSED'}  {each.kind:14} {each.name:24} {(hit or found or ['nothing'])[0][:110]}  (others {others(machine):.0%})")
+        print(
+            f"{'found ' if hit else 'MISSED'}  {each.kind:14} {each.name:24} {(hit or found or ['nothing'])[0][:110]}  (others {others(machine):.0%})"
+        )
     print(f"found {len(PLANTS) - missed} of {len(PLANTS)}")
     return missed
 

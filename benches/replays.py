@@ -83,7 +83,10 @@ def _with(plain: Mapping[str, Any], cca: str) -> dict[str, Any]:
 def without_jitter(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario without jitter."""
     off = ("jitter", "distribution", "correlation", "order", "tau")
-    parts = {part: [{k: v for k, v in hop.items() if k not in off} if isinstance(hop, dict) else hop for hop in plain[part]] for part in ("forward", "reverse")}
+    parts = {
+        part: [{k: v for k, v in hop.items() if k not in off} if isinstance(hop, dict) else hop for hop in plain[part]]
+        for part in ("forward", "reverse")
+    }
     return {**plain, **parts}
 
 
@@ -121,7 +124,12 @@ def score(answer: Mapping[str, Any], observed_mbps: float, found: replays.Judged
     }  # fmt: skip
     if advice.choice and advice.gain:
         true_gain = means[advice.choice] / means[own] if means[own] else math.inf
-        row |= {"winner": means[advice.choice] >= GOOD * best, "gain": advice.gain.value / true_gain, "true_gain": true_gain, "regret": means[advice.choice] / best}
+        row |= {
+            "winner": means[advice.choice] >= GOOD * best,
+            "gain": advice.gain.value / true_gain,
+            "true_gain": true_gain,
+            "regret": means[advice.choice] / best,
+        }
         row["covered"] = advice.gain.low <= true_gain <= advice.gain.high
     return row
 
@@ -222,7 +230,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     rule = [r["published"] for r in rows if r["published"] is not None]
     winners, gains = [r["winner"] for r in rows if r["winner"] is not None], [r["gain"] for r in rows if r["gain"] is not None]
     inside = [1 / 1.25 <= g <= 1.25 for g in gains]
-    lines = [f"cases {len(rows)}; verdicts {({v: sum(r['verdict'] == v for r in rows) for v in ('agrees', 'differs', 'impossible')})}"]
+    lines = [f"cases {len(rows)}; verdicts { ({v: sum(r['verdict'] == v for r in rows) for v in ('agrees', 'differs', 'impossible')}) }"]
     if lns:
         lines.append(f"replay |ln goodput|: median {np.median(lns):.3f}, p90 {np.quantile(lns, 0.9):.3f} (n {len(lns)})")
     for name, values in (("zone", zones), ("zone where the truth is sure", sure), ("published rule", rule), ("winner", winners), ("gain within 25 %", inside),

@@ -43,7 +43,9 @@ def main() -> int:
     if a.only == "acks":
         print(performance.acks(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs))
     if a.only in (None, "fidelity"):
-        fidelity.write(module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md", fake=a.fake, packaged=not (a.fake or a.quick) and a.out == fidelity.DOCS)
+        fidelity.write(
+            module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md", fake=a.fake, packaged=not (a.fake or a.quick) and a.out == fidelity.DOCS
+        )
         print(f"wrote {a.out / 'fidelity.md'} and {a.out / 'fidelity.csv'}")
     if a.only in (None, "sweep") and not a.fake:
         sweep.write(module, 6 if a.quick else 60, a.jobs, a.out / "cca-sweep.md")

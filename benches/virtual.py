@@ -115,7 +115,15 @@ def spreads(seeds: int) -> list[tuple]:
         rates = [t.goodput_mbps for t in trials]
         again = engine.run(options.scenario(path, cca=cca, flow=flow, duration="10s"), [0])[0]
         same = "yes" if again == trials[0] else "NO"
-        rows.append((name, f"{statistics.mean(rates):.3f}", f"{min(rates):.3f} – {max(rates):.3f}", f"{statistics.stdev(rates) / statistics.mean(rates):.3%}", same))
+        rows.append(
+            (
+                name,
+                f"{statistics.mean(rates):.3f}",
+                f"{min(rates):.3f} – {max(rates):.3f}",
+                f"{statistics.stdev(rates) / statistics.mean(rates):.3%}",
+                same,
+            )
+        )
     return rows
 
 
@@ -130,12 +138,25 @@ def write(reps: int, seconds: int, seeds: int, out: pathlib.Path) -> None:
     targets = [
         ("boot to the first trial, CPU", f"< {BOOT_S:g} s", f"{boot * 1e3:.0f} ms", verdict(boot < BOOT_S)),
         ("set-up and tear-down of a trial, CPU", f"< {TRIAL_S * 1e3:.0f} ms", f"{trial * 1e3:.1f} ms", verdict(trial < TRIAL_S)),
-        ("simulated seconds per CPU second, one 42 Mbit/s flow, the slowest below", f"≥ {SIM_SECONDS:g}", f"{slowest:.0f}", verdict(slowest >= SIM_SECONDS)),
+        (
+            "simulated seconds per CPU second, one 42 Mbit/s flow, the slowest below",
+            f"≥ {SIM_SECONDS:g}",
+            f"{slowest:.0f}",
+            verdict(slowest >= SIM_SECONDS),
+        ),
     ]
     speed = markdown(("flow", "Mbit/s", "CPU s", "simulated s / CPU s"), [(n, f"{r:.1f}", f"{t:.2f}", f"{x:.0f}") for n, r, t, x in fast])
     spread = markdown(("path", "mean Mbit/s", "range", "CV", "seed 0 again: the same"), spreads(seeds))
     body = "\n".join(markdown(("what", "target", "reached", ""), targets).splitlines()[2:])
-    page = PAGE.format(machine=performance.machine(), kernel=f"{engine.kernel.name} ({engine.kernel.release})", targets=body, reps=reps, speed=speed, spread=spread, last=seeds - 1)
+    page = PAGE.format(
+        machine=performance.machine(),
+        kernel=f"{engine.kernel.name} ({engine.kernel.release})",
+        targets=body,
+        reps=reps,
+        speed=speed,
+        spread=spread,
+        last=seeds - 1,
+    )
     out.write_text(page)
 
 

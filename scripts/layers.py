@@ -13,9 +13,27 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "python" / "tcpscape"
 LAYERS = (
-    ("errors",), ("reading", "names"), ("units", "tables", "writing", "formats"), ("screen",), ("controls",), ("scenario",),
-    ("trial", "kernels"), ("engines",), ("store",), ("stats",), ("metrics",), ("campaign",), ("findings",), ("capture",),
-    ("studies", "interchange", "validate", "emulation"), ("plots",), ("report",), ("schemas", "api"), ("web",), ("cli",), ("__main__",),
+    ("errors",),
+    ("reading", "names"),
+    ("units", "tables", "writing", "formats"),
+    ("screen",),
+    ("controls",),
+    ("scenario",),
+    ("trial", "kernels"),
+    ("engines",),
+    ("store",),
+    ("stats",),
+    ("metrics",),
+    ("campaign",),
+    ("findings",),
+    ("capture",),
+    ("studies", "interchange", "validate", "emulation"),
+    ("plots",),
+    ("report",),
+    ("schemas", "api"),
+    ("web",),
+    ("cli",),
+    ("__main__",),
 )
 """From the ground up. Packages of one layer do not import each other."""
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -52,8 +52,12 @@ def traced(seconds=30.0, rate=18e6, seed=1, **fields):
     rtt = (50 + 4 * np.abs(np.sin(t)) + random.normal(0, 0.5, len(t))) * 1e6
     ns = (t * 1e9).astype(np.uint64)
     segments = {
-        "t": ns, "frame": np.arange(1, 2 * len(t), 2, dtype=np.uint64), "len": np.full(len(t), 1448, np.uint32), "rtt": rtt.astype(np.uint64),
-        "acked": ns + rtt.astype(np.uint64), "flight": (rate / 8 * rtt / 1e9).astype(np.uint32),
+        "t": ns,
+        "frame": np.arange(1, 2 * len(t), 2, dtype=np.uint64),
+        "len": np.full(len(t), 1448, np.uint32),
+        "rtt": rtt.astype(np.uint64),
+        "acked": ns + rtt.astype(np.uint64),
+        "flight": (rate / 8 * rtt / 1e9).astype(np.uint32),
     }
     acks = {"t": ns[::2] + np.uint64(50_000_000), "window": np.full(len(ns[::2]), 3_000_000, np.uint32)}
     lost = np.arange(5, seconds, 5)
@@ -63,18 +67,32 @@ def traced(seconds=30.0, rate=18e6, seed=1, **fields):
 
 
 PATH = fitted(
-    rtt_ms=50.0, jitter_ms=0.0, jitter_on="none", order_kept=True, loss_pct=0.0, queue_loss_pct=0.0, rate_mbps=20.0, buffer_bytes=200_000.0, queue="self-induced"
+    rtt_ms=50.0,
+    jitter_ms=0.0,
+    jitter_on="none",
+    order_kept=True,
+    loss_pct=0.0,
+    queue_loss_pct=0.0,
+    rate_mbps=20.0,
+    buffer_bytes=200_000.0,
+    queue="self-induced",
 )
 """A clean path."""
 STABLE = Zone("stable", "stable", estimate(1.0), estimate(0.02), 2.0, 0.05, 0.04, "healthy", "neither")
 SAME = ReplayAdvice("cubic", estimate(1.0), "as good", [Alternative("bbr", estimate(1.0), estimate(60.0), estimate(0.1))])
-BBR = ReplayAdvice("bbr", estimate(3.2), "better", [Alternative("bbr", estimate(3.2), estimate(60.0), estimate(0.5))], assumption="The path stays as it was.")
+BBR = ReplayAdvice(
+    "bbr", estimate(3.2), "better", [Alternative("bbr", estimate(3.2), estimate(60.0), estimate(0.5))], assumption="The path stays as it was."
+)
 AGREES = Replay(estimate(17.5), estimate(56.0), 18.0, 55.0, "agrees")
 
 
 def diagnosed(of=None, path=PATH, *, control="cubic", limited_by=None, zone=STABLE, replay=AGREES, advice=SAME, reasons=None):
     """The diagnosis of a flow with these parts."""
-    sure = Control("unknown", 0.4, {"cubic": 0.4, "htcp": 0.3}, "Too short.") if control == "unknown" else Control(control, 0.97, {control: 0.97}, "Its shape.")
+    sure = (
+        Control("unknown", 0.4, {"cubic": 0.4, "htcp": 0.3}, "Too short.")
+        if control == "unknown"
+        else Control(control, 0.97, {control: 0.97}, "Its shape.")
+    )
     return FlowDiagnosis(of or flow(), limited_by, path, sure, zone, replay, advice, reasons or {})
 
 

@@ -77,7 +77,15 @@ def test_any_metric_may_decide():
     assert rule.more(values[:5]) == 5  # an interval that is open asks for twice the runs
 
 
-@pytest.mark.parametrize(("fields", "word"), [({"precision": 0.0}, "precision"), ({"precision": 5}, "precision"), ({"precision": 0.1, "least": 3}, "least"), ({"precision": 0.1, "cap": 4}, "cap")])
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"precision": 0.0}, "precision"),
+        ({"precision": 5}, "precision"),
+        ({"precision": 0.1, "least": 3}, "least"),
+        ({"precision": 0.1, "cap": 4}, "cap"),
+    ],
+)
 def test_a_rule_that_makes_no_sense_is_refused(fields, word):
     with pytest.raises(errors.ScenarioError, match=f"^{word}: .+; give"):
         Repetition(**fields)

@@ -237,7 +237,16 @@ def test_the_answer_is_plain_json():
 @pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
 def test_the_other_order_of_packets_is_one_line_of_the_answer():
     """A satellite: BBR carries a sixth of the link where the jitter reorders, and most of it where the order is kept."""
-    options = {"rtt": "60ms", "rtt_jitter": "15ms", "loss": "0.5%", "rate": "25mbit", "cca": "cubic,bbr", "engine": "model", "seeds": 6, "duration": "6s"}
+    options = {
+        "rtt": "60ms",
+        "rtt_jitter": "15ms",
+        "loss": "0.5%",
+        "rate": "25mbit",
+        "cca": "cubic,bbr",
+        "engine": "model",
+        "seeds": 6,
+        "duration": "6s",
+    }
     reordering, keeping = advice(jitter=None, **options), advice(jitter=None, order="keep", **options)
     assert keeping.standing("bbr").goodput.value > 2 * reordering.standing("bbr").goodput.value
     assert (reordering.other_order.order, keeping.other_order.order) == ("keep", "reorder")
@@ -264,7 +273,13 @@ def test_what_to_type_is_complete():
     deploy = deployment("bbr")
     assert deploy.now == ("modprobe tcp_bbr", "sysctl -w net.ipv4.tcp_congestion_control=bbr")
     text = "\n".join(deploy.lines())
-    for part in ("/etc/modules-load.d/tcp_bbr.conf", "/etc/sysctl.d/90-tcp-congestion-control.conf", "ss -ti", "tcp_congestion_control=cubic", "rm /etc"):
+    for part in (
+        "/etc/modules-load.d/tcp_bbr.conf",
+        "/etc/sysctl.d/90-tcp-congestion-control.conf",
+        "ss -ti",
+        "tcp_congestion_control=cubic",
+        "rm /etc",
+    ):
         assert part in text
     assert "Since Linux 4.13 TCP paces by itself" in " ".join(deploy.notes)
     assert deploy.command == "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_congestion_control=bbr"
@@ -371,7 +386,9 @@ def test_the_path_comes_from_a_scenario_and_from_results(tmp_path, cli, need_mod
     assert cli("advise", "--rtt", "40ms", "--rate", "9mbit", "--engine", "mock", "--seeds", "3", "--out", str(tmp_path / "out")).status == 0
     assert measured.conditions({"duration": "10s"}, tmp_path / "out")[0] == Conditions.model_validate({"rtt": "40ms", "rate": "9mbit", "flow": {}})
     words = tmp_path / "w.yaml"
-    words.write_text('forward: "netem delay 20ms 2ms loss 1%"\nbottleneck: "tbf rate 9mbit burst 6056 limit 90000"\nreverse: "netem delay 20ms 2ms loss 1%"\n')
+    words.write_text(
+        'forward: "netem delay 20ms 2ms loss 1%"\nbottleneck: "tbf rate 9mbit burst 6056 limit 90000"\nreverse: "netem delay 20ms 2ms loss 1%"\n'
+    )
     path, _ = measured.conditions({}, words)
     assert (path.jitter, path.distribution, path.jitter_on, path.buffer) == (2_000_000, "uniform", "both", "90000B")
     assert path.loss == pytest.approx(0.01)
@@ -423,7 +440,24 @@ def test_the_page_says_it_all_in_order(cli, tmp_path):
 
 def test_report_makes_the_page_again_from_what_is_kept(cli, tmp_path, need_model):
     """Nothing runs: with a trial that is missing, the command is to be typed again."""
-    words = ("advise", "--rtt", "30ms", "--jitter", "3ms", "--rate", "9mbit", "--seeds", "3", "--duration", "1s", "--goal", "delay", "--out", tmp_path, "--report")
+    words = (
+        "advise",
+        "--rtt",
+        "30ms",
+        "--jitter",
+        "3ms",
+        "--rate",
+        "9mbit",
+        "--seeds",
+        "3",
+        "--duration",
+        "1s",
+        "--goal",
+        "delay",
+        "--out",
+        tmp_path,
+        "--report",
+    )
     assert cli(*words).status == 0
     page = (tmp_path / "report.html").read_text("utf-8")
     assert cli("report", tmp_path).status == 0

@@ -130,7 +130,9 @@ def test_the_direction_of_the_jitter_is_named_where_it_matters(bulk):
     said = re.search(r"With (\S+) on the data alone \(--jitter (\S+) --jitter-on forward\), bbr carries ([\d.]+) ", flat(bulk.screen().text()))
     assert said
     assert said[1] == said[2] == "10.6ms"
-    again = tcpscape.sweep(rtt="60ms", jitter="10607us", jitter_on="forward", loss="0.2503%", rate="25mbit", cca="bbr", seeds=2, duration="6s", out=None)
+    again = tcpscape.sweep(
+        rtt="60ms", jitter="10607us", jitter_on="forward", loss="0.2503%", rate="25mbit", cca="bbr", seeds=2, duration="6s", out=None
+    )
     assert float(said[3]) == pytest.approx(again.cells[0].mean().value, rel=0.01)
 
 
@@ -211,7 +213,22 @@ def test_the_sharing_command_has_the_kernel():
 
 def test_the_page_of_a_video_shows_what_a_viewer_sees(cli, tmp_path):
     """The main figure and the first table are the viewer's; the published indicators are no part of a decider's page."""
-    words = ("--rtt", "30ms", "--rtt-jitter", "3ms", "--rate", "9mbit", "--cca", "cubic,bbr", "--player", "1,2.5,5mbit", "--duration", "10s", "--seeds", "2")
+    words = (
+        "--rtt",
+        "30ms",
+        "--rtt-jitter",
+        "3ms",
+        "--rate",
+        "9mbit",
+        "--cca",
+        "cubic,bbr",
+        "--player",
+        "1,2.5,5mbit",
+        "--duration",
+        "10s",
+        "--seeds",
+        "2",
+    )
     assert cli("advise", *words, "--out", str(tmp_path), "--report").status == 0
     page = (tmp_path / "report.html").read_text("utf-8")
     assert re.search(r'<figure id="([^"]+)" class="main">', page)[1] == "figure-viewers"

@@ -43,7 +43,10 @@ def test_help_suffices(name):
 @pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff"])
 def test_the_functions_have_the_options_of_the_commands(cli, command):
     """Whatever the command line says, Python can say by the same name."""
-    options = {{"from": "source"}.get(option, option.replace("-", "_")) for option in re.findall(r"^  --([a-z][a-z-]*)", cli(command, "--help").out, re.MULTILINE)}
+    options = {
+        {"from": "source"}.get(option, option.replace("-", "_"))
+        for option in re.findall(r"^  --([a-z][a-z-]*)", cli(command, "--help").out, re.MULTILINE)
+    }
     on_a_terminal_alone = {"help", "json", "check", "report", "pcap"}
     on_a_terminal_alone |= {"upload"} if command == "advise" else set()  # in Python a function of its own, advise_calls
     assert len(options) > 10
@@ -87,9 +90,14 @@ def test_seeds_in_every_form(seeds, numbers):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"seeds": []}, "seeds: no trial measures nothing"), ({"cca": "nosuch"}, "cca: 'nosuch' is not built"), ({"duration": "10"}, "duration: "),
-        ({"mix": "cubic,bbr", "cca": "reno"}, "mix: it says congestion controls"), ({"engine": "nosuch"}, "engine: 'nosuch' is unknown"),
-        ({"executor": "nosuch"}, "executor: 'nosuch' is unknown"), ({"flows": 0}, "flows: "), ({"app": "fast"}, "rate: "),
+        ({"seeds": []}, "seeds: no trial measures nothing"),
+        ({"cca": "nosuch"}, "cca: 'nosuch' is not built"),
+        ({"duration": "10"}, "duration: "),
+        ({"mix": "cubic,bbr", "cca": "reno"}, "mix: it says congestion controls"),
+        ({"engine": "nosuch"}, "engine: 'nosuch' is unknown"),
+        ({"executor": "nosuch"}, "executor: 'nosuch' is unknown"),
+        ({"flows": 0}, "flows: "),
+        ({"app": "fast"}, "rate: "),
     ],
 )
 def test_what_makes_no_sense_is_one_line(options, line):

@@ -67,11 +67,17 @@ def bomb(path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-@pytest.mark.parametrize("make", [fifo, endless, directory, loop, nowhere, empty, large, binary, utf_16, brackets, bomb], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [fifo, endless, directory, loop, nowhere, empty, large, binary, utf_16, brackets, bomb], ids=lambda make: make.__name__
+)
 def test_a_file_that_is_none_is_one_line(make, command, tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    used = next(ending for ending in (*reversed(ENDINGS), ".d") if any(f"{{}}{ending}" in word for word in (*command, "{}.up" * ("trace.yaml" in command), "{}.py" * ("cca.yaml" in command))))
+    used = next(
+        ending
+        for ending in (*reversed(ENDINGS), ".d")
+        if any(f"{{}}{ending}" in word for word in (*command, "{}.up" * ("trace.yaml" in command), "{}.py" * ("cca.yaml" in command)))
+    )
     if used == ".d":
         (tmp_path / "bad.d").mkdir()
         make(tmp_path / "bad.d" / "results.sqlite")

@@ -44,7 +44,9 @@ def test_the_best_control_alone():
     assert without_queue([case("", "cubic", 1.0), case("", "bbr", 3.0), case("cake", "cubic", 4.3)]).cca == "bbr"
 
 
-@pytest.mark.parametrize(("score", "text"), [(4.4, "very satisfied"), (4.1, "everybody is satisfied"), (3.7, "some"), (2.6, "nearly"), (1.0, "nobody")])
+@pytest.mark.parametrize(
+    ("score", "text"), [(4.4, "very satisfied"), (4.1, "everybody is satisfied"), (3.7, "some"), (2.6, "nearly"), (1.0, "nobody")]
+)
 def test_scores_are_words(score, text):
     assert text in satisfaction(score)
 
@@ -73,7 +75,10 @@ def test_the_router_shapes_below_the_link():
         ((*WORDS[1:], "--flows", "0"), "error: flows: 0 uploads: the question is what they do to a call; write 1 or more"),
         ((*WORDS[1:], "--sndbuf", "64KB"), "error: sndbuf: an answer about calls has none"),
         ((*WORDS[1:], "--loss", "1%"), "error: loss: an answer about calls has none"),
-        ((*WORDS[1:], "--queue", "fifo"), "error: queue: 'fifo' is no queue that a router is advised to have; choose among fq_codel, cake, codel, pie"),
+        (
+            (*WORDS[1:], "--queue", "fifo"),
+            "error: queue: 'fifo' is no queue that a router is advised to have; choose among fq_codel, cake, codel, pie",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli, options, error):

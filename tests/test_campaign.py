@@ -48,7 +48,8 @@ def test_kernels_have_commas_of_their_own(text, kernels):
         ("24ms..0ms/4ms", "x: a range from 24 to 0 by 4 has no values"),
         ("0..24ms/4mbit", "x: '4mbit' is not in ms"),
         ("1,,2", "x: '1,,2' has an empty value"),
-        ("5,5,7ms", "has a value twice; write each once"), ("0..1e9/1", "the range has 1,000,000,000 values; write at most 10,000"),
+        ("5,5,7ms", "has a value twice; write each once"),
+        ("0..1e9/1", "the range has 1,000,000,000 values; write at most 10,000"),
         ("0..8ms/x2", "x: a range from 0 to 8 by ×2 has no values"),
     ],
 )
@@ -59,7 +60,13 @@ def test_what_is_no_axis(said, error):
 
 
 def test_where_values_stand():
-    assert [(v.number, v.unit) for v in map(axes.read, ("8ms", "10mbit", "0.1%", "64KiB", "5"))] == [(8, "ms"), (10, "Mbit/s"), (0.1, "%"), (65536, "B"), (5, "")]
+    assert [(v.number, v.unit) for v in map(axes.read, ("8ms", "10mbit", "0.1%", "64KiB", "5"))] == [
+        (8, "ms"),
+        (10, "Mbit/s"),
+        (0.1, "%"),
+        (65536, "B"),
+        (5, ""),
+    ]
     assert axes.read("fq_codel").is_word
     assert axes.same("0", "0ms")
     assert axes.same("1s", "1000ms")
@@ -69,8 +76,15 @@ def test_where_values_stand():
 @pytest.mark.parametrize(
     ("expression", "text"),
     [
-        ("60mbit / r", "20000000bit"), ("2 * rtt + 1ms", "101ms"), ("10mbit * rtt", "62500"), ("rtt * 10%", "5ms"), ("62500B / rtt", "10000000bit"),
-        ("rtt / 25ms", "2"), ("-(1 - r)", "2"), ("(r - 1) * rtt", "100ms"), ("62500B / 10mbit", "50ms"),
+        ("60mbit / r", "20000000bit"),
+        ("2 * rtt + 1ms", "101ms"),
+        ("10mbit * rtt", "62500"),
+        ("rtt * 10%", "5ms"),
+        ("62500B / rtt", "10000000bit"),
+        ("rtt / 25ms", "2"),
+        ("-(1 - r)", "2"),
+        ("(r - 1) * rtt", "100ms"),
+        ("62500B / 10mbit", "50ms"),
     ],
 )
 def test_derived_values(expression, text):
@@ -80,8 +94,12 @@ def test_derived_values(expression, text):
 @pytest.mark.parametrize(
     ("expression", "error"),
     [
-        ("60mbit +", "is not arithmetic"), ("moon * 2", "asks for moon, which is no axis"), ("1ms + 1mbit", "mixes time and rate"),
-        ("1 / 0", "divides by zero"), ("1ms * 1ms", "multiplies time by time"), ("__import__('os')", "is more than + - * / over axes"),
+        ("60mbit +", "is not arithmetic"),
+        ("moon * 2", "asks for moon, which is no axis"),
+        ("1ms + 1mbit", "mixes time and rate"),
+        ("1 / 0", "divides by zero"),
+        ("1ms * 1ms", "multiplies time by time"),
+        ("__import__('os')", "is more than + - * / over axes"),
         ("2 / 1ms", "divides a number by time"),
     ],
 )
@@ -93,10 +111,13 @@ def test_what_is_no_arithmetic(expression, error):
 
 STEP = {
     "scenario": {
-        "bottleneck": "tbf rate 60mbit burst 6056 limit 100000", "reverse": "netem delay ${d}",
+        "bottleneck": "tbf rate 60mbit burst 6056 limit 100000",
+        "reverse": "netem delay ${d}",
         "changes": [{"where": "bottleneck", "at": "3s", "set": {"rate": "${after}"}}],
     },
-    "axes": {"d": ["25ms", "50ms"], "r": "2,3"}, "derive": {"after": "60mbit / r"}, "zip": [{"cca": ["cubic", "bbr"], "ecn": [True, False]}],
+    "axes": {"d": ["25ms", "50ms"], "r": "2,3"},
+    "derive": {"after": "60mbit / r"},
+    "zip": [{"cca": ["cubic", "bbr"], "ecn": [True, False]}],
 }
 
 
@@ -104,15 +125,20 @@ def test_cases_of_a_template():
     cases = Campaign.of(STEP).cases()
     assert len(cases) == 8
     assert [(c.at["d"], c.at["r"], c.cca, c.scenario.ecn, c.scenario.changes[0].set.rate) for c in cases[1:3]] == [
-        ("25ms", "2", "bbr", False, 30 * 10**6), ("25ms", "3", "cubic", True, 20 * 10**6),
+        ("25ms", "2", "bbr", False, 30 * 10**6),
+        ("25ms", "3", "cubic", True, 20 * 10**6),
     ]
     assert Campaign.of(STEP).shown == ("d", "r")
 
 
 def test_cases_of_conditions():
     said = {
-        "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "zip": [{"profile": ["a", "b"], "rtt": ["26ms", "60ms"], "jitter": "7,40ms", "loss": "1%,1%"}],
-        "axes": {"app": "5MiB/s,10MiB/s", "ecn": [False, True]}, "pool": ["app"], "cca": "cubic,bbr", "engines": ["mock"],
+        "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}},
+        "zip": [{"profile": ["a", "b"], "rtt": ["26ms", "60ms"], "jitter": "7,40ms", "loss": "1%,1%"}],
+        "axes": {"app": "5MiB/s,10MiB/s", "ecn": [False, True]},
+        "pool": ["app"],
+        "cca": "cubic,bbr",
+        "engines": ["mock"],
     }
     campaign = Campaign.of(said)
     cases = campaign.cases()

@@ -85,7 +85,9 @@ def test_forms_of_editcap_give_the_same_packets(recorded: Path, tmp_path: Path, 
     file = tmp_path / "converted"
     subprocess.run([tool("editcap"), "-F", form, recorded, file], check=True, capture_output=True)
     ours, theirs = read(recorded), read(file)
-    assert [(f.packets, f.bytes, f.facts["retransmissions"]) for f in ours.flows] == [(f.packets, f.bytes, f.facts["retransmissions"]) for f in theirs.flows]
+    assert [(f.packets, f.bytes, f.facts["retransmissions"]) for f in ours.flows] == [
+        (f.packets, f.bytes, f.facts["retransmissions"]) for f in theirs.flows
+    ]
     if form != "pcap":  # which has microseconds
         same(ours, theirs)
 

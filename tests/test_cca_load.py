@@ -101,7 +101,10 @@ def test_one_that_stays_is_said(kernel, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"text", "is not an object file of BPF; compile it with clang"), (ELF + b".struct_ops.link\0", r'wants a BPF link, .* write SEC\("\.struct_ops"\)')],
+    [
+        (b"text", "is not an object file of BPF; compile it with clang"),
+        (ELF + b".struct_ops.link\0", r'wants a BPF link, .* write SEC\("\.struct_ops"\)'),
+    ],
 )
 def test_files_that_cannot_be_registered(kernel, content, message):
     file = kernel.has()
@@ -112,7 +115,11 @@ def test_files_that_cannot_be_registered(kernel, content, message):
 
 @pytest.mark.parametrize(
     ("missing", "message"),
-    [("root", "from root alone; run it with sudo"), ("types", "boot one with CONFIG_DEBUG_INFO_BTF=y"), ("tool", "bpftool is missing; apt-get install bpftool")],
+    [
+        ("root", "from root alone; run it with sudo"),
+        ("types", "boot one with CONFIG_DEBUG_INFO_BTF=y"),
+        ("tool", "bpftool is missing; apt-get install bpftool"),
+    ],
 )
 def test_what_is_needed_is_named_with_the_fix(kernel, monkeypatch, missing, message):
     file = kernel.has("one tcp_congestion_ops")

@@ -38,10 +38,15 @@ def samples():
     """A window that halves at 2 s, a least RTT that falls to 4 ms at 1 s and 0.9 ms at 3 s; 4 Mbit/s in the first 5 s, 2 after."""
     at = np.arange(0, 10.01, 0.1)
     acked = np.where(at <= 5, at * 500_000, 2_500_000 + (at - 5) * 250_000)
-    return pl.DataFrame({
-        "t_ns": ((at + 0.5) * 1e9).astype(np.int64), "cwnd": np.where(at < 2, 40, 20), "ssthresh": np.where(at < 2, 2**31 - 1, 20),
-        "min_rtt_us": np.where(at < 1, 50_000, np.where(at < 3, 4_000, 900)), "bytes_acked": acked.astype(np.int64),
-    })
+    return pl.DataFrame(
+        {
+            "t_ns": ((at + 0.5) * 1e9).astype(np.int64),
+            "cwnd": np.where(at < 2, 40, 20),
+            "ssthresh": np.where(at < 2, 2**31 - 1, 20),
+            "min_rtt_us": np.where(at < 1, 50_000, np.where(at < 3, 4_000, 900)),
+            "bytes_acked": acked.astype(np.int64),
+        }
+    )
 
 
 def test_features():

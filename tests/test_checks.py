@@ -49,10 +49,24 @@ def test_the_grammar(text, said):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is not METRIC"), ("goodput", "is not METRIC"), ("goodput > ٣", "is not METRIC"), ("goodput > 1e400", "beyond every number"), ("goodput > ", "is not METRIC"), ("goodput => 5", "is not METRIC"), ("5 < goodput", "is not METRIC"),
-        ("goodput > 5 > 3", "is not METRIC"), ("nosuch > 5", "tcpscape metric list"), ("goodput.nosuch > 5", "choose median"), ("goodput.p0 > 5", "choose median"),
-        ("goodput > 5ms", "write it in Mbit/s"), ("goodput > 5%", "write it in Mbit/s"), ("goodput.cv > 1ms", "per cent"), ("goodput.n > 3mbit", "leave the unit"),
-        ("goodput[cca] > 5", "is not [AXIS=VALUE"), ("goodput[=5] > 5", "is not [AXIS=VALUE"), ("goodput[cca=a].mean[cca=b] > 5", "chooses twice"),
+        ("", "is not METRIC"),
+        ("goodput", "is not METRIC"),
+        ("goodput > ٣", "is not METRIC"),
+        ("goodput > 1e400", "beyond every number"),
+        ("goodput > ", "is not METRIC"),
+        ("goodput => 5", "is not METRIC"),
+        ("5 < goodput", "is not METRIC"),
+        ("goodput > 5 > 3", "is not METRIC"),
+        ("nosuch > 5", "tcpscape metric list"),
+        ("goodput.nosuch > 5", "choose median"),
+        ("goodput.p0 > 5", "choose median"),
+        ("goodput > 5ms", "write it in Mbit/s"),
+        ("goodput > 5%", "write it in Mbit/s"),
+        ("goodput.cv > 1ms", "per cent"),
+        ("goodput.n > 3mbit", "leave the unit"),
+        ("goodput[cca] > 5", "is not [AXIS=VALUE"),
+        ("goodput[=5] > 5", "is not [AXIS=VALUE"),
+        ("goodput[cca=a].mean[cca=b] > 5", "chooses twice"),
     ],
 )
 def test_nonsense_is_one_line(text, says):
@@ -66,9 +80,7 @@ def one(text: str, **of: list[float]):
     return checks.judge(checks.read(text), conditions(**of))
 
 
-@pytest.mark.parametrize(
-    ("stat", "value"), [("median", 3), ("mean", 4), ("min", 1), ("max", 10), ("n", 5), ("p50", 3), ("cv", math.sqrt(12.5) / 4)]
-)
+@pytest.mark.parametrize(("stat", "value"), [("median", 3), ("mean", 4), ("min", 1), ("max", 10), ("n", 5), ("p50", 3), ("cv", math.sqrt(12.5) / 4)])
 def test_statistics(stat, value):
     (got,) = one(f"goodput.{stat} > 0", cubic=[1, 2, 3, 4, 10])
     assert got.estimate.value == pytest.approx(value)
@@ -208,7 +220,11 @@ def test_a_ratio_of_two_conditions_is_of_their_means():
 
 
 def test_a_ratio_pairs_conditions_that_are_alike_in_all_else():
-    cells = [seeded([v] * 5, cca, jitter) for jitter, values in (("0ms", (4.0, 8.0)), ("8ms", (1.0, 6.0))) for cca, v in zip(("cubic", "bbr"), values, strict=True)]
+    cells = [
+        seeded([v] * 5, cca, jitter)
+        for jitter, values in (("0ms", (4.0, 8.0)), ("8ms", (1.0, 6.0)))
+        for cca, v in zip(("cubic", "bbr"), values, strict=True)
+    ]
     ratios = checks.judge(checks.read("goodput[cca=bbr over cubic] > 3"), cells)
     assert [(round(v.estimate.value, 6), v.holds) for v in ratios] == [(2, False), (6, True)]
     along = checks.judge(checks.read("goodput[jitter=8ms over 0ms] > 0.5"), cells)

@@ -105,7 +105,10 @@ def test_a_guest_with_its_janitor_is_no_leftover(place, sleeping):
 def test_a_guest_without_its_janitor_is_ended_with_its_directory(cli, place, sleeping):
     directory = guest(place)
     orphan = sleeping(["rdinit=/init"], cwd=directory)
-    assert [(f.kind, f.name, f.is_used) for f in ours(leftovers.find())] == [("process", str(orphan.pid), False), ("directory", str(directory), False)]
+    assert [(f.kind, f.name, f.is_used) for f in ours(leftovers.find())] == [
+        ("process", str(orphan.pid), False),
+        ("directory", str(directory), False),
+    ]
     cli("cleanup", "--yes")
     assert orphan.wait(10) == -signal.SIGKILL
     assert not directory.exists()

@@ -29,7 +29,9 @@ def test_the_table(cli, need_model):
     got = cli("cliff", "--rtt", "50ms", "--along", "loss", "--threshold", "30%", "--cca", "cubic", *RIG)
     assert got.status == 0, got.err
     lines = got.out.splitlines()
-    assert lines[0].startswith("RTT 50ms, no bottleneck, application 5MiB/s, SO_RCVBUF 256KiB, 1 flow, kernel 6.1, 5s; loss is random, of each direction")
+    assert lines[0].startswith(
+        "RTT 50ms, no bottleneck, application 5MiB/s, SO_RCVBUF 256KiB, 1 flow, kernel 6.1, 5s; loss is random, of each direction"
+    )
     assert lines[1].startswith("→ Mean goodput falls to 30 % of the unimpaired: cubic at ")
     row = next(line for line in got.out.splitlines() if line.startswith("cubic"))
     assert row.split()[1] == "50ms"
@@ -79,7 +81,9 @@ def test_without_an_edge_the_answer_has_the_lowest_retention_and_where_it_is():
     said = answer.cliff_answer([above])
     assert said.startswith("Mean goodput falls to half of the unimpaired: bbr nowhere up to 20.0ms (keeps 55 % [5")
     assert said.endswith("] at 8.00ms).")
-    assert answer.cliff_answer([CliffSearch("bbr", path, "jitter", 0.5, Cliff(found.result.axis, found.result.baseline, (), None, 4))]).endswith("never, nothing gets through.")
+    assert answer.cliff_answer([CliffSearch("bbr", path, "jitter", 0.5, Cliff(found.result.axis, found.result.baseline, (), None, 4))]).endswith(
+        "never, nothing gets through."
+    )
 
 
 def test_a_path_that_falls_and_recovers_has_no_edge_but_says_where_it_fell():

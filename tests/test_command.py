@@ -166,7 +166,20 @@ def every_command() -> list[tuple[str, click.Command]]:
 
 ENTRIES = every_command()
 EXAMPLES = tuple(dict.fromkeys(example for _, entry in ENTRIES if not isinstance(entry, click.Group) for example in entry.examples))
-LONG = ("emulate", "diagnose", "study run", "advise", "cliff", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual", "cca load", "explore")
+LONG = (
+    "emulate",
+    "diagnose",
+    "study run",
+    "advise",
+    "cliff",
+    "validate",
+    "kernel build",
+    "kernel remove",
+    "kernel info",
+    "run baseline --engine virtual",
+    "cca load",
+    "explore",
+)
 """Examples that take seconds or do not end, a file of the user, a kernel or root begin with one of these; they are parsed and not run."""
 
 

@@ -20,11 +20,23 @@ DATA = Path(__file__).parent / "data" / "interchange"
 
 def sweep(root: Path, slower: float = 1.0, **campaign) -> Path:
     """A result directory with a manifest: mock trials, their goodputs divided by `slower`."""
-    said = {"name": "s", "conditions": {"rtt": "50ms", "flow": {"app": "1MB/s"}}, "axes": {"jitter": "0ms,4ms"}, "cca": "cubic,bbr", "seeds": 8, "engines": ["mock"]}
+    said = {
+        "name": "s",
+        "conditions": {"rtt": "50ms", "flow": {"app": "1MB/s"}},
+        "axes": {"jitter": "0ms,4ms"},
+        "cca": "cubic,bbr",
+        "seeds": 8,
+        "engines": ["mock"],
+    }
     outcome = execute.run(Campaign.of({**said, **campaign}))
     store = Store(root)
     cells = tuple(
-        replace(c, runs=tuple(tuple(replace(t, flows=tuple(replace(f, goodput_mbps=f.goodput_mbps / slower) for f in t.flows)) for t in some) for some in c.runs))
+        replace(
+            c,
+            runs=tuple(
+                tuple(replace(t, flows=tuple(replace(f, goodput_mbps=f.goodput_mbps / slower) for f in t.flows)) for t in some) for some in c.runs
+            ),
+        )
         for c in outcome.cells
     )
     store.save_many([t for c in cells for t in c.trials])
@@ -181,8 +193,19 @@ def test_the_command_as_json(cli, tmp_path):
 @pytest.mark.parametrize(
     ("check", "status"),
     [
-        ("ratio < 0.6", 0), ("ratio.high < 0.6", 0), ("ratio > 0.95", 1), ("win[cca=bbr] <= 0.5", 0), ("difference < 0", 0), ("mean_ratio > 60%", 1), ("median_ratio < 0.6", 0),
-        ("goodput > 1kbit", 0), ("goodput > 1gbit", 1), ("ratio.cv > 1", 2), ("ratio.median < 1", 2), ("ratio[cca=reno] > 1", 2), ("nosuch > 1", 2),
+        ("ratio < 0.6", 0),
+        ("ratio.high < 0.6", 0),
+        ("ratio > 0.95", 1),
+        ("win[cca=bbr] <= 0.5", 0),
+        ("difference < 0", 0),
+        ("mean_ratio > 60%", 1),
+        ("median_ratio < 0.6", 0),
+        ("goodput > 1kbit", 0),
+        ("goodput > 1gbit", 1),
+        ("ratio.cv > 1", 2),
+        ("ratio.median < 1", 2),
+        ("ratio[cca=reno] > 1", 2),
+        ("nosuch > 1", 2),
     ],
 )
 def test_checks_of_a_comparison(check, status, cli, tmp_path):
@@ -195,7 +218,8 @@ def goodputs(root: Path, values: list[float]) -> Path:
     outcome = execute.run(Campaign.of({"name": "s", "conditions": {"rtt": "50ms"}, "cca": "cubic", "seeds": len(values), "engines": ["mock"]}))
     (cell,) = outcome.cells
     runs = tuple(
-        replace(t, address=f"{t.address}{root.name}", hash=None, flows=tuple(replace(f, goodput_mbps=v) for f in t.flows)) for t, v in zip(cell.trials, values, strict=True)
+        replace(t, address=f"{t.address}{root.name}", hash=None, flows=tuple(replace(f, goodput_mbps=v) for f in t.flows))
+        for t, v in zip(cell.trials, values, strict=True)
     )
     store = Store(root)
     store.save_many(runs)
@@ -221,7 +245,10 @@ def test_equal_pairs_are_alike_however_they_scatter(cli, tmp_path):
 
 def test_the_verdict_follows_the_ratio_of_means(tmp_path):
     """One run of eight is a tenth of its twin: the median stays, the mean falls from 5.5 to 44/8 - 5.4/8 = 4.825, by 12 %."""
-    a, b = goodputs(tmp_path / "a", [0.6, *[5.0, 6.0, 5.5, 5.4, 5.6, 5.3, 5.2]]), goodputs(tmp_path / "b", [6.0, *[5.0, 6.0, 5.5, 5.4, 5.6, 5.3, 5.2]])
+    a, b = (
+        goodputs(tmp_path / "a", [0.6, *[5.0, 6.0, 5.5, 5.4, 5.6, 5.3, 5.2]]),
+        goodputs(tmp_path / "b", [6.0, *[5.0, 6.0, 5.5, 5.4, 5.6, 5.3, 5.2]]),
+    )
     (row,) = answer(a, b).rows
     assert row.means[0].value / row.means[1].value == pytest.approx(row.comparison.ratio.value) == pytest.approx(38.6 / 44)
     assert row.verdict == "undecided"
@@ -230,8 +257,14 @@ def test_the_verdict_follows_the_ratio_of_means(tmp_path):
 
 def test_the_very_same_runs_are_called_so(cli, tmp_path):
     a, b = sweep(tmp_path / "a", axes={}, cca="cubic"), sweep(tmp_path / "b", axes={}, cca="cubic")
-    assert cli("compare", a, b, "--quiet").out == "→ cubic: A's goodput is 1.00 [1.00, 1.00] times B's (means): the same runs on both sides, packet for packet.\n"
-    assert cli("compare", sweep(tmp_path / "c"), tmp_path / "c", "--quiet").out == "→ All 4 conditions are the same runs on both sides, packet for packet.\n"
+    assert (
+        cli("compare", a, b, "--quiet").out
+        == "→ cubic: A's goodput is 1.00 [1.00, 1.00] times B's (means): the same runs on both sides, packet for packet.\n"
+    )
+    assert (
+        cli("compare", sweep(tmp_path / "c"), tmp_path / "c", "--quiet").out
+        == "→ All 4 conditions are the same runs on both sides, packet for packet.\n"
+    )
     assert [c["same_runs"] for c in cli("compare", a, b, "--json").lines[0]["conditions"]] == [True]
     one = goodputs(tmp_path / "one", [5.0])
     assert answer(one, one).rows[0].verdict == "alike"  # one trial has no interval, and yet it is itself
@@ -291,7 +324,10 @@ def test_the_answer_names_the_largest_difference(cli, tmp_path):
     a, b = sources.load(sweep(tmp_path / "a", slower=2)), sources.load(sweep(tmp_path / "b"))
     mixed = replace(a, groups=tuple(x if (x.cca, x.at["jitter"]) == ("bbr", "4ms") else y for x, y in zip(a.groups, b.groups, strict=True)))
     text = sentences.answer(compare.compare(mixed, b))
-    assert text == "1 of 4 conditions differ; the largest difference is a ratio of 0.500 [0.500, 0.500] (bbr, jitter 4ms); in 3 the means are surely within 5 %."
+    assert (
+        text
+        == "1 of 4 conditions differ; the largest difference is a ratio of 0.500 [0.500, 0.500] (bbr, jitter 4ms); in 3 the means are surely within 5 %."
+    )
 
 
 def test_a_directory_of_several_commands_is_named(cli, tmp_path):
@@ -337,7 +373,13 @@ def test_a_check_chooses_conditions_and_sides(cli, tmp_path):
 def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
     root = sweep(tmp_path / "a", axes={})
     (tmp_path / "bad.json").write_text("{")
-    for args in ((root, tmp_path / "nosuch"), (root, tmp_path / "bad.json"), (root, root, "--metric", "nosuch"), (root, root, "--cca", "reno"), (root,)):
+    for args in (
+        (root, tmp_path / "nosuch"),
+        (root, tmp_path / "bad.json"),
+        (root, root, "--metric", "nosuch"),
+        (root, root, "--cca", "reno"),
+        (root,),
+    ):
         got = cli("compare", *args)
         assert (got.status, got.err.count("\n"), got.out) == (2, 1, ""), args
 
@@ -382,7 +424,9 @@ def test_a_sweep_that_was_exported_keeps_its_axes(cli, tmp_path):
     root = sweep(tmp_path / "a")
     cli("export", root, "--to", "csv", "--out", tmp_path / "rows.csv")
     got = answer(root, tmp_path / "rows.csv")
-    assert [(r.name, r.pairs, r.verdict) for r in got.rows] == [(f"{cca}, jitter {j}", 8, "alike") for j in ("0ms", "4ms") for cca in ("cubic", "bbr")]
+    assert [(r.name, r.pairs, r.verdict) for r in got.rows] == [
+        (f"{cca}, jitter {j}", 8, "alike") for j in ("0ms", "4ms") for cca in ("cubic", "bbr")
+    ]
     assert len(cli("compare", root, tmp_path / "rows.csv", "--at", "jitter=4ms", "--json").lines[0]["conditions"]) == 2
 
 

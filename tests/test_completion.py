@@ -159,5 +159,7 @@ def test_fish_completes_what_is_typed(keys, line, scripts, need_model):
 def test_zsh_needs_no_preparation(cli, tmp_path):
     (tmp_path / "_tcpscape").write_text(cli("completion", "zsh").out)
     words = "source ./_tcpscape && print $_comps[tcpscape]"
-    done = subprocess.run(["zsh", "-f", "-c", words], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, check=False)
+    done = subprocess.run(
+        ["zsh", "-f", "-c", words], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, check=False
+    )
     assert (done.stdout, done.stderr) == ("_tcpscape\n", "")

@@ -104,7 +104,9 @@ def test_a_limit_is_said_once():
         bottleneck(queue="fq_codel limit 90", buffer="1bdp")
 
 
-@pytest.mark.parametrize("queue", ["pfifo", "bfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2", "fq", "pfifo_head_drop", "sfq", "choke"])
+@pytest.mark.parametrize(
+    "queue", ["pfifo", "bfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2", "fq", "pfifo_head_drop", "sfq", "choke"]
+)
 def test_every_queue_carries_packets_by_its_name_alone(queue):
     scenario = path(queue=queue, buffer="2bdp", duration="1s").scenario("cubic")
     assert Runner(make("model"), 1).run(scenario, [0])[0].goodput_mbps > 2

@@ -56,8 +56,15 @@ def test_a_second_axis_needs_levels():
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(1.2, 1.4, "better"), (0.4, 0.9, "worse"), (0.96, 1.04, "same"), (1.01, 1.04, "same"), (0.9, 1.3, "undecided"), (0.97, 1.06, "undecided"),
-     (math.nan, math.nan, "undecided")],
+    [
+        (1.2, 1.4, "better"),
+        (0.4, 0.9, "worse"),
+        (0.96, 1.04, "same"),
+        (1.01, 1.04, "same"),
+        (0.9, 1.3, "undecided"),
+        (0.97, 1.06, "undecided"),
+        (math.nan, math.nan, "undecided"),
+    ],
 )
 def test_verdicts(low, high, said):
     assert verdict(Estimate((low + high) / 2, low, high, 10)) == said
@@ -96,7 +103,9 @@ def test_undecided_cells_get_the_runs():
 def test_looking_again_and_again_does_not_mislead():
     """Of 100 cells whose ratio is 1, looked at up to five times, at most 5 % are called better or worse; chance adds three deviations."""
     cells = [(float(i), 0.0) for i in range(100)]
-    result = fill(lambda some, seeds: [([noise(*c, s, 1, sigma=0.3) for s in seeds], [noise(*c, s, 2, sigma=0.3) for s in seeds]) for c in some], cells)
+    result = fill(
+        lambda some, seeds: [([noise(*c, s, 1, sigma=0.3) for s in seeds], [noise(*c, s, 2, sigma=0.3) for s in seeds]) for c in some], cells
+    )
     wrong = sum(c.verdict in ("better", "worse") for c in result.cells)
     assert wrong <= 100 * 0.05 + 3 * math.sqrt(100 * 0.05 * 0.95)
 

@@ -25,9 +25,15 @@ PATH = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}
 @pytest.mark.parametrize(
     ("said", "label"),
     [
-        ("cubic", "cubic"), (" cubic : hystart = off ", "cubic:hystart=0"), ("cubic:hystart=True", "cubic:hystart=1"),
-        ("cubic:hystart=no:beta=819", "cubic:beta=819:hystart=0"), ({"name": "cubic", "hystart": False, "beta": 819}, "cubic:beta=819:hystart=0"),
-        ({"name": "bbr"}, "bbr"), ("fixed:rate=10mbit", "fixed:rate=10mbit"), ("x:y=-3", "x:y=-3"), ("x:share=50%", "x:share=50%"),
+        ("cubic", "cubic"),
+        (" cubic : hystart = off ", "cubic:hystart=0"),
+        ("cubic:hystart=True", "cubic:hystart=1"),
+        ("cubic:hystart=no:beta=819", "cubic:beta=819:hystart=0"),
+        ({"name": "cubic", "hystart": False, "beta": 819}, "cubic:beta=819:hystart=0"),
+        ({"name": "bbr"}, "bbr"),
+        ("fixed:rate=10mbit", "fixed:rate=10mbit"),
+        ("x:y=-3", "x:y=-3"),
+        ("x:share=50%", "x:share=50%"),
     ],
 )
 def test_one_spelling(said, label):
@@ -36,7 +42,21 @@ def test_one_spelling(said, label):
 
 
 @pytest.mark.parametrize(
-    "said", ["", "No", "cubic:", "cubic:hystart", "cubic:hystart=", "cubic:hystart=maybe", "cubic:a=1:a=2", "cubic:A=1", 7, None, {"hystart": 1}, "cubic,bbr"]
+    "said",
+    [
+        "",
+        "No",
+        "cubic:",
+        "cubic:hystart",
+        "cubic:hystart=",
+        "cubic:hystart=maybe",
+        "cubic:a=1:a=2",
+        "cubic:A=1",
+        7,
+        None,
+        {"hystart": 1},
+        "cubic,bbr",
+    ],
 )
 def test_bad_spellings_are_one_line(said):
     with pytest.raises(TcpscapeError) as e:
@@ -49,15 +69,23 @@ def test_bad_spellings_are_one_line(said):
 @pytest.mark.parametrize(
     ("said", "values"),
     [
-        ("x", {}), ("x:hystart=0", {"hystart": 0}), ("x:delta=2ms", {"delta": 2000}), ("x:delta=2000", {"delta": 2000}),
-        ("x:rate=8mbit", {"rate": 10**6}), ("x:rate=1MB/s", {"rate": 10**6}), ("x:window=64KiB", {"window": 1 << 16}), ("x:share=50%", {"share": 50}),
+        ("x", {}),
+        ("x:hystart=0", {"hystart": 0}),
+        ("x:delta=2ms", {"delta": 2000}),
+        ("x:delta=2000", {"delta": 2000}),
+        ("x:rate=8mbit", {"rate": 10**6}),
+        ("x:rate=1MB/s", {"rate": 10**6}),
+        ("x:window=64KiB", {"window": 1 << 16}),
+        ("x:share=50%", {"share": 50}),
     ],
 )
 def test_values_in_the_parameters_own_unit(said, values):
     assert spelling.resolve(said, PARAMS) == values
 
 
-@pytest.mark.parametrize("said", ["x:nosuch=1", "x:hystart=2", "x:beta=0", "x:beta=1ms", "x:delta=1mbit", "x:delta=1ns", "x:hystart=1.5", "x:share=0.5%"])
+@pytest.mark.parametrize(
+    "said", ["x:nosuch=1", "x:hystart=2", "x:beta=0", "x:beta=1ms", "x:delta=1mbit", "x:delta=1ns", "x:hystart=1.5", "x:share=0.5%"]
+)
 def test_bad_values_name_the_parameter(said):
     with pytest.raises(TcpscapeError, match=r"^cca\.[a-z]+: .*; ") as e:
         spelling.resolve(said, PARAMS)
@@ -110,8 +138,15 @@ def test_results_tell_variants_apart(name, cli):
 
 
 REFUSED = [
-    ("--cca", "cubic:nosuch=1"), ("--cca", "bbr:hystart=off"), ("--cca", "cubic:hystart=7"), ("--cca", "cubic:hystart"), ("--cca", "cubic:"),
-    ("--cca", "cubic:hystart=off,cubic:hystart=0"), ("--mix", "cubic:hystart=maybe*2"), ("--listener", "nosuch"), ("--listener", "cubic:hystart=off"),
+    ("--cca", "cubic:nosuch=1"),
+    ("--cca", "bbr:hystart=off"),
+    ("--cca", "cubic:hystart=7"),
+    ("--cca", "cubic:hystart"),
+    ("--cca", "cubic:"),
+    ("--cca", "cubic:hystart=off,cubic:hystart=0"),
+    ("--mix", "cubic:hystart=maybe*2"),
+    ("--listener", "nosuch"),
+    ("--listener", "cubic:hystart=off"),
 ]
 
 

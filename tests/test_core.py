@@ -70,7 +70,11 @@ def test_a_plan_is_parsed_once_for_all_its_seeds(core, monkeypatch):
 
 
 def test_a_plan_that_makes_no_sense_is_refused_when_it_is_read(core):
-    for text, problem in [("{}", "missing field"), ('{"duration_ns": 5, "flows": []}', "flows: 0 flows cannot run; give 1 to 100000"), ("[", "plan: ")]:
+    for text, problem in [
+        ("{}", "missing field"),
+        ('{"duration_ns": 5, "flows": []}', "flows: 0 flows cannot run; give 1 to 100000"),
+        ("[", "plan: "),
+    ]:
         with pytest.raises(ValueError, match=problem):
             core.Plan(text)
 
@@ -82,7 +86,10 @@ def test_a_plan_without_packets_is_not_captured(core, tmp_path):
 
 
 def test_words_round_trip(core):
-    for words in ("netem delay 25ms 8ms distribution normal loss 0.1% limit 1000", "tbf rate 10mbit burst 4000 latency 400ms; netem delay 50ms loss 2%"):
+    for words in (
+        "netem delay 25ms 8ms distribution normal loss 0.1% limit 1000",
+        "tbf rate 10mbit burst 4000 latency 400ms; netem delay 50ms loss 2%",
+    ):
         tree = core.parse_tc(words)
         assert json.loads(core.parse_tc(core.to_tc(tree))) == json.loads(tree)
 
@@ -110,7 +117,9 @@ def test_adding_a_stage_moves_nobody(core):
     """A random stream is a function of seed, direction and stage: a hop that does nothing leaves the losses where they were."""
     model = engines.make("model")
     one = model.run(options.scenario({"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
-    two = model.run(options.scenario({"forward": ["netem delay 10ms loss 1%", "pfifo limit 100000"], "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
+    two = model.run(
+        options.scenario({"forward": ["netem delay 10ms loss 1%", "pfifo limit 100000"], "reverse": "netem delay 10ms"}, duration="3s"), [1]
+    )[0]
     assert one.flows[0].bytes_received == two.flows[0].bytes_received
 
 

@@ -47,7 +47,12 @@ def test_coverage_is_what_the_page_says(statistic):
         for n in SIZES:
             known = KNOWN[statistic, distribution, n]
             result = bench.measure(statistic, distribution, n, SAMPLES, seed=" test").coverage
-            assert abs(result - known.coverage) <= SIGMAS * math.hypot(error(known.coverage, SAMPLES), error(known.coverage, known.samples)), (distribution, n, result, known)
+            assert abs(result - known.coverage) <= SIGMAS * math.hypot(error(known.coverage, SAMPLES), error(known.coverage, known.samples)), (
+                distribution,
+                n,
+                result,
+                known,
+            )
 
 
 def holds(statistic, distribution, n, most=0.97):
@@ -94,8 +99,11 @@ def test_one_sample_has_the_interval_that_it_has_among_many():
     rng = np.random.default_rng(1)
     x, y = rng.lognormal(0, 0.4, (3, 12)), rng.lognormal(0, 0.4, (3, 12))
     many = (
-        (stats.mean, means.mean_bounds(x), (x,)), (stats.median, order.median_bounds(x), (x,)), (stats.cv, spread.cv_bounds(x), (x,)),
-        (stats.ratio, means.ratio_bounds(x, y), (x, y)), (stats.mean_ratio, means.unpaired_bounds(x, y), (x, y)),
+        (stats.mean, means.mean_bounds(x), (x,)),
+        (stats.median, order.median_bounds(x), (x,)),
+        (stats.cv, spread.cv_bounds(x), (x,)),
+        (stats.ratio, means.ratio_bounds(x, y), (x, y)),
+        (stats.mean_ratio, means.unpaired_bounds(x, y), (x, y)),
         (stats.win_probability, comparison.paired_bounds(x, y), (x, y)),
     )
     for estimate, (low, high), samples in many:

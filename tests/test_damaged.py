@@ -107,7 +107,12 @@ def gallery(folder: str) -> list[Any]:
 DOCUMENTS: dict[str, tuple[Callable[[], list[Any]], Callable[[Any], bytes], str, Callable[[Path], object]]] = {
     "scenarios": (lambda: [SCENARIO, *gallery("scenarios")], as_yaml, ".yaml", scenario),
     "campaigns": (lambda: [CAMPAIGN, *gallery("campaigns")], as_yaml, ".yaml", lambda path: source.campaign(path, {}, {})),
-    "listed scenarios": (lambda: [[{"id": "a", **SCENARIO}, {"id": "b", "forward": "netem delay 8ms"}], yaml.safe_load((DATA / "elsewhere.yaml").read_text())[:3]], as_yaml, ".yaml", conditions.read),
+    "listed scenarios": (
+        lambda: [[{"id": "a", **SCENARIO}, {"id": "b", "forward": "netem delay 8ms"}], yaml.safe_load((DATA / "elsewhere.yaml").read_text())[:3]],
+        as_yaml,
+        ".yaml",
+        conditions.read,
+    ),
     "iperf3": (lambda: [iperf3("up-2"), iperf3("reverse"), iperf3("interrupted"), iperf3("bidir")], as_json, ".json", imported),
     "flent": (lambda: [flent()], as_json, ".flent", imported),
     "path of iperf3": (lambda: [iperf3("up-2")], as_json, ".json", lambda path: measured.conditions({}, path)),

@@ -61,7 +61,9 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     assert "the bottleneck: it is full" in sentences.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
 
 
-@pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps"), ("small_segments", "MSS fits the path")])
+@pytest.mark.parametrize(
+    ("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps"), ("small_segments", "MSS fits the path")]
+)
 def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_again):
     held = {"unknown": 0.95, "recovery": 0.05}
     seen = flow(goodput_mbps=12.0, limits=held, facts={"limits_doubt": doubt})
@@ -84,7 +86,9 @@ def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_ag
 
 
 def test_a_replay_of_a_flow_in_doubt_says_what_it_assumes():
-    doubted, sure = (fit(flow(limits={"unknown": 0.9, "recovery": 0.1}, facts=facts), observations.PATH) for facts in ({"limits_doubt": "no_timestamps"}, {}))
+    doubted, sure = (
+        fit(flow(limits={"unknown": 0.9, "recovery": 0.1}, facts=facts), observations.PATH) for facts in ({"limits_doubt": "no_timestamps"}, {})
+    )
     assert "data to send at all times" in doubted.assumptions[0]
     assert not any("data to send" in text for text in sure.assumptions)
 
@@ -228,7 +232,11 @@ def test_a_source_without_flows_says_so():
 
 
 def test_the_control_that_is_said_or_named_needs_no_evidence():
-    for seen, said, reason in ((flow(cca="reno"), None, "The source names it."), (flow(cca="reno"), "bbr", "You said so."), (flow(), "bbr", "You said so.")):
+    for seen, said, reason in (
+        (flow(cca="reno"), None, "The source names it."),
+        (flow(cca="reno"), "bbr", "You said so."),
+        (flow(), "bbr", "You said so."),
+    ):
         (one,) = diagnosis.diagnose(observation(seen), DiagnosisSettings(cca=said)).flows
         assert (one.control.name, one.control.confidence, one.control.reason) == (said or "reno", 1.0, reason)
     (one,) = diagnosis.diagnose(observation(flow())).flows
@@ -300,7 +308,16 @@ def test_a_page_has_the_figures_of_what_was_seen(tmp_path):
     page = report.build(whole(one), tmp_path / "page.html", "x", "0.1.0").read_text("utf-8")
     for name in ("flow-1-timeline", "flow-1-timeline-narrow", "flow-1-replay"):
         assert f'id="{name}' in page
-    for text in ("delivered,", "RTT, ms", "in flight, kB", "limited by,", "fast retransmission", "window closed", "addresses on this page", "10.0.0.1, 10.0.0.2"):
+    for text in (
+        "delivered,",
+        "RTT, ms",
+        "in flight, kB",
+        "limited by,",
+        "fast retransmission",
+        "window closed",
+        "addresses on this page",
+        "10.0.0.1, 10.0.0.2",
+    ):
         assert text in page, text
 
 
@@ -343,7 +360,9 @@ def capture(tmp_path_factory):
 
     file = tmp_path_factory.mktemp("capture") / "slow.pcapng"
     path = file.with_suffix(".yaml")
-    path.write_text("forward: [{at: router, delay: 20ms, loss: 0.15%}]\nbottleneck: tbf rate 20mbit burst 10kb limit 300kb\nreverse: [{at: router, delay: 20ms}]\n")
+    path.write_text(
+        "forward: [{at: router, delay: 20ms, loss: 0.15%}]\nbottleneck: tbf rate 20mbit burst 10kb limit 300kb\nreverse: [{at: router, delay: 20ms}]\n"
+    )
     assert call(["run", str(path), "--cca", "cubic", "--duration", "8s", "--seeds", "1", "--pcap", str(file), "--quiet"]) == 0
     return file
 

@@ -8,8 +8,16 @@ from tcpscape.report import tables
 def test_cells_are_diagnosed(need_model):
     said = {
         "conditions": {"rtt": "50ms", "distribution": "normal", "duration": "5s", "flow": {"rcvbuf": "128KiB", "app": "10MiB/s"}},
-        "zip": [{"path": ["good", "slow reader", "jitter", "loss"], "jitter": "0ms,0ms,12ms,0ms", "read": ["64KiB", "8KiB/20ms", "64KiB", "64KiB"], "loss": "0,0,0,3%"}],
-        "cca": "cubic", "seeds": 5,
+        "zip": [
+            {
+                "path": ["good", "slow reader", "jitter", "loss"],
+                "jitter": "0ms,0ms,12ms,0ms",
+                "read": ["64KiB", "8KiB/20ms", "64KiB", "64KiB"],
+                "loss": "0,0,0,3%",
+            }
+        ],
+        "cca": "cubic",
+        "seeds": 5,
     }
     (table,) = tables.indicator_table("", execute.run(Campaign.of(said)))
     rows = {row[1].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}

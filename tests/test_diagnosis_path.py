@@ -150,7 +150,9 @@ def test_jitter_and_its_direction(where: str, sigma: float) -> None:
     """On a path without a queue, also a jitter below a tick of the timestamps."""
     random = np.random.default_rng(3)
     sent = np.cumsum(random.exponential(2.0, 8000))
-    forward, reverse = (30 + (random.normal(0, sigma, sent.size) if where in (side, "both") else 0) * np.ones(sent.size) for side in ("forward", "reverse"))
+    forward, reverse = (
+        30 + (random.normal(0, sigma, sent.size) if where in (side, "both") else 0) * np.ones(sent.size) for side in ("forward", "reverse")
+    )
     p = fit(flow(sent, forward, reverse))
     assert p.jitter_on == where
     assert p.jitter_ms is not None

@@ -19,7 +19,10 @@ from tcpscape.cli.commands import app
 from tcpscape.controls import spelling
 from tcpscape.studies import study
 
-DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name not in ("how-to", "tour") and p.name != "interchange.md")]
+DOCUMENTS = [
+    ROOT / "CONTRIBUTING.md",
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name not in ("how-to", "tour") and p.name != "interchange.md"),
+]
 """README.md, interchange.md, the tours and the recipes are carried out from top to bottom: tests/test_how_to.py."""
 TUTORIAL = "4-your-own-kernel.md"
 """Builds kernels: tests/test_tutorial.py runs it from top to bottom."""
@@ -157,7 +160,12 @@ def test_the_index_links_every_page():
 
 
 def test_pages_named_in_the_code_exist():
-    sources = [p for d in ("crates", "python", "tests", "benches", "docs", "examples") for p in (ROOT / d).rglob("*") if p.suffix in (".rs", ".py", ".md", ".yaml")]
+    sources = [
+        p
+        for d in ("crates", "python", "tests", "benches", "docs", "examples")
+        for p in (ROOT / d).rglob("*")
+        if p.suffix in (".rs", ".py", ".md", ".yaml")
+    ]
     sources += ROOT.glob("*.md")
     names = {(name, p) for p in sources for name in PATH.findall(p.read_text("utf-8")) if p.name != "test_show.py"}
     assert len(names) > 100

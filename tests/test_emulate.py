@@ -325,7 +325,9 @@ def test_without_a_command_there_is_a_shell(monkeypatch):
 @live
 def test_a_capture_has_the_decisions_as_comments(shell, tmp_path):
     file = tmp_path / "packets.pcapng"
-    said = shell("emulate", "--delay", "5ms", "--loss", "up=20%", "--pcap", str(file), "--json", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3"))
+    said = shell(
+        "emulate", "--delay", "5ms", "--loss", "up=20%", "--pcap", str(file), "--json", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3")
+    )
     content = file.read_bytes()
     assert content[:4] == b"\x0a\x0d\x0d\x0a"
     assert said.lines[0]["up"]["lost"] > 0

@@ -18,7 +18,9 @@ def scenario(**more: object) -> Scenario:
 def test_flows_know_their_group_and_direction() -> None:
     flows = flow_results(scenario(), [{"goodput_mbps": g, "seconds": 1.0, "retransmits": 0, "spurious_retransmits": 0} for g in (1.0, 2.0, 3.0)])
     assert [(f.cca, f.group, f.direction, f.goodput_mbps, f.path_rtt_ms) for f in flows] == [
-        ("cubic", 0, "down", 1.0, None), ("cubic", 0, "down", 2.0, None), ("bbr", 1, "up", 3.0, None),
+        ("cubic", 0, "down", 1.0, None),
+        ("cubic", 0, "down", 2.0, None),
+        ("bbr", 1, "up", 3.0, None),
     ]
 
 

@@ -7,8 +7,22 @@ import pytest
 from tcpscape.errors import MOST_MESSAGE, MOST_SHOWN, StoreError, TcpscapeError, printable, refuse, shown
 
 WILD = [
-    "50\x1b[2J", "x" * 10**6, 10**6000, -(10**6000), [10**6000], [[[[[[[[1]]]]]]]], {"a": ["x" * 1000] * 1000}, b"\0" * 5000, "\ud800", "é\u202e",
-    "two\nlines", float("nan"), None, True, {1: {2: {3: {4: {5: 6}}}}}, "\u2028",
+    "50\x1b[2J",
+    "x" * 10**6,
+    10**6000,
+    -(10**6000),
+    [10**6000],
+    [[[[[[[[1]]]]]]]],
+    {"a": ["x" * 1000] * 1000},
+    b"\0" * 5000,
+    "\ud800",
+    "é\u202e",
+    "two\nlines",
+    float("nan"),
+    None,
+    True,
+    {1: {2: {3: {4: {5: 6}}}}},
+    "\u2028",
 ]
 
 

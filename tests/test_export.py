@@ -18,8 +18,12 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 
 RICH = {
-    "name": "rich", "forward": ["netem delay 10ms", "netem delay 5ms loss 1%"], "bottleneck": "htb rate 10mbit; fq_codel",
-    "reverse": [{"delay": "10ms", "jitter": "2ms", "order": "clamp"}, "netem delay 1ms"], "ecn": True, "mtu": 1400,
+    "name": "rich",
+    "forward": ["netem delay 10ms", "netem delay 5ms loss 1%"],
+    "bottleneck": "htb rate 10mbit; fq_codel",
+    "reverse": [{"delay": "10ms", "jitter": "2ms", "order": "clamp"}, "netem delay 1ms"],
+    "ecn": True,
+    "mtu": 1400,
     "flows": [{"cca": "cubic:hystart=off", "count": 2}, {"cca": "bbr", "start": "2s", "app": "1MB/s", "read": "16KiB/1ms"}],
     "changes": [{"where": "bottleneck", "at": "5s", "set": {"rate": "5mbit"}}],
 }
@@ -79,8 +83,12 @@ def test_the_recorded_file_of_one_tool_becomes_that_of_another(cli, tmp_path):
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("--to", "xml"), "choose csv"), (("--to", "pcapng"), "run --pcap"), (("--to", "iperf3"), "6 iperf3 files"), (("--to", "parquet"), "not text"),
-        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"), (("--to", "csv", "--cca", "reno"), "cubic | bbr"),
+        (("--to", "xml"), "choose csv"),
+        (("--to", "pcapng"), "run --pcap"),
+        (("--to", "iperf3"), "6 iperf3 files"),
+        (("--to", "parquet"), "not text"),
+        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"),
+        (("--to", "csv", "--cca", "reno"), "cubic | bbr"),
     ],
 )
 def test_what_cannot_be_exported_is_one_line(args, says, cli, results):
@@ -121,8 +129,13 @@ def test_tc_gets_every_queue_of_both_directions():
     said = queues(tc.write(Scenario.of(RICH)).decode())
     where = [line.removeprefix("# ").split()[2:7] for line in said]
     assert [(w[0], w[-1]) for w in where] == [
-        ("tcpscape0", "right"), ("tcpscape1", "right"), ("tcpscape2", "right"), ("tcpscape2", "right"), ("tcpscape2", "right"),
-        ("tcpscape3", "left"), ("tcpscape2", "left"),
+        ("tcpscape0", "right"),
+        ("tcpscape1", "right"),
+        ("tcpscape2", "right"),
+        ("tcpscape2", "right"),
+        ("tcpscape2", "right"),
+        ("tcpscape3", "left"),
+        ("tcpscape2", "left"),
     ]
     assert "class add dev right parent 1: classid 1:1 htb rate 10mbit" in said[3]
     assert "parent 1:1 handle 2: fq_codel" in said[4]
@@ -146,9 +159,7 @@ def test_tcs_words_mean_what_the_scenario_means(name):
             start = words.index("htb") if "htb" in words else words.index("handle") + 2
             read.setdefault((words[2], words[6]), []).append(" ".join(words[start:]))
     hops = (*scenario.forward, *scenario.bottleneck, *scenario.reverse)
-    assert [_core.parse_tc("; ".join(q)) for q in read.values()] == [
-        _core.parse_tc(w) for hop in hops for w in path.words(hop, scenario.rtt_ns)
-    ]
+    assert [_core.parse_tc("; ".join(q)) for q in read.values()] == [_core.parse_tc(w) for hop in hops for w in path.words(hop, scenario.rtt_ns)]
 
 
 @pytest.mark.usefixtures("need_model")
@@ -191,13 +202,28 @@ def test_scenario_show_tc_is_the_export(cli, need_model):
     assert cli("scenario", "show", "baseline", "--tc").out == cli("export", "baseline", "--to", "tc").out
 
 
-
 @pytest.mark.parametrize("to", ["csv", "parquet"])
 def test_samples_are_rows(to, cli, tmp_path, need_model):
     """1 s with a sample every 100 ms: at most 10 of each of the two flows of each trial."""
     import polars as pl
 
-    words = ("sweep", "--rtt", "20,40ms", "--rate", "5mbit", "--flows", "2", "--duration", "1s", "--cca", "cubic,bbr", "--seeds", "2", "--samples", "100ms")
+    words = (
+        "sweep",
+        "--rtt",
+        "20,40ms",
+        "--rate",
+        "5mbit",
+        "--flows",
+        "2",
+        "--duration",
+        "1s",
+        "--cca",
+        "cubic,bbr",
+        "--seeds",
+        "2",
+        "--samples",
+        "100ms",
+    )
     assert cli(*words, "--out", tmp_path / "o", "--quiet").status == 0
     assert cli("export", tmp_path / "o", "--to", to, "--samples", "--out", tmp_path / f"s.{to}").status == 0
     rows = pl.read_csv(tmp_path / "s.csv") if to == "csv" else pl.read_parquet(tmp_path / "s.parquet")
@@ -210,7 +236,19 @@ def test_samples_are_rows(to, cli, tmp_path, need_model):
 
 
 def test_a_sample_is_of_its_flows_congestion_control(cli, tmp_path, need_model):
-    words = ("run", "--mix", "cubic,bbr", "--bottleneck", "tbf rate 5mbit burst 6056 limit 30000", "--duration", "1s", "--seeds", "1", "--out", tmp_path)
+    words = (
+        "run",
+        "--mix",
+        "cubic,bbr",
+        "--bottleneck",
+        "tbf rate 5mbit burst 6056 limit 30000",
+        "--duration",
+        "1s",
+        "--seeds",
+        "1",
+        "--out",
+        tmp_path,
+    )
     assert cli(*words, "--samples", "100ms").status == 0
     rows = csv.DictReader(io.StringIO(cli("export", tmp_path, "--to", "csv", "--samples").out))
     assert {(r["flow"], r["cca"]) for r in rows} == {("0", "cubic"), ("1", "bbr")}
@@ -234,7 +272,11 @@ def test_markdown_has_the_columns_that_no_screen_has_room_for(cli, tmp_path, nee
     cli("run", "--forward", "netem delay 25ms 8ms", *path, tmp_path / "run")
     cli("sweep", "--rtt", "20ms", "--jitter", "0ms,8ms", *path, tmp_path / "sweep")
     for name, heading in (("run", "added RTT p95 ms, mean [95 %]"), ("sweep", "added RTT p95 ms: median [95 %]")):
-        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in cli("export", tmp_path / name, "--to", "markdown").out.splitlines() if line[:1] == "|"]
+        rows = [
+            [cell.strip() for cell in line.split("|")[1:-1]]
+            for line in cli("export", tmp_path / name, "--to", "markdown").out.splitlines()
+            if line[:1] == "|"
+        ]
         columns = rows[0]
         assert columns[-1] == "n", name
         assert {row[-1] for row in rows[2:]} == {"3"}, name
@@ -244,7 +286,9 @@ def test_markdown_has_the_columns_that_no_screen_has_room_for(cli, tmp_path, nee
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (("--to", "markdown", "--samples"), "samples: markdown has no rows; "), (("--to", "iperf3", "--samples"), "samples: iperf3 has no rows; "), (("--to", "markdown", "--cca", "vegas"), "has no trial of 'vegas'; "),
+        (("--to", "markdown", "--samples"), "samples: markdown has no rows; "),
+        (("--to", "iperf3", "--samples"), "samples: iperf3 has no rows; "),
+        (("--to", "markdown", "--cca", "vegas"), "has no trial of 'vegas'; "),
         (("--to", "markdown", "--seed", "1"), "seed: markdown is about all trials of a condition; "),
     ],
 )

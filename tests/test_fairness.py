@@ -71,6 +71,7 @@ def test_flows_that_never_meet_share_nothing():
 
 def test_shares_settle_where_they_stay():
     """cubic has 2 of 10 until 8 s after its start, half from then on; but for one second at 20 s, when it has 3."""
+
     def rate(t):
         return 2 if t < 18 else 3 if 30 <= t < 31 else 5
 
@@ -95,6 +96,7 @@ def test_the_last_seconds_are_too_few_to_settle():
 def test_starvation_is_long_and_below_a_tenth():
     """Three flows; the fair share is a third of what they have together. The last has 0.2 of 10 for 7 s (0.06 of its fair share), then 4;
     later 0.2 for 3 s: too short."""
+
     def small(t):
         return 0.2 if 5 <= t < 12 or 20 <= t < 23 else 4
 

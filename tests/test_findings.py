@@ -48,7 +48,13 @@ def path(**more):
 def test_ingredients_taken_away():
     paths = {case.ingredient: case.path for case in damage.without(path())}
     assert set(paths) == {
-        "reordering", "reordering, by a clamp", "jitter of the ACKs", "jitter of the data", "low tail of the delay", "delay variation", "loss",
+        "reordering",
+        "reordering, by a clamp",
+        "jitter of the ACKs",
+        "jitter of the data",
+        "low tail of the delay",
+        "delay variation",
+        "loss",
     }
     assert paths["delay variation"].jitter == 0
     assert paths["loss"].loss == 0
@@ -117,6 +123,7 @@ def test_advice_from_the_mock():
 
 def test_advice_is_json_even_where_there_are_no_numbers(cli):
     """On a path that carries nothing ratios have no value; JSON knows neither NaN nor Infinity."""
+
     def refuse(word):
         raise AssertionError(word)
 

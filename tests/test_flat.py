@@ -52,7 +52,11 @@ def test_what_needs_hosts_of_its_own_is_refused(flow, field):
 
 def test_results_name_the_links():
     before = fields(flows=[{"cca": "cubic"}])
-    queues = [{"direction": "reverse", "stage": 1, "depth": 1}, {"direction": "reverse", "stage": 2, "depth": 0}, {"direction": "forward", "stage": 3}]
+    queues = [
+        {"direction": "reverse", "stage": 1, "depth": 1},
+        {"direction": "reverse", "stage": 2, "depth": 0},
+        {"direction": "forward", "stage": 3},
+    ]
     named = flat.named_queues(before, queues)
     assert [(q["link"], q["stage"]) for q in named] == [("chain/1", 1), ("chain/0", 0), ("chain/1", 1)]
     types = {"pipe": pl.UInt8, "stage": pl.UInt32, "depth": pl.UInt8}

@@ -138,5 +138,7 @@ def _call(words):
 @given(good.scenarios(), st.integers(40, 200))
 def test_a_screen_fits_whatever_ran(scenario, width):
     text = answer.run_screen(tcpscape.run(scenario, seeds=2)).text(width)
-    too_wide = [line for line in text.splitlines() if len(line) > width and not line.startswith("Next: ") and max(map(len, line.split())) < width - 10]
+    too_wide = [
+        line for line in text.splitlines() if len(line) > width and not line.startswith("Next: ") and max(map(len, line.split())) < width - 10
+    ]
     assert not too_wide

@@ -15,7 +15,9 @@ from tcpscape.report.diagram import PathView
 from tcpscape.scenario import bottleneck, files, limits, network, path, summary
 from tcpscape.scenario.scenario import Scenario
 
-QUICK = settings(max_examples=25, derandomize=True, phases=(Phase.generate, Phase.shrink), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(
+    max_examples=25, derandomize=True, phases=(Phase.generate, Phase.shrink), deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 MODEL = pytest.mark.usefixtures("need_model")
 
 

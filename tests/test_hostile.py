@@ -182,7 +182,11 @@ def test_a_command_from_a_result_is_one_command_of_tcpscape(text, tmp_path):
 
 
 def test_a_command_that_was_typed_stays_as_it_is():
-    for text in ("tcpscape run starlink-baseline --cca cubic,bbr", "tcpscape run --forward 'netem delay 25ms'", "tcpscape.run(…, out='out/x') in Python"):
+    for text in (
+        "tcpscape run starlink-baseline --cca cubic,bbr",
+        "tcpscape run --forward 'netem delay 25ms'",
+        "tcpscape.run(…, out='out/x') in Python",
+    ):
         assert names.command(text) == text
     assert manifest.commands({"cells": [{"command": "reboot now"}]}) == ["'reboot now'"]
 
@@ -324,7 +328,14 @@ def test_a_figure_shows_texts_as_they_are(text, tmp_path):
 
 def test_errors_are_one_printable_line(cli):
     for text in BROKEN:
-        for args in (("run", text), ("cca", "show", text), ("run", "--cca", text), (text,), ("run", f"--{text}"), ("export", "baseline", "--to", text)):
+        for args in (
+            ("run", text),
+            ("cca", "show", text),
+            ("run", "--cca", text),
+            (text,),
+            ("run", f"--{text}"),
+            ("export", "baseline", "--to", text),
+        ):
             said = cli(*args)
             assert (said.status, said.err.count("\n")) == (2, 1), (args, said.err)
             assert is_plain(said.err.rstrip("\n")), (args, said.err)
@@ -346,7 +357,9 @@ def test_an_advice_is_kept_through_no_link(tmp_path):
 def test_the_page_of_a_validation_has_no_html_of_a_user(cli, tmp_path):
     hostile = [{"id": "a", "about": f"{MARKUP} [x](javascript:alert(1))", "forward": "netem delay 5ms", "duration": "1s"}]
     (tmp_path / f"{MARKUP}.yaml".replace("/", "")).write_text(yaml.safe_dump(hostile))
-    said = cli("validate", "--conditions", tmp_path / f"{MARKUP}.yaml", "--engine", "mock", "--engine", "model", "--seeds", "2", "--out", tmp_path / "v")
+    said = cli(
+        "validate", "--conditions", tmp_path / f"{MARKUP}.yaml", "--engine", "mock", "--engine", "model", "--seeds", "2", "--out", tmp_path / "v"
+    )
     assert said.status == 0, said.err
     pages = list((tmp_path / "v").glob("*.md"))
     assert pages

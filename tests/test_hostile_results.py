@@ -46,7 +46,9 @@ def test_a_hostile_directory_harms_nothing(case, here):
     assert time.process_time() - began < PROMPT_S
 
 
-@pytest.mark.parametrize("name", ["generated columns", "a trigger", "an index of an expression", "a further table", "a column more", "a view instead of a table"])
+@pytest.mark.parametrize(
+    "name", ["generated columns", "a trigger", "an index of an expression", "a further table", "a column more", "a view instead of a table"]
+)
 def test_other_tables_than_ours_are_refused(name, here):
     directories.Case("x", (), {**directories.good(), **directories.HOSTILE[name]()}).write(here)
     for create in (False, True):

@@ -10,7 +10,12 @@ from tcpscape.engines import host
 
 NEEDS_KERNEL = "real-kernel.md"
 TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name not in (test_docs.TUTORIAL, test_docs.JOB)]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "interchange.md", *TOURS, *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name != NEEDS_KERNEL)]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "interchange.md",
+    *TOURS,
+    *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name != NEEDS_KERNEL),
+]
 
 
 @pytest.fixture
@@ -52,7 +57,9 @@ def test_what_a_page_shows_is_compared():
             jobs.compare(shown, "a b\nc\nd\n")
 
 
-@pytest.mark.parametrize(("words", "needs"), [("a --check 'b > 1'", False), ("a > b", True), ("a | b", True), ("a --kernel '6.1|6.12'", False), ("a && b", True)])
+@pytest.mark.parametrize(
+    ("words", "needs"), [("a --check 'b > 1'", False), ("a > b", True), ("a | b", True), ("a --kernel '6.1|6.12'", False), ("a && b", True)]
+)
 def test_operators_of_a_shell_are_found(words, needs):
     assert jobs.needs_shell(words) == needs
 

@@ -47,13 +47,16 @@ def test_counts_are_those_of_ten_seconds():
     assert (result.closed, result.resent) == (6, 4)
 
 
-@pytest.mark.parametrize(("rwnd", "mbps", "rest", "window"), [
-    (0.9, 3.2, {}, "shrunk window"),  # 3.2 Mbit/s · 50 ms = 20 kB of 100
-    (0.9, 15.2, {}, "small window"),  # 95 kB of 100
-    (0.4, 3.2, {}, "not the window"),
-    (0.9, 3.2, {"max_rwnd": None}, "unknown"),
-    (0.9, 3.2, {"limited_by": {}}, "unknown"),
-])
+@pytest.mark.parametrize(
+    ("rwnd", "mbps", "rest", "window"),
+    [
+        (0.9, 3.2, {}, "shrunk window"),  # 3.2 Mbit/s · 50 ms = 20 kB of 100
+        (0.9, 15.2, {}, "small window"),  # 95 kB of 100
+        (0.4, 3.2, {}, "not the window"),
+        (0.9, 3.2, {"max_rwnd": None}, "unknown"),
+        (0.9, 3.2, {"limited_by": {}}, "unknown"),
+    ],
+)
 def test_a_window_is_small_or_shrunk(rwnd, mbps, rest, window):
     said = trial(rwnd=rwnd, mbps=mbps, **{k: v for k, v in rest.items() if k != "limited_by"})
     if "limited_by" in rest:

@@ -17,8 +17,12 @@ from tcpscape.scenario.scenario import Scenario
 DATA = Path(__file__).parent / "data" / "interchange"
 FLENT = next(DATA.glob("*.flent.gz"))
 MIX = {
-    "name": "mix", "forward": "netem delay 10ms limit 1000", "bottleneck": "tbf rate 20mbit burst 6056 limit 60000",
-    "reverse": "netem delay 10ms limit 1000", "flows": [{"cca": "cubic:hystart=off"}, {"cca": "bbr", "start": "2s"}], "duration": "5s",
+    "name": "mix",
+    "forward": "netem delay 10ms limit 1000",
+    "bottleneck": "tbf rate 20mbit burst 6056 limit 60000",
+    "reverse": "netem delay 10ms limit 1000",
+    "flows": [{"cca": "cubic:hystart=off"}, {"cca": "bbr", "start": "2s"}],
+    "duration": "5s",
 }
 
 
@@ -125,9 +129,18 @@ def test_several_documents_are_several_trials(tmp_path):
     assert [len(t.flows) for t in interchange.read(saved(tmp_path, "server.json", text)).trials] == [2, 1]
 
 
-OLD = {"start": {"version": "iperf 3.0.7", "test_start": {"protocol": "TCP"}}, "intervals": [], "end": {"streams": [
-    {"sender": {"socket": 4, "start": 0, "end": 10, "seconds": 10, "bytes": 1.25e7, "bits_per_second": 1e7},
-     "receiver": {"socket": 4, "start": 0, "end": 10, "seconds": 10, "bytes": 1.2e7, "bits_per_second": 9.6e6}}]}}
+OLD = {
+    "start": {"version": "iperf 3.0.7", "test_start": {"protocol": "TCP"}},
+    "intervals": [],
+    "end": {
+        "streams": [
+            {
+                "sender": {"socket": 4, "start": 0, "end": 10, "seconds": 10, "bytes": 1.25e7, "bits_per_second": 1e7},
+                "receiver": {"socket": 4, "start": 0, "end": 10, "seconds": 10, "bytes": 1.2e7, "bits_per_second": 9.6e6},
+            }
+        ]
+    },
+}
 
 
 def test_an_old_version_without_retransmissions_and_rtt(tmp_path):
@@ -140,8 +153,12 @@ def test_an_old_version_without_retransmissions_and_rtt(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is empty"), ("{", "not JSON at line 1"), ("[1, 2]", "no iperf3 test"), ('{"a": 1}', "no iperf3 test"),
-        ('{"start": {}, "end": {}}', "measured nothing"), ('{"start": 7}', "field start: 7 is there, where a mapping belongs"),
+        ("", "is empty"),
+        ("{", "not JSON at line 1"),
+        ("[1, 2]", "no iperf3 test"),
+        ('{"a": 1}', "no iperf3 test"),
+        ('{"start": {}, "end": {}}', "measured nothing"),
+        ('{"start": 7}', "field start: 7 is there, where a mapping belongs"),
         ('{"start": {}, "end": {"streams": [{"sender": {"bytes": "many"}}]}}', "field end.streams.0.sender.bytes"),
         ('{"event": "error", "data": "unable to connect"}', "measured nothing: unable to connect"),
     ],
@@ -243,7 +260,10 @@ def test_uncompressed_and_bzip2_flent_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "damaged"), (b"\x1f\x8bnonsense", "damaged"), (FLENT.read_bytes()[:2000], "damaged"), (b"{}", "field metadata is missing"),
+        (b"", "damaged"),
+        (b"\x1f\x8bnonsense", "damaged"),
+        (FLENT.read_bytes()[:2000], "damaged"),
+        (b"{}", "field metadata is missing"),
         (b'{"metadata": {}, "version": 4, "x_values": [0], "results": {"TCP upload": []}}', "0 values at 1 times"),
         (b'{"metadata": {}, "version": 4, "x_values": [1, 1], "results": {"TCP upload": [1, 2]}}', "do not increase"),
         (b'{"metadata": {}, "version": 4, "x_values": [], "results": {"UDP upload": []}}', "no TCP flow among its series (UDP upload)"),
@@ -269,7 +289,9 @@ def test_flent_opens_ours(one, tmp_path):
     assert rtts[0][0] == pytest.approx(5.1)  # 5 s idle, then the first sample
 
 
-@pytest.mark.parametrize(("which", "plots"), [("one", ("totals", "tcp_delivery_with_rtt", "box_totals")), ("mix", ("totals", "upload", "bar_fairness"))])
+@pytest.mark.parametrize(
+    ("which", "plots"), [("one", ("totals", "tcp_delivery_with_rtt", "box_totals")), ("mix", ("totals", "upload", "bar_fairness"))]
+)
 def test_flents_own_plots_find_the_series(which, plots, tmp_path, request):
     pytest.importorskip("flent")
     import subprocess
@@ -402,7 +424,12 @@ def damaged(document: dict, rng: random.Random) -> dict:
 def test_whatever_is_in_a_document_it_is_read_or_refused_in_one_line(seed, tmp_path):
     rng = random.Random(seed)
     flent = json.loads(gzip.decompress(FLENT.read_bytes()))
-    short = {"metadata": flent["metadata"], "version": 4, "x_values": flent["x_values"][:12], "results": {k: v[24:36] for k, v in flent["results"].items()}}
+    short = {
+        "metadata": flent["metadata"],
+        "version": 4,
+        "x_values": flent["x_values"][:12],
+        "results": {k: v[24:36] for k, v in flent["results"].items()},
+    }
     name = rng.choice(["up-2", "reverse", "interrupted", "flent"])
     document = short if name == "flent" else json.loads((DATA / f"iperf3-{name}.json").read_text())
     path = saved(tmp_path, "a.flent" if name == "flent" else "a.json", json.dumps(damaged(document, rng)))

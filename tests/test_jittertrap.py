@@ -25,7 +25,11 @@ MINE = ("baseline", "chaos-zone", "ecn", "jitter-cliff", "loss-tolerance", "rece
 @pytest.mark.parametrize(
     ("name", "part", "cells"),
     [
-        ("baseline", "rates", 16), ("jitter-cliff", "cliff", 84), ("loss-tolerance", "loss", 28), ("starlink", "losses", 60), ("starlink", "profiles", 12),
+        ("baseline", "rates", 16),
+        ("jitter-cliff", "cliff", 84),
+        ("loss-tolerance", "loss", 28),
+        ("starlink", "losses", 60),
+        ("starlink", "profiles", 12),
     ],
 )
 def test_the_grids_are_those_published(name, part, cells):
@@ -43,7 +47,11 @@ def test_claims_give_one_number_or_a_range_and_say_why_none_can_be_measured():
 
 def test_units_of_the_published_numbers():
     """5 319 "KB/s" is 5 318.7 KiB/s pooled = 43.57 true Mbit/s; "43 Mbps" would be 44.03."""
-    rows = [k for k in known.table(studies.get("jitter-cliff")) if (k.cca, k.at, k.metric, k.stat) == ("cubic", {"rtt": "50ms", "jitter": "0ms"}, "goodput", "mean")]
+    rows = [
+        k
+        for k in known.table(studies.get("jitter-cliff"))
+        if (k.cca, k.at, k.metric, k.stat) == ("cubic", {"rtt": "50ms", "jitter": "0ms"}, "goodput", "mean")
+    ]
     assert {k.kind: k.value for k in rows} == {"published": pytest.approx(43.573, abs=0.01), "raw": pytest.approx(43.571, abs=0.001)}
 
 
@@ -63,19 +71,38 @@ def test_published_and_raw_agree():
 
 
 GOLDEN = {
-    "baseline": (("pooled", "rates"), 3, {"The baseline is 85 % of the window's limit, the gap being TCP's overhead (slow start, probing, ACK timing)"}),
-    "jitter-cliff": (("cliff", "edges"), 10, {
-        "CUBIC's cliff at 100 ms is at 16 ms (16 %)",
-        "Jitter above 24 % of the RTT: BBR is 1.9-3.9x CUBIC", "Jitter above 30 % of the RTT: BBR is 3-5x better", "Past the cliff CUBIC flatlines at 0.7-0.9 Mbps (50 ms, 16 to 24 ms)",
-        "On any network with adverse jitter (10 % of the RTT and more), use BBR", "Low jitter: about 0.5 ms between CUBIC's packets",
-        "Low jitter: about 0.5 ms between BBR's packets", "High jitter: 5-8 ms between CUBIC's packets (50 ms, 16 to 24 ms)",
-        "Packets delayed beyond the retransmission timeout are taken for lost (one timeout a run at least, 16 ms)",
-        "Across the threshold CUBIC's gap jumps 10-15x (8 to 16 ms)", "Across the threshold BBR's gap grows 4-6x (0 to 16 ms)",
-    }),
+    "baseline": (
+        ("pooled", "rates"),
+        3,
+        {"The baseline is 85 % of the window's limit, the gap being TCP's overhead (slow start, probing, ACK timing)"},
+    ),
+    "jitter-cliff": (
+        ("cliff", "edges"),
+        10,
+        {
+            "CUBIC's cliff at 100 ms is at 16 ms (16 %)",
+            "Jitter above 24 % of the RTT: BBR is 1.9-3.9x CUBIC",
+            "Jitter above 30 % of the RTT: BBR is 3-5x better",
+            "Past the cliff CUBIC flatlines at 0.7-0.9 Mbps (50 ms, 16 to 24 ms)",
+            "On any network with adverse jitter (10 % of the RTT and more), use BBR",
+            "Low jitter: about 0.5 ms between CUBIC's packets",
+            "Low jitter: about 0.5 ms between BBR's packets",
+            "High jitter: 5-8 ms between CUBIC's packets (50 ms, 16 to 24 ms)",
+            "Packets delayed beyond the retransmission timeout are taken for lost (one timeout a run at least, 16 ms)",
+            "Across the threshold CUBIC's gap jumps 10-15x (8 to 16 ms)",
+            "Across the threshold BBR's gap grows 4-6x (0 to 16 ms)",
+        },
+    ),
     "loss-tolerance": (("loss",), 5, {"Random loss doesn't cause BBR to dramatically reduce its rate (half of it stays, at every loss)"}),
-    "starlink": (("profiles",), 10, {
-        "Baseline: CUBIC carries 2.3 Mbps", "Baseline: BBR carries 3.1x of CUBIC", "Baseline: CUBIC carries 360p (1 to 2.5 Mbps)",
-    }),
+    "starlink": (
+        ("profiles",),
+        10,
+        {
+            "Baseline: CUBIC carries 2.3 Mbps",
+            "Baseline: BBR carries 3.1x of CUBIC",
+            "Baseline: CUBIC carries 360p (1 to 2.5 Mbps)",
+        },
+    ),
 }
 """Parts that are run, repetitions, and the claims that may come out as not reproduced: their studies and docs/deviations.md say why."""
 
@@ -109,7 +136,9 @@ def test_the_chaos_zone():
     about = tuple(c for c in study.claims if c.at.get("jitter") in ("8ms", "10ms"))
     judged = runs.judge(runs.run(study.model_copy(update={"parts": (few,), "claims": about}))).claims
     parted = {j.claim.text for j in judged if j.verdict == "not reproduced"}
-    assert parted <= {"CUBIC bifurcates (10 ms)", "BBR's lower throughput is predictably lower (CV at 8 ms, where CUBIC carries twice as much)"}, parted
+    assert parted <= {"CUBIC bifurcates (10 ms)", "BBR's lower throughput is predictably lower (CV at 8 ms, where CUBIC carries twice as much)"}, (
+        parted
+    )
     assert len(judged) >= 20
 
 
@@ -228,7 +257,9 @@ def test_runs_that_fall_at_another_step_widen_the_edge():
     assert (edge.low, edge.high) == (0, 8)
 
 
-@pytest.mark.parametrize(("low", "high", "verdict"), [(4, 8, "reproduced"), (5, 7, "not decidable"), (7, 12, "not decidable"), (9, 12, "not reproduced")])
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(4, 8, "reproduced"), (5, 7, "not decidable"), (7, 12, "not decidable"), (9, 12, "not reproduced")]
+)
 def test_what_lies_between_two_steps_decides_nothing(low, high, verdict):
     """An edge of 6 ms, between 4 and 8 ms."""
     claim = studies.get("jitter-cliff").claims[0].model_copy(update={"low": low, "high": high})
@@ -240,7 +271,14 @@ def test_edges_of_the_dense_grid_are_within_the_studies_intervals(results):
     result = results["jitter-cliff"]
     claims = [c for c in result.study.claims if c.text.startswith("The cliff occurs when jitter reaches")]
     (claim,) = claims
-    dense = {("cubic", "24ms"): 19.2, ("bbr", "24ms"): 16, ("cubic", "50ms"): 18.2, ("bbr", "50ms"): 14.2, ("cubic", "100ms"): 17.6, ("bbr", "100ms"): 14.7}
+    dense = {
+        ("cubic", "24ms"): 19.2,
+        ("bbr", "24ms"): 16,
+        ("cubic", "50ms"): 18.2,
+        ("bbr", "50ms"): 14.2,
+        ("cubic", "100ms"): 17.6,
+        ("bbr", "100ms"): 14.7,
+    }
     for part in ("cliff", "edges"):
         about = claim.model_copy(update={"part": part})
         edges = {(c[0].cca, c[0].at["rtt"]): cliffs.crossing(result, about, [c])[0] for c in cliffs.curves_of(result, about)}
@@ -283,7 +321,9 @@ def test_how_much_a_player_must_hold():
     """1 Mbit/s for 4 s, nothing for 3 s, then 3 Mbit/s: at 7 s it lacks 3 s of a stream at 1 Mbit/s, whose own rate never catches up with less."""
     times = np.arange(0, 11)
     mbit = np.array([0, 1, 2, 3, 4, 4, 4, 4, 7, 10, 13])
-    frame = pl.DataFrame({"t_ns": (times * 10**9).astype(np.uint64), "flow": np.zeros(11, np.uint32), "bytes_acked": (mbit * 125_000).astype(np.uint64)})
+    frame = pl.DataFrame(
+        {"t_ns": (times * 10**9).astype(np.uint64), "flow": np.zeros(11, np.uint32), "bytes_acked": (mbit * 125_000).astype(np.uint64)}
+    )
     one = trial()
     assert math.isnan(flows.player_wait(one, 10**6))
     sampled = Trial(**{f: getattr(one, f) for f in ("scenario", "cca", "address", "seed", "engine", "version", "duration", "flows")}, samples=frame)
@@ -339,7 +379,9 @@ def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
     assert got.status == 0, got.err
     assert "part version is left out: cca: 'bbr3' is not built; choose reno, cubic, bbr" in " ".join(got.out.split())
     assert "BBR under loss is version 3" not in got.out
-    assert "BBR carries 17.6x of CUBIC" in " ".join(cli("study", "run", "loss-tolerance", "--quick", "--engine", "mock", "--out", tmp_path, "-v").out.split())
+    assert "BBR carries 17.6x of CUBIC" in " ".join(
+        cli("study", "run", "loss-tolerance", "--quick", "--engine", "mock", "--out", tmp_path, "-v").out.split()
+    )
     got = cli("study", "run", "loss-tolerance", "--part", "version", "--engine", "mock", "--out", tmp_path)
     assert (got.status, got.err) == (2, "error: cca: 'bbr3' is not built; choose reno, cubic, bbr\n")
 

@@ -55,8 +55,19 @@ int f(void) { tcp_unregister_congestion_control(&fallback); return tcp_register_
     "drivers/gpu/drm/Makefile": "",
 }
 LEFT_BY_A_BUILD = (
-    ".config", "include/config/auto.conf", "include/generated/autoconf.h", "arch/x86/include/generated/a.h", "net/ipv4/tcp_bbr.o", "net/ipv4/.tcp_bbr.o.cmd",
-    "vmlinux", "vmlinux.o", "arch/x86/kernel/vmlinux.lds", "scripts/kconfig/lexer.lex.c", "modules.order", "net/ipv4/built-in.a", ".git/HEAD",
+    ".config",
+    "include/config/auto.conf",
+    "include/generated/autoconf.h",
+    "arch/x86/include/generated/a.h",
+    "net/ipv4/tcp_bbr.o",
+    "net/ipv4/.tcp_bbr.o.cmd",
+    "vmlinux",
+    "vmlinux.o",
+    "arch/x86/kernel/vmlinux.lds",
+    "scripts/kconfig/lexer.lex.c",
+    "modules.order",
+    "net/ipv4/built-in.a",
+    ".git/HEAD",
 )
 
 
@@ -69,9 +80,7 @@ def fill(where, said=TREE):
 
 def picture(where):
     """Everything in a directory, with contents and times."""
-    return {
-        p.relative_to(where): (p.lstat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in sorted(where.rglob("*"))
-    }
+    return {p.relative_to(where): (p.lstat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in sorted(where.rglob("*"))}
 
 
 @pytest.fixture(autouse=True)
@@ -179,10 +188,19 @@ def test_what_a_source_can_be(tmp_path, monkeypatch):
     assert source.find(None) == source.KernelSource("debian", "linux-source-6.1", "6.1", None)
     (tmp_path / "linux-source-6.12.tar.xz").touch()
     assert source.find("6.12").path == tmp_path / "linux-source-6.12.tar.xz"
-    for file, name in (("linux-6.12.3.tar.xz", "6.12.3"), ("linux-source-6.1.tar.xz", "6.1"), ("net-next-main.tar.gz", "net-next-main"), ("linux-6.9-rc1.tgz", "6.9-rc1")):
+    for file, name in (
+        ("linux-6.12.3.tar.xz", "6.12.3"),
+        ("linux-source-6.1.tar.xz", "6.1"),
+        ("net-next-main.tar.gz", "net-next-main"),
+        ("linux-6.9-rc1.tgz", "6.9-rc1"),
+    ):
         (tmp_path / file).touch()
         assert source.find(str(tmp_path / file)).name == name
-    for said, why in ((tmp_path / "nosuch", "does not exist"), (fill(tmp_path / "x", {"f.zip": ""}) / "f.zip", "is no tarball"), (tmp_path / "x", "is no Linux kernel")):
+    for said, why in (
+        (tmp_path / "nosuch", "does not exist"),
+        (fill(tmp_path / "x", {"f.zip": ""}) / "f.zip", "is no tarball"),
+        (tmp_path / "x", "is no Linux kernel"),
+    ):
         with pytest.raises(EngineError, match=why):
             source.find(str(said))
 
@@ -204,11 +222,24 @@ def test_a_version_as_a_name_means_that_version(tmp_path, monkeypatch):
             building.build(BuildOptions(name=name))
 
 
-@pytest.mark.parametrize(("name", "keep"), [
-    ("net/ipv4/tcp.c", True), ("arch/um/kernel/um_arch.c", True), ("arch/x86/um/signal.c", True), ("arch/Kconfig", True), ("arch/arm/Kconfig", True),
-    ("arch/arm/kernel/head.S", False), ("Documentation/x.rst", False), ("Documentation/Kconfig", True), ("drivers/gpu/drm/a.c", False),
-    ("drivers/gpu/drm/Kconfig.debug", True), ("drivers/net/veth.c", True), ("tools/testing/a.c", False), ("scripts/Makefile.build", True),
-])
+@pytest.mark.parametrize(
+    ("name", "keep"),
+    [
+        ("net/ipv4/tcp.c", True),
+        ("arch/um/kernel/um_arch.c", True),
+        ("arch/x86/um/signal.c", True),
+        ("arch/Kconfig", True),
+        ("arch/arm/Kconfig", True),
+        ("arch/arm/kernel/head.S", False),
+        ("Documentation/x.rst", False),
+        ("Documentation/Kconfig", True),
+        ("drivers/gpu/drm/a.c", False),
+        ("drivers/gpu/drm/Kconfig.debug", True),
+        ("drivers/net/veth.c", True),
+        ("tools/testing/a.c", False),
+        ("scripts/Makefile.build", True),
+    ],
+)
 def test_only_what_is_needed(name, keep):
     assert kernel_tree.is_needed(name) is keep
 
@@ -267,7 +298,9 @@ def test_the_links_follow_the_tree(tmp_path, git):
     if git:
         if shutil.which("git") is None:
             pytest.skip("git is missing")
-        (tree / ".gitignore").write_text(".*\n!.gitignore\n*.o\n*.a\n*.lex.c\n/vmlinux*\nvmlinux.lds\nmodules.order\n/include/config\n/include/generated/\n/arch/*/include/generated/\n")
+        (tree / ".gitignore").write_text(
+            ".*\n!.gitignore\n*.o\n*.a\n*.lex.c\n/vmlinux*\nvmlinux.lds\nmodules.order\n/include/config\n/include/generated/\n/arch/*/include/generated/\n"
+        )
     fill(tree, dict.fromkeys(LEFT_BY_A_BUILD[:-1], ""))
     kernel_tree.sync(tree, there)
     names = {str(p.relative_to(there)) for p in there.rglob("*") if p.is_symlink()}
@@ -358,11 +391,14 @@ def test_the_users_fragment_wins_and_is_remembered(tree, tmp_path, cache):
     assert plain.config_digest != first.config_digest
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("CONFIG_UNKNOWN=y", r"config: did not take: CONFIG_UNKNOWN \(these sources have no such option\)"),
-    ("CONFIG_TOGETHER=m\nCONFIG_UNKNOWN_TOO=y", "CONFIG_UNKNOWN_TOO"),
-    ("HZ=1000", r"my.config:1: 'HZ=1000' is no option; write CONFIG_NAME=value"),
-])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CONFIG_UNKNOWN=y", r"config: did not take: CONFIG_UNKNOWN \(these sources have no such option\)"),
+        ("CONFIG_TOGETHER=m\nCONFIG_UNKNOWN_TOO=y", "CONFIG_UNKNOWN_TOO"),
+        ("HZ=1000", r"my.config:1: 'HZ=1000' is no option; write CONFIG_NAME=value"),
+    ],
+)
 def test_options_that_do_not_take_are_named(tree, tmp_path, text, said):
     (tmp_path / "my.config").write_text(text)
     with pytest.raises(EngineError, match=said):
@@ -426,7 +462,9 @@ def test_make_takes_no_spaces(tree, tmp_path, monkeypatch):
 
 
 def test_the_shells_variables_do_not_reach_the_kernel():
-    kept = toolchain.make_environment({"PATH": "/bin", "MAKEFLAGS": "-j9", "ARCH": "arm", "KBUILD_OUTPUT": "/x", "O": "/y", "HOME": "/h", "LOCALVERSION": "-x"})
+    kept = toolchain.make_environment(
+        {"PATH": "/bin", "MAKEFLAGS": "-j9", "ARCH": "arm", "KBUILD_OUTPUT": "/x", "O": "/y", "HOME": "/h", "LOCALVERSION": "-x"}
+    )
     assert {"PATH", "HOME", "KBUILD_BUILD_TIMESTAMP"} <= set(kept)
     assert not {"MAKEFLAGS", "ARCH", "KBUILD_OUTPUT", "O"} & set(kept)
     assert kept["LOCALVERSION"] == ""
@@ -525,7 +563,9 @@ def test_debians_kernel_builds_and_starts(tmp_path):
         toolchain.check_machine(), toolchain.check_tools()
     except EngineError as e:
         pytest.skip(str(e))
-    kernel = next((each for each in kernels.built_kernels() if (each.name, each.recipe) == ("6.1", config.recipe())), None) or building.build(BuildOptions(name="6.1"))
+    kernel = next((each for each in kernels.built_kernels() if (each.name, each.recipe) == ("6.1", config.recipe())), None) or building.build(
+        BuildOptions(name="6.1")
+    )
     assert kernel.release.startswith("6.1.")
     assert {"cubic", "bbr", "reno", "dctcp", "vegas", "highspeed"} <= set(kernel.congestion_controls)
     assert {"netem", "tbf", "fq_codel", "cake", "pie", "red", "htb", "fq"} <= set(kernel.qdiscs)

@@ -255,7 +255,8 @@ def test_verify_comes_before_a_campaign(in_real_time, cli, tmp_path):
 def test_engines_that_are_not_in_real_time_have_nothing_to_verify(cli):
     done = cli("run", "--forward", "netem delay 5ms", "--engine", "model", "--seeds", "1", "--verify")
     assert (done.status, done.err) == (
-        2, "error: verify: the model engine does not run in real time, so there is nothing to verify; leave out --verify\n"
+        2,
+        "error: verify: the model engine does not run in real time, so there is nothing to verify; leave out --verify\n",
     )
 
 

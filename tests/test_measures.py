@@ -42,7 +42,9 @@ def test_who_carries_nothing_is_the_last():
 
 def test_less_is_better_where_the_metric_says_so():
     def with_rtts(cca, values):
-        trials = [replace(t, flows=tuple(replace(f, rtt_ms=Rtt(mean=v)) for f in t.flows)) for t, v in zip(cell(cca, values).trials, values, strict=True)]
+        trials = [
+            replace(t, flows=tuple(replace(f, rtt_ms=Rtt(mean=v)) for f in t.flows)) for t, v in zip(cell(cca, values).trials, values, strict=True)
+        ]
         return Cell({}, cca, "model", (None,), (tuple(trials),))
 
     cells = [with_rtts("cubic", [50.0, 60.0, 50.0, 60.0, 50.0]), with_rtts("bbr", [22.0, 21.0, 22.0, 21.0, 22.0])]

@@ -8,7 +8,15 @@ import sys
 
 import pytest
 
-COMMANDS = ["run baseline", "sweep --rtt 50ms --report", "advise --rtt 50ms", "cliff --rtt 50ms", "study run baseline --quick", "report out", "bound --rate 10mbit"]
+COMMANDS = [
+    "run baseline",
+    "sweep --rtt 50ms --report",
+    "advise --rtt 50ms",
+    "cliff --rtt 50ms",
+    "study run baseline --quick",
+    "report out",
+    "bound --rate 10mbit",
+]
 
 
 def limited(command, kilobytes):

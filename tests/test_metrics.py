@@ -25,7 +25,15 @@ QUEUES = (
 )  # fmt: skip
 KERNEL_QUEUES = (
     {"where": "forward", "at": "sender", "kind": "netem", "dropped": 9, "marked": 0, "sent_bytes": 700},
-    {"where": "forward", "at": "router", "kind": "htb", "dropped": 3, "marked": 0, "sent_bytes": 1_250_000, "children": [{"dropped": 5, "marked": 7}]},
+    {
+        "where": "forward",
+        "at": "router",
+        "kind": "htb",
+        "dropped": 3,
+        "marked": 0,
+        "sent_bytes": 1_250_000,
+        "children": [{"dropped": 5, "marked": 7}],
+    },
 )
 
 
@@ -209,7 +217,10 @@ def test_every_metric_of_a_run(need_model):
     })  # fmt: skip
     result = Runner(make("model"), 1, needs(*REGISTRY)).run(said, [0])[0]
     values = {name: m.of(result) for name, m in REGISTRY.items()}
-    assert {name for name, value in values.items() if math.isnan(value)} == {*OF_TRAFFIC, "rtt_exponent"}  # nothing but flows, all down and with one RTT
+    assert {name for name, value in values.items() if math.isnan(value)} == {
+        *OF_TRAFFIC,
+        "rtt_exponent",
+    }  # nothing but flows, all down and with one RTT
     assert values["rtt_min"] <= values["rtt_p50"] <= values["rtt_p95"] <= values["rtt_p99"] <= values["rtt_max"]
     assert values["queue_p50"] <= values["queue_p95"] <= values["queue_p99"] <= values["queue_max"]
     assert values["goodput_1s_mean"] == pytest.approx(values["goodput"], rel=0.05)

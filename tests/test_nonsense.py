@@ -46,7 +46,9 @@ def test_what_is_no_number_is_no_quantity(text, parse, unit):
 
 
 @pytest.mark.parametrize(("parse", "unit"), PARSERS)
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, 10**400, True, None, [], {}, b"5ms", "-5", "-5ms", "5 parsecs", "5\nms\x00", "1e300", "1e308"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), -1, 10**400, True, None, [], {}, b"5ms", "-5", "-5ms", "5 parsecs", "5\nms\x00", "1e300", "1e308"]
+)
 def test_what_is_no_quantity_is_refused(parse, unit, value):
     with pytest.raises(UnitError, match=r"^field: "):
         parse(f"{value}{unit}" if value in ("1e300", "1e308", "-5") else value, "field")
@@ -59,7 +61,9 @@ def test_the_example_fits_the_field(field, example):
     assert units.parse_time(example, field)
 
 
-@pytest.mark.parametrize("text", ["1,1", "0", "00", "٣", "5..3", "1..1000000000", "1000001", "1,,2", "-3", "1.5", "1..", "9" * 5000, "1_0", "0x5", ",".join(["1"] * 3)])
+@pytest.mark.parametrize(
+    "text", ["1,1", "0", "00", "٣", "5..3", "1..1000000000", "1000001", "1,,2", "-3", "1.5", "1..", "9" * 5000, "1_0", "0x5", ",".join(["1"] * 3)]
+)
 def test_seeds_that_make_no_sense(text):
     with pytest.raises(ScenarioError, match=r"^seeds: ") as e:
         axes.parse_seeds(text)
@@ -100,7 +104,9 @@ def test_counts_come_before_lists(fields, monkeypatch):
 
     original = _Cases._case
     monkeypatch.setattr(case, lambda self, *args: built.append(1) or original(self, *args))
-    with pytest.raises(TcpscapeError, match=r"^c: [\d,]+ trials.* would take about [\d.e+]+GB of memory.* \(limit 2.15GB\); .*, or raise TCPSCAPE_MEMORY$"):
+    with pytest.raises(
+        TcpscapeError, match=r"^c: [\d,]+ trials.* would take about [\d.e+]+GB of memory.* \(limit 2.15GB\); .*, or raise TCPSCAPE_MEMORY$"
+    ):
         campaign(**fields).cases()
     assert len(built) <= 2
 

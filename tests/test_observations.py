@@ -134,7 +134,16 @@ class TestTrials:
         assert len(observation.flows[0].facts["idle_pings_ms"]) > 5
 
     def test_a_trials_files_and_lines_are_observed_alike(self, tmp_path: Path) -> None:
-        command = [*forked.python(), "-m", "tcpscape", "run", "--forward", "netem delay 25ms", "--bottleneck", "tbf rate 20mbit burst 10kb limit 100kb"]
+        command = [
+            *forked.python(),
+            "-m",
+            "tcpscape",
+            "run",
+            "--forward",
+            "netem delay 25ms",
+            "--bottleneck",
+            "tbf rate 20mbit burst 10kb limit 100kb",
+        ]
         words = [*command, "--cca", "cubic", "--duration", "5s", "--seeds", "1"]
         lines = subprocess.run([*words, "--json"], capture_output=True, check=True, timeout=120).stdout
         subprocess.run([*words, "--samples", "50ms", "--out", str(tmp_path / "out")], capture_output=True, check=True, timeout=120)
@@ -168,9 +177,7 @@ class TestLimits:
             "snd_cwnd": np.full(n, 10.0), "notsent_bytes": np.full(n, 5.0), "ca_state": np.where((t > 6) & (t < 7), 3.0, 0.0),
         }  # fmt: skip
         flow = tcp_info.flows(tcp_info.SampledEnd(*(2 * [_END]), {**columns, "bytes_acked": t * 1e6}, "cubic"))[0]
-        assert shares(flow) == pytest.approx(
-            {"receive_window": 0.3, "application": 0.2, "recovery": 0.1, "congestion_window": 0.4}, abs=0.025
-        )
+        assert shares(flow) == pytest.approx({"receive_window": 0.3, "application": 0.2, "recovery": 0.1, "congestion_window": 0.4}, abs=0.025)
         assert all(a.end_s == pytest.approx(b.start_s) for a, b in zip(flow.limits, flow.limits[1:], strict=False))
 
     def test_a_flow_with_data_on_its_way_but_none_waiting_is_held_by_the_application(self) -> None:

@@ -136,8 +136,15 @@ def test_a_trace_is_found_beside_its_scenario(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no delivery opportunity"), ("1\n2\nx\n", "line 3: 'x' is not a time in ms"), ("5\n4\n", "line 2: 4 is before the 5"), ("0\n0\n", "lasts no time"),
-        ("1.5\n", "line 1: '1.5'"), ("-1\n", "line 1: '-1'"), ("99999999999999999999\n", "line 1"), ("1\n\n2\n", "line 2: ''"), ("1\n90000000\n", "more than a day"),
+        ("", "no delivery opportunity"),
+        ("1\n2\nx\n", "line 3: 'x' is not a time in ms"),
+        ("5\n4\n", "line 2: 4 is before the 5"),
+        ("0\n0\n", "lasts no time"),
+        ("1.5\n", "line 1: '1.5'"),
+        ("-1\n", "line 1: '-1'"),
+        ("99999999999999999999\n", "line 1"),
+        ("1\n\n2\n", "line 2: ''"),
+        ("1\n90000000\n", "more than a day"),
     ],
 )
 def test_a_wrong_line_is_named(text, says, tmp_path):

@@ -21,7 +21,9 @@ CASES = {
         mix="cubic*2,bbr@1s,reno@2s-4s",
     ),
     "duplicates, offload, small windows": lambda: options.scenario(
-        {"forward": "netem delay 10ms loss 0.5% duplicate 1%", "reverse": "netem delay 10ms 2ms loss 1% duplicate 1%"}, flow={"rcvbuf": 65_536}, offload=True
+        {"forward": "netem delay 10ms loss 0.5% duplicate 1%", "reverse": "netem delay 10ms 2ms loss 1% duplicate 1%"},
+        flow={"rcvbuf": 65_536},
+        offload=True,
     ),
 }
 CHECKS = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]

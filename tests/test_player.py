@@ -76,7 +76,9 @@ def test_the_path_in_words_names_the_player():
     assert "video player of 1 to 16 Mbit/s (throughput, buffer 30s)" in summary.in_words(scenario)
 
 
-@pytest.mark.parametrize(("mbps", "name"), [(0.9, "below 360p"), (1, "360p"), (2.49, "360p"), (2.5, "480p"), (7.3, "720p"), (8, "1080p"), (100, "2160p")])
+@pytest.mark.parametrize(
+    ("mbps", "name"), [(0.9, "below 360p"), (1, "360p"), (2.49, "360p"), (2.5, "480p"), (7.3, "720p"), (8, "1080p"), (100, "2160p")]
+)
 def test_the_quality_that_a_rate_carries(mbps, name):
     """The published judgement of 7.3 Mbit/s is 720p."""
     assert carried(mbps) == name

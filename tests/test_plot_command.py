@@ -4,7 +4,18 @@ from pathlib import Path
 
 import pytest
 
-WORDS = ("--bottleneck", "tbf rate 5mbit burst 6056 limit 30000", "--reverse", "netem delay 20ms", "--duration", "2s", "--seeds", "2", "--cca", "cubic,bbr")
+WORDS = (
+    "--bottleneck",
+    "tbf rate 5mbit burst 6056 limit 30000",
+    "--reverse",
+    "netem delay 20ms",
+    "--duration",
+    "2s",
+    "--seeds",
+    "2",
+    "--cca",
+    "cubic,bbr",
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +63,15 @@ def test_without_a_name_it_is_what_fits(cli, kept, tmp_path):
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (("--what", "speed"), "what: 'speed' is unknown; choose figures (split, "), (("--what", "map"), "what: the result lacks the data for 'map'; choose bars, series"),
+        (("--what", "speed"), "what: 'speed' is unknown; choose figures (split, "),
+        (("--what", "map"), "what: the result lacks the data for 'map'; choose bars, series"),
         (("--what", "shares"), "what: the result lacks the data for 'shares'; choose bars, series"),
-        (("--cca", "vegas"), "cca: no condition of the result is chosen; choose bbr, cubic"), (("--formats", "gif"), "formats: 'gif' is no format; "),
-        (("--what", "bars,cwnd", "--out", "one.png"), "out: one.png is one file, and there are 2 figures; "), (("--at", "jitter"), "at: 'jitter' is not AXIS=VALUE; "),
-        (("--metric", "video_bitrate"), "metric: no trial of the result has a video_bitrate; "), (("--formats", ""), "formats: its value is empty; "),
+        (("--cca", "vegas"), "cca: no condition of the result is chosen; choose bbr, cubic"),
+        (("--formats", "gif"), "formats: 'gif' is no format; "),
+        (("--what", "bars,cwnd", "--out", "one.png"), "out: one.png is one file, and there are 2 figures; "),
+        (("--at", "jitter"), "at: 'jitter' is not AXIS=VALUE; "),
+        (("--metric", "video_bitrate"), "metric: no trial of the result has a video_bitrate; "),
+        (("--formats", ""), "formats: its value is empty; "),
         (("--at", "jitter=4ms"), "at: the result has no axis 'jitter'; leave it out: nothing was varied"),
     ],
 )

@@ -42,21 +42,32 @@ CAMPAIGNS = {
 SAMPLED = {
     "step": {
         "scenario": {
-            "bottleneck": "tbf rate 20mbit burst 6056 limit 300000", "reverse": "netem delay ${d}", "duration": "4s",
-            "changes": [{"where": "bottleneck", "at": "2s", "set": {"rate": "10mbit"}}, {"where": "bottleneck", "every": "1500ms", "hold": "50ms", "set": {"outage": True}}],
+            "bottleneck": "tbf rate 20mbit burst 6056 limit 300000",
+            "reverse": "netem delay ${d}",
+            "duration": "4s",
+            "changes": [
+                {"where": "bottleneck", "at": "2s", "set": {"rate": "10mbit"}},
+                {"where": "bottleneck", "every": "1500ms", "hold": "50ms", "set": {"outage": True}},
+            ],
         },
-        "axes": {"d": "20,40ms"}, "cca": "cubic,bbr",
+        "axes": {"d": "20,40ms"},
+        "cca": "cubic,bbr",
     },
     "flows": {
         "scenario": {
-            "bottleneck": "tbf rate 10mbit burst 6056 limit 62500; pfifo limit 20", "reverse": "netem delay 20ms", "duration": "4s",
+            "bottleneck": "tbf rate 10mbit burst 6056 limit 62500; pfifo limit 20",
+            "reverse": "netem delay 20ms",
+            "duration": "4s",
             "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "start": "1s"}],
         },
     },
     "network": {
         "scenario": {
-            "links": [{"delay": "10ms", "rate": "10mbit", "buffer": "62500"}], "duration": "4s", "probes": ["ping", "voice"],
-            "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "direction": "up"}, {"cca": "cubic", "rtt": "60ms"}], "transfers": [{"rate": 10, "size": "30kB"}],
+            "links": [{"delay": "10ms", "rate": "10mbit", "buffer": "62500"}],
+            "duration": "4s",
+            "probes": ["ping", "voice"],
+            "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "direction": "up"}, {"cca": "cubic", "rtt": "60ms"}],
+            "transfers": [{"rate": 10, "size": "30kB"}],
         },
     },
 }
@@ -117,9 +128,15 @@ def _overlap(p, q, slack=1.0):
 
 
 DRAWN = {
-    "jitter": ["retention", "curve"], "jitter-rtt": ["retention", "curve", "map", "ratio-map"], "fine": ["retention", "curve", "map", "ratio-map"],
+    "jitter": ["retention", "curve"],
+    "jitter-rtt": ["retention", "curve", "map", "ratio-map"],
+    "fine": ["retention", "curve", "map", "ratio-map"],
     "loss": ["retention", "curve", "bars"],
-    "names": ["profiles"], "one": ["bars"], "runs": ["curve", "strip", "cdf"], "many": ["profiles", "bars"], "engines": ["profiles"],
+    "names": ["profiles"],
+    "one": ["bars"],
+    "runs": ["curve", "strip", "cdf"],
+    "many": ["profiles", "bars"],
+    "engines": ["profiles"],
 }
 DRAWN_OF_SAMPLES = {
     "step": ["spike", "profiles", "series"], "flows": ["split", "bars", "series", "shares"],
@@ -191,7 +208,13 @@ def test_a_legend_does_not_repeat_the_names_of_rows(outcomes):
 
 
 def test_too_many_panels_become_pages():
-    said = {"axes": {"rtt": "10..70ms/10ms", "loss": "0,1%", "jitter": "0..8ms/4ms"}, "cca": "cubic", "conditions": PATH, "engines": ["mock"], "seeds": 2}
+    said = {
+        "axes": {"rtt": "10..70ms/10ms", "loss": "0,1%", "jitter": "0..8ms/4ms"},
+        "cca": "cubic",
+        "conditions": PATH,
+        "engines": ["mock"],
+        "seeds": 2,
+    }
     some = execute.run(Campaign.of(said))
     found = plots.find("curve").pages(some)
     assert [len(page.cells) for page in found] == [6] * 7
@@ -276,12 +299,24 @@ def test_quantities_that_cannot_be_drawn_are_refused(sampled, outcomes):
 
 LOSSY = {"reverse": "netem delay 25ms", "duration": "3s"}
 BOTTLENECKS = {
-    "tbf": ({"forward": "netem delay 25ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}, (1, 0), "bottleneck queue\n(bfifo), packets"),
-    "fq_codel": ({"forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500; fq_codel"}, (1, 0), "bottleneck queue\n(fq_codel), packets"),
+    "tbf": (
+        {"forward": "netem delay 25ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"},
+        (1, 0),
+        "bottleneck queue\n(bfifo), packets",
+    ),
+    "fq_codel": (
+        {"forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500; fq_codel"},
+        (1, 0),
+        "bottleneck queue\n(fq_codel), packets",
+    ),
     "second hop": ({"forward": ["netem delay 25ms", "tbf rate 10mbit burst 6056 limit 62500"]}, (1, 0), "bottleneck queue\n(bfifo), packets"),
     "slower of two": (
-        {"forward": "tbf rate 20mbit burst 6056 limit 62500", "bottleneck": ["tbf rate 10mbit burst 6056 limit 9999", "tbf rate 5mbit burst 6056 limit 62500"]},
-        (1, 1), "bottleneck queue\n(bfifo), packets",
+        {
+            "forward": "tbf rate 20mbit burst 6056 limit 62500",
+            "bottleneck": ["tbf rate 10mbit burst 6056 limit 9999", "tbf rate 5mbit burst 6056 limit 62500"],
+        },
+        (1, 1),
+        "bottleneck queue\n(bfifo), packets",
     ),
     "netem": ({"forward": "netem delay 25ms rate 10mbit"}, (0, 0), "held by netem,\npackets"),
 }
@@ -334,7 +369,11 @@ def test_events_of_a_path(sampled):
 def test_changes_at_once_do_not_clash():
     sheet, axes = style.time_panels(1)
     axes[0].set_xlim(0, 60)
-    happened = [series.Event(15.0, "loss 13 %, every 15 s; delay 40 ms, jitter 20 ms"), series.Event(16.0, "rate 10mbit"), series.Event(59.0, "outage, at last")]
+    happened = [
+        series.Event(15.0, "loss 13 %, every 15 s; delay 40 ms, jitter 20 ms"),
+        series.Event(16.0, "rate 10mbit"),
+        series.Event(59.0, "outage, at last"),
+    ]
     series.mark_events(axes, happened, 60.0)
     style.finish(sheet, axes, ("A title", "a note"))
     assert mind(sheet) == ([], [])
@@ -342,7 +381,15 @@ def test_changes_at_once_do_not_clash():
 
 def test_a_pooled_run_has_the_changes_of_its_own_path(need_model):
     said = SAMPLED["step"]["scenario"] | {"changes": [{"where": "bottleneck", "at": "${at}", "set": {"rate": "5mbit"}}]}
-    asked = {"name": "pooled", "scenario": said, "axes": {"d": "20ms", "at": "1s,2s,3s"}, "pool": ["at"], "cca": "cubic", "samples": "100ms", "seeds": 1}
+    asked = {
+        "name": "pooled",
+        "scenario": said,
+        "axes": {"d": "20ms", "at": "1s,2s,3s"},
+        "pool": ["at"],
+        "cca": "cubic",
+        "samples": "100ms",
+        "seeds": 1,
+    }
     some = execute.run(Campaign.of(asked))
     ax = plots.find("series").draw(some, Context()).axes[-1]
     assert [one.get_xdata()[0] for one in ax.lines if list(one.get_ydata()) == [0, 1]] == [2.0]
@@ -364,7 +411,9 @@ def test_titles_say_what_was_varied(outcomes):
 
 
 def test_long_numbers_are_named_as_written():
-    some = execute.run(Campaign.of({"axes": {"rcvbuf": "128,512,4096KiB"}, "conditions": PATH | {"flow": {}}, "cca": "cubic", "engines": ["mock"], "seeds": 2}))
+    some = execute.run(
+        Campaign.of({"axes": {"rcvbuf": "128,512,4096KiB"}, "conditions": PATH | {"flow": {}}, "cca": "cubic", "engines": ["mock"], "seeds": 2})
+    )
     sheet = plots.find("curve").draw(some, Context())
     said = {t for t, _ in texts(sheet)}
     assert {"128KiB", "512KiB", "4096KiB", "receive buffer"} <= said
@@ -384,8 +433,14 @@ def test_the_spikes_are_the_findings_own(sampled):
 
 
 def test_spikes_of_one_bound_are_told_apart(need_model):
-    said = SAMPLED["step"]["scenario"] | {"reverse": "netem delay 20ms", "changes": SAMPLED["step"]["scenario"]["changes"][:1], "flows": [{"start": "${s}"}]}
-    some = execute.run(Campaign.of({"name": "one", "scenario": said, "axes": {"s": "0s,500ms,1s"}, "cca": "cubic,bbr", "samples": "20ms", "seeds": 1}))
+    said = SAMPLED["step"]["scenario"] | {
+        "reverse": "netem delay 20ms",
+        "changes": SAMPLED["step"]["scenario"]["changes"][:1],
+        "flows": [{"start": "${s}"}],
+    }
+    some = execute.run(
+        Campaign.of({"name": "one", "scenario": said, "axes": {"s": "0s,500ms,1s"}, "cca": "cubic,bbr", "samples": "20ms", "seeds": 1})
+    )
     sheet = plots.find("spike").draw(some, Context())
     assert mind(sheet) == ([], [])
     ax = sheet.axes[0]

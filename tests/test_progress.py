@@ -27,7 +27,9 @@ class Watched(Progress):
 
     def __init__(self, what="running", *, is_open=False):
         self.drawn: list[str] = []
-        super().__init__(what, is_open=is_open, clock=itertools.count(0.0, 1.0).__next__, screen=Console(file=io.StringIO(), force_terminal=True, width=100))
+        super().__init__(
+            what, is_open=is_open, clock=itertools.count(0.0, 1.0).__next__, screen=Console(file=io.StringIO(), force_terminal=True, width=100)
+        )
 
     def update(self, done, total):
         super().update(done, total)
@@ -83,7 +85,9 @@ def test_an_open_total_is_a_count_from_the_start():
 
 
 def test_a_campaign_with_precision_never_goes_back():
-    campaign = Campaign.of({"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 40})
+    campaign = Campaign.of(
+        {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 40}
+    )
     with Watched("sweep") as progress:
         execute.run(campaign, Execution(1, progress=progress.update))
     _, counts = progress.check()

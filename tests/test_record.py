@@ -78,7 +78,11 @@ def test_the_same_campaign_with_other_seeds_replaces_itself(commands):
 
 
 def test_more_values_of_an_axis_make_one_table(cli, commands, tmp_path):
-    kept = commands((*SWEEP, "--jitter", "0,8ms", "--cca", "reno"), (*SWEEP, "--jitter", "0,8ms"), (*SWEEP[:-1], "3", "--jitter", "0ms,4ms,8ms", "--cca", "cubic,bbr", "--samples", "1s"))
+    kept = commands(
+        (*SWEEP, "--jitter", "0,8ms", "--cca", "reno"),
+        (*SWEEP, "--jitter", "0,8ms"),
+        (*SWEEP[:-1], "3", "--jitter", "0ms,4ms,8ms", "--cca", "cubic,bbr", "--samples", "1s"),
+    )
     (outcome,) = kept.outcomes
     every = {"0ms": ("reno", "cubic", "bbr"), "4ms": ("cubic", "bbr"), "8ms": ("reno", "cubic", "bbr")}
     assert cells(outcome) == [(jitter, "mock", cca, 2 if cca == "reno" else 3) for jitter, ccas in every.items() for cca in ccas]
@@ -142,7 +146,11 @@ def test_versions_of_an_engine_are_not_mixed_in_a_part(tmp_path):
 
 
 def test_what_moves_together_keeps_its_rows_and_what_is_pooled_its_values(tmp_path):
-    group = {"zip": [{"kind": ["a", "b", "a"], "order": ["reorder", "clamp", "clamp"]}], "axes": {"jitter": "4ms", "app": "200,400kB/s"}, "pool": ["app"]}
+    group = {
+        "zip": [{"kind": ["a", "b", "a"], "order": ["reorder", "clamp", "clamp"]}],
+        "axes": {"jitter": "4ms", "app": "200,400kB/s"},
+        "pool": ["app"],
+    }
     add(tmp_path, outcome_of(**group, cca="bbr"), "one")
     assert add(tmp_path, outcome_of(**group), "two")
     (outcome,) = record.load(tmp_path).outcomes
@@ -212,7 +220,10 @@ def test_what_a_directory_cannot_hold_is_refused_before_it_runs(cli, tmp_path, m
         ((*RUN, "--out", study), f"out: {study} holds the study baseline, and a study has a directory of its own{line}one with --out"),
         ((*SWEEP, "--jitter", "0,4ms", "--out", study), f"out: {study} holds the study baseline, and"),
         (("study", "run", "starlink", *STUDY[3:], "--out", tmp_path), f"out: {tmp_path}/starlink holds what `tcpscape sweep --rtt 50ms "),
-        (("study", "run", "baseline", *part, "--seeds", "2", "--out", tmp_path), f"out: {study} holds this study on mock{line}directory with --out for model"),
+        (
+            ("study", "run", "baseline", *part, "--seeds", "2", "--out", tmp_path),
+            f"out: {study} holds this study on mock{line}directory with --out for model",
+        ),
         (
             ("study", "run", "one-percent-loss", "--part", "rtt", "--engine", "mock", "--out", tmp_path),
             f"out: {tmp_path}/one-percent-loss holds part rtt under other conditions (`tcpscape study run one-percent-loss --quick --part rtt",
@@ -258,7 +269,22 @@ def test_a_part_whose_cells_are_in_another_part_too_stays(cli, tmp_path):
 
 def test_a_sweep_with_a_number_of_flows_is_continued(cli, tmp_path):
     """A number of flows is a text in the conditions, where a scenario has a list."""
-    words = ("sweep", "--rtt", "10,20ms", "--rate", "5mbit", "--flows", "2", "--duration", "200ms", "--engine", "mock", "--out", tmp_path / "o", "--quiet")
+    words = (
+        "sweep",
+        "--rtt",
+        "10,20ms",
+        "--rate",
+        "5mbit",
+        "--flows",
+        "2",
+        "--duration",
+        "200ms",
+        "--engine",
+        "mock",
+        "--out",
+        tmp_path / "o",
+        "--quiet",
+    )
     for more in (("--cca", "cubic"), ("--cca", "cubic,bbr"), ("--cca", "cubic", "--seeds", "3")):
         got = cli(*words, *more)
         assert got.status == 0, got.err

@@ -84,7 +84,13 @@ def study(tmp_path_factory):
 def sweep(tmp_path_factory):
     """A campaign's directory."""
     root = tmp_path_factory.mktemp("sweep")
-    said = {"name": "<b>&", "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "axes": {"jitter": "0,4,8ms"}, "cca": "cubic,bbr", "engines": ["mock"]}
+    said = {
+        "name": "<b>&",
+        "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}},
+        "axes": {"jitter": "0,4,8ms"},
+        "cca": "cubic,bbr",
+        "engines": ["mock"],
+    }
     outcome = execute.run(Campaign.of({**said, "seeds": "3,5,8", "samples": "1s"}), Execution(store=Store(root)))
     record.save(record.Record("sweep", "<b>&", "tcpscape sweep --jitter '0,4,8ms'", {"": outcome}), root)
     return root
@@ -138,10 +144,15 @@ def test_a_page_of_every_part():
     """The page of another command is made of the same parts; what it lacks is left out."""
     figure = EmbeddedFigure("bars", "what it shows", Markup("<svg></svg>"), Markup(""), ("figures/bars.png",))
     whole = Page(
-        Heading("advise", "What this path should use"), (Answer("bbr carries 3.1 × cubic [2.8, 3.4] </p>", ("because <of> loss",)),), ("a <caveat>",),
-        (PathView.of("", [scenario()], "25 Mbit/s <over> satellite"),), (FigureGroup("", (figure, replace(figure, name="more"))),),
+        Heading("advise", "What this path should use"),
+        (Answer("bbr carries 3.1 × cubic [2.8, 3.4] </p>", ("because <of> loss",)),),
+        ("a <caveat>",),
+        (PathView.of("", [scenario()], "25 Mbit/s <over> satellite"),),
+        (FigureGroup("", (figure, replace(figure, name="more"))),),
         Deployment("Use <bbr>.", (Step("Until the next start", "sysctl -w net.ipv4.tcp_congestion_control=bbr", "as root"),)),
-        (tables.PageTable("cells", "x", ("a",), [[tables.word("<1>")]]),), claims.section([judged("reproduced")]), Provenance("tcpscape advise <x>"),
+        (tables.PageTable("cells", "x", ("a",), [[tables.word("<1>")]]),),
+        claims.section([judged("reproduced")]),
+        Provenance("tcpscape advise <x>"),
     )
     text = render(whole)
     places = [text.index(part) for part in ("bbr carries", "a &lt;caveat&gt;", *PARTS)]
@@ -271,7 +282,7 @@ def test_controls_have_their_look_in_tables(swept):
         assert row
         assert look.colour in row[0]
     drawn = swatch(palette.LOOKS[6])
-    assert "stroke-dasharray=\"5 2\"" in drawn
+    assert 'stroke-dasharray="5 2"' in drawn
     assert swatch(palette.LOOKS[0]) != swatch(palette.LOOKS[6])
 
 
@@ -295,7 +306,12 @@ def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
 
 
 def test_tables_of_the_terminal():
-    table = Table(("cca", "goodput", "limited by"), [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")], words=("limited by",), notes=("a; b: --verbose",))
+    table = Table(
+        ("cca", "goodput", "limited by"),
+        [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")],
+        words=("limited by",),
+        notes=("a; b: --verbose",),
+    )
     found = tables.of_screen(table, palette.looks(["cubic"]), "In short")
     first, second = found.rows
     assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((palette.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.1)
@@ -307,7 +323,8 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left():
     table = tables.PageTable("x", "x", ("cca", "n", "why"), [[tables.word("cubic"), tables.count(3), tables.word("loss")]], words=("why",))
     text = render(Page(Heading("run", "x"), tables=(table,)))
     assert re.findall(r'<t[hd]([^>]*)>(?:<button type="button">)?(\w+)', text[text.index("<table>") :]) == [
-        *((' scope="col"', "cca"), (' scope="col" class="n"', "n"), (' scope="col"', "why")), *(("", "cubic"), (' class="n" data-v="3"', "3"), ("", "loss")),
+        *((' scope="col"', "cca"), (' scope="col" class="n"', "n"), (' scope="col"', "why")),
+        *(("", "cubic"), (' class="n" data-v="3"', "3"), ("", "loss")),
     ]
 
 
@@ -411,8 +428,12 @@ def _without_runs(document):
 
 
 DAMAGES = {
-    "a list": lambda document: [], "nothing": lambda document: {}, "no cells": lambda document: {k: v for k, v in document.items() if k != "cells"},
-    "cells that are none": lambda document: {**document, "cells": [3]}, "no name": lambda document: {**document, "name": None}, "no runs": _without_runs,
+    "a list": lambda document: [],
+    "nothing": lambda document: {},
+    "no cells": lambda document: {k: v for k, v in document.items() if k != "cells"},
+    "cells that are none": lambda document: {**document, "cells": [3]},
+    "no name": lambda document: {**document, "name": None},
+    "no runs": _without_runs,
 }
 
 
@@ -441,7 +462,9 @@ def test_a_study_reports_itself(cli, tmp_path):
     got = cli("study", "run", "starlink", "--part", "profiles", "--quick", "--engine", "mock", "--out", tmp_path, "--report")
     assert got.status == 0, got.err
     assert got.out.endswith(f"Next: open {tmp_path / 'starlink' / 'report.html'}\n")
-    assert record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --part profiles --quick --engine mock --out {tmp_path} --report"
+    assert (
+        record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --part profiles --quick --engine mock --out {tmp_path} --report"
+    )
 
 
 def test_a_run_reports_itself(cli, tmp_path):
@@ -450,7 +473,10 @@ def test_a_run_reports_itself(cli, tmp_path):
     assert got.status == 0, got.err
     assert got.out.endswith(f"Next: open {tmp_path / 'report.html'}\n")
     kept = record.load(tmp_path)
-    assert (kept.kind, kept.command) == ("run", f"tcpscape run --forward 'netem delay 25ms' --cca cubic,bbr --engine mock --seeds 3 --out {tmp_path} --report")
+    assert (kept.kind, kept.command) == (
+        "run",
+        f"tcpscape run --forward 'netem delay 25ms' --cca cubic,bbr --engine mock --seeds 3 --out {tmp_path} --report",
+    )
     assert [(c.cca, len(c.trials)) for c in kept.outcomes[0].cells] == [("cubic", 3), ("bbr", 3)]
     assert all(t.samples is not None for c in kept.outcomes[0].cells for t in c.trials)
     assert cli(*words, "--report").err == "error: report: there is nowhere to write it; add --out DIR\n"

@@ -84,8 +84,14 @@ def test_order_and_floor_become_queues_in_a_row():
     ("change", "kind"),
     [
         ({"at": "5s", "set": {"loss": "50%"}}, {"kind": "set", "at": 5 * 10**9, "set": {"loss": 0x8000_0000}}),
-        ({"every": "15s", "hold": "300ms", "set": {"outage": True}}, {"kind": "periodic", "first": 15 * 10**9, "period": 15 * 10**9, "hold": 300 * 10**6, "set": {"outage": True}}),
-        ({"ramp": ["2s", "4s"], "start": {"delay": "10ms"}, "end": {"delay": "40ms"}}, {"kind": "ramp", "from": 2 * 10**9, "until": 4 * 10**9, "every": 20 * 10**6, "start": {"delay": 10**7}, "end": {"delay": 4 * 10**7}}),
+        (
+            {"every": "15s", "hold": "300ms", "set": {"outage": True}},
+            {"kind": "periodic", "first": 15 * 10**9, "period": 15 * 10**9, "hold": 300 * 10**6, "set": {"outage": True}},
+        ),
+        (
+            {"ramp": ["2s", "4s"], "start": {"delay": "10ms"}, "end": {"delay": "40ms"}},
+            {"kind": "ramp", "from": 2 * 10**9, "until": 4 * 10**9, "every": 20 * 10**6, "start": {"delay": 10**7}, "end": {"delay": 4 * 10**7}},
+        ),
         ({"trace": [["0s", "10mbit"], ["1s", "0"]], "repeat": "2s"}, {"kind": "rate_trace", "points": [[0, 10**7], [10**9, 0]], "repeat": 2 * 10**9}),
     ],
 )
@@ -106,7 +112,11 @@ def test_an_unknown_field_of_a_kernel_names_those_there_are():
     [
         ("6.1", {"rcvbuf": "208KiB", "sndbuf": "208KiB"}, []),  # the kernel's 212992 bytes are 208 KiB
         ("6.1", {"rcvbuf": "256KiB"}, ["SO_RCVBUF of 256KiB is capped at net.core.rmem_max, 208KiB; to have it: --kernel 6.1,rmem_max=4MiB"]),
-        ("6.12,hz=100", {"sndbuf": "8MiB"}, ["SO_SNDBUF of 8MiB is capped at net.core.wmem_max, 208KiB; to have it: --kernel 6.12,hz=100,wmem_max=8MiB"]),
+        (
+            "6.12,hz=100",
+            {"sndbuf": "8MiB"},
+            ["SO_SNDBUF of 8MiB is capped at net.core.wmem_max, 208KiB; to have it: --kernel 6.12,hz=100,wmem_max=8MiB"],
+        ),
         ("6.12,rmem_max=4MiB", {"rcvbuf": "256KiB"}, []),
         ("6.1", {}, []),
     ],
@@ -127,13 +137,30 @@ def test_the_address_forgets_the_name_and_nothing_else():
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"duration": 10}, "duration"), ({"duration": "2 years"}, "duration"), ({"duration": "0s"}, "duration"), ({"flowz": []}, "flowz"),
-        ({"flows": []}, "flows"), ({"flows": [{"count": 1_000_000}]}, "count"), ({"flows": [{"count": 60_000}, {"count": 60_000}]}, "flows"),
-        ({"forward": {"delay": "1ms", "loss": "120%"}}, "loss"), ({"forward": {"delay": "365d"}}, "delay"), ({"forward": {"jitter": "1ms"}}, "jitter"),
-        ({"bottleneck": {"rate": "0mbit"}}, "rate"), ({"kernel": 6.1}, "kernel"), ({"kernel": "6.1,foo=1"}, "kernel.foo"), ({"mtu": 10}, "mtu"),
-        ({"flows": [{"start": "30s"}]}, "start"), ({"flows": [{"start": "3s", "stop": "2s"}]}, "stop"), ({"flows": [{"cca": "No Such"}]}, "cca"),
-        ({"forward": 5}, "path"), ({"changes": [{"at": "5s"}]}, "set"), ({"changes": [{"set": {}}]}, "changes"),
-        ({"changes": [{"every": "5s", "hold": "6s", "set": {}}]}, "hold"), ({"forward": {"delay": "5ms", "floor": "6ms"}}, "floor"), ({"flows": [{"read": "0/1ms"}]}, "read"), ({"flows": [{"app": {"chunk": "0B"}}]}, "chunk"),
+        ({"duration": 10}, "duration"),
+        ({"duration": "2 years"}, "duration"),
+        ({"duration": "0s"}, "duration"),
+        ({"flowz": []}, "flowz"),
+        ({"flows": []}, "flows"),
+        ({"flows": [{"count": 1_000_000}]}, "count"),
+        ({"flows": [{"count": 60_000}, {"count": 60_000}]}, "flows"),
+        ({"forward": {"delay": "1ms", "loss": "120%"}}, "loss"),
+        ({"forward": {"delay": "365d"}}, "delay"),
+        ({"forward": {"jitter": "1ms"}}, "jitter"),
+        ({"bottleneck": {"rate": "0mbit"}}, "rate"),
+        ({"kernel": 6.1}, "kernel"),
+        ({"kernel": "6.1,foo=1"}, "kernel.foo"),
+        ({"mtu": 10}, "mtu"),
+        ({"flows": [{"start": "30s"}]}, "start"),
+        ({"flows": [{"start": "3s", "stop": "2s"}]}, "stop"),
+        ({"flows": [{"cca": "No Such"}]}, "cca"),
+        ({"forward": 5}, "path"),
+        ({"changes": [{"at": "5s"}]}, "set"),
+        ({"changes": [{"set": {}}]}, "changes"),
+        ({"changes": [{"every": "5s", "hold": "6s", "set": {}}]}, "hold"),
+        ({"forward": {"delay": "5ms", "floor": "6ms"}}, "floor"),
+        ({"flows": [{"read": "0/1ms"}]}, "read"),
+        ({"flows": [{"app": {"chunk": "0B"}}]}, "chunk"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(change, field):
@@ -212,8 +239,11 @@ def test_changes_are_added_to_those_of_a_scenario():
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("bottleneck: rate 20mbit", "change: 'bottleneck: rate 20mbit' is not WHERE@TIME: NAME VALUE; "), ("forward@3s: speed 3", "change: 'speed' is nothing that changes; "),
-        ("forward@3s: delay", "change: 'delay' has no value; "), ("forwards@3s: delay 3ms", "change: 'forwards' is unknown; choose forward, bottleneck or reverse"), ("forward@3: delay 3ms", "at: '3' has no unit"),
+        ("bottleneck: rate 20mbit", "change: 'bottleneck: rate 20mbit' is not WHERE@TIME: NAME VALUE; "),
+        ("forward@3s: speed 3", "change: 'speed' is nothing that changes; "),
+        ("forward@3s: delay", "change: 'delay' has no value; "),
+        ("forwards@3s: delay 3ms", "change: 'forwards' is unknown; choose forward, bottleneck or reverse"),
+        ("forward@3: delay 3ms", "at: '3' has no unit"),
         ("forward@10s: delay 3ms", "change: 10s is not before the end, 10s; "),
     ],
 )
@@ -285,7 +315,9 @@ def test_goodput_has_no_bound_without_a_rate():
 
 
 def test_a_time_without_a_unit_is_explained():
-    scenario = Scenario.of({"forward": ["netem delay 25", "netem delay 25ms"], "bottleneck": "tbf rate 10mbit burst 6056 latency 50000", "duration": "100ms"})
+    scenario = Scenario.of(
+        {"forward": ["netem delay 25", "netem delay 25ms"], "bottleneck": "tbf rate 10mbit burst 6056 latency 50000", "duration": "100ms"}
+    )
     explained = [
         "netem: 25 after delay is 25 µs in tc's words; write 25ms for milliseconds",
         "tbf: 50000 after latency is 50000 µs in tc's words; write 50000ms for milliseconds",

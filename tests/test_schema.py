@@ -115,7 +115,9 @@ def test_trials_of_a_real_kernel(cli):
 
 def test_cells_and_manifests(cli, need_model, tmp_path):
     out = tmp_path / "swept"
-    answer = cli("sweep", "--rtt", "20,40ms", "--jitter", "0,2ms", "--cca", "cubic,bbr", "--duration", "500ms", "--seeds", "3", "--out", out, "--json")
+    answer = cli(
+        "sweep", "--rtt", "20,40ms", "--jitter", "0,2ms", "--cca", "cubic,bbr", "--duration", "500ms", "--seeds", "3", "--out", out, "--json"
+    )
     assert len(answer.lines) == 8
     for line in answer.lines:
         expect("cell", line)
@@ -170,7 +172,11 @@ def test_comparisons(cli, need_model, tmp_path):
 
 
 def test_validations(cli, need_model, tmp_path):
-    for more in (("--random", "2", "--worst", "1"), ("--random", "2", "--paired", "--worst", "0"), ("--shared", "1", "--worst", "0", "--check", "median<=9")):
+    for more in (
+        ("--random", "2", "--worst", "1"),
+        ("--random", "2", "--paired", "--worst", "0"),
+        ("--shared", "1", "--worst", "0", "--check", "median<=9"),
+    ):
         out = tmp_path / more[0] / more[-1].replace("<", "")
         words = ("--cca", "cubic,bbr", "--engine", "model", "--engine", "mock", "--seeds", "2", "--out", out)
         assert cli("validate", *words, *more).status == 0
@@ -345,7 +351,10 @@ def test_the_tables_have_the_columns_that_are_written(cli, need_model, tmp_path)
 
 
 def test_the_tables_of_answers_have_the_columns_that_are_written(cli, need_model, tmp_path):
-    assert cli("sweep", "--rtt", "20ms", "--jitter", "0,2ms", "--cca", "cubic", "--duration", "500ms", "--seeds", "2", "--out", tmp_path / "s").status == 0
+    assert (
+        cli("sweep", "--rtt", "20ms", "--jitter", "0,2ms", "--cca", "cubic", "--duration", "500ms", "--seeds", "2", "--out", tmp_path / "s").status
+        == 0
+    )
     has("cells", pl.read_csv(tmp_path / "s" / "cells.csv"), axis=("rtt", "jitter"), without=("campaign",))
     assert cli("cliff", "--rtt", "20ms", "--cca", "cubic", "--most", "0", "--duration", "500ms", "--out", tmp_path / "c").status == 0
     has("edges", pl.read_csv(tmp_path / "c" / "edges.csv"))

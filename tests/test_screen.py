@@ -15,7 +15,10 @@ from tcpscape.tables import Table
 
 WIDTHS = (60, 80, 100, 150)
 COLUMNS = ("cca", "goodput Mbit/s, mean [95 %]", "CV", "retransmits", "limited by")
-ROWS = [("cubic:hystart=off", "12.3 [11.8, 12.9]", "12 %", "123", "pacing 63 %, rwnd 24 %, cwnd 12 %"), ("bbr", "1.00 [0.90, 1.10]", "3 %", "7", "cwnd 97 %")]
+ROWS = [
+    ("cubic:hystart=off", "12.3 [11.8, 12.9]", "12 %", "123", "pacing 63 %, rwnd 24 %, cwnd 12 %"),
+    ("bbr", "1.00 [0.90, 1.10]", "3 %", "7", "cwnd 97 %"),
+]
 TABLE = Table(COLUMNS, ROWS, drop=("CV", "retransmits"), words=("limited by",))
 
 
@@ -70,7 +73,9 @@ def test_a_path_in_words(name, text):
 
 
 def test_a_path_in_tc_words():
-    scenario = tcpscape.Scenario.of({"forward": "netem delay 25ms 8ms distribution normal loss 0.1%", "reverse": "netem delay 25ms 8ms distribution normal"})
+    scenario = tcpscape.Scenario.of(
+        {"forward": "netem delay 25ms 8ms distribution normal loss 0.1%", "reverse": "netem delay 25ms 8ms distribution normal"}
+    )
     assert summary.in_words(scenario).startswith("RTT 50ms, jitter 8ms normal each way, loss 0.1% of the data, netem at the sender (it")
     routed = tcpscape.Scenario.of({"forward": {"at": "router", "delay": "25ms", "loss": "0.1%"}, "reverse": {"delay": "25ms"}})
     assert summary.in_words(routed).startswith("RTT 50ms, loss 0.1% of the data, no bottleneck")
@@ -184,7 +189,9 @@ def test_the_rate_is_said_where_only_the_queue_varies():
 
 
 def test_a_fifo_that_is_named_is_the_default_one():
-    named, default = (tcpscape.Scenario.of({"reverse": {"delay": "40ms"}, "bottleneck": {"rate": "20mbit", **queue}}) for queue in ({"queue": "fifo"}, {}))
+    named, default = (
+        tcpscape.Scenario.of({"reverse": {"delay": "40ms"}, "bottleneck": {"rate": "20mbit", **queue}}) for queue in ({"queue": "fifo"}, {})
+    )
     assert named.bottleneck[0].words(named.rtt_ns) == default.bottleneck[0].words(default.rtt_ns)
 
 
@@ -225,14 +232,21 @@ def test_a_change_of_the_path_is_answered_with_the_rtt_before_and_after(need_mod
     path["changes"] = [{"where": "bottleneck", "at": "3s", "set": {"rate": "5mbit"}}]
     drop = tcpscape.run(path, cca="cubic", seeds=2)
     (remark,) = answer.run_screen(drop).remarks
-    before, after, highest = (float(x) for x in re.fullmatch(r"Smoothed RTT before and after the change at 3s: cubic (\S+) and (\S+) ms, at most (\S+) ms.", remark).groups())
+    before, after, highest = (
+        float(x)
+        for x in re.fullmatch(r"Smoothed RTT before and after the change at 3s: cubic (\S+) and (\S+) ms, at most (\S+) ms.", remark).groups()
+    )
     assert 20 < before < 42  # a buffer of one BDP doubles the 20 ms at most
     assert before < after <= highest <= 20 + 4 * 20 + 5  # the same bytes take four times as long: 80 ms beside the path's 20, and a burst
     assert not answer.run_screen(tcpscape.run({**path, "changes": []}, cca="cubic", seeds=2)).remarks
 
 
 def test_intervals_go_before_columns():
-    table = Table(("cca", "mean of A", "mean of B", "ratio"), [("cubic", "19.0 [18.0, 20.0]", "10.0 [9.00, 11.0]", "1.90 [1.70, 2.10]")], brief=("mean of B", "mean of A"))
+    table = Table(
+        ("cca", "mean of A", "mean of B", "ratio"),
+        [("cubic", "19.0 [18.0, 20.0]", "10.0 [9.00, 11.0]", "1.90 [1.70, 2.10]")],
+        brief=("mean of B", "mean of A"),
+    )
     wide, narrower, narrow = (table.text(width).splitlines()[-1] for width in (70, 52, 44))
     assert (wide.count("["), narrower.count("["), narrow.count("[")) == (3, 2, 1)
     assert "10.0" in narrow.split()

@@ -20,7 +20,14 @@ from conftest import ROOT
 WIDTHS = (60, 80, 100, 150)
 CCAS = ("cubic:hystart=off", "bbr")
 MOCK = ("--engine", "mock")
-PATH = ("--forward", "netem delay 25ms 8ms distribution normal loss 0.1%", "--reverse", "netem delay 25ms", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500")
+PATH = (
+    "--forward",
+    "netem delay 25ms 8ms distribution normal loss 0.1%",
+    "--reverse",
+    "netem delay 25ms",
+    "--bottleneck",
+    "tbf rate 10mbit burst 6056 limit 62500",
+)
 COMMANDS = {
     "run": ("run", *PATH, "--cca", ",".join(CCAS), *MOCK, "--seeds", "3"),
     "run --mix": ("run", *PATH, "--mix", "cubic:hystart=off*2,bbr@5s", *MOCK, "--seeds", "3"),

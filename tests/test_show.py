@@ -32,7 +32,13 @@ known.
 @pytest.fixture
 def numbers(tmp_path, monkeypatch):
     error = {"n": 7, "median": 0.0123, "p90": 0.25}
-    said = {"date": "2026-11-21", "model": "model-1", "against": "kernels", "controls": {"cubic": {"alone": error}}, "queues": {"tbf": {"total": error}}}
+    said = {
+        "date": "2026-11-21",
+        "model": "model-1",
+        "against": "kernels",
+        "controls": {"cubic": {"alone": error}},
+        "queues": {"tbf": {"total": error}},
+    }
     (tmp_path / "f.json").write_text(json.dumps(said))
     monkeypatch.setattr(documentation.load_fidelity, "__defaults__", (tmp_path / "f.json",))
 
@@ -59,7 +65,8 @@ def test_paragraphs_of_a_page(tmp_path, monkeypatch):
         ("    W(t) = 4 t,\n\nevaluated later. It rises.\n\nMore.", "It aims at W(t) = 4 t, evaluated later. It rises."),
         ("    W(t) = 4 t.\n\nMore.", "It aims at W(t) = 4 t."),
         ("| when | what | how |\n|---|---|---|\n| `a` | 1 | x |\n| b | 2 | y |\n\nMore.", "It aims at a: 1, x; b: 2, y."),
-        ("1. **one**, and\n   more,\n2. two.\n\nMore.", "It aims at 1. one, and more, 2. two."), ("**Other.** More.", "It aims at"),
+        ("1. **one**, and\n   more,\n2. two.\n\nMore.", "It aims at 1. one, and more, 2. two."),
+        ("**Other.** More.", "It aims at"),
     ],
 )
 def test_a_sentence_goes_on_below_its_formula(rest, text):
@@ -77,8 +84,17 @@ def test_every_page_says_whole_sentences():
 
 
 LISTS = [
-    ("scenario", "list"), ("cca", "list"), ("qdisc", "list"), ("study", "list"), ("study", "show", "jitter-cliff"), ("doctor",), ("kernel", "list"),
-    ("cca", "show", "cubic"), ("cca", "show", "bbr"), ("qdisc", "show", "netem"), ("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms"),
+    ("scenario", "list"),
+    ("cca", "list"),
+    ("qdisc", "list"),
+    ("study", "list"),
+    ("study", "show", "jitter-cliff"),
+    ("doctor",),
+    ("kernel", "list"),
+    ("cca", "show", "cubic"),
+    ("cca", "show", "bbr"),
+    ("qdisc", "show", "netem"),
+    ("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms"),
 ]
 
 

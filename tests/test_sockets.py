@@ -56,7 +56,17 @@ def in_namespace(code: str) -> str:
     """What Python code prints in a network namespace of its own with a loopback device; skips where there is none."""
     if not PROGRAM.exists():
         pytest.skip("the live engine's program is not built")
-    words = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$0" -c "$1"', sys.executable, textwrap.dedent(code)]
+    words = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--net",
+        "sh",
+        "-c",
+        'ip link set lo up && exec "$0" -c "$1"',
+        sys.executable,
+        textwrap.dedent(code),
+    ]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=os.environ)
     except FileNotFoundError as e:
@@ -102,7 +112,9 @@ class TestSockets:
     """Real sockets in a namespace of the test's own."""
 
     def test_a_sender_is_seen_with_its_control_and_the_filter_leaves_the_others_out(self) -> None:
-        printed = in_namespace(TRANSFER + """
+        printed = in_namespace(
+            TRANSFER
+            + """
     for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         port = listen(family, address)
         for _ in range(2):
@@ -113,7 +125,8 @@ class TestSockets:
         seen = sockets.watch(f"dst {address} dport = :{port}", 1.0)
         print(json.dumps([[f.vantage, f.cca, f.destination.port == port, f.goodput_mbps, len(f.samples["t_s"]), f.facts["rtt"]["n"],
             {i.cause: 1 for i in f.limits}] for f in seen.flows]))
-    """)
+    """
+        )
         for line in printed.splitlines():
             flows = json.loads(line)
             assert len(flows) == 2
@@ -124,7 +137,9 @@ class TestSockets:
                 assert "application" in causes
 
     def test_connections_between_two_samples_and_idle_ones_are_counted(self) -> None:
-        printed = in_namespace(TRANSFER + """
+        printed = in_namespace(
+            TRANSFER
+            + """
     port = listen(socket.AF_INET, "127.0.0.1")
     idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
 
@@ -137,25 +152,31 @@ class TestSockets:
     threading.Thread(target=short, daemon=True).start()
     seen = sockets.watch(f"dport = :{port}", 1.5)
     print(json.dumps([len(seen.flows), sum(f.bytes for f in seen.flows), seen.facts["idle"]]))
-    """)
+    """
+        )
         flows, size, idle = json.loads(printed)
         assert (flows, idle) == (10, 20)
         assert 50_000 <= size <= 50_000 + 2 * 10  # SYN and FIN count as a byte each
 
     def test_where_nothing_moves_one_line_says_so(self) -> None:
-        printed = in_namespace(TRANSFER + """
+        printed = in_namespace(
+            TRANSFER
+            + """
     for text in ("", "dst 192.0.2.7", "state listening"):
         try:
             sockets.watch(text, 0.2)
         except TcpscapeError as e:
             print(e)
-    """)
+    """
+        )
         assert len(printed.splitlines()) == 3
         assert "there was no such socket" in printed
 
     @pytest.mark.slow
     def test_thousands_of_sockets_cost_little_and_all_are_counted(self) -> None:
-        printed = in_namespace(TRANSFER + """
+        printed = in_namespace(
+            TRANSFER
+            + """
     import resource
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     port = listen(socket.AF_INET, "127.0.0.1")
@@ -166,5 +187,6 @@ class TestSockets:
     threading.Timer(0.3, talk).start()
     seen = sockets.watch(f"dport = :{port}", 2.0)
     print(json.dumps([len(seen.flows), seen.facts["carrying"], seen.facts["untold"], seen.facts["idle"]]))
-    """)
+    """
+        )
         assert json.loads(printed) == [200, 1000, 800, 500]

@@ -108,14 +108,18 @@ def test_no_samples_are_refused():
 DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
 
 
-@pytest.mark.parametrize("hop", ["htb rate 60mbit ceil 60mbit; fq_codel ecn", {"rate": "60mbit"}, "cake bandwidth 60mbit", "tbf r 60mbit b 6056 la 50ms"])
+@pytest.mark.parametrize(
+    "hop", ["htb rate 60mbit ceil 60mbit; fq_codel ecn", {"rate": "60mbit"}, "cake bandwidth 60mbit", "tbf r 60mbit b 6056 la 50ms"]
+)
 def test_a_scenario_says_its_step(hop):
     said = {"forward": ["netem delay 10ms"], "bottleneck": [hop], "reverse": ["netem delay 40ms"], "duration": "60s"}
     changes = [{"where": "reverse", "at": "5s", "set": {"delay": "40ms"}}, {**DROP, "at": "20s", "set": {"rate": "80mbit"}}, DROP]
     assert bound.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
 
 
-@pytest.mark.parametrize("said", [{}, {"bottleneck": ["pfifo limit 100"], "changes": [DROP]}, {"bottleneck": ["tbf rate 10mbit burst 6056 limit 9000"], "changes": [DROP]}])
+@pytest.mark.parametrize(
+    "said", [{}, {"bottleneck": ["pfifo limit 100"], "changes": [DROP]}, {"bottleneck": ["tbf rate 10mbit burst 6056 limit 9000"], "changes": [DROP]}]
+)
 def test_no_drop_is_refused(said):
     with pytest.raises(ScenarioError, match="changes: unnamed has no drop"):
         bound.step_of(Scenario.of({"duration": "60s", **said}))

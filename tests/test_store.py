@@ -103,7 +103,9 @@ def test_a_trial_that_was_kept_is_a_plain_value(tmp_path, need_model):
 
 
 def test_columns_have_the_same_types_whatever_their_values(trials, need_model):
-    bare = replace(trials[0], hash=None, events=None, flows=tuple(replace(f, srtt_ms=None, rtos=None, ecn=None, rtt_ms=Rtt()) for f in trials[0].flows))
+    bare = replace(
+        trials[0], hash=None, events=None, flows=tuple(replace(f, srtt_ms=None, rtos=None, ecn=None, rtt_ms=Rtt()) for f in trials[0].flows)
+    )
     full = engines.make("model").run(options.scenario(PATH, duration="2s"), [1])[0]
     schemas = [flow_rows([bare]).schema, flow_rows([full]).schema]
     both = set(schemas[0]) & set(schemas[1])
@@ -174,7 +176,9 @@ def test_side_tables_are_kept_where_there_are_some(tmp_path):
         one_line(e)
 
 
-@pytest.mark.parametrize("change", ["substr(trial, 1, length(trial) - 1)", "'{}'", "'[]'", "''", "x'00ff'", "replace(trial, 'goodput_mbps', 'speed')"])
+@pytest.mark.parametrize(
+    "change", ["substr(trial, 1, length(trial) - 1)", "'{}'", "'[]'", "''", "x'00ff'", "replace(trial, 'goodput_mbps', 'speed')"]
+)
 def test_a_damaged_row_is_no_trial_and_is_run_again(tmp_path, trials, change):
     with Store(tmp_path) as store:
         store.save_many(trials)
@@ -344,6 +348,7 @@ def test_another_process_that_keeps_it_locked_is_one_line(tmp_path, trials, monk
 def test_a_file_system_without_locks_is_one_line(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match=r"the file system of .* cannot lock files, which SQLite needs; choose a directory on a local disk"):
         raise database.refusal(sqlite3.OperationalError("locking protocol"), tmp_path / FILE)
+
     def refused(*args):
         raise OSError(errno.ENOLCK, "No locks available")
 

@@ -47,7 +47,9 @@ def test_a_check_fails_whether_or_not_its_line_is_read():
     assert shell(f"{RUN} --json {FAILING} 2>/dev/full")[0] == 1
 
 
-@pytest.mark.parametrize("command", [RUN, f"{RUN} --json", f"{COMMAND} --help", f"{COMMAND} run --help", f"{COMMAND} --version", f"{COMMAND} cca show cubic"])
+@pytest.mark.parametrize(
+    "command", [RUN, f"{RUN} --json", f"{COMMAND} --help", f"{COMMAND} run --help", f"{COMMAND} --version", f"{COMMAND} cca show cubic"]
+)
 def test_a_full_stdout_is_one_line_and_a_status_of_its_own(command):
     status, _, err = shell(f"{command} >/dev/full")
     assert status == EXIT_OUTPUT

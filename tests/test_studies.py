@@ -60,7 +60,9 @@ def test_a_shifted_row_is_refused(row):
 def test_profiles_are_named_paths():
     case = next(c for c in studies.get("starlink").parts[0].cases() if c.cca == "bbr" and c.at["profile"] == "handover")
     scenario = case.scenario
-    assert [(n.at, n.delay, n.jitter, n.loss, n.limit) for n in (*scenario.forward, *scenario.reverse)] == [("router", 30 * 10**6, 40 * 10**6, 0.01, 1000)] * 2
+    assert [(n.at, n.delay, n.jitter, n.loss, n.limit) for n in (*scenario.forward, *scenario.reverse)] == [
+        ("router", 30 * 10**6, 40 * 10**6, 0.01, 1000)
+    ] * 2
     assert (scenario.duration, scenario.flows[0].rcvbuf, scenario.kernel.rmem_max) == (15 * 10**9, 2**18, 2**22)
 
 
@@ -68,7 +70,10 @@ def test_profiles_are_named_paths():
     ("fields", "error"),
     [
         ({"claims": [{"text": "x", "work": "moon", "measure": "mean"}]}, "work: 'moon' is unknown; choose jitter-cliff"),
-        ({"claims": [{"text": "x", "work": "jitter-cliff", "measure": "mean", "part": "orbit"}]}, "claims: 'x' asks for part 'orbit'; choose profiles"),
+        (
+            {"claims": [{"text": "x", "work": "jitter-cliff", "measure": "mean", "part": "orbit"}]},
+            "claims: 'x' asks for part 'orbit'; choose profiles",
+        ),
         ({"parts": [{"name": "a", "pool": ["moon"]}]}, "pool: 'moon' is no axis"),
     ],
 )
@@ -78,7 +83,9 @@ def test_a_study_that_makes_no_sense_is_refused(fields, error):
 
 
 def test_a_claim_about_no_cell_is_refused():
-    said = studies.of({**studies.read("starlink"), "claims": [{"text": "x", "work": "jitter-cliff", "measure": "mean", "at": {"profile": "orbit"}}]}, "s")
+    said = studies.of(
+        {**studies.read("starlink"), "claims": [{"text": "x", "work": "jitter-cliff", "measure": "mean", "at": {"profile": "orbit"}}]}, "s"
+    )
     result = runs.run(said.changed({"engines": ["mock"], "seeds": 1}))
     with pytest.raises(TcpscapeError, match=r"asks for any at .'profile': 'orbit'."):
         runs.judge(result)

@@ -31,7 +31,9 @@ QUICK = ("--rtt", "24,50ms", "--jitter", "0..8ms/4ms", "--cca", "cubic,bbr", "--
 def test_one_value_is_a_condition_and_several_are_an_axis():
     said = asked.campaign(None, {"rtt": "50ms", "jitter": "0..8ms/4ms", "app": "1MB/s", "rcvbuf": "64,128KiB", "mtu": "1500"}, {"seeds": "3"})
     assert said.to_dict() == {
-        "name": "words", "conditions": {"rtt": "50ms", "flow": {"app": "1MB/s"}}, "seeds": "3",
+        "name": "words",
+        "conditions": {"rtt": "50ms", "flow": {"app": "1MB/s"}},
+        "seeds": "3",
         "axes": {"jitter": ["0ms", "4ms", "8ms"], "rcvbuf": ["64KiB", "128KiB"], "mtu": ["1500"]},
     }
     flow = said.cases()[-1].scenario.flows[0]
@@ -179,7 +181,9 @@ def test_several_engines_stand_side_by_side(cli, tmp_path, need_model):
 
 
 def test_a_metric_that_needs_samples_gets_them(cli, tmp_path, need_model):
-    got = cli("sweep", "--rtt", "20ms", "--rate", "2,5mbit", "--duration", "3s", "--seeds", "2", "--metric", "goodput_1s_max", "--out", tmp_path, "--json")
+    got = cli(
+        "sweep", "--rtt", "20ms", "--rate", "2,5mbit", "--duration", "3s", "--seeds", "2", "--metric", "goodput_1s_max", "--out", tmp_path, "--json"
+    )
     assert [1.5 < line["median"]["value"] < 2.01 for line in got.lines] == [True, False]
     assert len(list((tmp_path / "samples").iterdir())) == 4
 
@@ -188,7 +192,23 @@ def test_a_metric_that_needs_samples_gets_them(cli, tmp_path, need_model):
 
 
 def test_quiet_cells_get_few_runs_and_noisy_ones_many(cli, tmp_path):
-    args = ("sweep", "--rtt", "50ms", "--jitter", "0,10ms", "--seeds", "6", "--engine", "mock", "--precision", "4%", "--max-seeds", "40", "--out", tmp_path)
+    args = (
+        "sweep",
+        "--rtt",
+        "50ms",
+        "--jitter",
+        "0,10ms",
+        "--seeds",
+        "6",
+        "--engine",
+        "mock",
+        "--precision",
+        "4%",
+        "--max-seeds",
+        "40",
+        "--out",
+        tmp_path,
+    )
     quiet, noisy = cli(*args, "--json").lines
     assert quiet["reached"]
     assert quiet["n"] < noisy["n"]
@@ -219,7 +239,9 @@ def test_adding_runs_equals_having_asked_for_them():
 
 def test_progress_counts_every_engine_and_round():
     told = []
-    said = Campaign.of({"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 20})
+    said = Campaign.of(
+        {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 20}
+    )
     outcome = execute.run(said, execute.Execution(progress=lambda *now: told.append(now)))
     assert [done for done, _ in told] == list(range(1, outcome.trial_count + 1))
     assert told[-1][0] == told[-1][1]
@@ -321,10 +343,20 @@ def test_a_dotted_axis_reaches_lists_by_number():
 @pytest.mark.parametrize(
     ("source", "name", "line"),
     [
-        ({"scenario": {"bottleneck": "tbf rate 1mbit burst 6056 limit 9999"}}, "bottleneck.buffer", "bottleneck.buffer: 'tbf rate 1mbit burst 6056 limit 9999' is words, "),
-        ({"scenario": {"forward": [{"delay": "5ms"}, {"delay": "6ms"}]}}, "forward.delay", "forward.delay: there are 2 of them; choose one by its number, as in forward.0.delay"),
-        ("rate-drop", "changes.3.at", "changes.3.at: there is no number 3; choose 0 to 0"), ("baseline", "changes.at", "changes.at: the scenario has none"),
-        ("lossy-dsl", "bottleneck.bufer", "bottleneck.bufer: no such field"), ("lossy-dsl", "botleneck.rate", "botleneck.rate: no such field or "),
+        (
+            {"scenario": {"bottleneck": "tbf rate 1mbit burst 6056 limit 9999"}},
+            "bottleneck.buffer",
+            "bottleneck.buffer: 'tbf rate 1mbit burst 6056 limit 9999' is words, ",
+        ),
+        (
+            {"scenario": {"forward": [{"delay": "5ms"}, {"delay": "6ms"}]}},
+            "forward.delay",
+            "forward.delay: there are 2 of them; choose one by its number, as in forward.0.delay",
+        ),
+        ("rate-drop", "changes.3.at", "changes.3.at: there is no number 3; choose 0 to 0"),
+        ("baseline", "changes.at", "changes.at: the scenario has none"),
+        ("lossy-dsl", "bottleneck.bufer", "bottleneck.bufer: no such field"),
+        ("lossy-dsl", "botleneck.rate", "botleneck.rate: no such field or "),
     ],
 )
 def test_a_dotted_axis_that_leads_nowhere_is_one_line(source, name, line):
@@ -335,9 +367,28 @@ def test_a_dotted_axis_that_leads_nowhere_is_one_line(source, name, line):
 
 
 def test_a_mixture_at_every_point(cli, tmp_path, need_model):
-    words = ("sweep", "--rtt", "20ms", "--rate", "5mbit", "--buffer", "1,2bdp", "--rcvbuf", "256KiB", "--duration", "1s", "--seeds", "2", "--mix", "cubic*2,bbr@500ms")
+    words = (
+        "sweep",
+        "--rtt",
+        "20ms",
+        "--rate",
+        "5mbit",
+        "--buffer",
+        "1,2bdp",
+        "--rcvbuf",
+        "256KiB",
+        "--duration",
+        "1s",
+        "--seeds",
+        "2",
+        "--mix",
+        "cubic*2,bbr@500ms",
+    )
     lines = cli(*words, "--metric", "share:bbr", "--out", tmp_path, "--json").lines
-    assert [(line["cca"], line["at"]["buffer"], line["metric"]) for line in lines] == [("bbr+cubic", "1bdp", "share:bbr"), ("bbr+cubic", "2bdp", "share:bbr")]
+    assert [(line["cca"], line["at"]["buffer"], line["metric"]) for line in lines] == [
+        ("bbr+cubic", "1bdp", "share:bbr"),
+        ("bbr+cubic", "2bdp", "share:bbr"),
+    ]
     (_, _, scenario), *_ = scenarios_of(None, {"rtt": "20ms", "rcvbuf": "256KiB"}, mix="cubic*2,bbr@500ms")
     assert [(f.cca, f.count, f.start, f.rcvbuf) for f in scenario.flows] == [("cubic", 2, 0, 2**18), ("bbr", 1, 500_000_000, 2**18)]
 

@@ -53,7 +53,10 @@ def test_scenarios_that_could_be_written_before_keep_their_addresses():
 @pytest.mark.parametrize(
     ("text", "flows"),
     [
-        ("cubic*2~rtt=20ms,bbr~up@5s-8s", [{"cca": "cubic", "count": 2, "rtt": "20ms"}, {"cca": "bbr", "count": 1, "direction": "up", "start": "5s", "stop": "8s"}]),
+        (
+            "cubic*2~rtt=20ms,bbr~up@5s-8s",
+            [{"cca": "cubic", "count": 2, "rtt": "20ms"}, {"cca": "bbr", "count": 1, "direction": "up", "start": "5s", "stop": "8s"}],
+        ),
         ("reno~access=10ms~enter=r1~leave=r2", [{"cca": "reno", "count": 1, "access": {"delay": "10ms"}, "enter": "r1", "leave": "r2"}]),
         ("bbr~access=20mbit+10ms~down", [{"cca": "bbr", "count": 1, "access": {"rate": "20mbit", "delay": "10ms"}, "direction": "down"}]),
         ("cubic*4~rtt=20ms..160ms~up", [{"cca": "cubic", "count": 1, "rtt": f"{ms}ms", "direction": "up"} for ms in (20, 40, 80, 160)]),
@@ -67,7 +70,12 @@ def test_a_mixture_says_where_its_flows_are(text, flows):
 def test_probes_transfers_and_links_in_words():
     assert parse_probe("ping~interval=100ms~up@1s-2s") == {"preset": "ping", "interval": "100ms", "direction": "up", "start": "1s", "stop": "2s"}
     assert parse_transfers("20/s,30kB~cca=bbr") == {"rate": "20/s", "size": "30kB", "cca": "bbr"}
-    assert parse_link("delay 5ms rate 50mbit queue fq_codel limit 200 name core") == {"delay": "5ms", "rate": "50mbit", "queue": "fq_codel limit 200", "name": "core"}
+    assert parse_link("delay 5ms rate 50mbit queue fq_codel limit 200 name core") == {
+        "delay": "5ms",
+        "rate": "50mbit",
+        "queue": "fq_codel limit 200",
+        "name": "core",
+    }
 
 
 def test_what_is_written_is_read_back():
@@ -108,7 +116,13 @@ def test_the_plan_has_links_places_and_traffic():
     up = places[plan["flows"][2]["place"]]
     assert (len(up["far"]["reverse"]["stages"]), len(up["far"]["forward"]["stages"])) == (2, 2)  # the hosts that send up are at the right end
     assert not up["near"]["forward"]["stages"]
-    assert all(stage["at"] == "router" for place in places for link in ("near", "far") for way in ("forward", "reverse") for stage in place[link][way]["stages"])
+    assert all(
+        stage["at"] == "router"
+        for place in places
+        for link in ("near", "far")
+        for way in ("forward", "reverse")
+        for stage in place[link][way]["stages"]
+    )
 
 
 def test_an_own_rtt_is_what_the_path_lacks():
@@ -119,7 +133,9 @@ def test_an_own_rtt_is_what_the_path_lacks():
 
 def test_options_add_to_a_scenario():
     base = files.load("upload-and-call")
-    more = ScenarioOptions(mix="bbr,cubic*2~up", probes=("udp_ping",), transfers=("5/s,10kB",), links=("delay 1ms name far",), changes=("far@1s: delay 3ms",)).over(base)
+    more = ScenarioOptions(
+        mix="bbr,cubic*2~up", probes=("udp_ping",), transfers=("5/s,10kB",), links=("delay 1ms name far",), changes=("far@1s: delay 3ms",)
+    ).over(base)
     assert [probe.name for probe in more.probes] == ["voice", "voice-up", "ping", "udp_ping"]
     assert [(flow.cca, flow.direction, flow.count) for flow in more.flows] == [("bbr", "up", 1), ("cubic", "up", 2)]  # as the scenario's first flow
     assert len(more.chain) == 2
@@ -147,7 +163,10 @@ def test_axes_reach_what_options_added(axes, fields, values):
 
 def test_an_axis_over_a_link_of_a_gallery_scenario():
     cases = campaign("rrul", {"links.queue": ["fq_codel", "cake"]}, {}).cases()
-    assert [(case.scenario.links[0].forward[1].queue, case.scenario.links[0].reverse[1].rate) for case in cases] == [("fq_codel", 5_000_000), ("cake", 5_000_000)]
+    assert [(case.scenario.links[0].forward[1].queue, case.scenario.links[0].reverse[1].rate) for case in cases] == [
+        ("fq_codel", 5_000_000),
+        ("cake", 5_000_000),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +204,14 @@ def test_nonsense_is_one_line_that_names_its_part(options, line):
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ({"forward": "netem delay 5ms", "flows": [{"direction": "up"}]}, "direction: data travel up, and the path has no reverse: no delay, no rate, no queue; give it one"),
-        ({**PATH, "links": [{"forward": "netem delay 1ms"}], "probes": [{"preset": "voice", "direction": "up", "enter": "r2", "leave": "r1"}]}, "direction: data travel up, and the path has no reverse"),
+        (
+            {"forward": "netem delay 5ms", "flows": [{"direction": "up"}]},
+            "direction: data travel up, and the path has no reverse: no delay, no rate, no queue; give it one",
+        ),
+        (
+            {**PATH, "links": [{"forward": "netem delay 1ms"}], "probes": [{"preset": "voice", "direction": "up", "enter": "r2", "leave": "r1"}]},
+            "direction: data travel up, and the path has no reverse",
+        ),
         ({**PATH, "flows": [{"access": {"before": {"at": "sender", "delay": "1ms"}}}]}, "at: the hops of links and of access links are at routers; "),
         ({**PATH, "flows": [{"access": {"delay": "1ms", "before": "netem delay 1ms"}}]}, "access: delay is beside before; "),
         ({**PATH, "flows": [{"app": {"think": "1s"}}]}, "response: requests without the size of their answers; "),
@@ -201,7 +226,9 @@ def test_a_file_that_makes_no_sense_is_one_line(fields, line):
 
 
 def test_a_change_of_a_hop_that_is_not_there_is_refused():
-    one = Scenario.of({**PATH, "links": ["delay 1ms rate 9mbit name core"], "changes": [{"where": "core", "hop": 2, "at": "1s", "set": {"rate": "1mbit"}}]})
+    one = Scenario.of(
+        {**PATH, "links": ["delay 1ms rate 9mbit name core"], "changes": [{"where": "core", "hop": 2, "at": "1s", "set": {"rate": "1mbit"}}]}
+    )
     with pytest.raises(TcpscapeError, match="change: core has no hop 2; choose one from 0 to 1"):
         build(one, parse, CONTROLS)
 
@@ -256,7 +283,17 @@ def test_what_knows_one_link_refuses_a_network_by_name(tmp_path, monkeypatch):
 
 def test_the_diagram_of_a_network_has_each_link_and_both_directions():
     drawn = PathView.of("", [files.load("rrul")])
-    for text in (">Home<", ">down: 20 Mbit/s, 15 ms<", ">up: 5 Mbit/s, 15 ms, buffer 250 kB<", ">4 cubic<", ">4 cubic up<", ">probe voice<", ">r0<", ">r1<", "data that travel up"):
+    for text in (
+        ">Home<",
+        ">down: 20 Mbit/s, 15 ms<",
+        ">up: 5 Mbit/s, 15 ms, buffer 250 kB<",
+        ">4 cubic<",
+        ">4 cubic up<",
+        ">probe voice<",
+        ">r0<",
+        ">r1<",
+        "data that travel up",
+    ):
         assert text in drawn.wide, text
         assert text in drawn.narrow, text
     chained = PathView.of("", [files.load("parking-lot")]).wide
@@ -266,7 +303,9 @@ def test_the_diagram_of_a_network_has_each_link_and_both_directions():
 
 def test_files_of_links_are_beside_their_scenario(tmp_path):
     (tmp_path / "radio.up").write_text("1\n2\n3\n")
-    (tmp_path / "s.yaml").write_text("forward: netem delay 5ms\nreverse: netem delay 5ms\nlinks:\n- {forward: {trace: radio.up}, reverse: netem delay 1ms}\nflows:\n- {access: {before: [{trace: radio.up}]}}\n")
+    (tmp_path / "s.yaml").write_text(
+        "forward: netem delay 5ms\nreverse: netem delay 5ms\nlinks:\n- {forward: {trace: radio.up}, reverse: netem delay 1ms}\nflows:\n- {access: {before: [{trace: radio.up}]}}\n"
+    )
     one = files.load(tmp_path / "s.yaml")
     assert one.links[0].forward[0].trace.file == one.flows[0].access.before[0].trace.file == str(tmp_path / "radio.up")
     assert "access links of a recorded rate down" in summary.in_words(one)

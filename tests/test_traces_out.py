@@ -76,7 +76,9 @@ def test_an_undone_reduction_is_seen_once(trial):
     """One reduction after which the threshold rises as the repair ends; the second repair ends with the reduced threshold."""
     import polars as pl
 
-    rows = pl.DataFrame({"t_ns": [0, 1, 2, 3, 4, 5], "ca_state": [0, 3, 0, 3, 3, 0], "ssthresh": [100, 50, 100, 60, 60, 60], "lost": [0, 2, 2, 3, 3, 3]})
+    rows = pl.DataFrame(
+        {"t_ns": [0, 1, 2, 3, 4, 5], "ca_state": [0, 3, 0, 3, 3, 0], "ssthresh": [100, 50, 100, 60, 60, 60], "lost": [0, 2, 2, 3, 3, 3]}
+    )
     assert [(e.t_ns, e.kind, e.count) for e in events.of_flow(rows)] == [(1, "loss", 2), (2, "undo", 1), (3, "loss", 1)]
     assert [(s.state, s.begin_ns, s.end_ns) for s in events.states(rows)] == [(0, 0, 1), (3, 1, 2), (0, 2, 3), (3, 3, 5), (0, 5, 5)]
 
@@ -170,7 +172,10 @@ def test_queues_and_states_are_there(trial, trace):
 
 def test_values_that_say_none_are_left_out(trace):
     """BBR never sets the slow-start threshold, cubic does not before its first reduction."""
-    assert counter(trace, "flow 1: bbr", "slow-start threshold")[1] == [] or max(v for _, v in counter(trace, "flow 1: bbr", "slow-start threshold")[1]) < 2**31 - 1
+    assert (
+        counter(trace, "flow 1: bbr", "slow-start threshold")[1] == []
+        or max(v for _, v in counter(trace, "flow 1: bbr", "slow-start threshold")[1]) < 2**31 - 1
+    )
     assert all(v < 2**31 - 1 for _, v in counter(trace, "flow 0: cubic", "slow-start threshold")[1])
 
 

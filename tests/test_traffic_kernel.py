@@ -31,7 +31,8 @@ def both(fields):
 
 PROBES = [
     {"preset": preset, "name": f"{preset} {way}", "direction": way, "interval": "20ms", "start": "1s", "stop": "3s"}
-    for preset in ("voice", "ping", "udp_ping") for way in ("down", "up")
+    for preset in ("voice", "ping", "udp_ping")
+    for way in ("down", "up")
 ]
 
 
@@ -104,7 +105,8 @@ def test_a_writer_with_pauses_writes_in_its_turns(need_virtual):
 def test_transfers_are_those_of_the_model_and_take_as_long(need_virtual):
     """Ten a second on 100 Mbit/s meet no queue but their own."""
     fields = {
-        "bottleneck": "tbf rate 100mbit burst 10kb limit 2mb", "flows": [SHORT],
+        "bottleneck": "tbf rate 100mbit burst 10kb limit 2mb",
+        "flows": [SHORT],
         "transfers": [{"cca": "cubic", "rate": "20/s", "size": "30kB", "stop": "3s", "direction": way} for way in ("down", "up")],
     }
     model, kernel = both(fields)
@@ -140,7 +142,9 @@ def test_the_live_engine_measures_this_machines_path():
     need("live")
     app = {"response": "20kB", "every": "100ms"}
     fields = {
-        "duration": "2s", "flows": [SHORT, {"cca": "cubic", "app": app}], "probes": [{**p, "start": "500ms", "stop": "1s"} for p in PROBES],
+        "duration": "2s",
+        "flows": [SHORT, {"cca": "cubic", "app": app}],
+        "probes": [{**p, "start": "500ms", "stop": "1s"} for p in PROBES],
         "transfers": [{"cca": "cubic", "rate": "20/s", "size": "10kB", "stop": "1s"}],
     }
     t = trial("live", fields)

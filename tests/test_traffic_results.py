@@ -40,7 +40,16 @@ def flow(cca="cubic", mbps=4.0, **fields):
 
 
 def trial(*flows, **fields):
-    named = {"scenario": "s", "cca": "cubic", "address": "a" * 24, "seed": 1, "engine": "model", "version": "1", "duration": 10.0, "path_rtt_ms": 20.0}
+    named = {
+        "scenario": "s",
+        "cca": "cubic",
+        "address": "a" * 24,
+        "seed": 1,
+        "engine": "model",
+        "version": "1",
+        "duration": 10.0,
+        "path_rtt_ms": 20.0,
+    }
     return Trial(flows=flows or (flow(),), **named | fields)
 
 
@@ -52,7 +61,9 @@ FULL = trial(
 
 def test_all_of_a_trial_comes_back_from_the_store(tmp_path):
     samples = pl.DataFrame({"t_ns": [0, 10], "flow": [0, 1], "cwnd": [1, 2]})
-    probed = pl.DataFrame({"t_ns": [0, 5], "probe": [0, 1], "delay_ns": [20_000_000, LOST]}, schema={"t_ns": pl.UInt64, "probe": pl.UInt32, "delay_ns": pl.UInt64})
+    probed = pl.DataFrame(
+        {"t_ns": [0, 5], "probe": [0, 1], "delay_ns": [20_000_000, LOST]}, schema={"t_ns": pl.UInt64, "probe": pl.UInt32, "delay_ns": pl.UInt64}
+    )
     kept = dataclasses.replace(FULL, samples=samples, probe_samples=probed)
     with Store(tmp_path) as store:
         store.save(kept)

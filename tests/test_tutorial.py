@@ -47,9 +47,12 @@ def tree():
 def run(words, tree, cwd):
     """A command of the page, with the test's names; the copy of the sources is made of links (sed -i puts a new file in place of one)."""
     swaps = (
-        ("make setup && source .venv/bin/activate", f"make -n -C '{ROOT}' setup"), ("cp -r", "cp -al"),
-        ("~/.cache/tcpscape/kernels/6.1/src", str(kernels.place("6.1") / "src")), ("~/my-linux", str(tree)),
-        ("--name mine", f"--name {NAME}"), ("virtual:mine", f"virtual:{NAME}"),
+        ("make setup && source .venv/bin/activate", f"make -n -C '{ROOT}' setup"),
+        ("cp -r", "cp -al"),
+        ("~/.cache/tcpscape/kernels/6.1/src", str(kernels.place("6.1") / "src")),
+        ("~/my-linux", str(tree)),
+        ("--name mine", f"--name {NAME}"),
+        ("virtual:mine", f"virtual:{NAME}"),
     )
     for old, new in swaps:
         words = words.replace(old, new)

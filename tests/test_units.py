@@ -35,10 +35,20 @@ def test_percent_is_a_fraction():
 @pytest.mark.parametrize(
     ("parse", "bad", "word"),
     [
-        (units.parse_time, "10", "unit"), (units.parse_time, 10, "unit"), (units.parse_time, "-1ms", "negative"), (units.parse_time, "2 years", "unit"),
-        (units.parse_time, "400d", "day"), (units.parse_time, "fast", "quantity"), (units.parse_time, None, "quantity"),
-        (units.parse_time, "1e999s", "finite"), (units.parse_rate, "0mbit", "rate 0"), (units.parse_rate, "10mbps", "bits or bytes"),
-        (units.parse_percent, "120%", "100%"), (units.parse_percent, "0.1", "unit"), (units.parse_size, "-1KiB", "negative"), (units.parse_size, True, "quantity"),
+        (units.parse_time, "10", "unit"),
+        (units.parse_time, 10, "unit"),
+        (units.parse_time, "-1ms", "negative"),
+        (units.parse_time, "2 years", "unit"),
+        (units.parse_time, "400d", "day"),
+        (units.parse_time, "fast", "quantity"),
+        (units.parse_time, None, "quantity"),
+        (units.parse_time, "1e999s", "finite"),
+        (units.parse_rate, "0mbit", "rate 0"),
+        (units.parse_rate, "10mbps", "bits or bytes"),
+        (units.parse_percent, "120%", "100%"),
+        (units.parse_percent, "0.1", "unit"),
+        (units.parse_size, "-1KiB", "negative"),
+        (units.parse_size, True, "quantity"),
     ],
 )
 def test_bad_quantities_name_field_problem_and_fix(parse, bad, word):

@@ -94,7 +94,9 @@ def test_an_exit_in_a_hook_is_no_success(tmp_path):
     refused(tmp_path, mine(ack="sys.exit(0)"), *RUN, "--check", "goodput_mbps.median > 1e6", said="on_ack, mine.py line 14: SystemExit: 0")
 
 
-@pytest.mark.parametrize(("line", "said"), [(line.replace("        ", ""), said) for line, said in RAISED if "Odd" not in line and "Mute" not in line])
+@pytest.mark.parametrize(
+    ("line", "said"), [(line.replace("        ", ""), said) for line, said in RAISED if "Odd" not in line and "Mute" not in line]
+)
 def test_whatever_an_import_raises_is_its_failure(tmp_path, line, said):
     refused(tmp_path, f"import sys\n{line}\n{mine()}", said=f"cannot import mine.py line 2: {said}" if "again" not in line else said)
 
@@ -119,7 +121,16 @@ def test_a_threshold_that_is_no_number_of_packets_is_refused(refused_here, value
     refused_here(mine(threshold=f"return {value}"), said="not a whole number of packets from 1")
 
 
-@pytest.mark.parametrize("line", ["window.cwnd = 2**20", "window.pacing_rate = 1e300", "window.pacing_rate = float('inf')", "window.cwnd_cnt = 2**32 - 1", "window.additive_increase(0, 1)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "window.cwnd = 2**20",
+        "window.pacing_rate = 1e300",
+        "window.pacing_rate = float('inf')",
+        "window.cwnd_cnt = 2**32 - 1",
+        "window.additive_increase(0, 1)",
+    ],
+)
 def test_the_largest_values_are_values(cli, tmp_path, monkeypatch, line):
     (tmp_path / "mine.py").write_text(mine(ack=line))
     monkeypatch.chdir(tmp_path)

@@ -358,7 +358,13 @@ def test_results_written_are_read_back(tmp_path):
     write_results({"a": {"x": runs(9)}, "b": some}, tmp_path / "results.csv")
     assert read_results(tmp_path / "results.csv")["x"].trials == some["x"].trials or math.isnan(some["x"].trials[0].min_rtt_ms)
     got = read_results(tmp_path / "results.csv")["x"].trials[0]
-    assert (got.goodput, got.retransmits, got.mean_rtt_ms, got.seed, dict(got.counters)) == (1.5, 3.0, 20.0, 4, {"retransmits": 3.0, "limited_by_cwnd": 0.5})
+    assert (got.goodput, got.retransmits, got.mean_rtt_ms, got.seed, dict(got.counters)) == (
+        1.5,
+        3.0,
+        20.0,
+        4,
+        {"retransmits": 3.0, "limited_by_cwnd": 0.5},
+    )
 
 
 # The command
@@ -381,7 +387,15 @@ def test_a_validation_leaves_report_numbers_runs_and_summary(cli, tmp_path):
     assert len(lines) <= 40
     assert lines[-1] == f"Next: open {out / 'report.md'}"
     assert "caveat: mock: mock engine" in got.out
-    assert {f.name for f in out.iterdir()} >= {"report.md", "conditions.csv", "conditions.yaml", "results.csv", "summary.json", "divergence.png", FILE}
+    assert {f.name for f in out.iterdir()} >= {
+        "report.md",
+        "conditions.csv",
+        "conditions.yaml",
+        "results.csv",
+        "summary.json",
+        "divergence.png",
+        FILE,
+    }
     assert len(rows(out / "conditions.csv")) == 12
     assert len(rows(out / "results.csv")) == 12 * 2 * 3
     said = json.loads((out / "summary.json").read_text())
@@ -393,7 +407,9 @@ def test_a_validation_leaves_report_numbers_runs_and_summary(cli, tmp_path):
 @pytest.mark.parametrize("width", [60, 80, 100, 150])
 def test_the_screens_fit(width):
     side = SimpleNamespace(label="virtual 6.1 (6.1.192)")
-    pairs = [comparison([10.0, 10.5, 11.0], [10.0 * f, 10.5 * f, 11.0 * f], id=f"r{i:03}", cca="cubic:hystart=off") for i, f in enumerate((1, 1.02, 1.5))]
+    pairs = [
+        comparison([10.0, 10.5, 11.0], [10.0 * f, 10.5 * f, 11.0 * f], id=f"r{i:03}", cca="cubic:hystart=off") for i, f in enumerate((1, 1.02, 1.5))
+    ]
     result = validation.ValidationResult(side, side, tuple(pairs), (("r009", "no such queue"),))
     done = validation.Validation(SimpleNamespace(source="3 conditions"), result, compare.judge(compare.read_bounds("median<=0.04"), pairs))
     screen = answer.validation_screen(done)
@@ -444,11 +460,26 @@ def test_a_validation_is_recorded_results_for_the_next(cli, tmp_path):
 
 
 REFUSED = [
-    (), ("--random", "0"), ("--random", "x"), ("--random", "4", "--conditions", "baseline"), ("--conditions", "nosuch"), ("--conditions", "nosuch.csv"),
-    ("--random", "4", "--seeds", "0"), ("--random", "4", "--seeds", "3/0"), ("--random", "4", "--precision", "0"), ("--random", "4", "--check", "p90"),
-    ("--random", "4", "--check", "median<=x"), ("--random", "4", "--paired", "--cca", "bbr"), ("--explain", "x"),
-    ("--random", "4", "--cca", "nosuch"), ("--conditions", "baseline", "--cca", "vegas"), ("--against", "nosuch"), ("--random", "4", "--engine", "mock:"),
-    ("--random", "4", "--engine", "nosuch"), ("--random", "4", "--engine", "mock"), ("--random", "4", "--out", "/proc/nosuch"),
+    (),
+    ("--random", "0"),
+    ("--random", "x"),
+    ("--random", "4", "--conditions", "baseline"),
+    ("--conditions", "nosuch"),
+    ("--conditions", "nosuch.csv"),
+    ("--random", "4", "--seeds", "0"),
+    ("--random", "4", "--seeds", "3/0"),
+    ("--random", "4", "--precision", "0"),
+    ("--random", "4", "--check", "p90"),
+    ("--random", "4", "--check", "median<=x"),
+    ("--random", "4", "--paired", "--cca", "bbr"),
+    ("--explain", "x"),
+    ("--random", "4", "--cca", "nosuch"),
+    ("--conditions", "baseline", "--cca", "vegas"),
+    ("--against", "nosuch"),
+    ("--random", "4", "--engine", "mock:"),
+    ("--random", "4", "--engine", "nosuch"),
+    ("--random", "4", "--engine", "mock"),
+    ("--random", "4", "--out", "/proc/nosuch"),
 ]
 
 
@@ -498,7 +529,9 @@ def test_two_kernels_of_the_model_part_in_the_receive_window(cli, tmp_path, need
 
 
 def test_the_model_against_a_recorded_set(tmp_path, need_model):
-    ready = validation.prepare(validation.ValidationOptions(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2"))
+    ready = validation.prepare(
+        validation.ValidationOptions(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2")
+    )
     few = [c for c in ready.plan.conditions if c.family == "bottleneck"]
     got = validation.run(validation.ValidationPlan(few, ready.plan.a, ready.plan.b, (2, 1)))
     assert len(got.divergences) == len(few) >= 3
@@ -509,7 +542,9 @@ def test_the_model_against_a_recorded_set(tmp_path, need_model):
 
 
 def shared_comparison(a, b, queue="tbf rate 10mbit burst 6056 limit 64000"):
-    one = NamedScenario("s", Scenario.of({"forward": "netem delay 10ms", "bottleneck": queue, "flows": [{"cca": "cubic"}, {"cca": "bbr", "count": 2}]}))
+    one = NamedScenario(
+        "s", Scenario.of({"forward": "netem delay 10ms", "bottleneck": queue, "flows": [{"cca": "cubic"}, {"cca": "bbr", "count": 2}]})
+    )
     sides = [Runs(tuple(TrialNumbers(sum(p), 0, parts=p, seed=i) for i, p in enumerate(some))) for some in (a, b)]
     return Divergence(one, *sides)
 

@@ -211,7 +211,9 @@ def two():
 def test_the_screens_fit(width):
     screen = answer.validation_screen(finished(two()))
     assert max(map(len, screen.text(width, verbose=True).splitlines())) <= width
-    assert screen.answer.startswith("Groups of flows get goodputs that are 0.0 % (16.9 %) apart on model and virtual 6.1 at the median (90th percentile)")
+    assert screen.answer.startswith(
+        "Groups of flows get goodputs that are 0.0 % (16.9 %) apart on model and virtual 6.1 at the median (90th percentile)"
+    )
     assert "delays under load 2.5 % (8.5 %)" in screen.answer
     assert "the same group wins in" in screen.answer
     assert "ln ratios of the groups +0.22, +0.00; delays +5.0%, +10.0%" in screen.remarks[0]
@@ -243,7 +245,15 @@ def test_the_table_has_links_queues_directions_and_controls():
 
 # The command
 
-REFUSED = [("0",), ("x",), ("4", "--random", "4"), ("4", "--shared", "4"), ("4", "--paired", "--cca", "cubic,bbr"), ("4", "--cca", "nosuch"), ("4", "--seeds", "0")]
+REFUSED = [
+    ("0",),
+    ("x",),
+    ("4", "--random", "4"),
+    ("4", "--shared", "4"),
+    ("4", "--paired", "--cca", "cubic,bbr"),
+    ("4", "--cca", "nosuch"),
+    ("4", "--seeds", "0"),
+]
 
 
 @pytest.mark.parametrize("args", REFUSED, ids=" ".join)

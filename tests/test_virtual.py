@@ -320,8 +320,11 @@ def test_packets_of_several_places_come_from_one_trial(fake, scenario, tmp_path)
 
 
 REFUSED = [
-    ({"kernel": "6.1,hz=250"}, "kernel.hz: kernel fake was built with 100, not 250"), ({"kernel": "6.1,window=half"}, "kernel.window"),
-    ({"kernel": "6.1,skb_overhead=100"}, "kernel.skb_overhead"), ({"kernel": "5.4"}, "5.4"), ({"cca": "bbr3"}, "choose reno, cubic, bbr"),
+    ({"kernel": "6.1,hz=250"}, "kernel.hz: kernel fake was built with 100, not 250"),
+    ({"kernel": "6.1,window=half"}, "kernel.window"),
+    ({"kernel": "6.1,skb_overhead=100"}, "kernel.skb_overhead"),
+    ({"kernel": "5.4"}, "5.4"),
+    ({"cca": "bbr3"}, "choose reno, cubic, bbr"),
     ({"path": {"forward": {"delay": "10ms", "jitter": "2ms", "order": "clamp", "distribution": "normal"}}}, "forward: the queue 'jitter'"),
     ({"path": {"reverse": "netem delay 1ms; jitter delay 5ms 1ms"}}, "reverse: the queue 'jitter'"),
 ]
@@ -329,7 +332,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("change", "said"), REFUSED)
 def test_what_the_kernel_cannot_do_is_refused_by_name(fake, change, said):
-    scenario = options.scenario(change.get("path", PATH), cca=change.get("cca", "cubic"), **({"kernel": change["kernel"]} if "kernel" in change else {}))
+    scenario = options.scenario(
+        change.get("path", PATH), cca=change.get("cca", "cubic"), **({"kernel": change["kernel"]} if "kernel" in change else {})
+    )
     with pytest.raises(TcpscapeError) as e:
         virtual.Virtual().check(scenario)
     assert said in str(e.value)
@@ -363,8 +368,12 @@ def test_overrides_become_sysctls(fake):
     words = "6.12,hz=100,rmem_max=4MiB,tcp_wmem_max=1MiB,comp_sack_nr=0,slow_start_after_idle=false"
     trial = virtual.Virtual().run(options.scenario(PATH, kernel=words, duration="1s"), [0])[0]
     assert trial.check["sysctls"] == {
-        "net.core.rmem_max": "4194304", "net.core.wmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456",
-        "net.ipv4.tcp_wmem": "4096 16384 1048576", "net.ipv4.tcp_comp_sack_nr": "0", "net.ipv4.tcp_slow_start_after_idle": "0",
+        "net.core.rmem_max": "4194304",
+        "net.core.wmem_max": "212992",
+        "net.ipv4.tcp_rmem": "4096 131072 6291456",
+        "net.ipv4.tcp_wmem": "4096 16384 1048576",
+        "net.ipv4.tcp_comp_sack_nr": "0",
+        "net.ipv4.tcp_slow_start_after_idle": "0",
     }
     assert trial.check["sample_ns"] == 1_000_000
     assert trial.caveats == ("scenario names kernel 6.12, this is 6.1.0-fake",)
@@ -378,9 +387,14 @@ def test_results_of_different_builds_are_never_mixed(fake, scenario):
     assert virtual.Virtual().address(scenario, 0) != address
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("virtual:nosuch", "run `tcpscape kernel build --name nosuch`"), ("virtual:", "names nothing"), ("model:6.12", "no variants"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("virtual:nosuch", "run `tcpscape kernel build --name nosuch`"),
+        ("virtual:", "names nothing"),
+        ("model:6.12", "no variants"),
+    ],
+)
 def test_names_that_are_no_engine_are_one_line(fake, name, said):
     with pytest.raises(EngineError) as e:
         engines.make(name)

@@ -158,10 +158,34 @@ CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
 }  # fmt: skip
 """What a sentence of a walk's step says → whether it is so."""
 FACTS = {
-    "Slow start doubles the window", "100 Mbit/s", "RTT of 100 ms", "5 s", "30 s", "8 ms", "12 ms", "4 ms of jitter", "95 % intervals", "half a bandwidth-delay product", "four bandwidth-delay products",
-    "path of 40 ms", "One packet of a hundred", "ten bandwidth-delay products", "At a third of the rate", "at 6 s", "from 60 to 30 Mbit/s", "rate halves",
-    "50 ms plus (2 - 1) times 50 ms", "(r - 1) times the RTT", "a third of the rate", "40 Mbit/s", "where 1 is equal shares and 0.5 is all for one",
-    "150 ms long when it is full", "takes three times as long", "twice as long", "A tenth of it", "two bandwidth-delay products",
+    "Slow start doubles the window",
+    "100 Mbit/s",
+    "RTT of 100 ms",
+    "5 s",
+    "30 s",
+    "8 ms",
+    "12 ms",
+    "4 ms of jitter",
+    "95 % intervals",
+    "half a bandwidth-delay product",
+    "four bandwidth-delay products",
+    "path of 40 ms",
+    "One packet of a hundred",
+    "ten bandwidth-delay products",
+    "At a third of the rate",
+    "at 6 s",
+    "from 60 to 30 Mbit/s",
+    "rate halves",
+    "50 ms plus (2 - 1) times 50 ms",
+    "(r - 1) times the RTT",
+    "a third of the rate",
+    "40 Mbit/s",
+    "where 1 is equal shares and 0.5 is all for one",
+    "150 ms long when it is full",
+    "takes three times as long",
+    "twice as long",
+    "A tenth of it",
+    "two bandwidth-delay products",
 }
 """Numbers that are of the state itself, or arithmetic with it."""
 NUMBER = re.compile(r"\d|\b(half|third|quarters?|fifth|sixth|seventh|tenths?|twice|times|doubles|double|thousand|hundred)\b")

@@ -159,7 +159,9 @@ def test_no_question_runs_code_that_the_command_line_did_not_name(way, own_code,
 def test_no_file_of_a_run_needs_code_that_the_command_line_did_not_name(kind, where, own_code, pool):
     state, cca = {"cca": (SHORT, own_code), "state": ({**SHORT, "cca": [own_code]}, own_code), "mix": ({**SHORT, "mix": own_code}, "cubic")}[where]
     with pytest.raises(TcpscapeError, match="is Python code"):
-        download._answer(kind, Context(Holder(), SimpleNamespace(pool=pool)), validate(download.Asking, {"page": PAGE, "state": state, "cca": cca}, "the request"))
+        download._answer(
+            kind, Context(Holder(), SimpleNamespace(pool=pool)), validate(download.Asking, {"page": PAGE, "state": state, "cca": cca}, "the request")
+        )
 
 
 def test_no_copy_has_code_that_the_command_line_did_not_name(own_code):

@@ -112,7 +112,9 @@ def test_an_answer_is_the_sentence_of_a_sweep_of_the_same_path(state: State) -> 
 @given(paths())
 @settings(max_examples=30, deadline=None, derandomize=True, database=None)
 def test_the_trials_of_an_answer_are_those_of_a_sweep(state: State) -> None:
-    state = state.replace(duration="300ms", mix=state.mix and "cubic*2,bbr@100ms", changes=tuple(text.replace("@1s", "@100ms") for text in state.changes[:1]))
+    state = state.replace(
+        duration="300ms", mix=state.mix and "cubic*2,bbr@100ms", changes=tuple(text.replace("@1s", "@100ms") for text in state.changes[:1])
+    )
     blocks: list[Block] = []
     work = Recording(blocks.append)
     Answer(seeds=2).answer(state, work, None)

@@ -204,7 +204,10 @@ EVERYWHERE = ("/", "/assets/app-1.js", "/api/start", "/api/stream?page=page-0001
 
 
 @pytest.mark.parametrize("path", EVERYWHERE)
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.2:{port}", "0.0.0.0:{port}", ""])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.2:{port}", "0.0.0.0:{port}", ""],
+)
 def test_another_host_is_400(server, client, path, host):
     answer = client.get(path, headers={"Host": host.format(port=server.keys.port), **OWN_SITE})
     assert answer.status_code == 400
@@ -225,7 +228,16 @@ def test_two_hosts_or_none_are_400(server):
 @pytest.mark.parametrize("path", EVERYWHERE)
 def test_without_the_cookie_it_is_401(server, path):
     cookie, value = server.keys.cookie, server.keys.value
-    for cookies in ({}, {cookie: ""}, {cookie: "0" * 64}, {cookie: value[:-1]}, {cookie: server.keys.token}, {cookie: server.keys.key}, {"other": value}, {f"tcpscape-{server.keys.port + 1}": value}):
+    for cookies in (
+        {},
+        {cookie: ""},
+        {cookie: "0" * 64},
+        {cookie: value[:-1]},
+        {cookie: server.keys.token},
+        {cookie: server.keys.key},
+        {"other": value},
+        {f"tcpscape-{server.keys.port + 1}": value},
+    ):
         answer = httpx.get(server.base + path, headers={"Cookie": "; ".join(f"{k}={v}" for k, v in cookies.items()), **OWN_SITE})
         assert answer.status_code == 401, cookies
         assert value not in answer.text
@@ -233,7 +245,9 @@ def test_without_the_cookie_it_is_401(server, path):
     assert httpx.post(server.base + "/api/ask", headers={"Origin": server.base}, json={}).status_code == 401
 
 
-@pytest.mark.parametrize("query", ["token=", "token=0", "token={token}0", "Token={token}", "token=%00", "token=é", "x={token}", "token=x&token={token}"])
+@pytest.mark.parametrize(
+    "query", ["token=", "token=0", "token={token}0", "Token={token}", "token=%00", "token=é", "x={token}", "token=x&token={token}"]
+)
 def test_a_wrong_token_is_401_and_sets_nothing(server, query):
     answer = httpx.get(f"{server.base}/?{query.format(token=server.keys.token)}")
     assert answer.status_code == 401
@@ -261,9 +275,25 @@ def test_a_link_of_another_page_leads_on_by_a_page_of_ours(server):
 
 
 def test_other_origins_are_403(server, client):
-    foreign = ["https://evil.example", "null", f"https://127.0.0.1:{server.keys.port}", "http://127.0.0.1:1", "http://127.0.0.1", f"{server.base}.evil.example", ""]
+    foreign = [
+        "https://evil.example",
+        "null",
+        f"https://127.0.0.1:{server.keys.port}",
+        "http://127.0.0.1:1",
+        "http://127.0.0.1",
+        f"{server.base}.evil.example",
+        "",
+    ]
     for origin in foreign:
-        for method, path in (("POST", "/api/ask"), ("POST", "/api/cancel"), ("POST", "/api/nosuch"), ("POST", "/"), ("PUT", "/"), ("DELETE", "/api/start"), ("GET", "/api/stream?page=page-0001")):
+        for method, path in (
+            ("POST", "/api/ask"),
+            ("POST", "/api/cancel"),
+            ("POST", "/api/nosuch"),
+            ("POST", "/"),
+            ("PUT", "/"),
+            ("DELETE", "/api/start"),
+            ("GET", "/api/stream?page=page-0001"),
+        ):
             answer = client.request(method, path, headers={"Origin": origin, **OWN_SITE}, content=b"{}")
             assert answer.status_code == 403, (origin, method, path)
     assert client.post("/api/ask", json={}).status_code == 403, "no origin at all"
@@ -433,7 +463,12 @@ def test_a_question_is_answered_in_order_and_a_newer_one_ends_it(server, client,
 def test_what_a_user_can_mend_comes_as_a_line(server, client, stream):
     server.post(client, "ask", kind="fake", generation=1, state={}, options={"do": "refuse"})
     stream.until(lambda: stream.names(1) == ["error"])
-    assert stream.blocks[-1]["values"] == {"field": "rate", "problem": "it is too slow", "fix": "make it faster", "text": "rate: it is too slow; make it faster"}
+    assert stream.blocks[-1]["values"] == {
+        "field": "rate",
+        "problem": "it is too slow",
+        "fix": "make it faster",
+        "text": "rate: it is too slow; make it faster",
+    }
 
 
 @pytest.mark.parametrize("state", [{"rate": "100gbit", "duration": "1h"}, {"cca": ["cubic"], "rate": "not a rate"}, {"rtt": "x" * 100_000}])
@@ -590,7 +625,9 @@ def test_the_browser_gets_the_address_by_a_file_of_the_user_alone(monkeypatch):
     assert len(opened) == 1 or not sys.platform.startswith("linux"), "where there is no window, the printed address is all"
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["Ctrl-C", "SIGTERM", "SIGHUP"]
+)
 def test_a_signal_ends_it_with_streams_open_and_trials_running(number, status):
     if not page.is_built():
         pytest.skip("the explorer's page is not built: make web")
@@ -603,7 +640,9 @@ def test_a_signal_ends_it_with_streams_open_and_trials_running(number, status):
             with client.stream("GET", "/api/stream?page=page-0001", headers=OWN_SITE) as stream:
                 assert stream.status_code == 200
                 asked = {"page": "page-0001", "kind": "answer", "generation": 1, "state": LONG}
-                assert httpx.post(f"{base}/api/ask", json=asked, cookies=client.cookies, headers={"Origin": base}, timeout=PATIENCE).status_code == 202
+                assert (
+                    httpx.post(f"{base}/api/ask", json=asked, cookies=client.cookies, headers={"Origin": base}, timeout=PATIENCE).status_code == 202
+                )
                 process.send_signal(number)
                 assert process.wait(PATIENCE) == status
         assert process.stdout.read() == ""

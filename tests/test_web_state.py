@@ -64,7 +64,9 @@ def paths(draw: st.DrawFn) -> State:
     if fields["rate"] and draw(st.booleans()):
         fields["changes"] = ("bottleneck@1s: rate 5mbit", "forward@2s: delay 40ms", "bottleneck@2500ms: outage on")[: draw(st.integers(1, 2))]
     if draw(st.booleans()):
-        fields |= {"mix": draw(st.sampled_from(["cubic*2,bbr@1s", "reno,cubic*3@500ms-2s", "cubic*2~up,bbr~rtt=2s@1s", "reno~up~access=10ms+20mbit,cubic"]))}
+        fields |= {
+            "mix": draw(st.sampled_from(["cubic*2,bbr@1s", "reno,cubic*3@500ms-2s", "cubic*2~up,bbr~rtt=2s@1s", "reno~up~access=10ms+20mbit,cubic"]))
+        }
     return State(**fields)
 
 
@@ -100,7 +102,13 @@ def test_the_words_of_fields_say_the_same_fields(state: State) -> None:
         plain.replace(duration="1ms", changes=(), mix="").scenario("cubic")).run(7)["hash"]  # fmt: skip
 
 
-NETWORKS = {"incast": "links and requests", "parking-lot": "links and transfers", "rrul": "links and probes", "upload-and-call": "links and probes", "web": "transfers"}
+NETWORKS = {
+    "incast": "links and requests",
+    "parking-lot": "links and transfers",
+    "rrul": "links and probes",
+    "upload-and-call": "links and probes",
+    "web": "transfers",
+}
 """Scenarios of the gallery that no fields say, and what they have."""
 
 

@@ -41,4 +41,6 @@ def test_its_tag_and_metadata_are_those_of_the_project(wheel):
 def test_every_file_that_git_does_not_know_is_asked_for():
     """What is built or copied is ignored by git, and maturin leaves such files out unless pyproject.toml names them."""
     listed = (ROOT / "pyproject.toml").read_text("utf-8").partition("[tool.maturin]")[2].partition("\n[")[0]
-    assert all(name in listed for name in ("engines/guest/init", "engines/guest/seed.so", "engines/host/live", "data/pages/**/*.md", 'data = "wheel.data"'))
+    assert all(
+        name in listed for name in ("engines/guest/init", "engines/guest/seed.so", "engines/host/live", "data/pages/**/*.md", 'data = "wheel.data"')
+    )

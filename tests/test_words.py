@@ -322,7 +322,12 @@ def test_structured_hops_are_described_by_the_words_that_they_become():
 def test_wrong_words_make_a_scenario_that_every_reader_refuses_in_the_same_line():
     scenario = Scenario.of({"bottleneck": {"rate": "10mbit", "buffer": "2bdp"}, "reverse": "netem dely 25ms", "duration": "1s"})
     line = r'^reverse: netem: "dely" is not understood: .*; correct the word, `tcpscape qdisc list` shows what there is$'
-    for read in (lambda: scenario.rtt_ns, lambda: scenario.queues("forward"), lambda: engines.make("model").check(scenario), lambda: engines.make("mock").check(scenario)):
+    for read in (
+        lambda: scenario.rtt_ns,
+        lambda: scenario.queues("forward"),
+        lambda: engines.make("model").check(scenario),
+        lambda: engines.make("mock").check(scenario),
+    ):
         with pytest.raises(WordsError, match=line):
             read()
 

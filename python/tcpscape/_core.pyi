@@ -7,8 +7,27 @@ from typing import Any, final
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "CaptureAnnotator", "CaptureReader", "HookError", "Plan", "Sample", "Stop", "Watch", "Window", "bench_floor", "cca_registry", "check_plan",
-    "describe", "hints", "kernel_profile", "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
+    "CaptureAnnotator",
+    "CaptureReader",
+    "HookError",
+    "Plan",
+    "Sample",
+    "Stop",
+    "Watch",
+    "Window",
+    "bench_floor",
+    "cca_registry",
+    "check_plan",
+    "describe",
+    "hints",
+    "kernel_profile",
+    "kernel_profiles",
+    "model_version",
+    "parse_tc",
+    "qdisc_registry",
+    "to_tc",
+    "version",
+    "watch",
 ]
 
 @final

@@ -20,15 +20,45 @@ MAX_TIME_NS = 86_400 * NS_PER_S
 """Longest duration or delay accepted: one day."""
 
 TIME_UNITS: Mapping[str, float] = {
-    "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "min": 60e9, "h": 3600e9, "d": 86_400e9,
+    "ns": 1,
+    "us": 1e3,
+    "µs": 1e3,
+    "ms": 1e6,
+    "s": 1e9,
+    "sec": 1e9,
+    "min": 60e9,
+    "h": 3600e9,
+    "d": 86_400e9,
 }
 SIZE_UNITS: Mapping[str, float] = {
-    "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30, "k": 2**10, "m": 2**20, "g": 2**30,
+    "b": 1,
+    "kb": 1e3,
+    "mb": 1e6,
+    "gb": 1e9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "k": 2**10,
+    "m": 2**20,
+    "g": 2**30,
 }
 RATE_UNITS: Mapping[str, float] = {
-    "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12,
-    "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9,
-    "b/s": 8, "kb/s": 8e3, "mb/s": 8e6, "gb/s": 8e9, "kib/s": 8 * 2**10, "mib/s": 8 * 2**20, "gib/s": 8 * 2**30,
+    "bit": 1,
+    "kbit": 1e3,
+    "mbit": 1e6,
+    "gbit": 1e9,
+    "tbit": 1e12,
+    "bit/s": 1,
+    "kbit/s": 1e3,
+    "mbit/s": 1e6,
+    "gbit/s": 1e9,
+    "b/s": 8,
+    "kb/s": 8e3,
+    "mb/s": 8e6,
+    "gb/s": 8e9,
+    "kib/s": 8 * 2**10,
+    "mib/s": 8 * 2**20,
+    "gib/s": 8 * 2**30,
 }
 AMBIGUOUS_RATES = {"mbps": ("mbit", "MB/s"), "kbps": ("kbit", "kB/s"), "gbps": ("gbit", "GB/s"), "bps": ("bit", "B/s")}
 
@@ -39,9 +69,28 @@ MAX_SIZE = 2**40
 MAX_BDP = 10_000
 """Largest buffer in bandwidth-delay products."""
 EXAMPLES: Mapping[str, str] = {
-    "duration": "10s", "start": "5s", "stop": "8s", "at": "8s", "every": "15s", "hold": "300ms", "first": "15s", "repeat": "60s", "step": "100ms",
-    "samples": "10ms", "queue_samples": "10ms", "segment": "4s", "timer_slack": "50us", "jitter": "8ms", "rtt_jitter": "12ms", "floor": "1ms",
-    "player": "1,2.5,5,8,16mbit", "read": "16KiB/1ms", "app": "1MB/s", "precision": "5%", "threshold": "50%", "packet": "1514B",
+    "duration": "10s",
+    "start": "5s",
+    "stop": "8s",
+    "at": "8s",
+    "every": "15s",
+    "hold": "300ms",
+    "first": "15s",
+    "repeat": "60s",
+    "step": "100ms",
+    "samples": "10ms",
+    "queue_samples": "10ms",
+    "segment": "4s",
+    "timer_slack": "50us",
+    "jitter": "8ms",
+    "rtt_jitter": "12ms",
+    "floor": "1ms",
+    "player": "1,2.5,5,8,16mbit",
+    "read": "16KiB/1ms",
+    "app": "1MB/s",
+    "precision": "5%",
+    "threshold": "50%",
+    "packet": "1514B",
 }
 """Field → what one writes there, for messages; other fields have the example of their kind."""
 

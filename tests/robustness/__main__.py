@@ -155,7 +155,10 @@ class Table:
         """Prints the table, and the findings by kind, the most frequent first, each with its shortest command."""
         print(f"\n{'':24}{'inputs':>8}{'refused':>9}{'accepted':>10}{'findings':>10}{'worst s':>9}{'worst MB':>10}")
         worst = (max((s for s, _ in self.worst.values()), default=0.0), max((m for _, m in self.worst.values()), default=0.0))
-        for name, row, (seconds, peak_mb) in [*((n, r, self.worst[n]) for n, r in self.rows.items()), ("all", sum(self.rows.values(), Counter()), worst)]:
+        for name, row, (seconds, peak_mb) in [
+            *((n, r, self.worst[n]) for n, r in self.rows.items()),
+            ("all", sum(self.rows.values(), Counter()), worst),
+        ]:
             print(f"{name:24}{row['inputs']:8}{row['refused']:9}{row['accepted']:10}{row['findings']:10}{seconds:9.1f}{peak_mb:10.0f}")
         for (kind, what), cases in sorted(self.kinds.items(), key=lambda item: -len(item[1])):
             key, case = min(cases, key=lambda pair: len(pair[1].command()))
@@ -172,7 +175,9 @@ def _one(every: dict[str, st.SearchStrategy[Case]], key: str) -> int:
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     case.write(folder)
     ended = process.run(case, folder / "case", process.exact)
-    print(f"cd {folder}; {case.command()}\nstatus {ended.status}, {ended.seconds:.1f} s, {ended.peak_mb:.0f} MB\n{ended.out[-2000:]}\n{ended.err[-3000:]}")
+    print(
+        f"cd {folder}; {case.command()}\nstatus {ended.status}, {ended.seconds:.1f} s, {ended.peak_mb:.0f} MB\n{ended.out[-2000:]}\n{ended.err[-3000:]}"
+    )
     found = list(judge.findings(case, ended))
     print(*found, sep="\n")
     return 1 if found else 0

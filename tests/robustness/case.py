@@ -44,5 +44,8 @@ class Case:
         return shlex.join(["tcpscape", *(word if len(word) <= 300 else f"{word[:60]}…({len(word)} characters)" for word in self.words)])
 
     def __repr__(self) -> str:
-        files = ", ".join(f"{name} ({len(content)} bytes: {content[:200]!r})" if isinstance(content, bytes) else f"{name} ({content})" for name, content in self.files.items())
+        files = ", ".join(
+            f"{name} ({len(content)} bytes: {content[:200]!r})" if isinstance(content, bytes) else f"{name} ({content})"
+            for name, content in self.files.items()
+        )
         return f"Case({self.group}: {self.command()}; {files[:2000]})"

@@ -40,8 +40,15 @@ GOOD: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Command → good command lines that end quickly. They name files of :data:`robustness.documents.FILES`."""
 FITTING: Mapping[str, st.SearchStrategy[str]] = {
-    **dict.fromkeys(("forward", "bottleneck", "reverse", "queue"), values.tc_words()), **dict.fromkeys(("cca", "mix", "listener"), values.labels()),
-    "check": values.checks(), "change": values.changes(), "link": values.links(), "transfers": values.traffic(), "probe": values.traffic(), "axis": values.axis(), "at": values.axis(),
+    **dict.fromkeys(("forward", "bottleneck", "reverse", "queue"), values.tc_words()),
+    **dict.fromkeys(("cca", "mix", "listener"), values.labels()),
+    "check": values.checks(),
+    "change": values.changes(),
+    "link": values.links(),
+    "transfers": values.traffic(),
+    "probe": values.traffic(),
+    "axis": values.axis(),
+    "at": values.axis(),
     **dict.fromkeys(("metric", "what"), st.sampled_from((*values.METRICS, "cwnd,rtt", "bars", "curve", "cwnd", "queue", "x" * 2000, "[/x]", ""))),
     "formats": st.sampled_from(("png", "svg", "pdf", "png,svg", "png,png", "exe", "", "jpg", "svg,", "../x")),
 }
@@ -126,7 +133,9 @@ def lines(draw: st.DrawFn, name: str) -> Case:
             at = draw(st.integers(1, len(words) - 1))
             del words[at : at + draw(st.integers(1, 2))]
         elif step == "unknown":
-            words.append(draw(st.sampled_from(("--nosuch", "--", "-", "-z", "--help=1", "--rt", "--no-x", "---", "--json=1", "--\x1b[31m", "--" + "y" * 3000))))
+            words.append(
+                draw(st.sampled_from(("--nosuch", "--", "-", "-z", "--help=1", "--rt", "--no-x", "---", "--json=1", "--\x1b[31m", "--" + "y" * 3000)))
+            )
         elif step == "bare":
             words.append(_typed(draw(st.sampled_from(options))))
         elif step == "argument":

@@ -22,7 +22,14 @@ DATABASE = f"{RESULTS}/results.sqlite"
 WITNESS = "witness.txt"
 """A file beside the result directory, in the directory in which the command runs."""
 CONTENT = b"this file is not part of the results\n"
-COMMANDS = (f"report {RESULTS}", f"compare {RESULTS} {RESULTS}", f"export {RESULTS} --to csv --out rows.csv", f"plot {RESULTS}", f"advise --from {RESULTS}", f"diagnose {RESULTS}")
+COMMANDS = (
+    f"report {RESULTS}",
+    f"compare {RESULTS} {RESULTS}",
+    f"export {RESULTS} --to csv --out rows.csv",
+    f"plot {RESULTS}",
+    f"advise --from {RESULTS}",
+    f"diagnose {RESULTS}",
+)
 PAGE, MAGIC = 4096, bytes.fromhex("d9d505f920a163d7")
 Files = dict[str, bytes | str]
 
@@ -88,7 +95,11 @@ def _one(query: str) -> tuple[int]:
 
 
 def _generated(expression: str) -> bytes:
-    return changed("DROP TABLE manifests", f"CREATE TABLE manifests (place INTEGER PRIMARY KEY, document TEXT AS ({expression}))", "INSERT INTO manifests (place) VALUES (1)")
+    return changed(
+        "DROP TABLE manifests",
+        f"CREATE TABLE manifests (place INTEGER PRIMARY KEY, document TEXT AS ({expression}))",
+        "INSERT INTO manifests (place) VALUES (1)",
+    )
 
 
 def _beside(end: str, content: bytes | str) -> Callable[[], Files]:

@@ -18,8 +18,24 @@ from robustness.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
 from robustness.documents import CONTROL, RESULTS, content, made, needed
 
 READ_BY: Mapping[str, tuple[str, ...]] = {
-    "scenario.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "scenario show {} --tc", "export {} --to tc", "sweep {} --axis bottleneck.buffer=1,2bdp --seeds 1", "advise --from {} --seeds 2 --cca cubic --duration 100ms", "run {} --engine mock --seeds 1"),
-    "network.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "export {} --to tc", "sweep {} --seeds 1 --axis links.0.delay=1,2ms", "advise --from {} --seeds 2"),
+    "scenario.yaml": (
+        "run {} --seeds 1 --duration 100ms",
+        "run {} --seeds 1",
+        "scenario show {}",
+        "scenario show {} --tc",
+        "export {} --to tc",
+        "sweep {} --axis bottleneck.buffer=1,2bdp --seeds 1",
+        "advise --from {} --seeds 2 --cca cubic --duration 100ms",
+        "run {} --engine mock --seeds 1",
+    ),
+    "network.yaml": (
+        "run {} --seeds 1 --duration 100ms",
+        "run {} --seeds 1",
+        "scenario show {}",
+        "export {} --to tc",
+        "sweep {} --seeds 1 --axis links.0.delay=1,2ms",
+        "advise --from {} --seeds 2",
+    ),
     "worded.yaml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}", "export {} --to tc"),
     "scenario.toml": ("run {} --seeds 1 --duration 100ms", "run {} --seeds 1", "scenario show {}"),
     "traced.yaml": ("run {} --seeds 1 --duration 100ms", "export {} --to mahimahi", "scenario show {} --tc"),
@@ -29,8 +45,18 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "conditions.csv": ("validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v",),
     "listed.yaml": ("validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v",),
     "ping.txt": ("advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",),
-    "iperf3.json": ("diagnose {} --no-replay", "compare {} iperf3-good.json", "export {} --to csv", "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms"),
-    "flow.flent.gz": ("diagnose {} --no-replay --json", "compare {} results", "export {} --to csv", "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms"),
+    "iperf3.json": (
+        "diagnose {} --no-replay",
+        "compare {} iperf3-good.json",
+        "export {} --to csv",
+        "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",
+    ),
+    "flow.flent.gz": (
+        "diagnose {} --no-replay --json",
+        "compare {} results",
+        "export {} --to csv",
+        "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",
+    ),
     "own.json": ("compare {} results", "export {} --to csv"),
     "own.flent.gz": ("compare {} results", "export {} --to csv"),
     "rows.csv": ("compare {} results", "export {} --to iperf3 --out x", "compare {} {} --metric goodput_mbps"),
@@ -39,7 +65,16 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "fragment.config": ("kernel build --source no-such-tree --config {}",),
 }
 """File → command lines that read it."""
-OF_RESULTS = ("report {}", "plot {} --what bars", "plot {} --what cwnd", "export {} --to csv", "export {} --to iperf3 --out x", "compare {} {}", "export {} --to csv --samples", "export {} --to markdown")
+OF_RESULTS = (
+    "report {}",
+    "plot {} --what bars",
+    "plot {} --what cwnd",
+    "export {} --to csv",
+    "export {} --to iperf3 --out x",
+    "compare {} {}",
+    "export {} --to csv --samples",
+    "export {} --to markdown",
+)
 RESUMED = "run --bottleneck 'tbf rate 5mbit burst 6056 limit 15000' --forward 'netem delay 5ms' --reverse 'netem delay 5ms' --cca cubic,bbr --duration 200ms --seeds 2 --samples 50ms --out results"
 
 
@@ -158,7 +193,16 @@ TOPS = (
     "import sys; sys.exit(0)", "raise SystemExit(0)", "1/0", "import nosuch", "def", "\0", "\t x", "Mine = 5", "from tcpscape import *", "raise BaseException", "x = '\udcff'",
     "exit()", "quit(1)", "# -*- coding: nosuch -*-", "raise Exception('a\\nb')", "(" * 300,
 )  # fmt: skip
-METHODS = ("on_ack(self, sample, window)", "ssthresh(self, sample, window)", "__init__(self)", "on_event(self, event, window)", "on_ack(self)", "ssthresh(self, *args)", "on_loss(self, sample, window)", "__init__(self, x)")
+METHODS = (
+    "on_ack(self, sample, window)",
+    "ssthresh(self, sample, window)",
+    "__init__(self)",
+    "on_event(self, event, window)",
+    "on_ack(self)",
+    "ssthresh(self, *args)",
+    "on_loss(self, sample, window)",
+    "__init__(self, x)",
+)
 
 
 @st.composite
@@ -179,7 +223,37 @@ def _control(draw: st.DrawFn) -> Case:
     data: bytes | str = source.encode("utf-8", "surrogateescape") or draw(mutations.damaged(CONTROL))
     if draw(st.integers(0, 29)) == 29:
         data = draw(st.sampled_from((FIFO, DIRECTORY, ENDLESS, LOOP)))
-    label = draw(st.sampled_from(("mine.py:Mine", "mine.py:Mine", "mine.py:Mine", "mine.py:Mine", "mine.py:Nosuch", "mine.py:", "mine.py", "mine.py:Mine:x=1", "mine.py:Control", "mine.py:__name__", "./mine.py:Mine", "mine.py:Mine,cubic")))
-    words = ("run", "--forward", "netem delay 5ms loss 2%", "--bottleneck", "tbf rate 5mbit burst 6056 limit 15000", "--reverse", "netem delay 5ms", "--duration", "200ms", "--seeds", "1", f"--cca={label}")
+    label = draw(
+        st.sampled_from(
+            (
+                "mine.py:Mine",
+                "mine.py:Mine",
+                "mine.py:Mine",
+                "mine.py:Mine",
+                "mine.py:Nosuch",
+                "mine.py:",
+                "mine.py",
+                "mine.py:Mine:x=1",
+                "mine.py:Control",
+                "mine.py:__name__",
+                "./mine.py:Mine",
+                "mine.py:Mine,cubic",
+            )
+        )
+    )
+    words = (
+        "run",
+        "--forward",
+        "netem delay 5ms loss 2%",
+        "--bottleneck",
+        "tbf rate 5mbit burst 6056 limit 15000",
+        "--reverse",
+        "netem delay 5ms",
+        "--duration",
+        "200ms",
+        "--seeds",
+        "1",
+        f"--cca={label}",
+    )
     more = draw(st.sampled_from(((), (), ("--check", "goodput > 1e9"), ("--json",))))
     return Case("control.py", (*words, *more), {"mine.py": data})

@@ -165,7 +165,11 @@ def json_documents(data: bytes) -> st.SearchStrategy[bytes]:
 def packed(data: bytes) -> st.SearchStrategy[bytes]:
     """gzipped JSON: the content mutated, or the compressed bytes damaged, not compressed, doubled, or a bomb."""
     plain = gzip.decompress(data)
-    return st.one_of(json_documents(plain).map(lambda d: gzip.compress(d, 1)), damaged(data), st.deferred(lambda: st.sampled_from((zip_bomb(), plain, data + data))))
+    return st.one_of(
+        json_documents(plain).map(lambda d: gzip.compress(d, 1)),
+        damaged(data),
+        st.deferred(lambda: st.sampled_from((zip_bomb(), plain, data + data))),
+    )
 
 
 @cache

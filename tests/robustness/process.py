@@ -115,7 +115,9 @@ def run(case: Case, scratch: Path, start: Callable[[tuple[str, ...]], NoReturn] 
     orphans = _end_group(child)
     after = _tree(scratch)
     allowed = _allowed(case, work)
-    strays = tuple(sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name) and not _inside(scratch / name, allowed)))
+    strays = tuple(
+        sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name) and not _inside(scratch / name, allowed))
+    )
     texts = {p: p.read_bytes().decode("utf-8", "replace") for p in scratch.rglob("*") if p.suffix in (".html", ".svg") and p.is_file()}
     said = [path.read_bytes()[:2_000_000].decode("utf-8", "surrogateescape") for path in (out, err)]
     for path in (out, err):

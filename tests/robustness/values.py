@@ -4,14 +4,57 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-MARKUP = ("[/x]", "[bold]x", "[red", "$\\foo$", "$x^{$", "_$", '"><img src=x onerror=alert(1)>', "<script>alert(1)</script>", "&lt;", "{{ 7*7 }}", "{% x %}")
+MARKUP = (
+    "[/x]",
+    "[bold]x",
+    "[red",
+    "$\\foo$",
+    "$x^{$",
+    "_$",
+    '"><img src=x onerror=alert(1)>',
+    "<script>alert(1)</script>",
+    "&lt;",
+    "{{ 7*7 }}",
+    "{% x %}",
+)
 """What rich, mathtext, HTML and Jinja would interpret."""
-CONTROL = ("\x1b[31mred\x1b[0m", "a\nb", "\r", "\t", "\x07", "\x7f", "\x9b31m", "\u202e", "\ufeff", "a\u0301", "\udcff", "\u2028", "x\ntouch PWNED\n#")
+CONTROL = (
+    "\x1b[31mred\x1b[0m",
+    "a\nb",
+    "\r",
+    "\t",
+    "\x07",
+    "\x7f",
+    "\x9b31m",
+    "\u202e",
+    "\ufeff",
+    "a\u0301",
+    "\udcff",
+    "\u2028",
+    "x\ntouch PWNED\n#",
+)
 """Control characters, directions, a byte order mark, what is no UTF-8."""
 SHELL = ("$(touch PWNED)", "`touch PWNED`", "; touch PWNED", "' ; touch PWNED ; '", "| touch PWNED", "&& touch PWNED", "~", "*", "$HOME")
 PATHS = (
-    "..", ".", "/", "../../x", "/../../x", "/etc/passwd", "/dev/zero", "/dev/null", "/dev/full", "/proc/self/mem", "no/such/file", "a" * 300, "CON", "-", "x/",
-    "/dev/tty", "/root/x", "/proc/x", "//x",
+    "..",
+    ".",
+    "/",
+    "../../x",
+    "/../../x",
+    "/etc/passwd",
+    "/dev/zero",
+    "/dev/null",
+    "/dev/full",
+    "/proc/self/mem",
+    "no/such/file",
+    "a" * 300,
+    "CON",
+    "-",
+    "x/",
+    "/dev/tty",
+    "/root/x",
+    "/proc/x",
+    "//x",
 )
 NUMBERS = (
     "0", "-0", "-1", "1", "2.5", "1e3", "1e-30", "1e9", "1e18", "1e300", "1e400", "-1e400", "9" * 25, "9" * 400, "9" * 5000, "0." + "0" * 5000 + "1", "nan", "NaN",
@@ -86,22 +129,98 @@ MIXES = ("cubic*2,bbr", "cubic@100ms-200ms,bbr", "cubic*1@50ms", "cubic*2~rtt=30
 @st.composite
 def labels(draw: st.DrawFn) -> str:
     """Congestion controls with parameters, counts and times, as in --cca and --mix."""
-    parts = draw(st.lists(st.sampled_from((*CCAS, *MIXES, "all", "", "nosuch", "cubic:", "cubic:x=1", "bbr:=", "cubic:hystart", "mine.py:Mine", "no.py:X", "mine.py:")), min_size=1, max_size=4))
+    parts = draw(
+        st.lists(
+            st.sampled_from(
+                (*CCAS, *MIXES, "all", "", "nosuch", "cubic:", "cubic:x=1", "bbr:=", "cubic:hystart", "mine.py:Mine", "no.py:X", "mine.py:")
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
     text = ",".join(parts)
-    return text + draw(st.sampled_from(("", "", "", "*0", "*-1", "*٣", "*1e9", "*20000000", "@", "@-1s", "@1s-0s", "@nan", "*2*2", "@1s@2s", ":a=b", "\n", "[/x]", "\x1b[31m", "~", "~up~down", "~rtt=", "~rtt=1ns", "~rtt=5ms..1ms", "~rtt=1ms..9ms", "~enter=r9", "~access=x", "~x=1", "*999999999~rtt=1s..2s")))
+    return text + draw(
+        st.sampled_from(
+            (
+                "",
+                "",
+                "",
+                "*0",
+                "*-1",
+                "*٣",
+                "*1e9",
+                "*20000000",
+                "@",
+                "@-1s",
+                "@1s-0s",
+                "@nan",
+                "*2*2",
+                "@1s@2s",
+                ":a=b",
+                "\n",
+                "[/x]",
+                "\x1b[31m",
+                "~",
+                "~up~down",
+                "~rtt=",
+                "~rtt=1ns",
+                "~rtt=5ms..1ms",
+                "~rtt=1ms..9ms",
+                "~enter=r9",
+                "~access=x",
+                "~x=1",
+                "*999999999~rtt=1s..2s",
+            )
+        )
+    )
 
 
 def traffic() -> st.SearchStrategy[str]:
     """Probes and transfers, good and bad."""
     heads = ("voice", "ping", "udp_ping", "udp", "nosuch", "", "20/s,30kB", "5/s", "0/s,1B", "1e9/s,1kB", "nan/s", "20/s,30kB,1", "/s,", "20,30kB")
-    tails = ("", "", "~up", "~up~up", "~interval=50ms", "~interval=1ns", "~size=1B", "~size=1MB", "~name=../x", "~cca=bbr", "~shape=nan", "~most=1B", "~rtt=1s", "~enter=r1", "@1s-0s", "@9h", "~", "~\x1b[31m")
+    tails = (
+        "",
+        "",
+        "~up",
+        "~up~up",
+        "~interval=50ms",
+        "~interval=1ns",
+        "~size=1B",
+        "~size=1MB",
+        "~name=../x",
+        "~cca=bbr",
+        "~shape=nan",
+        "~most=1B",
+        "~rtt=1s",
+        "~enter=r1",
+        "@1s-0s",
+        "@9h",
+        "~",
+        "~\x1b[31m",
+    )
     return st.one_of(st.builds("{}{}".format, st.sampled_from(heads), st.sampled_from(tails)), st.sampled_from(TEXTS))
 
 
 def links() -> st.SearchStrategy[str]:
     """Links of --link, good and bad."""
-    words = ("delay 2ms", "rate 20mbit", "rate", "queue fq_codel limit 100", "buffer 1bdp", "buffer 9999bdp", "loss 1%", "jitter 1ms", "name core", "name forward", "speed 3", "delay 1ms delay 2ms", "")
-    return st.one_of(st.lists(st.sampled_from(words), min_size=1, max_size=3).map(" ".join), st.builds("delay {}".format, quantities()), st.sampled_from(TEXTS))
+    words = (
+        "delay 2ms",
+        "rate 20mbit",
+        "rate",
+        "queue fq_codel limit 100",
+        "buffer 1bdp",
+        "buffer 9999bdp",
+        "loss 1%",
+        "jitter 1ms",
+        "name core",
+        "name forward",
+        "speed 3",
+        "delay 1ms delay 2ms",
+        "",
+    )
+    return st.one_of(
+        st.lists(st.sampled_from(words), min_size=1, max_size=3).map(" ".join), st.builds("delay {}".format, quantities()), st.sampled_from(TEXTS)
+    )
 
 
 METRICS = ("goodput", "goodput_mbps.median", "rtt_p95", "retransmits", "added_rtt", "share:bbr", "queue_max", "ratio", "median", "bitrate", "nosuch")
@@ -109,9 +228,29 @@ METRICS = ("goodput", "goodput_mbps.median", "rtt_p95", "retransmits", "added_rt
 
 def checks() -> st.SearchStrategy[str]:
     """Expressions of --check."""
-    chosen = ("", "", "[cca=bbr]", "[cca=bbr over cubic]", "[", "[]", "[x=]", "[cca=nosuch]", "[cca=[/x]]", ".p95", ".p٩٥", ".p0", ".p101", ".low", ".cv", ".n", ".nosuch")
+    chosen = (
+        "",
+        "",
+        "[cca=bbr]",
+        "[cca=bbr over cubic]",
+        "[",
+        "[]",
+        "[x=]",
+        "[cca=nosuch]",
+        "[cca=[/x]]",
+        ".p95",
+        ".p٩٥",
+        ".p0",
+        ".p101",
+        ".low",
+        ".cv",
+        ".n",
+        ".nosuch",
+    )
     ops = (">", "<", ">=", "==", "!=", "=", "<>", "", "><", " over ")
-    return st.builds("{}{} {} {}".format, st.sampled_from(METRICS), st.sampled_from(chosen), st.sampled_from(ops), st.one_of(quantities(), st.sampled_from(TEXTS)))
+    return st.builds(
+        "{}{} {} {}".format, st.sampled_from(METRICS), st.sampled_from(chosen), st.sampled_from(ops), st.one_of(quantities(), st.sampled_from(TEXTS))
+    )
 
 
 def changes() -> st.SearchStrategy[str]:
@@ -123,5 +262,23 @@ def changes() -> st.SearchStrategy[str]:
 
 def axis() -> st.SearchStrategy[str]:
     """Axes of --axis and --at."""
-    names = ("rtt", "bottleneck.buffer", "forward.delay", "kernel", "kernel.hz", "seeds", "name", "flow.count", "flows", "duration", "cca", "x", "", "a.b.c", "__class__", "flow.cca", "changes")
+    names = (
+        "rtt",
+        "bottleneck.buffer",
+        "forward.delay",
+        "kernel",
+        "kernel.hz",
+        "seeds",
+        "name",
+        "flow.count",
+        "flows",
+        "duration",
+        "cca",
+        "x",
+        "",
+        "a.b.c",
+        "__class__",
+        "flow.cca",
+        "changes",
+    )
     return st.builds("{}={}".format, st.sampled_from(names), st.one_of(st.sampled_from(RANGES), quantities(), st.sampled_from(TEXTS)))

@@ -15,7 +15,14 @@ from web.explorer import Explorer
 
 CANCEL = {"page": "test-page", "kind": "answer", "generation": 1}
 BODIES = {"/api/cancel": json.dumps(CANCEL), "/api/ask": json.dumps({**CANCEL, "state": {}, "options": {}})}
-PLACES = [("GET", "/"), ("GET", "/index.html"), ("GET", "/api/start"), ("GET", "/api/stream?page=test-page"), ("POST", "/api/ask"), ("POST", "/api/cancel")]
+PLACES = [
+    ("GET", "/"),
+    ("GET", "/index.html"),
+    ("GET", "/api/start"),
+    ("GET", "/api/stream?page=test-page"),
+    ("POST", "/api/ask"),
+    ("POST", "/api/cancel"),
+]
 """A page, the API, a stream, and what changes something."""
 NAMES = [f"{method} {path}" for method, path in PLACES]
 
@@ -77,7 +84,9 @@ def test_a_wrong_token_is_none(explorer: Explorer, cookie: str, method: str, pat
 
 
 @pytest.mark.parametrize(("method", "path"), PLACES, ids=NAMES)
-@pytest.mark.parametrize("host", ["attacker.example", "attacker.example:PORT", "127.0.0.1.attacker.example:PORT", "127.0.0.1:1", "127.0.0.1@attacker.example", "", None])
+@pytest.mark.parametrize(
+    "host", ["attacker.example", "attacker.example:PORT", "127.0.0.1.attacker.example:PORT", "127.0.0.1:1", "127.0.0.1@attacker.example", "", None]
+)
 def test_another_host_is_refused_whoever_asks(explorer: Explorer, cookie: str, method: str, path: str, host: str | None):
     """A page elsewhere whose name was made to point to this machine (DNS rebinding)."""
     headers = own(explorer, cookie)
@@ -88,7 +97,9 @@ def test_another_host_is_refused_whoever_asks(explorer: Explorer, cookie: str, m
 
 
 @pytest.mark.parametrize(("method", "path"), [place for place in PLACES if place[0] == "POST" or "stream" in place[1]], ids=lambda x: x)
-@pytest.mark.parametrize("origin", ["http://attacker.example", "null", "https://127.0.0.1:PORT", "http://127.0.0.1", "http://127.0.0.1:1", "http://localhost:1"])
+@pytest.mark.parametrize(
+    "origin", ["http://attacker.example", "null", "https://127.0.0.1:PORT", "http://127.0.0.1", "http://127.0.0.1:1", "http://localhost:1"]
+)
 def test_another_origin_is_refused_with_a_good_cookie(explorer: Explorer, cookie: str, method: str, path: str, origin: str):
     headers = own(explorer, cookie) | {"Origin": origin.replace("PORT", str(explorer.port))}
     assert request(explorer, method, path, headers, BODIES.get(path)).status == 403
@@ -101,7 +112,19 @@ def test_a_post_without_an_origin_is_refused(explorer: Explorer, cookie: str, pa
     assert request(explorer, "POST", path, headers, BODIES.get(path)).status == 403
 
 
-FILES = ["/../app.py", "/..%2fapp.py", "/%2e%2e/app.py", "/assets/../../app.py", "/assets/..%5c..%5capp.py", "//etc/passwd", "/%2fetc%2fpasswd", "/etc/passwd", "/\x00", "/%00", "/assets/%c0%ae%c0%ae/app.py"]
+FILES = [
+    "/../app.py",
+    "/..%2fapp.py",
+    "/%2e%2e/app.py",
+    "/assets/../../app.py",
+    "/assets/..%5c..%5capp.py",
+    "//etc/passwd",
+    "/%2fetc%2fpasswd",
+    "/etc/passwd",
+    "/\x00",
+    "/%00",
+    "/assets/%c0%ae%c0%ae/app.py",
+]
 
 
 @pytest.mark.parametrize("path", FILES, ids=repr)
@@ -133,7 +156,13 @@ def test_it_listens_on_loopback_alone(explorer: Explorer):
 
 
 def test_junk_does_not_end_it(explorer: Explorer, cookie: str):
-    for junk in (b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"A" * 100_000, b"POST /api/ask HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"\r\n" * 5000):
+    for junk in (
+        b"\x16\x03\x01\x02\x00",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"A" * 100_000,
+        b"POST /api/ask HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+        b"\r\n" * 5000,
+    ):
         with socket.create_connection(("127.0.0.1", explorer.port), timeout=30) as line:
             line.sendall(junk)
             line.shutdown(socket.SHUT_WR)
@@ -142,7 +171,21 @@ def test_junk_does_not_end_it(explorer: Explorer, cookie: str):
     assert request(explorer, "GET", "/api/start", own(explorer, cookie)).status == 200
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "null", "1e999", '{"page": 1}', json.dumps({"page": "test-page", "kind": "nonsense", "generation": 1, "state": {}}), '{"page": "test-page", "kind": "answer", "generation": "x", "state": {}}', '{"a":' * 3000, "\xff"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "1e999",
+        '{"page": 1}',
+        json.dumps({"page": "test-page", "kind": "nonsense", "generation": 1, "state": {}}),
+        '{"page": "test-page", "kind": "answer", "generation": "x", "state": {}}',
+        '{"a":' * 3000,
+        "\xff",
+    ],
+)
 def test_a_bad_body_is_refused_in_one_line(explorer: Explorer, cookie: str, body: str):
     answer = request(explorer, "POST", "/api/ask", own(explorer, cookie), body)
     assert 400 <= answer.status < 500, answer.status

@@ -57,7 +57,10 @@ def test_nothing_has_to_be_scrolled_sideways(visit, explorer: Explorer, size: st
     for view in views(page):
         open_view(page, view)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, view
-        wide = page.evaluate("(width) => [...document.querySelectorAll('button, input, select, summary, h1, h2, h3')].filter((e) => e.checkVisibility() && !e.closest('table, [tabindex], [role=tablist]') && e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120))", width)
+        wide = page.evaluate(
+            "(width) => [...document.querySelectorAll('button, input, select, summary, h1, h2, h3')].filter((e) => e.checkVisibility() && !e.closest('table, [tabindex], [role=tablist]') && e.getBoundingClientRect().right > width + 1).map((e) => e.outerHTML.slice(0, 120))",
+            width,
+        )
         assert not wide, view
 
 

@@ -128,7 +128,9 @@ def test_the_map_is_read_and_chosen_by_keys(visit, explorer: Explorer):
     view.get_by_role("application").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-    page.wait_for_function("() => [...document.querySelectorAll('main [aria-live]')].some((e) => /loss/i.test(e.innerText) && /jitter/i.test(e.innerText))")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('main [aria-live]')].some((e) => /loss/i.test(e.innerText) && /jitter/i.test(e.innerText))"
+    )
     page.keyboard.press("Enter")
     page.wait_for_function("() => location.hash.includes('jitter=') && location.hash.includes('loss=')")
 

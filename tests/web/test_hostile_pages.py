@@ -56,7 +56,9 @@ def test_an_address_runs_nothing(visit, explorer: Explorer, fragment: dict[str, 
 def scenario(directory: Path) -> Path:
     """A scenario whose description and file name have markup in them."""
     file = directory / f"{IMAGE}.yaml"
-    file.write_text(json.dumps({"about": MARKUP, "forward": {"delay": "20ms"}, "bottleneck": {"rate": "10mbit"}, "reverse": {"delay": "20ms"}, "duration": "2s"}))
+    file.write_text(
+        json.dumps({"about": MARKUP, "forward": {"delay": "20ms"}, "bottleneck": {"rate": "10mbit"}, "reverse": {"delay": "20ms"}, "duration": "2s"})
+    )
     return file
 
 

@@ -70,7 +70,9 @@ def test_the_next_event_is_read_aloud(visit, explorer: Explorer):
     page.wait_for_function("() => [...document.querySelectorAll('main [aria-live]')].some((e) => /loss|retransmission|recovery/.test(e.innerText))")
 
 
-@pytest.mark.parametrize(("button", "words"), [("Add rate step", "rate "), ("Add handover", "handover|delay|loss 100%"), ("Add outage", "loss 100%|outage|down")])
+@pytest.mark.parametrize(
+    ("button", "words"), [("Add rate step", "rate "), ("Add handover", "handover|delay|loss 100%"), ("Add outage", "loss 100%|outage|down")]
+)
 def test_a_change_of_the_path_is_added_and_dragged_on_the_timeline(visit, explorer: Explorer, button: str, words: str):
     page = visit(explorer, QUICK)
     stack(page)
@@ -86,12 +88,18 @@ def test_a_change_of_the_path_is_added_and_dragged_on_the_timeline(visit, explor
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2 + 120, box["y"] + box["height"] / 2, steps=6)
     page.mouse.up()
-    page.wait_for_function("(before) => [...document.querySelectorAll('main input')].some((i) => i.getAttribute('aria-label')?.startsWith('time of') && i.value !== before)", arg=before)
+    page.wait_for_function(
+        "(before) => [...document.querySelectorAll('main input')].some((i) => i.getAttribute('aria-label')?.startsWith('time of') && i.value !== before)",
+        arg=before,
+    )
     dragged = rows.first.input_value()
     assert dragged.removesuffix("s") in fragment(page)
     handle.focus()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("(before) => [...document.querySelectorAll('main input')].some((i) => i.getAttribute('aria-label')?.startsWith('time of') && i.value !== before)", arg=dragged)
+    page.wait_for_function(
+        "(before) => [...document.querySelectorAll('main input')].some((i) => i.getAttribute('aria-label')?.startsWith('time of') && i.value !== before)",
+        arg=dragged,
+    )
     page.get_by_role("button", name=re.compile("^Remove")).first.click()
     page.wait_for_function("() => !location.hash.includes('changes=')")
 

@@ -144,5 +144,9 @@ def test_chips_choose_controls_in_the_colours_of_every_figure(visit, explorer: E
     for view in ("Curves", "Inside one run"):
         open_view(page, view)
         page.wait_for_function("() => document.querySelectorAll('[role=tabpanel] svg path').length >= 2")
-        colours = page.get_by_role("tabpanel").locator("svg path").evaluate_all("(paths) => paths.flatMap((p) => [p.getAttribute('stroke'), p.getAttribute('fill')])")
+        colours = (
+            page.get_by_role("tabpanel")
+            .locator("svg path")
+            .evaluate_all("(paths) => paths.flatMap((p) => [p.getAttribute('stroke'), p.getAttribute('fill')])")
+        )
         assert {look.colour.lower() for look in looks.values()} <= {str(colour).lower() for colour in colours}, view

@@ -47,7 +47,10 @@ class Value:
 
 
 _SCALES: tuple[tuple[Any, float, str], ...] = (
-    (units.parse_percent, 100.0, "%"), (units.parse_time, 1e-6, "ms"), (units.parse_rate, 1e-6, "Mbit/s"), (units.parse_size, 1.0, "B"),
+    (units.parse_percent, 100.0, "%"),
+    (units.parse_time, 1e-6, "ms"),
+    (units.parse_rate, 1e-6, "Mbit/s"),
+    (units.parse_size, 1.0, "B"),
 )
 """How a text with a unit is read, the factor to the axis' unit, that unit."""
 

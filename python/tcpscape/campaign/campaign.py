@@ -367,4 +367,3 @@ def base_values(campaign: Campaign) -> dict[str, Any]:
 
 def _names_in_arithmetic(derived: Mapping[str, str]) -> set[str]:
     return {name for text in derived.values() for name in re.findall(r"\b[a-z_]\w*\b", text)}
-

@@ -26,7 +26,12 @@ from tcpscape.trial import Trial
 OVER = " over "
 """Between the two values of an axis whose ratio is checked."""
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
 MOST_NAMES = 6
 """Conditions that a refusal names."""
@@ -171,9 +176,7 @@ def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Seque
     return [check.judge([check.metric.of(t) for t in trials], name) for at, name, trials in conditions if is_chosen(check.chosen, at)]
 
 
-def _judge_ratios(
-    check: Check, below: Mapping[str, str], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]
-) -> list[Verdict]:
+def _judge_ratios(check: Check, below: Mapping[str, str], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[Verdict]:
     """A verdict for each condition above, over the one below that has the same values of all other axes."""
     varied = {axis for axis in below if below[axis] != check.chosen[axis]}
     verdicts = []

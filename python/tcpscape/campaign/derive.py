@@ -20,8 +20,11 @@ _OWN = re.compile(r"\b_q\d+\b")
 """Names that quantities get while an expression is read."""
 KINDS = {"ms": "time", "Mbit/s": "rate", "B": "size", "%": "fraction", "": ""}
 _TO_TEXT: dict[str, Callable[[float], str]] = {
-    "time": lambda x: units.format_time(round(x * 1e6)), "rate": lambda x: f"{x * 1e6:.10g}bit", "size": lambda x: f"{round(x)}",
-    "fraction": lambda x: f"{x:.10g}%", "": lambda x: f"{x:.10g}",
+    "time": lambda x: units.format_time(round(x * 1e6)),
+    "rate": lambda x: f"{x * 1e6:.10g}bit",
+    "size": lambda x: f"{round(x)}",
+    "fraction": lambda x: f"{x:.10g}%",
+    "": lambda x: f"{x:.10g}",
 }
 """From the axis' unit (ms, Mbit/s, B, %) to a text that units read."""
 BITS_PER_MS = 1000 / 8

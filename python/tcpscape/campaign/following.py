@@ -108,4 +108,3 @@ class _Followed:
 
     def _of(self, case: Case) -> list[str]:
         return addresses_of(case.engine.partition(":")[0], self._versions.get(case.engine, ""), case.scenario, self._seeds)
-

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tcpscape.findings.spike.bound import Bound
 
 
-
 @dataclass(frozen=True)
 class LinkOptions:
     """The link before and after the drop, its queue and its flows."""

@@ -68,7 +68,6 @@ class WithExamples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"  tcpscape {_continued(example)}\n" for example in self.examples))
 
-
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Click's own option, printed on stdout as everything else: `click.echo` would choose another encoding."""
         option: click.Option | None = super().get_help_option(ctx)  # type: ignore[misc]

@@ -169,5 +169,3 @@ def _behind_break(value: str, line: str) -> str:
         return value
     before = _BREAKS.match(raw)
     return value.removeprefix(before[0]) if before else value
-
-

@@ -219,14 +219,28 @@ def _explorer() -> Finding:
 
 
 CHECKS: dict[str, Callable[[], Finding]] = {
-    "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "guests": _memory_files,
-    "cores": _cores, "memory": _memory, "explorer": _explorer,
+    "python": _python,
+    "libraries": _libraries,
+    "engine model": _extension,
+    "engine virtual": _virtual,
+    "guests": _memory_files,
+    "cores": _cores,
+    "memory": _memory,
+    "explorer": _explorer,
     "tshark": _tshark,
 }
 """Checks by what they look at."""
 
 LIVE: dict[str, Callable[[Survey], Finding]] = {
-    "engine live": _live, "user namespaces": _spaces, "live:emulator": _emulator, "live:netem": _netem, "queues": _queues,
-    "congestion controls": _controls, "BPF controls": _bpf, "real-time priority": _realtime, "timers": _timers, "highest rate": _rate,
+    "engine live": _live,
+    "user namespaces": _spaces,
+    "live:emulator": _emulator,
+    "live:netem": _netem,
+    "queues": _queues,
+    "congestion controls": _controls,
+    "BPF controls": _bpf,
+    "real-time priority": _realtime,
+    "timers": _timers,
+    "highest rate": _rate,
 }
 """The same for the live engine, out of one survey."""

@@ -109,5 +109,3 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
 
 def _end_at_once(number: int, _: FrameType | None) -> NoReturn:
     os._exit(SIGNALS[signal.Signals(number)])
-
-

@@ -106,9 +106,12 @@ EXIT_STATUSES: tuple[Row, ...] = (
     Row("0", "The command did what was asked, and every --check holds."),
     Row("1", "A --check does not hold, or a bound of validate is missed. Results are complete and kept.", _CHECK),
     Row(str(EXIT_USER_ERROR), "The input is wrong or the command cannot run here. One line on stderr says what, where and how to mend it."),
-    Row("other", "That of the command behind emulate or cca load: 126 where it cannot be run, 127 where there is none, 128 and the number of the "
+    Row(
+        "other",
+        "That of the command behind emulate or cca load: 126 where it cannot be run, 127 where there is none, 128 and the number of the "
         "signal that ended it, 124 after --duration of emulate. An error of tcpscape is 2 with a line on stderr that begins with error:.",
-        ("emulate", "cca")),
+        ("emulate", "cca"),
+    ),
     Row(str(EXIT_OUTPUT), "The answer could not be written to stdout, for example because a disk is full."),
     Row(str(EXIT_HUNG_UP), "The terminal was closed (SIGHUP). What was kept with --out stays, and the same command goes on from there."),
     Row(str(EXIT_INTERRUPTED), "Ended by Ctrl-C (SIGINT). What was kept with --out stays, and the same command goes on from there."),

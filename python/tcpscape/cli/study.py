@@ -81,9 +81,7 @@ class StudyEngines:
 def run(
     chosen: StudyOptions,
     engines: StudyEngines,
-    report: Annotated[
-        bool, Option("Write the report, a page that opens offline, beside the results.", name="--report/--no-report")
-    ] = True,
+    report: Annotated[bool, Option("Write the report, a page that opens offline, beside the results.", name="--report/--no-report")] = True,
     check: checks.Checks = (),
     output: options.ScreenOptions = options.ScreenOptions(),
 ) -> None:

@@ -27,6 +27,7 @@ DEFAULT_OUT = Path("out")
 TABLE = "cells.csv"
 """The table's name in the directory of results."""
 
+
 @dataclass(frozen=True)
 class FlowAxes:
     """Fields of the flows on it, how long they are watched, and the kernels of their hosts."""

@@ -92,6 +92,18 @@ def _request(conditions: ConditionOptions, repetition: RepetitionOptions, out: P
 
     c, r = conditions, repetition
     return ValidationOptions(
-        out, c.engine, c.against, c.conditions, c.random, c.shared, c.topology, c.seed, options.ccas(c.cca), c.paired, r.seeds, r.precision,
-        r.most_seeds, jobs,
+        out,
+        c.engine,
+        c.against,
+        c.conditions,
+        c.random,
+        c.shared,
+        c.topology,
+        c.seed,
+        options.ccas(c.cca),
+        c.paired,
+        r.seeds,
+        r.precision,
+        r.most_seeds,
+        jobs,
     )

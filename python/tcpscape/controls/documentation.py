@@ -26,7 +26,10 @@ FIDELITY_FILE = PACKAGE / "data" / "fidelity.json"
 PAGE = Kind("a page", "see docs/models")
 ERRORS = Kind("the measured errors", "write it with `make bench`")
 COMPARISONS = {
-    "alone": "alone", "shared": "a group of flows on a shared bottleneck", "total": "total goodput", "groups": "each group of flows that share it",
+    "alone": "alone",
+    "shared": "a group of flows on a shared bottleneck",
+    "total": "total goodput",
+    "groups": "each group of flows that share it",
 }
 """Kinds of comparisons with a kernel."""
 UNMEASURED = "not compared with a kernel yet"

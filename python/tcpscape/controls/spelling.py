@@ -26,7 +26,22 @@ WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"
 EXAMPLE = "write for example cubic:hystart=off"
 
 LINUX = (
-    "cubic", "bbr", "reno", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood",
+    "cubic",
+    "bbr",
+    "reno",
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
     "yeah",
 )
 """The congestion controls of Linux, by name."""

@@ -18,8 +18,10 @@ MIN_MEMORY = 4096
 MODEL_ONLY = ("window", "skb_overhead", "max_tcp_header")
 """Overrides that are rules of the model, not sysctls."""
 SYSCTLS = {
-    "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr", "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
-    "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle", "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
+    "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr",
+    "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
+    "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle",
+    "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
 }
 """Overrides that are sysctls of the same value; those of memory are always set, from the profile."""
 ECN = {"net.ipv4.tcp_ecn": "1"}

@@ -236,8 +236,13 @@ class Live(Engine):
             for field, most in self._caps(scenario).items():
                 flow[field] = min(flow[field], most)
         return {
-            "seed": seed, "plan": fields, "sysctls": self._sysctls(scenario), "backend": self.variant.backend, "force_buffers": self.variant.root,
-            "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)), **({"pcap": str(pcap)} if pcap else {}),
+            "seed": seed,
+            "plan": fields,
+            "sysctls": self._sysctls(scenario),
+            "backend": self.variant.backend,
+            "force_buffers": self.variant.root,
+            "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
+            **({"pcap": str(pcap)} if pcap else {}),
         }
 
     def _plan(self, lib: ModuleType, scenario: Scenario, capture: Capture) -> dict[str, Any]:
@@ -296,10 +301,21 @@ class Live(Engine):
         is_sampled = capture.queue_samples_ns and "queue_samples" in tables
         queues, queue_samples = self._named(scenario, summary.get("queues", ()), frame(tables["queue_samples"]) if is_sampled else None)
         return Trial(
-            scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=queues,
-            probes=probe_results(scenario, summary.get("probes", ())), transfers=transfers_results(scenario, summary.get("transfers", ())),
-            caveats=tuple(dict.fromkeys(caveats)), kernel=f"this machine ({platform.release()})", counters=summary.get("counters", {}),
+            scenario=scenario.name,
+            cca=scenario.cca,
+            address=self.address(scenario, seed),
+            seed=seed,
+            engine=self.name,
+            version=self.version,
+            duration=summary["duration_ns"] / 1e9,
+            path_rtt_ms=scenario.rtt_ns / 1e6,
+            flows=flows,
+            queues=queues,
+            probes=probe_results(scenario, summary.get("probes", ())),
+            transfers=transfers_results(scenario, summary.get("transfers", ())),
+            caveats=tuple(dict.fromkeys(caveats)),
+            kernel=f"this machine ({platform.release()})",
+            counters=summary.get("counters", {}),
             check={**(summary.get("check") or {}), "control": control.plain()},
             samples=frame(tables["samples"]) if capture.samples_ns and "samples" in tables else None,
             queue_samples=queue_samples,

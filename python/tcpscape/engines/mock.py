@@ -60,10 +60,19 @@ class Mock(Engine):
             n = min(1000, scenario.duration // capture.samples_ns)
             samples = pl.DataFrame({"t_ns": [i * capture.samples_ns for i in range(n)], "flow": [0] * n, "cwnd": [10.0] * n, "srtt_us": [50e3] * n})
         return Trial(
-            scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=scenario.duration / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=tuple(flows),
+            scenario=scenario.name,
+            cca=scenario.cca,
+            address=self.address(scenario, seed),
+            seed=seed,
+            engine=self.name,
+            version=self.version,
+            duration=scenario.duration / 1e9,
+            path_rtt_ms=scenario.rtt_ns / 1e6,
+            flows=tuple(flows),
             caveats=("mock engine: the numbers mean nothing",),
-            hash=self.address(scenario, seed), events=0, samples=samples,
+            hash=self.address(scenario, seed),
+            events=0,
+            samples=samples,
         )
 
 
@@ -97,10 +106,20 @@ def _flow(flow: Flow, scenario: Scenario, path: _Path, rng: random.Random) -> Fl
     segments = int(rate * seconds / 8 / MSS)
     lost = int(segments * path.loss)
     return FlowResult(
-        cca=flow.cca, goodput_mbps=rate / 1e6, seconds=seconds, retransmits=lost, spurious_retransmits=0,
-        rtt_ms=Rtt(rtt, rtt, rtt * 1.1, rtt * 1.2, rtt * 1.5, rtt), cwnd=Cwnd(rate * path.rtt_s / 8 / MSS, rate * path.rtt_s / 8 / MSS),
-        limited_by={name: 1.0}, start_s=flow.start / 1e9, stop_s=flow.start / 1e9 + seconds, established=path.loss < 1,
-        bytes_received=int(rate * seconds / 8), min_rtt_ms=rtt, player=_viewing(flow.player, rate, path.rtt_s, seconds) if flow.player else None,
+        cca=flow.cca,
+        goodput_mbps=rate / 1e6,
+        seconds=seconds,
+        retransmits=lost,
+        spurious_retransmits=0,
+        rtt_ms=Rtt(rtt, rtt, rtt * 1.1, rtt * 1.2, rtt * 1.5, rtt),
+        cwnd=Cwnd(rate * path.rtt_s / 8 / MSS, rate * path.rtt_s / 8 / MSS),
+        limited_by={name: 1.0},
+        start_s=flow.start / 1e9,
+        stop_s=flow.start / 1e9 + seconds,
+        established=path.loss < 1,
+        bytes_received=int(rate * seconds / 8),
+        min_rtt_ms=rtt,
+        player=_viewing(flow.player, rate, path.rtt_s, seconds) if flow.player else None,
     )
 
 

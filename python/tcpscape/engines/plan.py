@@ -39,14 +39,13 @@ def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture
         "offload": scenario.offload,
         "ecn": scenario.ecn,
         **_chain(scenario, parse),
-        "flows": [
-            plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls) | places.of(flow)] * flow.count
-        ],
+        "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls) | places.of(flow)] * flow.count],
         **_traffic(scenario, places, controls),
         **places.plan(),
         "sample_interval_ns": capture.samples_ns,
         "queue_sample_interval_ns": capture.queue_samples_ns,
-        "trace_packets": capture.packets, **({"trace_events": True} if capture.events else {}),
+        "trace_packets": capture.packets,
+        **({"trace_events": True} if capture.events else {}),
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
     }
@@ -208,9 +207,15 @@ def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
     if flow.player:
         optional["player"] = flow.player.plan()
     return {
-        "cca": name, **optional, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
+        "cca": name,
+        **optional,
+        "start_ns": flow.start,
+        "stop_ns": min(flow.stop or duration_ns, duration_ns),
+        "app": app,
         "read": {"size": flow.read.size, "delay_ns": flow.read.delay},
-        "rcvbuf": flow.rcvbuf, "sndbuf": flow.sndbuf, "nodelay": flow.nodelay,
+        "rcvbuf": flow.rcvbuf,
+        "sndbuf": flow.sndbuf,
+        "nodelay": flow.nodelay,
     }
 
 

@@ -25,9 +25,17 @@ def probe_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[ProbeResult,
     """The probes of a trial, by their names."""
     return tuple(
         ProbeResult(
-            name=probe.name, kind=probe.kind, direction=probe.direction, sent=row["sent"], received=row["received"], delay_ms=_times(row["delay_ms"]),
-            jitter_ms=row["jitter_ms"] if row["received"] > 1 else None, reordered=row["reordered"], path_rtt_ms=scenario.rtt_of(probe) / 1e6,
-            due=row["due"], lost=row["lost"],
+            name=probe.name,
+            kind=probe.kind,
+            direction=probe.direction,
+            sent=row["sent"],
+            received=row["received"],
+            delay_ms=_times(row["delay_ms"]),
+            jitter_ms=row["jitter_ms"] if row["received"] > 1 else None,
+            reordered=row["reordered"],
+            path_rtt_ms=scenario.rtt_of(probe) / 1e6,
+            due=row["due"],
+            lost=row["lost"],
         )
         for probe, row in zip(scenario.probes, rows, strict=True)
     )
@@ -37,8 +45,10 @@ def transfers_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[Transfer
     """What became of the connections of each entry of the scenario's transfers."""
     return tuple(
         TransfersResult(
-            cca=entry.cca, classes=tuple(SizeClass(**{**c, "completion_ms": _times(c["completion_ms"])}) for c in row["classes"]),
-            bytes_received=row["bytes_received"], retransmits=row["retransmits"],
+            cca=entry.cca,
+            classes=tuple(SizeClass(**{**c, "completion_ms": _times(c["completion_ms"])}) for c in row["classes"]),
+            bytes_received=row["bytes_received"],
+            retransmits=row["retransmits"],
         )
         for entry, row in zip(scenario.transfers, rows, strict=True)
     )

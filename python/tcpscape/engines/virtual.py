@@ -213,7 +213,9 @@ class Virtual(Engine):
         self._refuse_overrides(scenario.kernel)
         values = linux.settings(profile, scenario.kernel.plan()) | (linux.ECN if scenario.ecn else {}) | (linux.BACKLOG if scenario.transfers else {})
         return {
-            "seed": seed, "plan": fields, "sysctls": values,
+            "seed": seed,
+            "plan": fields,
+            "sysctls": values,
             "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
         }
 
@@ -279,11 +281,23 @@ class Virtual(Engine):
         flows = flow_results(scenario, summary["flows"])
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows), *death_caveats]
         return Trial(
-            scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=_queues(scenario, summary),
-            probes=probe_results(scenario, summary.get("probes", ())), transfers=transfers_results(scenario, summary.get("transfers", ())),
-            caveats=tuple(dict.fromkeys(caveats)), kernel=f"{self.kernel.name} ({self.kernel.release})",
-            counters=summary.get("counters", {}), check=summary.get("proof") or {}, hash=_hash(summary) if self.repeatable else None,
+            scenario=scenario.name,
+            cca=scenario.cca,
+            address=self.address(scenario, seed),
+            seed=seed,
+            engine=self.name,
+            version=self.version,
+            duration=summary["duration_ns"] / 1e9,
+            path_rtt_ms=scenario.rtt_ns / 1e6,
+            flows=flows,
+            queues=_queues(scenario, summary),
+            probes=probe_results(scenario, summary.get("probes", ())),
+            transfers=transfers_results(scenario, summary.get("transfers", ())),
+            caveats=tuple(dict.fromkeys(caveats)),
+            kernel=f"{self.kernel.name} ({self.kernel.release})",
+            counters=summary.get("counters", {}),
+            check=summary.get("proof") or {},
+            hash=_hash(summary) if self.repeatable else None,
             samples=_frame(tables, "samples") if capture.samples_ns else None,
             queue_samples=_queue_samples(scenario, tables) if capture.queue_samples_ns else None,
             probe_samples=_frame(tables, "probe_samples") if capture.samples_ns and scenario.probes else None,

@@ -145,8 +145,14 @@ def provenance(trial: Trial) -> dict[str, Any]:
     from tcpscape import __version__
 
     return {
-        "tool": f"tcpscape {__version__}", "scenario": trial.scenario, "seed": trial.seed, "engine": trial.engine, "version": trial.version,
-        "address": trial.address, "cca": [f.cca for f in trial.flows], "caveats": list(trial.caveats),
+        "tool": f"tcpscape {__version__}",
+        "scenario": trial.scenario,
+        "seed": trial.seed,
+        "engine": trial.engine,
+        "version": trial.version,
+        "address": trial.address,
+        "cca": [f.cca for f in trial.flows],
+        "caveats": list(trial.caveats),
     }
 
 

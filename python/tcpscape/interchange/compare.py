@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from tcpscape.scenario.scenario import Scenario
 
 VERDICTS = {
-    "different": "they differ", "slightly different": "they differ, the means by less than 5 %",
-    "alike": "no difference: the means are within 5 %", "undecided": "undecided: too few measurements to tell",
+    "different": "they differ",
+    "slightly different": "they differ, the means by less than 5 %",
+    "alike": "no difference: the means are within 5 %",
+    "undecided": "undecided: too few measurements to tell",
 }
 """Verdict → its sentence."""
 THE_SAME = "the same runs"

@@ -31,8 +31,11 @@ PING = "Ping (ms) ICMP"
 COMPUTED_ENDS = ("sum", "avg", "fairness", "totals")
 """Ends of the series that Flent computes of others."""
 COLUMNS = (
-    ("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_us", 1e3), ("tcp_rtt_var", "rttvar_us", 1e3),
-    ("tcp_delivery_rate", "delivery_rate", 1e6 / 8), ("tcp_pacing_rate", "pacing_rate", 1e6 / 8),
+    ("tcp_cwnd", "cwnd", 1.0),
+    ("tcp_rtt", "srtt_us", 1e3),
+    ("tcp_rtt_var", "rttvar_us", 1e3),
+    ("tcp_delivery_rate", "delivery_rate", 1e6 / 8),
+    ("tcp_pacing_rate", "pacing_rate", 1e6 / 8),
 )
 """Flent's series (packets, ms, Mbit/s), ours (packets, µs, B/s), the factor."""
 LONGEST = 1e7
@@ -44,6 +47,8 @@ COUNTED = 1e18
 RERUN = "give a data file that Flent wrote"
 FILE = Kind("a data file of Flent's", RERUN, most=64 * MIB, most_unpacked=128 * MIB, error=InterchangeError)
 Series = Sequence[float | None]
+
+
 class FlentData(BaseModel):
     """A data file."""
 
@@ -80,9 +85,15 @@ def trial_of(data: FlentData, path: Path) -> ImportedFile:
         caveats.append("what arrived was not reported: goodput is the mean of the steps' throughput")
     trial = Trial(
         scenario=own.get("scenario") or _text(data.metadata.get("TITLE")) or _text(data.metadata.get("NAME")) or path.name,
-        cca="+".join(sorted({f.cca for f in flows})), address=own.get("address") or hashlib.sha256(data.model_dump_json().encode()).hexdigest()[:24],
-        seed=own.get("seed", 0), engine=own.get("engine", "flent"), version=own.get("version", _text(data.metadata.get("FLENT_VERSION"))),
-        duration=max(f.stop_s for f in flows), flows=flows, caveats=(*own.get("caveats", ()), *caveats), samples=_samples(data, names, shift),
+        cca="+".join(sorted({f.cca for f in flows})),
+        address=own.get("address") or hashlib.sha256(data.model_dump_json().encode()).hexdigest()[:24],
+        seed=own.get("seed", 0),
+        engine=own.get("engine", "flent"),
+        version=own.get("version", _text(data.metadata.get("FLENT_VERSION"))),
+        duration=max(f.stop_s for f in flows),
+        flows=flows,
+        caveats=(*own.get("caveats", ()), *caveats),
+        samples=_samples(data, names, shift),
     )
     return ImportedFile((trial,), frozenset({"limited_by"} if own else {"limited_by", "seed"}) | _missing_columns(data, names))
 
@@ -180,11 +191,19 @@ def _flow(data: FlentData, name: str, shift: float, cca: str | None) -> FlowResu
     windows = [v for v in data.results.get(f"{name}::tcp_cwnd", ()) if v is not None]
     sent = _number(meta, "BYTES_SENT")
     return FlowResult(
-        cca=cca or _text(meta.get("CONG_CONTROL")) or "unknown", goodput_mbps=goodput, seconds=seconds, start_s=begin, stop_s=begin + seconds,
-        retransmits=int(_number(meta, "TCPI_TOTAL_RETRANS") or 0), spurious_retransmits=None, rtt_ms=Rtt(**base.quantiles(rtts)),
+        cca=cca or _text(meta.get("CONG_CONTROL")) or "unknown",
+        goodput_mbps=goodput,
+        seconds=seconds,
+        start_s=begin,
+        stop_s=begin + seconds,
+        retransmits=int(_number(meta, "TCPI_TOTAL_RETRANS") or 0),
+        spurious_retransmits=None,
+        rtt_ms=Rtt(**base.quantiles(rtts)),
         cwnd=Cwnd(sum(windows) / len(windows) if windows else None, max(windows, default=None)),
-        limited_by={}, bytes_received=int(arrived or min(COUNTED, goodput * 1e6 / 8 * seconds)),
-        bytes_sent=int(sent) if sent is not None else None, established=goodput > 0,
+        limited_by={},
+        bytes_received=int(arrived or min(COUNTED, goodput * 1e6 / 8 * seconds)),
+        bytes_sent=int(sent) if sent is not None else None,
+        established=goodput > 0,
     )
 
 

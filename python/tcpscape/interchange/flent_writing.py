@@ -37,7 +37,11 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     results |= flent_series.computed(test, flows) | pings
     raw: dict[str, Any] = {s.name: _raw_values(s, grid) for s in flows} | raw_pings
     document = {
-        "metadata": _metadata(trial, test, mtu, grid, results), "version": VERSION, "x_values": grid.times, "results": results, "raw_values": raw,
+        "metadata": _metadata(trial, test, mtu, grid, results),
+        "version": VERSION,
+        "x_values": grid.times,
+        "results": results,
+        "raw_values": raw,
     }
     return gzip.compress(json.dumps(document, indent=1, sort_keys=True, allow_nan=False).encode(), mtime=0)
 
@@ -66,20 +70,51 @@ def _metadata(trial: Trial, test: Test, mtu: int, grid: Grid, results: Mapping[s
     series = {s: _flow_meta(f, mtu, i) for i, (s, f) in enumerate(zip(test.flows, trial.flows, strict=True))}
     computed = flent_series.units(s for s in results if s not in test.flows)
     return {
-        "NAME": name, "TITLE": title, "HOST": "receiver", "HOSTS": ["receiver"], "LOCAL_HOST": "sender", "IP_VERSION": 4,
-        "TIME": EPOCH, "T0": EPOCH, "LENGTH": trial.duration, "TOTAL_LENGTH": trial.duration + 2 * DELAY, "STEP_SIZE": grid.step,
-        "DATA_FILENAME": f"{name}-{trial.address}.flent.gz", "TEST_PARAMETERS": dict(test.parameters),
-        "FLENT_VERSION": f"tcpscape {__version__}", "FAILED_RUNNERS": 0, "BATCH_NAME": None, "BATCH_TIME": None, "BATCH_TITLE": None,
-        "BATCH_UUID": None, "HTTP_GETTER_DNS": None, "HTTP_GETTER_URLLIST": None, "HTTP_GETTER_WORKERS": 4, "REMOTE_METADATA": {},
-        "KERNEL_NAME": "Linux" if trial.kernel else trial.engine, "KERNEL_RELEASE": trial.kernel or trial.version,
-        "NOTE": "; ".join(trial.caveats) or None, "SERIES_META": {**computed, **series}, "TCPSCAPE": base.provenance(trial),
+        "NAME": name,
+        "TITLE": title,
+        "HOST": "receiver",
+        "HOSTS": ["receiver"],
+        "LOCAL_HOST": "sender",
+        "IP_VERSION": 4,
+        "TIME": EPOCH,
+        "T0": EPOCH,
+        "LENGTH": trial.duration,
+        "TOTAL_LENGTH": trial.duration + 2 * DELAY,
+        "STEP_SIZE": grid.step,
+        "DATA_FILENAME": f"{name}-{trial.address}.flent.gz",
+        "TEST_PARAMETERS": dict(test.parameters),
+        "FLENT_VERSION": f"tcpscape {__version__}",
+        "FAILED_RUNNERS": 0,
+        "BATCH_NAME": None,
+        "BATCH_TIME": None,
+        "BATCH_TITLE": None,
+        "BATCH_UUID": None,
+        "HTTP_GETTER_DNS": None,
+        "HTTP_GETTER_URLLIST": None,
+        "HTTP_GETTER_WORKERS": 4,
+        "REMOTE_METADATA": {},
+        "KERNEL_NAME": "Linux" if trial.kernel else trial.engine,
+        "KERNEL_RELEASE": trial.kernel or trial.version,
+        "NOTE": "; ".join(trial.caveats) or None,
+        "SERIES_META": {**computed, **series},
+        "TCPSCAPE": base.provenance(trial),
     }
 
 
 def _flow_meta(f: FlowResult, mtu: int, place: int) -> Mapping[str, Any]:
     """What netperf says of a flow at its end."""
     return {
-        "UNITS": "Mbits/s", "RUNNER": "tcpscape", "IDX": place, "CONG_CONTROL": spelling.name_of(f.cca), "MEAN_VALUE": f.goodput_mbps,
-        "BYTES_RECVD": f.bytes_received, "BYTES_SENT": f.bytes_sent, "ELAPSED_TIME": f.seconds, "START_TIME": f.start_s,
-        "TCP_MSS": mtu - base.HEADERS, "TCPI_PMTU": mtu, "TCPI_TOTAL_RETRANS": f.retransmits, "TCP_RETRANSMIT": str(f.retransmits),
+        "UNITS": "Mbits/s",
+        "RUNNER": "tcpscape",
+        "IDX": place,
+        "CONG_CONTROL": spelling.name_of(f.cca),
+        "MEAN_VALUE": f.goodput_mbps,
+        "BYTES_RECVD": f.bytes_received,
+        "BYTES_SENT": f.bytes_sent,
+        "ELAPSED_TIME": f.seconds,
+        "START_TIME": f.start_s,
+        "TCP_MSS": mtu - base.HEADERS,
+        "TCPI_PMTU": mtu,
+        "TCPI_TOTAL_RETRANS": f.retransmits,
+        "TCP_RETRANSMIT": str(f.retransmits),
     }

@@ -229,10 +229,16 @@ def _trial(document: Document, path: Path, place: int, broken: bool) -> tuple[Tr
     flows, unknown = [flow for flow, _ in read], set().union(*(missing for _, missing in read))
     caveats += _weaknesses(document, unknown)
     trial = Trial(
-        scenario=own.get("scenario") or document.title or path.name, cca="+".join(sorted({f.cca for f in flows})),
+        scenario=own.get("scenario") or document.title or path.name,
+        cca="+".join(sorted({f.cca for f in flows})),
         address=own.get("address") or hashlib.sha256(document.model_dump_json().encode()).hexdigest()[:24],
-        seed=own.get("seed", place), engine=own.get("engine", "iperf3"), version=own.get("version", document.start.version),
-        duration=max(f.stop_s for f in flows), flows=tuple(flows), caveats=tuple(caveats), samples=samples_of(document, [s[1] for s in found]),
+        seed=own.get("seed", place),
+        engine=own.get("engine", "iperf3"),
+        version=own.get("version", document.start.version),
+        duration=max(f.stop_s for f in flows),
+        flows=tuple(flows),
+        caveats=tuple(caveats),
+        samples=samples_of(document, [s[1] for s in found]),
     )
     return trial, unknown if own else unknown | {"seed"}
 
@@ -295,10 +301,17 @@ def flow_of(document: Document, socket: int | None, ends: Ends, cca: str | None 
     flow = FlowResult(
         cca=cca or document.end.sender_tcp_congestion or "unknown",
         goodput_mbps=(counted.bits_per_second if counted.bits_per_second is not None else counted.bytes * 8 / seconds if seconds else 0.0) / 1e6,
-        seconds=seconds, start_s=counted.start, stop_s=counted.end, retransmits=int(sent.retransmits or 0), spurious_retransmits=None,
+        seconds=seconds,
+        start_s=counted.start,
+        stop_s=counted.end,
+        retransmits=int(sent.retransmits or 0),
+        spurious_retransmits=None,
         rtt_ms=Rtt(**(rtts | {k: v / 1e3 for k, v in whole.items() if v})),
-        cwnd=Cwnd(sum(windows) / len(windows) if windows else None, widest or None), limited_by={},
-        bytes_received=int(counted.bytes), bytes_sent=int(sent.bytes) if ends.sender else None, established=bool(counted.bytes),
+        cwnd=Cwnd(sum(windows) / len(windows) if windows else None, widest or None),
+        limited_by={},
+        bytes_received=int(counted.bytes),
+        bytes_sent=int(sent.bytes) if ends.sender else None,
+        established=bool(counted.bytes),
     )
     return flow, unknown if arrived else unknown | {"bytes_received"}
 
@@ -313,11 +326,18 @@ def samples_of(document: Document, sockets: list[int | None]) -> pl.DataFrame | 
         total, retransmits = 0.0, 0.0
         for s in (s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted):
             total, retransmits = min(MOST, total + s.bytes), min(MOST, retransmits + (s.retransmits or 0))
-            rows.append({
-                "t_ns": round(s.end * 1e9), "flow": flow, "bytes_sent" if s.sender is not False else "bytes_received": round(total),
-                "cwnd": s.snd_cwnd / mss if s.snd_cwnd and mss else None, "srtt_us": s.rtt or None, "rttvar_us": s.rttvar,
-                "retransmits": retransmits if s.retransmits is not None else None, "rwnd": s.snd_wnd,
-            })
+            rows.append(
+                {
+                    "t_ns": round(s.end * 1e9),
+                    "flow": flow,
+                    "bytes_sent" if s.sender is not False else "bytes_received": round(total),
+                    "cwnd": s.snd_cwnd / mss if s.snd_cwnd and mss else None,
+                    "srtt_us": s.rtt or None,
+                    "rttvar_us": s.rttvar,
+                    "retransmits": retransmits if s.retransmits is not None else None,
+                    "rwnd": s.snd_wnd,
+                }
+            )
     return pl.DataFrame(rows, infer_schema_length=None).sort("t_ns", "flow") if rows else None
 
 
@@ -328,8 +348,11 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     intervals = intervals or [_whole(trial, mtu)]
     extra = {**base.provenance(trial), "notes": [ACKED if sampled else NO_SAMPLES, ZEROS]}
     document = {
-        "start": _start(trial, mtu), "intervals": intervals, "end": _end(trial, mtu),
-        "title": f"{trial.scenario} {trial.cca} seed {trial.seed}", "extra_data": json.dumps(extra, ensure_ascii=False),
+        "start": _start(trial, mtu),
+        "intervals": intervals,
+        "end": _end(trial, mtu),
+        "title": f"{trial.scenario} {trial.cca} seed {trial.seed}",
+        "extra_data": json.dumps(extra, ensure_ascii=False),
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -349,11 +372,23 @@ def _start(trial: Trial, mtu: int) -> dict[str, Any]:
         "system_info": f"tcpscape {trial.engine} {trial.kernel or trial.version}",
         "timestamp": {"time": "Thu, 01 Jan 1970 00:00:00 GMT", "timesecs": 0},
         "connecting_to": {"host": RECEIVER, "port": PORT},
-        "cookie": trial.address, "tcp_mss_default": mtu - base.HEADERS, "target_bitrate": 0, "sock_bufsize": 0, "sndbuf_actual": 0,
+        "cookie": trial.address,
+        "tcp_mss_default": mtu - base.HEADERS,
+        "target_bitrate": 0,
+        "sock_bufsize": 0,
+        "sndbuf_actual": 0,
         "rcvbuf_actual": 0,
         "test_start": {
-            "protocol": "TCP", "num_streams": len(trial.flows), "blksize": BLOCK, "omit": 0, "duration": round(trial.duration), "bytes": 0,
-            "blocks": 0, "reverse": 0, "tos": 0, "target_bitrate": 0,
+            "protocol": "TCP",
+            "num_streams": len(trial.flows),
+            "blksize": BLOCK,
+            "omit": 0,
+            "duration": round(trial.duration),
+            "bytes": 0,
+            "blocks": 0,
+            "reverse": 0,
+            "tos": 0,
+            "target_bitrate": 0,
         },
     }
 
@@ -388,16 +423,26 @@ def _whole(trial: Trial, mtu: int) -> dict[str, Any]:
 def _stream(flow: int, times: tuple[float, float], rate: float, retransmits: int) -> dict[str, Any]:
     begin, end = times
     return {
-        "socket": socket_number(flow), "start": begin, "end": end, "seconds": end - begin, "bytes": round(rate * (end - begin)),
-        "bits_per_second": rate * 8, "retransmits": retransmits, "omitted": False, "sender": True,
+        "socket": socket_number(flow),
+        "start": begin,
+        "end": end,
+        "seconds": end - begin,
+        "bytes": round(rate * (end - begin)),
+        "bits_per_second": rate * 8,
+        "retransmits": retransmits,
+        "omitted": False,
+        "sender": True,
     }
 
 
 def _tcp_info(row: dict[str, Any], mtu: int) -> dict[str, Any]:
     """Window in bytes, RTT in µs, as of the interval's end."""
     return {
-        "snd_cwnd": round((row.get("cwnd") or 0) * (mtu - base.HEADERS)), "snd_wnd": int(row.get("rwnd") or 0),
-        "rtt": round(row.get("srtt_us") or 0), "rttvar": round(row.get("rttvar_us") or 0), "pmtu": mtu,
+        "snd_cwnd": round((row.get("cwnd") or 0) * (mtu - base.HEADERS)),
+        "snd_wnd": int(row.get("rwnd") or 0),
+        "rtt": round(row.get("srtt_us") or 0),
+        "rttvar": round(row.get("rttvar_us") or 0),
+        "pmtu": mtu,
     }
 
 
@@ -406,8 +451,14 @@ def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
     begin, end = min(s["start"] for s in streams), max(s["end"] for s in streams)
     size = sum(s["bytes"] for s in streams)
     return {
-        "start": begin, "end": end, "seconds": end - begin, "bytes": size, "bits_per_second": size * 8 / (end - begin) if end > begin else 0.0,
-        "retransmits": sum(s["retransmits"] for s in streams), "omitted": False, "sender": True,
+        "start": begin,
+        "end": end,
+        "seconds": end - begin,
+        "bytes": size,
+        "bits_per_second": size * 8 / (end - begin) if end > begin else 0.0,
+        "retransmits": sum(s["retransmits"] for s in streams),
+        "omitted": False,
+        "sender": True,
     }
 
 
@@ -417,19 +468,28 @@ def _end(trial: Trial, mtu: int) -> dict[str, Any]:
     cpu = {f"{side}_{kind}": 0.0 for side in ("host", "remote") for kind in ("total", "user", "system")}
     sent = _total([s["sender"] for s in streams])
     return {
-        "streams": streams, "sum_sent": sent | {"retransmits": sum(f.retransmits for f in trial.flows)},
-        "sum_received": _total([s["receiver"] for s in streams]), "cpu_utilization_percent": cpu,
-        "sender_tcp_congestion": names, "receiver_tcp_congestion": names,
+        "streams": streams,
+        "sum_sent": sent | {"retransmits": sum(f.retransmits for f in trial.flows)},
+        "sum_received": _total([s["receiver"] for s in streams]),
+        "cpu_utilization_percent": cpu,
+        "sender_tcp_congestion": names,
+        "receiver_tcp_congestion": names,
     }
 
 
 def _sender(i: int, f: FlowResult, mtu: int) -> dict[str, Any]:
     sent = f.bytes_sent if f.bytes_sent is not None else f.bytes_received
     return {
-        **_times(i, f), "bytes": sent, "bits_per_second": sent * 8 / f.seconds if f.seconds else 0.0, "retransmits": f.retransmits,
-        "max_snd_cwnd": round((f.cwnd.max or 0) * (mtu - base.HEADERS)), "max_snd_wnd": f.max_rwnd or 0,
-        "max_rtt": round((f.rtt_ms.max or 0) * 1e3), "min_rtt": round((f.rtt_ms.min or 0) * 1e3),
-        "mean_rtt": round((f.rtt_ms.mean or 0) * 1e3), "sender": True,
+        **_times(i, f),
+        "bytes": sent,
+        "bits_per_second": sent * 8 / f.seconds if f.seconds else 0.0,
+        "retransmits": f.retransmits,
+        "max_snd_cwnd": round((f.cwnd.max or 0) * (mtu - base.HEADERS)),
+        "max_snd_wnd": f.max_rwnd or 0,
+        "max_rtt": round((f.rtt_ms.max or 0) * 1e3),
+        "min_rtt": round((f.rtt_ms.min or 0) * 1e3),
+        "mean_rtt": round((f.rtt_ms.mean or 0) * 1e3),
+        "sender": True,
     }
 
 

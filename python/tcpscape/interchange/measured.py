@@ -40,7 +40,9 @@ FEWEST_PINGS = 5
 WATCHED = "60s"
 """How long a video player is watched where nothing says it: 15 segments of 4 s."""
 WANTED: Mapping[str, str] = {
-    "jitter": "no jitter (--rtt-jitter)", "loss": "no random loss (--rtt-loss)", "rate": "no bottleneck (--rate, --buffer, --queue)",
+    "jitter": "no jitter (--rtt-jitter)",
+    "loss": "no random loss (--rtt-loss)",
+    "rate": "no bottleneck (--rate, --buffer, --queue)",
 }
 """What is assumed where nothing says it, and the option that does."""
 PING = Kind("ping's output", "give the whole output of `ping -i 0.2 -c 300 HOST`", most=64 * MIB, error=InterchangeError)

@@ -23,9 +23,7 @@ Progress = Callable[[int, int | None], None]
 """Told how many bytes of how many are read; None is not known."""
 HEAD = 4096
 """First bytes of a content, unpacked, by which its kind is recognised."""
-SOURCE = Kind(
-    "a capture or measurement", "give a capture (pcap, pcapng), iperf3's JSON, a Flent file, the output of `ss -tin` or a result directory"
-)
+SOURCE = Kind("a capture or measurement", "give a capture (pcap, pcapng), iperf3's JSON, a Flent file, the output of `ss -tin` or a result directory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +47,16 @@ def _whole(kind: Kind, observe: Callable[[bytes, str], Observation]) -> Callable
 KINDS: Sequence[ObservedKind] = (
     ObservedKind("capture", "Packets show everything that an end does on the wire, and nothing that it does not.", capture.recognises, capture.read),
     ObservedKind(
-        "flent", "Its steps show goodput, RTT and window, its pings the path before the flows.", trial_flows.recognises_flent,
+        "flent",
+        "Its steps show goodput, RTT and window, its pings the path before the flows.",
+        trial_flows.recognises_flent,
         _whole(flent.FILE, trial_flows.observe_flent),
     ),
+    ObservedKind("result", "Trials show goodput and counters.", trial_flows.recognises_lines, _whole(trial_flows.LINES, trial_flows.observe_lines)),
     ObservedKind(
-        "result", "Trials show goodput and counters.", trial_flows.recognises_lines, _whole(trial_flows.LINES, trial_flows.observe_lines)
-    ),
-    ObservedKind(
-        "iperf3", "Its intervals show goodput, and of the sending end RTT and window.", trial_flows.recognises_iperf3,
+        "iperf3",
+        "Its intervals show goodput, and of the sending end RTT and window.",
+        trial_flows.recognises_iperf3,
         _whole(iperf3.FILE, trial_flows.observe_iperf3),
     ),
     ObservedKind("ss", "Its lists show what the kernel counts, at their times alone.", ss.recognises, _whole(ss.FILE, ss.observe)),

@@ -51,7 +51,8 @@ def _trace(trial: Trial, flow: int, rows: pl.DataFrame, payload: int) -> dict[st
     packets = qlog_packets.events(trial.packets, flow, payload) if trial.packets is not None else ()
     every = sorted([*_metrics(rows, payload), *_states(rows), *_happened(trial, flow), *packets], key=lambda event: event[0])
     return {
-        "title": f"flow {flow}: {trial.flows[flow].cca}", "vantage_point": {"name": f"sender of flow {flow}", "type": "server"},
+        "title": f"flow {flow}: {trial.flows[flow].cca}",
+        "vantage_point": {"name": f"sender of flow {flow}", "type": "server"},
         "common_fields": {"group_id": f"{trial.address}-{flow}", "protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0},
         "events": [{"time": time, "name": name, "data": data} for time, name, data in every],
     }

@@ -299,8 +299,13 @@ def _trial(rows: Sequence[Mapping[str, object]], path: Path) -> Trial:
         flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, "seconds": row.get("duration") or 0.0, **fields}))
     first = rows[0]
     return Trial(
-        scenario=str(first["scenario"]), cca="+".join(sorted({f.cca for f in flows})), address=str(first["address"]),
-        seed=int(str(first["seed"] or 0)), engine=str(first.get("engine") or "table"), version=str(first.get("version") or ""),
-        duration=float(str(first.get("duration") or max((f.stop_s for f in flows), default=0.0))), flows=tuple(flows),
+        scenario=str(first["scenario"]),
+        cca="+".join(sorted({f.cca for f in flows})),
+        address=str(first["address"]),
+        seed=int(str(first["seed"] or 0)),
+        engine=str(first.get("engine") or "table"),
+        version=str(first.get("version") or ""),
+        duration=float(str(first.get("duration") or max((f.stop_s for f in flows), default=0.0))),
+        flows=tuple(flows),
         caveats=tuple(c for c in str(first.get("caveats") or "").replace(" | ", "\n").splitlines() if c),
     )

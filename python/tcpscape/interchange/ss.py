@@ -248,5 +248,3 @@ def _end(rows: list[_Row], is_timed: bool, zero: float) -> tcp_info.SampledEnd:
     columns["t_s"] = np.maximum.accumulate(times)  # a clock that is set back stands still
     control = next((row.control for row in reversed(rows) if row.control), None)
     return tcp_info.SampledEnd(rows[0].ends[0], rows[0].ends[1], columns, control)
-
-

@@ -90,9 +90,18 @@ def _sending(end: SampledEnd, columns: dict[str, Floats]) -> ObservedFlow:
     size = grown(columns, "bytes_acked", end.was_there)
     seconds, start = _extent(columns, "bytes_acked", end.was_there)
     return ObservedFlow(
-        source=end.local, destination=end.remote, packets=whole(grown(columns, "data_segs_out", end.was_there)), bytes=whole(size), seconds=seconds,
-        start_s=start, vantage="sender", goodput_mbps=_rate(size, seconds), facts=_facts(end, columns, False), samples=columns,
-        limits=sampled_limits.intervals(columns, end.control), cca=end.control or None,
+        source=end.local,
+        destination=end.remote,
+        packets=whole(grown(columns, "data_segs_out", end.was_there)),
+        bytes=whole(size),
+        seconds=seconds,
+        start_s=start,
+        vantage="sender",
+        goodput_mbps=_rate(size, seconds),
+        facts=_facts(end, columns, False),
+        samples=columns,
+        limits=sampled_limits.intervals(columns, end.control),
+        cca=end.control or None,
     )
 
 
@@ -101,8 +110,15 @@ def _receiving(end: SampledEnd, columns: dict[str, Floats]) -> ObservedFlow:
     size = grown(columns, "bytes_received", end.was_there)
     seconds, start = _extent(columns, "bytes_received", end.was_there)
     return ObservedFlow(
-        source=end.remote, destination=end.local, packets=whole(grown(columns, "data_segs_in", end.was_there)), bytes=whole(size), seconds=seconds,
-        start_s=start, vantage="receiver", goodput_mbps=_rate(size, seconds), facts=_facts(end, columns, True) | {"as_receiver": AS_RECEIVER},
+        source=end.remote,
+        destination=end.local,
+        packets=whole(grown(columns, "data_segs_in", end.was_there)),
+        bytes=whole(size),
+        seconds=seconds,
+        start_s=start,
+        vantage="receiver",
+        goodput_mbps=_rate(size, seconds),
+        facts=_facts(end, columns, True) | {"as_receiver": AS_RECEIVER},
     )
 
 

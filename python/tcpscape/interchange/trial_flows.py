@@ -105,9 +105,7 @@ def observe_flent(content: bytes, name: str) -> Observation:
     imported = flent.trial_of(data, path)
     trial = imported.trials[0]
     pings = flent.pings_before(data)
-    flows = [
-        replace(flow, facts={**flow.facts, "idle_pings_ms": tuple(pings)}) if pings else flow for flow in _of_trial(trial, imported.unknown, 1)
-    ]
+    flows = [replace(flow, facts={**flow.facts, "idle_pings_ms": tuple(pings)}) if pings else flow for flow in _of_trial(trial, imported.unknown, 1)]
     host = printable(str(data.metadata.get("HOST") or RECEIVER)[:LONGEST_TEXT])
     notes = [f"{caveat[:1].upper()}{caveat[1:]}." for caveat in trial.caveats]
     notes.append(f"Flent samples TCP once a step, without the smallest RTT and times of limits; {counted(len(pings), 'ping')} of the idle path.")
@@ -165,9 +163,17 @@ def _flow(result: FlowResult, samples: Columns, ends: tuple[Endpoint, Endpoint],
     source, destination = ends
     control = spelling.name_of(result.cca) if result.cca != "unknown" else None
     return ObservedFlow(
-        source=source, destination=destination, packets=result.data_segs_out, bytes=result.bytes_received, seconds=result.seconds,
-        start_s=result.start_s, vantage=vantage, goodput_mbps=result.goodput_mbps, samples=samples,
-        limits=sampled_limits.intervals(samples, control), cca=control,
+        source=source,
+        destination=destination,
+        packets=result.data_segs_out,
+        bytes=result.bytes_received,
+        seconds=result.seconds,
+        start_s=result.start_s,
+        vantage=vantage,
+        goodput_mbps=result.goodput_mbps,
+        samples=samples,
+        limits=sampled_limits.intervals(samples, control),
+        cca=control,
     )
 
 

@@ -151,13 +151,23 @@ class _Build:
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         before = next((kernel for kernel in cache.built_kernels() if kernel.name == self.directory.name), None)
         kernel = BuiltKernel(
-            name=self.directory.name, path=path, release=(self.objects / "include/config/kernel.release").read_text("utf-8").strip(),
-            digest=source.sha256(path), hz=int(options.get("HZ", "100")), source=record.where, source_digest=record.digest,
-            describe=tree.describe(Path(record.where)) if record.kind == source.TREE else None, config_digest=config.digest(options),
-            compiler=options.get("CC_VERSION_TEXT", '"?"').strip('"'), created=before.created if before else now, built=now,
-            seconds=round(seconds, 1), size=path.stat().st_size,
+            name=self.directory.name,
+            path=path,
+            release=(self.objects / "include/config/kernel.release").read_text("utf-8").strip(),
+            digest=source.sha256(path),
+            hz=int(options.get("HZ", "100")),
+            source=record.where,
+            source_digest=record.digest,
+            describe=tree.describe(Path(record.where)) if record.kind == source.TREE else None,
+            config_digest=config.digest(options),
+            compiler=options.get("CC_VERSION_TEXT", '"?"').strip('"'),
+            created=before.created if before else now,
+            built=now,
+            seconds=round(seconds, 1),
+            size=path.stat().st_size,
             congestion_controls=config.registered_names("congestion_controls", options, self.sources),
-            qdiscs=config.registered_names("qdiscs", options, self.sources), recipe=config.recipe(),
+            qdiscs=config.registered_names("qdiscs", options, self.sources),
+            recipe=config.recipe(),
         )
         cache.save(kernel)
         return kernel

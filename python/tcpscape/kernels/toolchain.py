@@ -17,7 +17,14 @@ LineHandler = Callable[[int, str], None]
 """Called for each line that make prints, with its number and its text."""
 
 PACKAGES = {
-    "make": "make", "gcc": "gcc", "ld": "binutils", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils", "awk": "mawk",
+    "make": "make",
+    "gcc": "gcc",
+    "ld": "binutils",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "xz": "xz-utils",
+    "awk": "mawk",
 }
 """Tools that the kernel's make calls, and the Debian package of each."""
 C_LIBRARY = "libc6-dev"
@@ -26,7 +33,11 @@ GIB = 2**30
 FOREIGN = re.compile(r"(?:KBUILD|KCONFIG|MAKE|GNUMAKE|MFLAGS|LLVM|INSTALL_)\w*|ARCH|SUBARCH|CROSS_COMPILE|[OVWCM]|LOCALVERSION|K[CA]FLAGS")
 """Variables of the user's shell, or of a calling make, that would change the kernel."""
 REPRODUCIBLE = {
-    "LC_ALL": "C", "LOCALVERSION": "", "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "tcpscape", "KBUILD_BUILD_HOST": "tcpscape",
+    "LC_ALL": "C",
+    "LOCALVERSION": "",
+    "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+    "KBUILD_BUILD_USER": "tcpscape",
+    "KBUILD_BUILD_HOST": "tcpscape",
     "KBUILD_BUILD_VERSION": "1",
 }
 """Variables that make the same sources give the same executable, byte for byte."""
@@ -106,8 +117,14 @@ def run_make(arguments: tuple[str, ...], directory: Path, log: IO[str], on_line:
     first_errors: list[str | None] = [None] * len(ERROR_PATTERNS)
     number = 0
     process = subprocess.Popen(
-        ("make", *arguments), cwd=directory, env=make_environment(os.environ), text=True, errors="replace", stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ("make", *arguments),
+        cwd=directory,
+        env=make_environment(os.environ),
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     try:
         for line in process.stdout or ():

@@ -18,9 +18,25 @@ from pathlib import Path
 OTHER_ARCHITECTURES = re.compile(r"arch/(?!um/|x86/)[^/]+/")
 UNUSED = ("Documentation/", "tools/testing/", "tools/perf/")
 DEVICES = (
-    "drivers/accel/", "drivers/clk/", "drivers/gpu/", "drivers/hwmon/", "drivers/iio/", "drivers/infiniband/", "drivers/media/", "drivers/mtd/",
-    "drivers/net/ethernet/", "drivers/net/wireless/", "drivers/pinctrl/", "drivers/scsi/", "drivers/staging/", "drivers/usb/", "drivers/video/",
-    "sound/isa/", "sound/pci/", "sound/soc/", "sound/usb/",
+    "drivers/accel/",
+    "drivers/clk/",
+    "drivers/gpu/",
+    "drivers/hwmon/",
+    "drivers/iio/",
+    "drivers/infiniband/",
+    "drivers/media/",
+    "drivers/mtd/",
+    "drivers/net/ethernet/",
+    "drivers/net/wireless/",
+    "drivers/pinctrl/",
+    "drivers/scsi/",
+    "drivers/staging/",
+    "drivers/usb/",
+    "drivers/video/",
+    "sound/isa/",
+    "sound/pci/",
+    "sound/soc/",
+    "sound/usb/",
 )
 """Drivers of hardware that such a kernel cannot have. They are large, and make reads their build files only."""
 BUILD_FILE = re.compile(r"(?:.*/)?(?:Kconfig|Kbuild|Makefile)[^/]*")

@@ -42,7 +42,11 @@ FIGURES: Mapping[str, FigureKind] = {
         FigureKind("sizes", "completion times of transfers by their size", traffic.has_transfers, traffic.sizes, of_metric=False),
         FigureKind("latency-cdf", "the distribution of the delays of probes", traffic.has_probes, traffic.latency_cdf, of_metric=False),
         FigureKind(
-            "retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention, curves.pages,
+            "retention",
+            "goodput as a share of that without the impairment, with its interval",
+            curves.has_cliff,
+            curves.retention,
+            curves.pages,
             of_metric=False,
         ),
         FigureKind("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve, curves.pages),

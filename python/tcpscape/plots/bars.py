@@ -219,13 +219,27 @@ def draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
     for row in rows:
         estimate, look = row.estimate, row.look
         ax.errorbar(
-            estimate.value, row.at, xerr=base.error_bar(estimate, 0.0, top), color=look.colour, marker=look.marker, markersize=4.5, linewidth=0,
-            elinewidth=1.6, capsize=3, label=row.label,
+            estimate.value,
+            row.at,
+            xerr=base.error_bar(estimate, 0.0, top),
+            color=look.colour,
+            marker=look.marker,
+            markersize=4.5,
+            linewidth=0,
+            elinewidth=1.6,
+            capsize=3,
+            label=row.label,
         )
         ax.text(end, row.at, estimate.text(), color=style.INK, fontsize=NUMBER_SIZE, ha="right", va="center")
         if row.reference is not None:
             ax.plot(
-                [row.reference], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0,
+                [row.reference],
+                [row.at],
+                color=style.INK,
+                marker="d",
+                markersize=7.5,
+                markerfacecolor="none",
+                linewidth=0,
                 label=row.reference_label,
             )
     ax.set_xlim(0, end)

@@ -82,9 +82,7 @@ def _percent(share: Estimate) -> Estimate:
     return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n, "%")
 
 
-def _panels(
-    outcome: Outcome, context: Context, axis: str, estimate: Callable[[Cell], Estimate], *, retained: bool
-) -> tuple[Figure, list[Axes]]:
+def _panels(outcome: Outcome, context: Context, axis: str, estimate: Callable[[Cell], Estimate], *, retained: bool) -> tuple[Figure, list[Axes]]:
     points = base.points(outcome, axis)
     fig, axes = style.panels(len(points), height=3.1, page=context.width)
     for ax, point in zip(axes, points, strict=True):

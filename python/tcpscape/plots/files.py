@@ -68,11 +68,15 @@ def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg"), svg_tex
 
 
 _DATELESS: Mapping[str, Any] = {
-    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "pdf": {"CreationDate": None}, "png": {},
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    "pdf": {"CreationDate": None},
+    "png": {},
 }
 """Metadata of each format that leave out the time of writing."""
 _CANVASES: Mapping[str, tuple[str, str]] = {
-    "png": ("backend_agg", "FigureCanvasAgg"), "svg": ("backend_svg", "FigureCanvasSVG"), "pdf": ("backend_pdf", "FigureCanvasPdf"),
+    "png": ("backend_agg", "FigureCanvasAgg"),
+    "svg": ("backend_svg", "FigureCanvasSVG"),
+    "pdf": ("backend_pdf", "FigureCanvasPdf"),
 }
 """Format → module and class of Matplotlib's canvas."""
 

@@ -85,7 +85,14 @@ def _draw_dots(ax: Axes, entry: LegendEntry, columns: Sequence[tuple[float, Cell
     clouds = [(x + width * _offsets(len(c.trials)), c.values(metric)) for x, c in columns]
     xs, ys = (np.concatenate([np.asarray(cloud[i], dtype=float) for cloud in clouds]) for i in (0, 1))
     ax.plot(
-        xs, ys, color=look.colour, marker=look.marker, markersize=3.0 if dots < MANY else 1.8, alpha=0.65, linewidth=0, markeredgewidth=0,
+        xs,
+        ys,
+        color=look.colour,
+        marker=look.marker,
+        markersize=3.0 if dots < MANY else 1.8,
+        alpha=0.65,
+        linewidth=0,
+        markeredgewidth=0,
         rasterized=dots >= MANY,
     )
     ax.plot([], [], color=look.colour, marker=look.marker, markersize=5, linewidth=0, label=entry.label)
@@ -100,7 +107,14 @@ def _draw_modes(ax: Axes, x: float, shape: Shape, width: float) -> None:
         low, high = base.clipped_interval(location, -math.inf, math.inf)
         ends = [[location.value - low if math.isfinite(low) else 0.0], [high - location.value if math.isfinite(high) else 0.0]]
         ax.errorbar(
-            x, location.value, xerr=width / 2 * share, yerr=ends, color=style.INK, elinewidth=1.3, linewidth=0, zorder=4,
+            x,
+            location.value,
+            xerr=width / 2 * share,
+            yerr=ends,
+            color=style.INK,
+            elinewidth=1.3,
+            linewidth=0,
+            zorder=4,
             label=MODES if shape.bimodal else MEDIAN,
         )
 

@@ -119,7 +119,12 @@ def shares(outcome: Outcome, context: Context = Context()) -> Figure:
     fig, axes = style.time_panels(2, height=2.2, page=context.width)
     for ax, (label, values, top) in zip(axes, panels, strict=True):
         areas = ax.stackplot(
-            edges[1:], np.nan_to_num(values), colors=[looks[name].colour for name in names], edgecolor=style.INK, linewidth=0.4, alpha=0.75,
+            edges[1:],
+            np.nan_to_num(values),
+            colors=[looks[name].colour for name in names],
+            edgecolor=style.INK,
+            linewidth=0.4,
+            alpha=0.75,
             labels=[f"{name} ({names.count(name)})" if names.index(name) == i else "_" for i, name in enumerate(names)],
             rasterized=len(names) > MANY_FLOWS,
         )
@@ -202,8 +207,14 @@ def _mark_states(ax: Axes, trace: Trace) -> None:
     for marker, name, at in marks:
         if len(at):
             ax.plot(
-                rows["t_ns"].to_numpy()[at] / 1e9, rows["cwnd"].to_numpy()[at], color=trace.look.colour, marker=marker, markersize=7,
-                markeredgewidth=1.6, linewidth=0, label=f"{trace.label}: {name}",
+                rows["t_ns"].to_numpy()[at] / 1e9,
+                rows["cwnd"].to_numpy()[at],
+                color=trace.look.colour,
+                marker=marker,
+                markersize=7,
+                markeredgewidth=1.6,
+                linewidth=0,
+                label=f"{trace.label}: {name}",
             )
 
 
@@ -244,8 +255,15 @@ def mark_events(axes: Sequence[Axes], events: Sequence[Event], duration: float) 
         row = next((i for i, end in enumerate(ends) if end <= left), len(ends))
         ends[row:] = [left + 1.05 * length, *ends[row + 1 :]]
         axes[0].annotate(
-            event.text, (event.at_s, 1), xycoords=("data", "axes fraction"), xytext=(-3 if to_the_left else 3, 2 + 1.3 * FONT_SIZE * row),
-            textcoords="offset points", color=style.INK, fontsize=FONT_SIZE, ha="right" if to_the_left else "left", va="bottom",
+            event.text,
+            (event.at_s, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(-3 if to_the_left else 3, 2 + 1.3 * FONT_SIZE * row),
+            textcoords="offset points",
+            color=style.INK,
+            fontsize=FONT_SIZE,
+            ha="right" if to_the_left else "left",
+            va="bottom",
         )
 
 

@@ -107,6 +107,14 @@ def _draw_peak(ax: Axes, v: SpikeSummary, shift: float, entry: tuple[str, Look],
     peak, (label, look) = v.peak_ms, entry
     if math.isfinite(peak.value):
         ax.errorbar(
-            v.bound_ms + shift, peak.value, yerr=base.error_bar(peak, 0.0, top), color=look.colour, marker=look.marker, markersize=5.5,
-            linewidth=0, elinewidth=1.4, capsize=3, label=label,
+            v.bound_ms + shift,
+            peak.value,
+            yerr=base.error_bar(peak, 0.0, top),
+            color=look.colour,
+            marker=look.marker,
+            markersize=5.5,
+            linewidth=0,
+            elinewidth=1.4,
+            capsize=3,
+            label=label,
         )

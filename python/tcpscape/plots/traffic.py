@@ -189,8 +189,17 @@ def _draw_times(ax: Axes, entry: LegendEntry, points: Sequence[tuple[float, Esti
         low, high = base.clipped_interval(estimate, estimate.value / 4, estimate.value * 4)
         ends = [[max(0.0, estimate.value - low)], [max(0.0, high - estimate.value)]]
         ax.errorbar(
-            at, estimate.value, yerr=ends, color=look.colour, marker=look.marker, markersize=5.5, linewidth=0, elinewidth=1.3, capsize=3,
-            markerfacecolor=look.colour if filled else "none", label=entry.label if filled else "_",
+            at,
+            estimate.value,
+            yerr=ends,
+            color=look.colour,
+            marker=look.marker,
+            markersize=5.5,
+            linewidth=0,
+            elinewidth=1.3,
+            capsize=3,
+            markerfacecolor=look.colour if filled else "none",
+            label=entry.label if filled else "_",
         )
 
 

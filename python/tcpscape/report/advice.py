@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLES = {
-    "before": "Before: note the value, to go back to it", "now": "Until the next start",
-    "permanent": "After every start", "verify": "Verify it", "undo": "Go back",
+    "before": "Before: note the value, to go back to it",
+    "now": "Until the next start",
+    "permanent": "After every start",
+    "verify": "Verify it",
+    "undo": "Go back",
 }
 """Part of a deployment → its heading."""
 

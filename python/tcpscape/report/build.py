@@ -98,9 +98,7 @@ def build(
     return [writing.whole(root / PAGE, render(page)), *figure_files, *table_files, *scenario_files]
 
 
-def _figures(
-    record: Record, result: Result | None, request: FigureRequest, root: Path, title: str = ""
-) -> tuple[list[FigureGroup], list[Path]]:
+def _figures(record: Record, result: Result | None, request: FigureRequest, root: Path, title: str = "") -> tuple[list[FigureGroup], list[Path]]:
     """Draws the figures of every part; returns them by part, and their files. `title`: of all of them, where they are no study's."""
     groups: list[FigureGroup] = []
     files: list[Path] = []
@@ -207,5 +205,3 @@ def _write_frame(frame: pl.DataFrame, stem: Path) -> list[Path]:
     stream = io.BytesIO()
     frame.write_parquet(stream)
     return [writing.whole(files[0], frame.write_csv()), writing.whole(files[1], stream.getbuffer())]
-
-

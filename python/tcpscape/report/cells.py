@@ -122,7 +122,8 @@ def runs(parts: Mapping[str, Outcome]) -> pl.DataFrame:
     """One row for each flow of each run, with the part and the point on the axes that it belongs to."""
     return labelled_rows(
         ({"part": part, **{f"at_{axis}": value for axis, value in cell.at.items()}}, cell.trials)
-        for part, outcome in parts.items() for cell in outcome.cells
+        for part, outcome in parts.items()
+        for cell in outcome.cells
     )
 
 

@@ -195,7 +195,11 @@ def render(page: Page) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
+        loader=PackageLoader("tcpscape.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
     environment.filters |= {"prose": _prose, "anchor": component}
     style, script = (Markup(environment.get_template(name).render()) for name in (STYLE, SCRIPT))

@@ -35,8 +35,14 @@ PRECISION = 0.05
 OPTION = "--verbose"
 """Part of a note that is about the terminal alone."""
 INDICATORS = (
-    "jitter / RTT", "windows closed in 10 s", "sent again in 10 s", "time held by the receive window, %", "the published rule says", "receive window",
-    "video each flow carries", "runs for a mean to ± 5 %",
+    "jitter / RTT",
+    "windows closed in 10 s",
+    "sent again in 10 s",
+    "time held by the receive window, %",
+    "the published rule says",
+    "receive window",
+    "video each flow carries",
+    "runs for a mean to ± 5 %",
 )
 
 

@@ -99,8 +99,13 @@ class Conditions(Spec):
         link = (Link(rate=format_rate(self.rate), buffer=self.buffer, queue=self.queue),) if self.rate else ()
         each = self.flow.model_copy(update={"cca": cca, "count": self.flows})
         update = {
-            "forward": (self._netem("forward"),), "bottleneck": link, "reverse": (self._netem("reverse"),), "flows": (each,),
-            "duration": self.duration, "kernel": self.kernel, "timer_slack": self.timer_slack,
+            "forward": (self._netem("forward"),),
+            "bottleneck": link,
+            "reverse": (self._netem("reverse"),),
+            "flows": (each,),
+            "duration": self.duration,
+            "kernel": self.kernel,
+            "timer_slack": self.timer_slack,
         }
         return Scenario(name=f"path-{format_time(self.rtt)}").model_copy(update=update)
 

@@ -196,7 +196,6 @@ class Netem(Spec):
             words += ["rate", units.format_rate(self.rate)]
         return " ".join([*words, "limit", str(self.limit)])
 
-
     def _bursts(self) -> list[str]:
         """Gilbert's model with the mean share and the mean run of losses that are asked for: r = 1 / run, p = r · loss / (1 − loss)."""
         leave = 1 / self.loss_burst

@@ -145,5 +145,3 @@ def _with_quantities(schema: dict[str, Any]) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """A docstring without the roles of Sphinx: :class:`~tcpscape.trial.Trial` becomes `Trial`."""
     return _ROLE.sub(lambda match: f"`{match[1].rpartition('.')[2]}`", text)
-
-

@@ -83,8 +83,11 @@ class Comparison:
 def compare(a: Numbers, b: Numbers, *, paired: bool = True, unit: str = "") -> Comparison:
     """Compares two sets of measurements; `paired`: a[i] and b[i] are of the same seed, so that both sets are equally long."""
     return Comparison(
-        ratio=ratio(a, b) if paired else mean_ratio(a, b), median_ratio=median_ratio(a, b, paired=paired),
-        difference=difference(a, b, unit, paired=paired), win=win_probability(a, b, paired=paired), paired=paired,
+        ratio=ratio(a, b) if paired else mean_ratio(a, b),
+        median_ratio=median_ratio(a, b, paired=paired),
+        difference=difference(a, b, unit, paired=paired),
+        win=win_probability(a, b, paired=paired),
+        paired=paired,
     )
 
 

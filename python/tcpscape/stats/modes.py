@@ -112,9 +112,13 @@ def _modes(x: Floats, mixture: Mixture, unit: str) -> tuple[Mode, ...]:
         members = max(2, round(share * n))
         reach = student(members) * float(places[:, k].std())
         location = (mixture.back(place), mixture.back(place - reach), mixture.back(place + reach))
-        modes.append(Mode(
-            Estimate(share, min(low, float(ends[0])), max(high, float(ends[1])), n, "1"), Estimate(*location, n, unit), mixture.spread(k),
-        ))
+        modes.append(
+            Mode(
+                Estimate(share, min(low, float(ends[0])), max(high, float(ends[1])), n, "1"),
+                Estimate(*location, n, unit),
+                mixture.spread(k),
+            )
+        )
     return tuple(sorted(modes, key=lambda mode: mode.location.value))
 
 

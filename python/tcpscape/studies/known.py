@@ -22,7 +22,11 @@ from tcpscape.studies.study import Study
 
 TABLE = Kind("a table of published numbers", "correct the table", error=StudyError)
 FACTORS: Mapping[str, float] = {
-    "KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0, "Gbit/s": 1000.0, "%": 0.01,
+    "KiB/s": 8 * 1024 / 1e6,
+    "KiB/s*8/1000": 1.024,
+    "Mbit/s": 1.0,
+    "Gbit/s": 1000.0,
+    "%": 0.01,
 }
 """To the metric's own unit: "KB/s" is KiB/s, and the JitterTrap works' "Mbps" is KiB/s · 8 / 1000. Any other unit is the metric's own."""
 
@@ -37,7 +41,9 @@ def _of_spike(name: str) -> Statistic:
 
 
 STATISTICS: Mapping[str, Statistic] = {
-    "mean": lambda cell, metric: cell.mean(metric), "median": lambda cell, metric: cell.median(metric), "cv": lambda cell, metric: cell.cv(metric),
+    "mean": lambda cell, metric: cell.mean(metric),
+    "median": lambda cell, metric: cell.median(metric),
+    "cv": lambda cell, metric: cell.cv(metric),
     **{f"spike_{name}": _of_spike(name) for name in spikes.QUANTITIES},
 }
 """Statistics over a cell's runs that a table may give; those of a latency spike read its samples."""
@@ -92,10 +98,18 @@ def _number(row: Mapping[str, str], study: Study, file: str) -> KnownNumber:
     try:
         factor = FACTORS.get(row["unit"], 1.0)
         return KnownNumber(
-            part=row.get("part") or study.parts[0].name, cca=row.get("cca", ""), at={k: v for k, v in row.items() if k not in _OWN and v},
-            metric=row.get("metric") or "goodput", stat=row.get("stat") or "mean", value=float(row["value"]) * factor,
-            high=float(row["high"]) * factor if row.get("high") else None, kind=row.get("kind") or "published",
-            n=int(row["n"]) if row.get("n") else None, source=row.get("source", ""), note=row.get("note", ""), valid=row.get("valid") != "0",
+            part=row.get("part") or study.parts[0].name,
+            cca=row.get("cca", ""),
+            at={k: v for k, v in row.items() if k not in _OWN and v},
+            metric=row.get("metric") or "goodput",
+            stat=row.get("stat") or "mean",
+            value=float(row["value"]) * factor,
+            high=float(row["high"]) * factor if row.get("high") else None,
+            kind=row.get("kind") or "published",
+            n=int(row["n"]) if row.get("n") else None,
+            source=row.get("source", ""),
+            note=row.get("note", ""),
+            valid=row.get("valid") != "0",
         )
     except (KeyError, ValueError) as e:
         raise StudyError(f"{file}: {e} in {dict(row)}; correct the table") from None

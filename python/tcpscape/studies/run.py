@@ -187,10 +187,25 @@ class Contrast:
         (ours, other), ratio = pair.medians, pair.ratio
         engine, against = (_engine_names(r.outcome().versions) for r in (self.ours, self.other))
         return {
-            "part": pair.part, "cca": pair.ours.cca, **pair.ours.at, "metric": pair.metric, "engine": engine, "n": ours.n,
-            "median": ours.value, "median_low": ours.low, "median_high": ours.high, "against": against, "against_n": other.n,
-            "against_median": other.value, "against_low": other.low, "against_high": other.high, "ratio": ratio.value,
-            "ratio_low": ratio.low, "ratio_high": ratio.high, "differs": pair.differs, "same": pair.same,
+            "part": pair.part,
+            "cca": pair.ours.cca,
+            **pair.ours.at,
+            "metric": pair.metric,
+            "engine": engine,
+            "n": ours.n,
+            "median": ours.value,
+            "median_low": ours.low,
+            "median_high": ours.high,
+            "against": against,
+            "against_n": other.n,
+            "against_median": other.value,
+            "against_low": other.low,
+            "against_high": other.high,
+            "ratio": ratio.value,
+            "ratio_low": ratio.low,
+            "ratio_high": ratio.high,
+            "differs": pair.differs,
+            "same": pair.same,
         }
 
 

@@ -366,12 +366,20 @@ def worst(divergences: Sequence[Divergence], n: int) -> list[Divergence]:
 
 BOUND_NAMES = tuple(f.name for f in fields(DivergenceSummary))
 BOUND_TITLES = {
-    "median": "median error", "median_low": "median error, unexplained part", "p90": "90th percentile of the error",
-    "p90_low": "90th percentile, unexplained part", "worst": "largest error", "overlap": "intervals overlap",
-    "group_median": "median error of a group's goodput", "group_p90": "90th percentile of a group's", "larger_share": "the larger share alike",
-    "winner_share": "the right winner per flow", "latency_median": "median error of probes' delays",
+    "median": "median error",
+    "median_low": "median error, unexplained part",
+    "p90": "90th percentile of the error",
+    "p90_low": "90th percentile, unexplained part",
+    "worst": "largest error",
+    "overlap": "intervals overlap",
+    "group_median": "median error of a group's goodput",
+    "group_p90": "90th percentile of a group's",
+    "larger_share": "the larger share alike",
+    "winner_share": "the right winner per flow",
+    "latency_median": "median error of probes' delays",
     "latency_p90": "90th percentile of probes' delays",
-    "retransmit_share": "retransmits within 1.5 ×", "rtt_share": "mean RTT within 5 %",
+    "retransmit_share": "retransmits within 1.5 ×",
+    "rtt_share": "mean RTT within 5 %",
 }
 """Titles of numbers in a table; others keep their name."""
 EVERYWHERE, EACH, CCAS = "all", "each", "ccas"

@@ -21,13 +21,36 @@ from tcpscape.scenario.words import QueueDescription
 from tcpscape.units import counted
 
 COLUMNS = (
-    "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
+    "id",
+    "cca",
+    "rtt_ms",
+    "duration_s",
+    "jitter_ms",
+    "distribution",
+    "jitter_on",
+    "loss_pct",
+    "rate_mbit",
+    "buffer_bytes",
+    "rcvbuf",
+    "flows",
     "app_MBps",
 )
 """Columns of a CSV of conditions: netem at the sender's egress, a router with tbf where `rate_mbit` is given, netem for the ACKs. There may be
 two more: `kernel`, a profile with overrides as `--kernel` takes it, and `listener`."""
 SHARED_COLUMNS = (
-    "id", "first", "second", "n_first", "n_second", "rtt_ms", "rate_mbit", "buffer_bytes", "queue", "ecn", "loss_pct", "second_at_s", "duration_s",
+    "id",
+    "first",
+    "second",
+    "n_first",
+    "n_second",
+    "rtt_ms",
+    "rate_mbit",
+    "buffer_bytes",
+    "queue",
+    "ecn",
+    "loss_pct",
+    "second_at_s",
+    "duration_s",
     "bottleneck",
 )
 """Columns of a CSV of bottlenecks that two groups of flows share, recognised by `first`: `bottleneck` is in tc's words. There may be two more,
@@ -168,7 +191,9 @@ def of_row(row: Mapping[str, str]) -> NamedScenario:
     link = [f"tbf rate {rate:g}mbit burst {path.TBF_BURST} limit {int(number(row.get('buffer_bytes')))}"] if rate else []
     app = number(row.get("app_MBps"))
     flow = {
-        "cca": row["cca"], "count": int(number(row.get("flows")) or 1), "rcvbuf": int(number(row.get("rcvbuf"))),
+        "cca": row["cca"],
+        "count": int(number(row.get("flows")) or 1),
+        "rcvbuf": int(number(row.get("rcvbuf"))),
         "app": f"{app:g}MB/s" if app else 0,
     } | ({"listener": row["listener"]} if row.get("listener") else {})
     scenario = Scenario.of({

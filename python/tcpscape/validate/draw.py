@@ -157,8 +157,11 @@ def _link(rng: random.Random, rtt_ms: float) -> dict[str, str]:
     rate = round(_log_uniform(rng, RATE_MBIT), 2)
     buffer = max(LEAST_BUFFER, int(rate * rtt_ms * 125 * _log_uniform(rng, BUFFER_BDP)))
     return {
-        "rate_mbit": f"{rate:g}", "buffer_bytes": str(buffer), "rcvbuf": rng.choice(["0", "262144", "1048576"]),
-        "flows": rng.choice(["1", "1", "1", "2", "4"]), "app_MBps": rng.choice(["0", "0", "0", "0", "1"]),
+        "rate_mbit": f"{rate:g}",
+        "buffer_bytes": str(buffer),
+        "rcvbuf": rng.choice(["0", "262144", "1048576"]),
+        "flows": rng.choice(["1", "1", "1", "2", "4"]),
+        "app_MBps": rng.choice(["0", "0", "0", "0", "1"]),
     }
 
 

@@ -28,7 +28,16 @@ from tcpscape.validate import conditions
 from tcpscape.validate.conditions import NamedScenario
 
 COUNTERS = (
-    "retransmits", "spurious_retransmits", "rtos", "fast_recoveries", "undos", "dsacks", "reord_seen", "data_segs_out", "segs_in", "delivered_ce",
+    "retransmits",
+    "spurious_retransmits",
+    "rtos",
+    "fast_recoveries",
+    "undos",
+    "dsacks",
+    "reord_seen",
+    "data_segs_out",
+    "segs_in",
+    "delivered_ce",
     "ecn_reductions",
 )
 """Counters of a flow that are summed over the flows."""

@@ -259,7 +259,10 @@ class ValidationResult:
         """Whatever weakens the results, each once, with its side and the number of runs; the frequent ones first."""
         counts = Counter(
             f"{side.label}: {caveat}"
-            for c in self.divergences for side, runs in ((self.a, c.a), (self.b, c.b)) for t in runs.trials for caveat in t.caveats
+            for c in self.divergences
+            for side, runs in ((self.a, c.a), (self.b, c.b))
+            for t in runs.trials
+            for caveat in t.caveats
         )
         return [f"{text} ({counted(n, 'run')})" for text, n in counts.most_common()]
 

@@ -297,4 +297,3 @@ def _change(change: Change) -> str:
     values = change.set.model_dump(mode="json", exclude_none=True)
     texts = " ".join(f"{name} {'on' if value is True else 'off' if value is False else value}" for name, value in values.items())
     return f"{change.where}{f'.{change.hop}' if change.hop else ''}@{units.format_time(change.at)}: {texts}"
-

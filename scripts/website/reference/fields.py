@@ -155,4 +155,3 @@ def _default(kind: type[BaseModel], name: str) -> str:
         return "one flow"
     written = kind(**REQUIRED.get(kind, {})).model_dump(mode="json")[name] if kind is not TracedLink else value
     return code(", ".join(written) if isinstance(written, list) else str(written).lower() if isinstance(written, bool) else written)
-

@@ -173,8 +173,17 @@ class Guest:
         The kernel mixes its command line into its random numbers, so nothing in it differs from run to run.
         """
         command = [
-            str(self._boot.linux), f"mem={self._boot.memory_mb}M", "initrd=initrd", "rdinit=/init", "quiet", "con=null", "con0=null,fd:1",
-            "time-travel=inf-cpu", f"time-travel-start={EPOCH}", "dsp=jobs", "TCPSCAPE_IO=/proc/self/cwd/io",
+            str(self._boot.linux),
+            f"mem={self._boot.memory_mb}M",
+            "initrd=initrd",
+            "rdinit=/init",
+            "quiet",
+            "con=null",
+            "con0=null,fd:1",
+            "time-travel=inf-cpu",
+            f"time-travel-start={EPOCH}",
+            "dsp=jobs",
+            "TCPSCAPE_IO=/proc/self/cwd/io",
             *([f"TCPSCAPE_ONCE={only}"] if only else []),
         ]
         with self._lock:

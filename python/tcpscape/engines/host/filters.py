@@ -21,11 +21,20 @@ FIELD = "live"
 """The option that messages name."""
 EXAMPLE = "write for example dst 192.0.2.7, dport = :443, or state established dst 10.0.0.0/8"
 STATES: Mapping[str, int] = {
-    "established": 1, "syn-sent": 2, "syn-recv": 3, "fin-wait-1": 4, "fin-wait-2": 5, "close-wait": 8, "last-ack": 9, "closing": 11,
+    "established": 1,
+    "syn-sent": 2,
+    "syn-recv": 3,
+    "fin-wait-1": 4,
+    "fin-wait-2": 5,
+    "close-wait": 8,
+    "last-ack": 9,
+    "closing": 11,
 }
 """States of sockets that have counters of a transfer → the kernel's numbers."""
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "all": tuple(STATES), "connected": tuple(STATES), "synchronized": tuple(name for name in STATES if name != "syn-sent"),
+    "all": tuple(STATES),
+    "connected": tuple(STATES),
+    "synchronized": tuple(name for name in STATES if name != "syn-sent"),
 }
 """ss's names of several states."""
 WITHOUT_DATA = ("listening", "listen", "time-wait", "closed", "unconnected", "bucket")

@@ -125,8 +125,13 @@ def survey(say: Callable[[str], None] = lambda what: None) -> Survey:
     """Looks and measures; `say` hears what is being measured."""
     ready = _words(bpf.AVAILABLE)
     known: dict[str, Any] = {
-        "kernel": platform.release(), "settings": _settings(), "controls": ready, "loadable": _loadable(ready), "btf": bpf.TYPES.exists(),
-        "unavailable": unavailable(), "root_unavailable": unavailable(root=True) if os.geteuid() == 0 else "only root may; leave +root out",
+        "kernel": platform.release(),
+        "settings": _settings(),
+        "controls": ready,
+        "loadable": _loadable(ready),
+        "btf": bpf.TYPES.exists(),
+        "unavailable": unavailable(),
+        "root_unavailable": unavailable(root=True) if os.geteuid() == 0 else "only root may; leave +root out",
     }
     root = known["unavailable"] is not None
     if root and known["root_unavailable"] is not None:
@@ -173,9 +178,11 @@ def _measured(root: bool, say: Callable[[str], None]) -> dict[str, Any]:
     found = _probe(root, ("netem", "timer", "rate"), say)
     timer, rate = found["timer"], found["rate"]
     return {
-        "netem": _netem(found["netem"]), "late": Lateness(**timer["ordinary"]),
+        "netem": _netem(found["netem"]),
+        "late": Lateness(**timer["ordinary"]),
         "late_realtime": Lateness(**timer["realtime"]) if timer["realtime"] else None,
-        "rate_mbps": rate["packets_mbps"], "rate_offload_mbps": rate["super_packets_mbps"],
+        "rate_mbps": rate["packets_mbps"],
+        "rate_offload_mbps": rate["super_packets_mbps"],
     }
 
 

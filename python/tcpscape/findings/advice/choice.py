@@ -61,12 +61,18 @@ GOALS: Mapping[str, Goal] = {
     for g in (
         Goal("goodput", "the highest mean goodput", "goodput", is_ratio=True),
         Goal(
-            "delay", "the least added RTT among those that keep at least half of the best goodput", "added_rtt",
-            more_is_better=False, unit="ms", keeps=KEPT,
+            "delay",
+            "the least added RTT among those that keep at least half of the best goodput",
+            "added_rtt",
+            more_is_better=False,
+            unit="ms",
+            keeps=KEPT,
             lead="{leader} adds {gain} ms less to the RTT (95th percentile) than {follower}{interval}",
         ),
         Goal(
-            "video", "the highest QoE of a viewer: mean bit rate less switches, stalls and start-up delay (Yin et al. 2015)", "video_qoe",
+            "video",
+            "the highest QoE of a viewer: mean bit rate less switches, stalls and start-up delay (Yin et al. 2015)",
+            "video_qoe",
             unit="Mbit/s",
             lead="{leader} gives a viewer {gain} Mbit/s more QoE than {follower}{interval}",
         ),

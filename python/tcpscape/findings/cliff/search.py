@@ -236,7 +236,8 @@ class _Search:
         calm = self.bases[self.axis.first] if self.base else self.shared
         levels = tuple(
             level(self.axis.level(s), self.values[s].tolist(), self.bases.get(s, self.shared).tolist(), self.effort.threshold)
-            for s in sorted(self.values) if calm.any()
+            for s in sorted(self.values)
+            if calm.any()
         )
         return Cliff(self.axis, stats.mean(calm, "Mbit/s"), levels, self._edge(crossing), self.runs)
 

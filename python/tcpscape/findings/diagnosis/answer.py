@@ -18,12 +18,20 @@ from tcpscape.tables import Table, percent
 from tcpscape.units import counted
 
 KINDS = {
-    "pcap": "a capture (pcap)", "pcapng": "a capture (pcapng)", "sockets": "sockets of this machine", "ss": "output of ss", "iperf3": "iperf3's JSON",
-    "flent": "a Flent file", "result": "results of tcpscape",
+    "pcap": "a capture (pcap)",
+    "pcapng": "a capture (pcapng)",
+    "sockets": "sockets of this machine",
+    "ss": "output of ss",
+    "iperf3": "iperf3's JSON",
+    "flent": "a Flent file",
+    "result": "results of tcpscape",
 }
 """Kind of a source → what a screen calls it."""
 PLACES: dict[Vantage, str] = {
-    "sender": "at the sender", "receiver": "at the receiver", "middle": "between the two", "unknown": "at a place that is not known",
+    "sender": "at the sender",
+    "receiver": "at the receiver",
+    "middle": "between the two",
+    "unknown": "at a place that is not known",
 }
 """Vantage point in words."""
 QUEUES: Mapping[str, str] = {"self-induced": "its queue is this flow's own", "standing": "others fill its queue", "none": "no queue in it"}

@@ -92,9 +92,20 @@ def fit(flow: ObservedFlow) -> FittedPath:
     if reorders:
         reasons.pop("order_kept")
     return FittedPath(
-        rtt_ms=rtt, jitter_ms=jitter, jitter_on=None, jitter_forward_ms=None, jitter_reverse_ms=None, distribution=None,
-        order_kept=False if reorders else None, correlation_ms=None, loss_pct=random, queue_loss_pct=dropped, rate_mbps=rate, buffer_bytes=buffer,
-        queue="self-induced" if rate else None, reasons=reasons,
+        rtt_ms=rtt,
+        jitter_ms=jitter,
+        jitter_on=None,
+        jitter_forward_ms=None,
+        jitter_reverse_ms=None,
+        distribution=None,
+        order_kept=False if reorders else None,
+        correlation_ms=None,
+        loss_pct=random,
+        queue_loss_pct=dropped,
+        rate_mbps=rate,
+        buffer_bytes=buffer,
+        queue="self-induced" if rate else None,
+        reasons=reasons,
     )
 
 

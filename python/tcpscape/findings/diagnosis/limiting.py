@@ -18,8 +18,15 @@ SURELY_FULL = 0.9
 BLOATED_MS, BLOATED_OF_RTT = 50.0, 1.0
 """Queueing delay, ms, and as a share of the base RTT, above both of which a buffer is called bloated."""
 NAMES: dict[Cause, str] = {
-    "application": "application", "send_buffer": "send buffer", "receive_window": "receive window", "congestion_window": "congestion window",
-    "pacing": "pacing", "recovery": "loss recovery", "timeout": "timeouts", "handshake": "handshake", "unknown": "not identifiable",
+    "application": "application",
+    "send_buffer": "send buffer",
+    "receive_window": "receive window",
+    "congestion_window": "congestion window",
+    "pacing": "pacing",
+    "recovery": "loss recovery",
+    "timeout": "timeouts",
+    "handshake": "handshake",
+    "unknown": "not identifiable",
 }
 """Cause → what tables call it."""
 IGNORE_LOSS = ("bbr", "bbr3")

@@ -107,5 +107,3 @@ class Observation:
     """What could not be read or is not in it; whole sentences."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Of the source as a whole: packets, bytes, seconds, interfaces, clock steps."""
-
-

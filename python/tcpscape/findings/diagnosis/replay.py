@@ -139,4 +139,3 @@ def _miss(what: str, observed: float | None, replayed: Estimate) -> str:
         return ""
     unit = replayed.unit
     return f"The replay's {what} is {replayed.text(unit=unit)}, and {number(observed)} {unit} was observed."
-

@@ -90,11 +90,20 @@ class Series:
         headers = ETHERNET + (IPV6 if ":" in flow.source.address else IPV4) + (TIMESTAMPS if has_timestamps else 0)
         seen = max(np.nan_to_num(column("reord_seen", 0)).max(), float(flow.facts.get("reorderings") or 0), column("reordering", 0).max() - 3)
         return cls(
-            column("t_s"), column("rtt") / 1e3, column("rttvar") / 1e3, column("min_rtt") / 1e3, column("delivery_rate") * 8e-6, in_flight,
-            column("ca_state"), np.maximum.accumulate(np.maximum(0, np.nan_to_num(column("total_retrans", 0)) - needless)), column("delivered"),
+            column("t_s"),
+            column("rtt") / 1e3,
+            column("rttvar") / 1e3,
+            column("min_rtt") / 1e3,
+            column("delivery_rate") * 8e-6,
+            in_flight,
+            column("ca_state"),
+            np.maximum.accumulate(np.maximum(0, np.nan_to_num(column("total_retrans", 0)) - needless)),
+            column("delivered"),
             _held(column),
             float(np.nan_to_num(sent[-1] - (sent[0] if flow.facts.get("begins_in_mid_connection") and n > 1 else 0))),
-            int(flow.facts.get("segment_size") or USUAL_SEGMENT), headers, bool(seen > 0),
+            int(flow.facts.get("segment_size") or USUAL_SEGMENT),
+            headers,
+            bool(seen > 0),
         )
 
     @cached_property

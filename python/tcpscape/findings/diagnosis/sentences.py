@@ -28,12 +28,18 @@ VERDICTS: Mapping[Verdict, str] = {
 }
 """Verdict on the congestion controls → the sentence about it, where no setting is named."""
 WITHHELD: Mapping[str, str] = {
-    "differs": "the replay differs", "impossible": "the replay is impossible", "no replay": "there is no replay",
+    "differs": "the replay differs",
+    "impossible": "the replay is impossible",
+    "no replay": "there is no replay",
     "too wide": "the replay agrees by the width of its interval alone, which tells too little of this path",
 }
 """Why nothing is advised, in words."""
 ASIDE: Mapping[str, str] = {
-    "rtt_ms": "RTT", "jitter_ms": "jitter", "loss_pct": "random loss", "rate_mbps": "rate of the bottleneck", "buffer_bytes": "its buffer",
+    "rtt_ms": "RTT",
+    "jitter_ms": "jitter",
+    "loss_pct": "random loss",
+    "rate_mbps": "rate of the bottleneck",
+    "buffer_bytes": "its buffer",
 }
 """Fields of a path that the first sentence names where they are not identifiable."""
 

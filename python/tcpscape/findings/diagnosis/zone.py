@@ -163,4 +163,3 @@ def problem(flow: ObservedFlow) -> str | None:
 
 def _health(rtt_cv: float | None) -> str | None:
     return None if rtt_cv is None else indicators.health(rtt_cv)
-

@@ -64,7 +64,7 @@ def show(bound: Bound) -> str:
     change = f"bottleneck@15s: rate {units.format_rate(bound.after_bps)}"
     return (
         f'tcpscape run --forward "{delay}" --reverse "{delay}" --bottleneck "{words}" --change "{change}" --duration 30s --cca cubic,bbr '
-        "(the column \"highest RTT\")"
+        '(the column "highest RTT")'
     )
 
 

@@ -54,9 +54,7 @@ def nearer(result: Result, claim: Claim) -> JudgedClaim:
     Each published mean is compared with both on the same axes: |ln(ours / theirs)|. Not decidable where the two criteria differ.
     """
     published, outcome = str(claim.options["published"]), result.outcome(claim.part)
-    numbers = [
-        k for k in known.table(result.study) if k.cca == published and k.stat == "mean" and k.metric == claim.metric and k.kind == "published"
-    ]
+    numbers = [k for k in known.table(result.study) if k.cca == published and k.stat == "mean" and k.metric == claim.metric and k.kind == "published"]
     distances: list[tuple[float, float]] = []
     for theirs in numbers:
         cells = [outcome.select(cca, **theirs.at) for cca in (str(claim.cca), published)]

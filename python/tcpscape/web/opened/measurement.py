@@ -46,5 +46,3 @@ class Measurement(Opened):
     def has_grown(self) -> bool:
         """Whether the file has changed since it was read. :raises TcpscapeError: one line, where it is gone."""
         return self._observation is not None and reading.version(self._path, observing.SOURCE) != self._read_at
-
-

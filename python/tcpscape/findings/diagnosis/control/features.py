@@ -22,7 +22,6 @@ MISSING = -9.0
 MOST = 99.0
 
 
-
 def features(watched: Watched) -> dict[str, float]:
     """Name → value, NaN where the flow does not show it; the same names for every flow."""
     values = shape(watched) | related(compare(watched))

@@ -265,8 +265,9 @@ def judged(d: Delays, rate: float, burst: float) -> Bottleneck:
     raw = centred(d.delay - (d.arrivals.at - d.arrivals.sent)[d.index], d.window)
     cap = 10 * 1.4826 * max(float(np.median(np.abs(raw))), 1e-6)
     before, after = (float(np.var(np.clip(x, -cap, cap))) for x in (raw, left))
-    return Bottleneck(rate, burst, float(errors[0]), float(errors[1]), 1 - after / before if before > 0 else 0.0, wait, d.arrivals.queue(rate,
-    burst), noise)
+    return Bottleneck(
+        rate, burst, float(errors[0]), float(errors[1]), 1 - after / before if before > 0 else 0.0, wait, d.arrivals.queue(rate, burst), noise
+    )
 
 
 def jittered(d: Delays, b: Bottleneck, jitter: float) -> Floats:
