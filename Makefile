@@ -124,7 +124,7 @@ test-logic: setup
 	else echo "skipped: tests of the page's logic: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
 
 test-web: setup ## the explorer's page in Debian's Chromium (under 3 minutes); prints why anything was skipped
-	$(BIN)/python -m pytest -m web -rfEs -n 2 --dist loadfile tests/web
+	$(BIN)/python -m pytest -m web -rfEs -n 2 --dist loadfile tests/browser
 
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)
 	@$(BIN)/tcpscape kernel build || echo "skipped: tests on the virtual engine, for the reason above"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What intervals really cover: known distributions, many samples, how often the truth is inside.
 
-`benches/coverage.py` writes docs/coverage.csv and the tables of docs/models/methods/statistics.md; tests/test_coverage.py holds both to it with
+`benches/coverage.py` writes docs/coverage.csv and the tables of docs/models/methods/statistics.md; tests/stats/test_coverage.py holds both to it with
 fewer samples. Everything is drawn from fixed seeds.
 """
 

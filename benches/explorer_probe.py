@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from web.explorer import Explorer
+from browser.explorer import Explorer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

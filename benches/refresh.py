@@ -4,7 +4,7 @@
 A *figure* is one or more generated files. :data:`FIGURES` lists them with the commands that write them. `docs/figures.json` records for each the
 rows of `tests/data/behaviour.csv` that the model had then, the digests of the files, and how long it took. A figure is *stale* when one of those
 rows or a default of scenarios is another today, or when its files are not as they were written. A commit that leaves the behaviour table as it was makes no figure stale, and
-rows that are added at the end (a new queue) do not either. `tests/test_figures.py` fails while a figure is stale.
+rows that are added at the end (a new queue) do not either. `tests/docs/test_figures.py` fails while a figure is stale.
 
     benches/refresh.py                     the stale ones; what a killed run finished stays finished
     benches/refresh.py findings --always   the named ones, stale or not

@@ -8,18 +8,24 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import jsonschema
 import pytest
 from threadpoolctl import threadpool_limits
 
 import forked
 import skips
 from tcpscape import engines
+from tcpscape.engines.mock import Mock
+from tcpscape.schemas.documents import DOCUMENTS
 
-ROOT = Path(__file__).parent.parent
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 
 
 def bench(name: str) -> ModuleType:
@@ -29,6 +35,18 @@ def bench(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         sys.path.remove(str(ROOT / "benches"))
+
+
+@cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    """A validator of a kind of document."""
+    return jsonschema.Draft202012Validator(DOCUMENTS[name].schema())
+
+
+def expect(name: str, document: Any) -> None:
+    """Validates a printed document, with the format in front."""
+    validator(name).validate(document)
+    assert next(iter(document)) == "format"
 
 
 @dataclass
@@ -72,6 +90,21 @@ def shell():
         return Said(got.returncode, got.stdout, got.stderr)
 
     return run
+
+
+class Other(Mock):
+    """Mock with another version, and half of its goodput in CUBIC's trials."""
+
+    version = "mock-2"
+
+    def run(self, scenario, seeds, **how):
+        trials = super().run(scenario, seeds, **how)
+        return [replace(t, flows=tuple(replace(f, goodput_mbps=f.goodput_mbps / 2) for f in t.flows)) if t.cca == "cubic" else t for t in trials]
+
+
+def with_another_mock(name):
+    """Engines by name, and `other`."""
+    return Other() if name == "other" else engines.make(name)
 
 
 def need(name: str) -> None:

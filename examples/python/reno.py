@@ -1,4 +1,4 @@
-"""Linux's Reno, written out in Python: to the last bit what `--cca reno` does (tests/test_own.py holds it to that).
+"""Linux's Reno, written out in Python: to the last bit what `--cca reno` does (tests/controls/test_own.py holds it to that).
 
 The place to start from when a rule of Reno should change. Sources: RFC 5681, section 3.1; Linux: `tcp_reno_cong_avoid()`, `tcp_slow_start()`,
 `tcp_cong_avoid_ai()`, `tcp_is_cwnd_limited()`.

@@ -1,4 +1,4 @@
-/** The guided walks: each is a file of data, with a state, a view and two sentences for each step. Their numbers are tested in `tests/test_walks.py`. */
+/** The guided walks: each is a file of data, with a state, a view and two sentences for each step. Their numbers are tested in `tests/docs/test_walks.py`. */
 import { batch, computed } from "@preact/signals";
 import { start } from "../server/start";
 import { jump } from "../state/address";

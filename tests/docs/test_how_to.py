@@ -1,0 +1,73 @@
+"""The recipes: each page carried out from top to bottom, with the output that it shows."""
+
+import pytest
+import test_docs
+
+import jobs
+from conftest import ROOT
+from tcpscape import engines
+from tcpscape.engines import host
+
+NEEDS_KERNEL = "real-kernel.md"
+TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name not in (test_docs.TUTORIAL, test_docs.JOB)]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "interchange.md",
+    *TOURS,
+    *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name != NEEDS_KERNEL),
+]
+
+
+@pytest.fixture
+def job(tmp_path, cli, monkeypatch):
+    """Makes a job of a page, in an empty directory, on a screen of 80 columns, which the site shows without scrolling."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return lambda page: jobs.Job(page, tmp_path, cli)
+
+
+REAL_TIME = ROOT / "docs" / "tour" / "9-your-application.md"
+"""Takes most of a minute, since real programs run behind real delays."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != REAL_TIME], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_recipe_can_be_carried_out(page, need_model, job):
+    job(page).run()
+
+
+@pytest.mark.slow
+def test_the_tour_in_real_time_can_be_carried_out(job):
+    if reason := host.unavailable():
+        pytest.skip(reason)
+    job(REAL_TIME).run()
+
+
+@pytest.mark.slow
+def test_the_recipe_for_the_real_kernel_can_be_carried_out(job):
+    if reason := engines.REGISTRY["virtual"]().unavailable():
+        pytest.skip(reason)
+    job(ROOT / "docs" / "how-to" / NEEDS_KERNEL).run()
+
+
+def test_what_a_page_shows_is_compared():
+    jobs.compare("a  b\n…\nd\n", "a b\nc\nd\n")
+    for shown in ("a c\n", "d\na b\n", "e\n"):
+        with pytest.raises(AssertionError, match="is not printed"):
+            jobs.compare(shown, "a b\nc\nd\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"), [("a --check 'b > 1'", False), ("a > b", True), ("a | b", True), ("a --kernel '6.1|6.12'", False), ("a && b", True)]
+)
+def test_operators_of_a_shell_are_found(words, needs):
+    assert jobs.needs_shell(words) == needs
+
+
+def test_a_command_must_end_with_the_status_that_its_page_names(tmp_path, job):
+    page = tmp_path / "page.md"
+    page.write_text('```text title="x.txt"\n1\n```\n\n```console\n$ exit 3  # exit status 3\n$ cat \\\n  x.txt\n```\n\n```text\n1\n```\n')
+    job(page).run()
+    page.write_text("```console\n$ exit 3\n```\n")
+    with pytest.raises(AssertionError, match="exit 3"):
+        job(page).run()

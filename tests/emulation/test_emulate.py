@@ -1,0 +1,374 @@
+"""`tcpscape emulate` with real programs in namespaces. The path from options, and requests: test_emulate_path.py."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from conftest import expect
+from tcpscape.engines import host
+
+REASON = host.unavailable()
+live = pytest.mark.skipif(REASON is not None, reason=f"no namespaces here: {REASON}")
+
+
+def needs(program: str):
+    return pytest.mark.skipif(not shutil.which(program), reason=f"{program} is not installed: apt-get install {program}")
+
+
+PATH = ("--delay", "5ms", "--rate", "50mbit")
+
+
+@live
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("true",), 0), (("false",), 1), (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -9 $$"), 137), (("/nonexistent/program",), 127),
+        (("/etc/passwd",), 126),
+    ],
+)  # fmt: skip
+def test_the_exit_status_is_the_commands(shell, command, status):
+    said = shell("emulate", *PATH, "--quiet", "--", *command)
+    assert said.status == status
+    assert said.out == ""
+    assert said.err.splitlines()[-1].startswith("→ ")
+
+
+@live
+def test_the_command_sees_its_own_network_and_its_own_user(shell):
+    script = 'id -u; echo "$TCPSCAPE_NEAR $TCPSCAPE_FAR"; grep -c "10.77.1.3 far" /etc/hosts; cat /proc/net/dev | grep -c fwd; pwd'
+    said = shell("emulate", *PATH, "--quiet", "--", "sh", "-c", script)
+    assert said.out.splitlines() == [str(os.getuid()), "10.77.1.2 10.77.1.3", "1", "1", os.getcwd()]
+
+
+@live
+def test_its_streams_are_ours(shell):
+    code = "from tcpscape.cli.main import main; main()"
+    process = subprocess.run([sys.executable, "-c", code, "emulate", *PATH, "--quiet", "--", "sh", "-c", "cat; echo to-stderr >&2"],
+                             input="through\n", capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert process.stdout == "through\n"
+    assert process.stderr.startswith("to-stderr\n")
+
+
+DATAGRAMS = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(200):
+    try:
+        s.sendto(bytes(1000), ("{far}", 9))
+    except ConnectionRefusedError:
+        pass
+    time.sleep(0.0005)
+time.sleep(0.1)
+"""
+
+
+def summary_of(shell, *words: str) -> dict:
+    said = shell("emulate", *words, "--json", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3"))
+    assert said.status == 0, said
+    (document,) = said.lines
+    expect("emulation", document)
+    return document
+
+
+@live
+def test_the_same_seed_loses_the_same_packets(shell):
+    first, again, other = (summary_of(shell, "--delay", "5ms", "--loss", "up=20%", "--seed", seed) for seed in ("7", "7", "8"))
+    assert first["up"]["packets"] == again["up"]["packets"] == 200
+    assert first["up"]["lost"] == again["up"]["lost"] > 0
+    assert first["up"]["packets_out"] == 200 - first["up"]["lost"]
+    assert first["down"]["lost"] == 0
+    assert 5.0 <= first["up"]["delay_ms"]["p50"] < 5.1
+    assert other["up"]["lost"] != first["up"]["lost"] or other["up"] != first["up"]
+
+
+@live
+def test_the_summary_fits_80_columns(shell, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = shell("emulate", *PATH, "--loss", "1%", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3"))
+    lines = said.err.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("each way: ")
+    assert any(line.startswith("→ ") for line in lines[:3])
+    for row in ("packets", "loss asked", "delay p50, ms", "left late p99"):
+        assert any(line.startswith(row) for line in lines), row
+
+
+@live
+def test_a_download_takes_at_least_what_the_path_takes(shell, tmp_path):
+    if not shutil.which("curl"):
+        pytest.skip("curl is not installed: apt-get install curl")
+    (tmp_path / "file").write_bytes(os.urandom(1_000_000))
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        reach = f"80:{server.server_port}"
+        words = ("--delay", "20ms", "--rate", "down=20mbit", "--reach", reach, "--json")
+        said = shell("emulate", *words, "--", "curl", "-sS", "--noproxy", "*", "-o", str(tmp_path / "got"), "http://far/file")
+        server.shutdown()
+    assert said.status == 0, said
+    assert (tmp_path / "got").read_bytes() == (tmp_path / "file").read_bytes()
+    (document,) = said.lines
+    round_trips, transmission = 2 * 0.040, (1_000_000 - 6056) * 8 / 20e6  # the bucket's burst passes at once
+    assert document["seconds"] >= round_trips + transmission
+    assert document["down"]["bytes_out"] >= 1_000_000
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@live
+@needs("iperf3")
+def test_iperf3_runs_against_a_server_at_the_far_end(shell, tmp_path):
+    from tcpscape.interchange import iperf3
+
+    script = f"iperf3 -c far -t 1 -J > {tmp_path}/iperf3.json"
+    said = shell("emulate", "--delay", "10ms", "--rate", "20mbit", "--serve", "iperf3 -s -1", "--json", "--", "sh", "-c", script)
+    assert said.status == 0, said
+    (trial,) = iperf3.read(tmp_path / "iperf3.json").trials
+    assert 0 < trial.flows[0].goodput_mbps <= 20
+    assert trial.flows[0].rtt_ms.min >= 20
+    (document,) = said.lines
+    assert document["up"]["rate_mbps"] <= 21
+
+
+@live
+def test_a_server_that_does_not_start_is_said_in_one_line(shell):
+    said = shell("emulate", *PATH, "--serve", "echo broken; exit 3", "--", "true")
+    assert (said.status, said.out) == (2, "")
+    assert said.err == 'error: serve: "echo broken; exit 3" ended with status 3 before it listened: broken; correct the command\n'
+
+
+TELLS = """
+import socket
+with socket.create_server(("", 80)) as server:
+    connection = server.accept()[0]
+    connection.sendall(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16))
+"""
+ASKS = """
+import socket
+with socket.create_connection(("far", 80)) as s:
+    other = s.recv(16)
+    print(*(text.rstrip(bytes(1)).decode() for text in (s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16), other)))
+"""
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@live
+@pytest.mark.parametrize("cca", sorted(AVAILABLE.read_text().split()) if AVAILABLE.exists() else ())
+def test_a_congestion_control_is_that_of_both_ends(shell, tmp_path, cca):
+    (tmp_path / "tells.py").write_text(TELLS)
+    said = shell("emulate", *PATH, "--cca", cca, "--quiet", "--serve", f"{sys.executable} {tmp_path}/tells.py", "--", sys.executable, "-c", ASKS)
+    assert said.out == f"{cca} {cca}\n", said.err
+
+
+@live
+def test_a_congestion_control_that_the_kernel_lacks_is_refused(shell):
+    lacked = next(name for name in ("yeah", "lp", "illinois", "nv") if name not in AVAILABLE.read_text().split())
+    said = shell("emulate", *PATH, "--cca", lacked, "--", "true")
+    assert (said.status, said.err.count("\n")) == (2, 1)
+    assert "cubic" in said.err
+
+
+@live
+def test_a_command_ends_with_its_time(shell):
+    said = shell("emulate", *PATH, "--duration", "300ms", "--quiet", "--", "sleep", "30")
+    assert said.status == 124
+    assert "as its time was over" in said.err
+
+
+def started(*words: str, **options) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-m", "tcpscape", "emulate", *words], text=True, **options)
+
+
+def tagged(tag: str) -> list[int]:
+    """Processes that have a variable of this value."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and tag.encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def in_namespace(name: str) -> list[str]:
+    """Processes in a network namespace, `net:[4026532000]`."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            if os.readlink(link) == name:
+                found.append(str(link))
+        except OSError:
+            continue
+    return found
+
+
+def gone(find, patience_s: float = 10.0) -> bool:
+    """Whether nothing is found any more within the patience."""
+    until = time.monotonic() + patience_s
+    while left := find():
+        if time.monotonic() > until:
+            print(left)
+            return False
+        time.sleep(0.02)
+    return True
+
+
+SCRIPT = "readlink /proc/self/ns/net; sleep 60 & exec sleep 60"
+
+
+@live
+@pytest.mark.parametrize(("number", "to_all", "status"), [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143), (signal.SIGKILL, False, -9)])
+def test_a_signal_ends_the_command_and_leaves_nothing(number, to_all, status):
+    tag = uuid.uuid4().hex
+    process = started(*PATH, "--quiet", "--", "sh", "-c", SCRIPT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TAG": tag},
+                      start_new_session=True)  # fmt: skip
+    namespace = process.stdout.readline().strip()
+    assert in_namespace(namespace)
+    if to_all:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    assert process.wait(30) == status
+    process.stdout.close()
+    if number != signal.SIGKILL:
+        assert "was ended by signal" in process.stderr.read()
+    process.stderr.close()
+    assert gone(lambda: tagged(tag))
+    assert gone(lambda: in_namespace(namespace))
+
+
+@live
+def test_a_socket_changes_the_path_and_tells_what_passes(tmp_path):
+    place = tmp_path / "path.sock"
+    process = started("--delay", "5ms", "--control", str(place), "--json", "--", "sleep", "60", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert gone(lambda: not place.exists())
+        assert place.stat().st_mode & 0o777 == 0o600
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(place))
+            stream = client.makefile("rw")
+
+            def ask(line: str) -> dict:
+                stream.write(line + "\n")
+                stream.flush()
+                return json.loads(stream.readline())
+
+            assert gone(lambda: not ask("figures")["ok"])
+            assert ask("figures")["figures"]["link"]["forward"]["packets_in"] == 0
+            assert ask("down: delay 40ms")["ok"]
+            assert ask("down: rate 5mbit")["ok"] is False
+            assert ask("nonsense")["ok"] is False
+            assert ask("end") == {"ok": True}
+        assert process.wait(30) == 143
+        assert json.loads(process.stdout.read())["changes"] == 1
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+    assert not place.exists()
+
+
+AS_NOBODY = """
+import os, sys
+from tcpscape.cli import emulate, main
+from tcpscape.emulation import answer, control, path, relay, session, summary
+import tcpscape._core, rich.console, rich.table, rich.text
+main.call(["emulate", "--help"])
+main.call(["emulate", "--delay", "x", "--", "true"])
+sys.stdout.flush()
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+sys.exit(main.call(sys.argv[1:]))
+"""
+
+
+@live
+@pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
+def test_a_user_without_privileges_has_it_all(tmp_path):
+    tmp_path.chmod(0o755)
+    serve = f"{shutil.which('python3', path='/usr/bin:/bin') or 'python3'} -m http.server -d {tmp_path} 80"
+    script = "id -u; grep CapEff /proc/self/status; cat /proc/sys/net/ipv4/tcp_congestion_control"
+    words = ["emulate", *PATH, "--cca", "reno", "--quiet", "--serve", serve, "--", "sh", "-c", script]
+    said = subprocess.run([sys.executable, "-c", AS_NOBODY, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.splitlines()[-3:] == ["65534", "CapEff:\t0000000000000000", "reno"]
+
+
+@live
+def test_without_a_command_there_is_a_shell(monkeypatch):
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    process = subprocess.run([sys.executable, "-m", "tcpscape", "emulate", *PATH, "--quiet"], input="echo in a shell; exit 5\n", capture_output=True,
+                             text=True, timeout=60, check=False)  # fmt: skip
+    assert (process.returncode, process.stdout) == (5, "in a shell\n")
+
+
+@live
+def test_a_capture_has_the_decisions_as_comments(shell, tmp_path):
+    file = tmp_path / "packets.pcapng"
+    said = shell(
+        "emulate", "--delay", "5ms", "--loss", "up=20%", "--pcap", str(file), "--json", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3")
+    )
+    content = file.read_bytes()
+    assert content[:4] == b"\x0a\x0d\x0d\x0a"
+    assert said.lines[0]["up"]["lost"] > 0
+    assert content.count(b"dropped: netem") == said.lines[0]["up"]["lost"]
+    refused = shell("emulate", *PATH, "--pcap", str(tmp_path), "--", "true")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert refused.err.startswith("error: pcap: ")
+
+
+@live
+@needs("slirp4netns")
+@needs("curl")
+def test_the_far_end_may_be_the_world_outside(shell, tmp_path):
+    (tmp_path / "file").write_bytes(os.urandom(300_000))
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        script = f"cat /etc/resolv.conf; exec curl -sS --noproxy '*' -o {tmp_path}/got http://far:{server.server_port}/file"
+        said = shell("emulate", "--delay", "20ms", "--rate", "down=20mbit", "--outside", "--quiet", "--", "sh", "-c", script)
+        server.shutdown()
+    assert said.status == 0, said
+    assert said.out == "nameserver 10.0.2.3\n"
+    assert (tmp_path / "got").read_bytes() == (tmp_path / "file").read_bytes()
+
+
+@live
+@needs("slirp4netns")
+def test_the_way_outside_ends_with_its_command():
+    tag = uuid.uuid4().hex
+    process = started(*PATH, "--outside", "--", "sh", "-c", SCRIPT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "TAG": tag})
+    namespace = process.stdout.readline().strip()
+    assert any("slirp4netns" in Path(f"/proc/{pid}/comm").read_text() for pid in tagged(tag))
+    process.kill()
+    process.wait(30)
+    process.stdout.close()
+    assert gone(lambda: tagged(tag))
+    assert gone(lambda: in_namespace(namespace))
+
+
+def test_the_way_outside_takes_a_program(shell, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = shell("emulate", *PATH, "--outside", "--", "/bin/true")
+    assert (said.status, said.err) == (
+        2, "error: outside: slirp4netns is not installed; apt-get install slirp4netns, or give the far end ports of this machine with --reach\n")  # fmt: skip

@@ -1,0 +1,478 @@
+"""Advice: what it recommends and why, what it assumes, what it takes from a measurement, and what to type."""
+
+import json
+import math
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import tcpscape
+from conftest import TESTS
+from tcpscape import stats
+from tcpscape.controls import spelling
+from tcpscape.controls.deployment import deployment, obstacle
+from tcpscape.engines import make
+from tcpscape.errors import TcpscapeError
+from tcpscape.findings.advice import choice
+from tcpscape.findings.advice.choice import Candidate, decide
+from tcpscape.interchange import measured
+from tcpscape.names import with_options
+from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
+
+MEASURED = TESTS / "data" / "interchange"
+GOODPUT, DELAY, VIDEO = (choice.GOALS[name] for name in ("goodput", "delay", "video"))
+PING = """PING host (192.0.2.1) 56(84) bytes of data.
+64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=61.0 ms
+--- host ping statistics ---
+300 packets transmitted, 297 received, 1% packet loss, time 59800ms
+rtt min/avg/max/mdev = 31.2/60.0/122.9/15.0 ms
+"""
+
+
+def runs(mean, cv=0.02, n=20, seed=1):
+    generator = random.Random(seed)
+    return [mean * (1 + cv * generator.gauss(0, 1)) for _ in range(n)]
+
+
+def candidate(cca, mean, cv=0.02, *, seed=1, delay=None, deployable=True, n=20):
+    goodputs = runs(mean, cv, n, seed)
+    return Candidate(cca, goodputs, goodputs if delay is None else runs(delay, 0.05, n, seed), deployable)
+
+
+# --- what is recommended --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_kernel_has_not_is_never_recommended():
+    best = [candidate("fixed", 30, deployable=False), candidate("bbr", 20, seed=2), candidate("cubic", 10, seed=3)]
+    assert decide(best, GOODPUT, 60).choice == "bbr"
+    only = decide([candidate("fixed", 30, deployable=False), candidate("bbr3", 25, deployable=False)], GOODPUT, 60)
+    assert (only.choice, only.verdict) == (None, "none deployable")
+
+
+@pytest.mark.parametrize("label", ["bbr3", "prague", "fixed", "mine.py:Mine", "cubic:hystartpp=1"])
+def test_not_deployable(label):
+    assert obstacle(label, "6.1")
+
+
+@pytest.mark.parametrize("label", [*spelling.LINUX, "cubic:hystart=0"])
+def test_deployable(label):
+    assert obstacle(label, "6.12") == ""
+
+
+def test_a_class_is_simulated_only():
+    assert obstacle("mine.py:Mine:gain=2", "6.1").startswith("simulated only")
+
+
+def test_the_better_one_is_compared_with_linuxs_default():
+    d = decide([candidate("cubic", 10), candidate("bbr", 17.6, seed=2), candidate("reno", 12, seed=3)], GOODPUT, 60)
+    assert (d.choice, d.verdict, d.leader, d.follower) == ("bbr", "better", "bbr", "cubic")
+    assert d.gain.value == pytest.approx(1.76, abs=0.05)
+
+
+def test_a_wide_interval_is_undecided_with_the_number_of_runs_that_would_tell():
+    """1.48 [0.51, 2.53] of 8 pairs: ln 1.48 = 0.392, ln 1.48 − ln 0.51 = 1.065; 8 · (1.065 / 0.392)² = 59.1, so 52 more."""
+    undecided = choice.Decision("cubic", "undecided", "bbr", "cubic", stats.Estimate(1.48, 0.51, 2.53, 8))
+    assert (undecided.more, undecided.more_text) == (52, "about 52 more runs")
+    cubic, bbr = candidate("cubic", 10, 0.6, seed=4, n=8), candidate("bbr", 17, 0.8, seed=7, n=8)
+    assert sum(bbr.values) > sum(cubic.values)
+    assert stats.ratio(bbr.values, cubic.values).low < 1
+    d = decide([cubic, bbr], GOODPUT, 60)
+    assert (d.choice, d.verdict, d.leader) == ("cubic", "undecided", "bbr")
+    assert d.more > 0
+
+
+def test_a_difference_that_is_undecided():
+    """6 [−3, 15] ms of 10 pairs: 10 · (9 / 6)² = 22.5, so 13 more."""
+    assert choice.Decision("a", "undecided", "a", "b", stats.Estimate(6, -3, 15, 10), 3.0).more == 13
+    assert stats.runs_missing(stats.Estimate(2, -2, 6, 10), 3.0) == 30  # 10 · (4 / 2)² = 40: that it is above 0 is cheaper still
+    assert stats.runs_missing(stats.Estimate(2, 1, 3, 10), 3.0) == 0
+
+
+def test_more_than_a_thousand_runs_are_not_counted():
+    undecided = choice.Decision("cubic", "undecided", "bbr", "cubic", stats.Estimate(1.06, 0.5, 2.2, 8))
+    assert undecided.more_text == "more than 1000 more runs"
+
+
+def test_a_difference_below_five_per_cent_is_none_and_the_default_is_only_named_where_it_is_among_them():
+    d = decide([candidate("cubic", 10), candidate("bbr", 10.2, seed=2)], GOODPUT, 60)
+    assert (d.choice, d.verdict) == ("cubic", "as good")
+    d = decide([candidate("dctcp", 10), candidate("lp", 10.2, seed=2)], GOODPUT, 60)
+    assert (d.choice, d.verdict, d.follower) == ("lp", "as good", "dctcp")
+
+
+def test_for_delay_half_of_the_best_goodput_has_to_remain():
+    slow, calm = candidate("lp", 4, delay=1, seed=2), candidate("vegas", 12, delay=3, seed=3)
+    full = candidate("cubic", 20, delay=40, seed=4)
+    d = decide([full, slow, calm], DELAY, 40)
+    assert (d.choice, d.verdict, d.follower) == ("vegas", "better", "cubic")
+    assert d.gain.value == pytest.approx(37, abs=2)  # ms less
+    assert [c.cca for c in choice.ranked([full, slow, calm], DELAY)] == ["vegas", "cubic", "lp"]
+
+
+def test_a_gain_of_half_a_millisecond_is_none():
+    d = decide([candidate("cubic", 20, delay=10.5, seed=4), candidate("vegas", 20, delay=10.0, seed=4)], DELAY, 40)
+    assert (d.choice, d.verdict) == ("cubic", "as good")
+
+
+def test_of_equal_delays_the_goodput_decides():
+    """cubic and bbr add 20 and 19 ms on a path of 60 ms, where 3 ms are worthwhile; bbr carries twice as much."""
+    cubic, bbr = candidate("cubic", 10, delay=20, seed=4), candidate("bbr", 19, delay=19, seed=5)
+    d = decide([cubic, bbr], DELAY, 60)
+    assert (d.choice, d.verdict, d.by) == ("bbr", "better", "goodput")
+    assert d.gain.value == pytest.approx(1.9, abs=0.1)
+    assert decide([cubic, candidate("bbr", 10.1, delay=19, seed=5)], DELAY, 60).choice == "cubic"
+
+
+def test_a_viewer_is_served_by_the_highest_qoe():
+    d = decide([candidate("cubic", 9, delay=2.0, seed=4), candidate("bbr", 6, delay=4.0, seed=5)], VIDEO, 60)
+    assert (d.choice, d.verdict) == ("bbr", "better")
+    assert d.gain.value == pytest.approx(2, abs=0.2)
+
+
+def test_runs_whose_value_is_not_known_are_left_out_of_the_pairs():
+    bbr, cubic = candidate("bbr", 6, delay=4.0, seed=5), candidate("cubic", 9, delay=2.0, seed=4)
+    d = decide([cubic, Candidate("bbr", bbr.goodputs, [math.nan, *bbr.values[1:]])], VIDEO, 60)
+    assert (d.choice, d.gain.n) == ("bbr", 19)
+
+
+def test_one_run_decides_nothing():
+    d = decide([candidate("cubic", 10, n=1), candidate("bbr", 20, n=1, seed=2)], GOODPUT, 60)
+    assert (d.choice, d.verdict) == ("cubic", "undecided")
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------------------------
+
+
+def advice(**options):
+    return tcpscape.advise(**{"rtt": "26ms", "jitter": "7ms", "cca": "cubic,bbr", "engine": "mock", "seeds": 6, **options})
+
+
+def test_only_what_cannot_be_deployed_is_no_recommendation(need_model):
+    result = advice(cca="bbr3,fixed", engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit")
+    assert (result.choice, result.command, result.deployment) == (None, "", None)
+    assert result.sentence in ("No recommendation: Linux 6.1 has none of bbr3, fixed.", "No recommendation: Linux 6.1 has none of fixed, bbr3.")
+    assert {s.obstacle for s in result.ranking} == {"not in Linux 6.1"}
+    assert "Not deployable" in result.screen().text()
+
+
+@pytest.mark.parametrize(("ccas", "sentence"), [
+    ("cubic", "there is nothing to compare it with"), ("cubic,bbr3,fixed", "is the only one that can be deployed"),
+])  # fmt: skip
+def test_why_there_is_no_choice(ccas, sentence, need_model):
+    assert sentence in advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit").sentence
+
+
+def test_two_that_are_alike_are_both_named(need_model):
+    """dctcp without ECN is Reno."""
+    result = advice(cca="dctcp,reno", engine="model", seeds=2, duration="500ms", jitter=None, rtt="40ms")
+    assert result.sentence == "Use dctcp or reno: no worthwhile difference: it carries 1.00 × reno [1.00, 1.00]."
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 150])
+@pytest.mark.parametrize("options", [{}, {"goal": "delay"}, {"jitter": None}, {"rate": "20mbit", "queue": "fq_codel", "order": "clamp"}])
+def test_the_screen_fits(options, width, need_model):
+    result = advice(**options)
+    lines = result.screen().text(width).splitlines()
+    assert max(len(line) for line in lines if not line.startswith("Next: ")) <= width
+    assert len(result.screen().text(80).splitlines()) <= 21
+    assert lines[0].startswith("RTT 26ms")
+    assert any(line.startswith("→ ") for line in lines[1:4])
+    assert result.screen().text(width, quiet=True).replace("\n", " ").strip() == f"→ {result.sentence}"
+    details = result.screen().text(width, verbose=True).splitlines()
+    assert not [line for line in details if len(line) > width]
+    assert all(d.gain.text() in "\n".join(details) for s in result.ranking for d in s.damage)  # no interval is cut
+
+
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_a_player_makes_the_goal_video():
+    """A minute of video at 1 to 8 Mbit/s, 1 % of the packets lost: what a viewer sees is the second table, the best first."""
+    result = advice(rtt="60ms", jitter=None, loss="1%", rate="20mbit", player="1,2.5,5,8mbit", engine="model", seeds=2, duration="20s")
+    assert result.goal.name == "video"
+    seen, ranking, _ = result.screen().tables
+    assert [row[0] for row in seen.rows] == [row[0] for row in ranking.rows]
+    assert seen.fitted(60).columns[-1] == "QoE Mbit/s"
+    assert measured.conditions({"rtt": "60ms", "flow": {"player": "1,2mbit"}})[0].duration == 60 * 10**9
+
+
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_what_the_choice_gets_beside_linuxs_default():
+    """Vegas adds the least delay alone; beside a flow of cubic that fills the queue it gets a tenth."""
+    result = advice(rtt="30ms", jitter=None, rate="20mbit", buffer="2bdp", cca="cubic,vegas", goal="delay", engine="model", seeds=3, duration="10s")
+    assert result.choice == "vegas"
+    assert result.shared.value < 0.25
+    assert f"Beside a cubic flow on this path it gets {round(100 * result.shared.value)} % [" in result.screen().text()
+    assert result.to_dict()["share_beside_default"]["value"] == result.shared.value
+    assert advice(cca="cubic").shared is None
+
+
+def test_video_needs_a_player(cli):
+    assert cli("advise", "--rtt", "60ms", "--goal", "video", "--engine", "mock").err.startswith("error: goal: video needs a player")
+
+
+def test_more_runs_are_asked_for_by_the_same_command():
+    assert with_options("tcpscape advise --rtt 9ms --seeds 4 --cca 'a,b c'", "--seeds 9") == "tcpscape advise --rtt 9ms --cca 'a,b c' --seeds 9"
+    assert with_options("tcpscape advise --seeds=4 --rtt 9ms", "--seeds 9") == "tcpscape advise --rtt 9ms --seeds 9"
+
+
+def test_goodput_and_added_rtt_are_shown_with_intervals():
+    screen = advice().screen().text()
+    assert "goodput Mbit/s, mean [95 %]" in screen
+    assert "added RTT p95 ms [95 %]" in screen
+    for standing in advice().ranking:
+        assert standing.added_rtt.text() in screen
+
+
+def test_the_answer_is_plain_json():
+    result = advice(loss="100%").to_dict()
+    json.dumps(result, allow_nan=False)
+    assert (result["choice"], result["verdict"]) == (None, "nothing carried")
+    said = advice().to_dict()
+    assert said["ranking"][0]["deployable"] is True
+    assert said["ranking"][0]["added_rtt"]["value"] >= 0
+    assert said["order"]["assumed"] == "reorder"
+    assert {"choice", "why", "command", "trials", "caveats", "goal", "verdict", "gain", "more_runs", "deployment"} <= said.keys()
+
+
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_the_other_order_of_packets_is_one_line_of_the_answer():
+    """A satellite: BBR carries a sixth of the link where the jitter reorders, and most of it where the order is kept."""
+    options = {
+        "rtt": "60ms",
+        "rtt_jitter": "15ms",
+        "loss": "0.5%",
+        "rate": "25mbit",
+        "cca": "cubic,bbr",
+        "engine": "model",
+        "seeds": 6,
+        "duration": "6s",
+    }
+    reordering, keeping = advice(jitter=None, **options), advice(jitter=None, order="keep", **options)
+    assert keeping.standing("bbr").goodput.value > 2 * reordering.standing("bbr").goodput.value
+    assert (reordering.other_order.order, keeping.other_order.order) == ("keep", "reorder")
+    # the other's result comes from half of the seeds, and at least five: its runs are the first five of the six
+    assert reordering.other_order.goodputs["bbr"].value == pytest.approx(sum(keeping.outcome.cells[1].values()[:5]) / 5)
+    text = " ".join(reordering.screen().text().split())
+    assert "Assumed: jitter reorders packets, as netem does. If it keeps the order (--order keep), bbr carries " in text
+    assert reordering.to_dict()["order"] | {"goodput": 0} == {
+        "assumed": "reorder", "other": "keep", "choice": "bbr", "changes": False, "goodput": 0, "viewer": {},
+    }  # fmt: skip
+
+
+def test_the_published_rule_is_shown_as_such_and_only_in_the_details():
+    screen = advice(jitter="4ms").screen()
+    assert "chaos zone'" not in screen.text()
+    assert "Published rule: jitter of 15 % of the RTT is 'chaos zone'; not reproduced" in " ".join(screen.text(verbose=True).split())
+    assert "Published rule" not in advice(jitter="4ms", distribution="uniform").screen().text(verbose=True)
+
+
+# --- what to type ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_to_type_is_complete():
+    deploy = deployment("bbr")
+    assert deploy.now == ("modprobe tcp_bbr", "sysctl -w net.ipv4.tcp_congestion_control=bbr")
+    text = "\n".join(deploy.lines())
+    for part in (
+        "/etc/modules-load.d/tcp_bbr.conf",
+        "/etc/sysctl.d/90-tcp-congestion-control.conf",
+        "ss -ti",
+        "tcp_congestion_control=cubic",
+        "rm /etc",
+    ):
+        assert part in text
+    assert "Since Linux 4.13 TCP paces by itself" in " ".join(deploy.notes)
+    assert deploy.command == "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_congestion_control=bbr"
+    assert deployment("reno").now == ("sysctl -w net.ipv4.tcp_congestion_control=reno",)
+    assert "modules-load" not in "\n".join(deployment("reno").lines())
+
+
+def test_linuxs_default_needs_nothing():
+    assert (deployment("cubic").now, deployment("cubic").permanent) == ((), ())
+    assert deployment("cubic").notes == ("Nothing to change: cubic is Linux's default.",)
+    changed = deployment("cubic:hystart=0")
+    assert changed.now == ("echo 0 > /sys/module/tcp_cubic/parameters/hystart",)
+    assert "options tcp_cubic hystart=0" in changed.permanent[0]
+
+
+# --- the path -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_spread_of_the_round_trip_is_split_between_the_directions():
+    """15 / √2 = 10.607 ms each way; the whole of it where one way has it all; ± σ·√3 of a uniform distribution: 18.371 ms; by netem's tables 15 / 0.82."""
+    assert one_way_jitter(15_000_000) == 10_607_000
+    assert one_way_jitter(15_000_000, "forward") == 15_000_000
+    assert one_way_jitter(15_000_000, "both", "uniform") == 18_371_000
+    assert one_way_jitter(15_000_000, "forward", "pareto") == 18_293_000
+    assert one_way_jitter(15_000_000, "forward", "paretonormal") == 17_986_000
+    assert one_way_loss(0.0199, "both") == pytest.approx(0.01)
+    path, sentences = measured.conditions({"rtt": "60ms", "rtt_jitter": "15ms"})
+    assert path == Conditions.model_validate({"rtt": "60ms", "jitter": "10607us"})
+    assert sentences == ("A spread of the round trip of 15ms is 10.6ms each way, independently.",)
+
+
+def test_both_spreads_are_refused(cli):
+    result = cli("advise", "--rtt", "60ms", "--jitter", "3ms", "--rtt-jitter", "3ms", "--engine", "mock")
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("error: rtt-jitter: ")
+
+
+@pytest.mark.parametrize(("options", "field"), [
+    ((), "rtt"), (("--rtt", "9ms", "--goal", "speed"), "goal"), (("--rtt", "9ms", "--queue", "fq_codel"), "queue"),
+    (("--rtt", "9ms", "--order", "kept"), "order"), (("--rtt", "9ms", "--rate", "9mbit", "--queue", "tbf"), "queue"), (("--from", "nosuch.txt"), "nosuch.txt"),
+])  # fmt: skip
+def test_bad_options_are_one_line(cli, options, field):
+    result = cli("advise", *options, "--engine", "mock")
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert result.err.startswith(f"error: {field}")
+
+
+def test_the_path_comes_from_ping(tmp_path):
+    """1 − √(297/300) = 0.5013 % each way."""
+    file = tmp_path / "ping.txt"
+    file.write_text(PING)
+    path, sentences = measured.conditions({"rate": "25mbit"}, file)
+    assert (path.rtt, path.jitter, path.rate) == (60_000_000, 10_607_000, 25_000_000)
+    assert path.loss == pytest.approx(1 - math.sqrt(297 / 300), abs=1e-5)
+    assert sentences[0].startswith("From ping.txt (ping): RTT, jitter, loss; ")
+    assert len(sentences) == 1  # nothing is assumed all the same
+    path, sentences = measured.conditions({"jitter": "2ms"}, file)
+    assert path.jitter == 2_000_000
+    assert sentences[1] == "Assumed all the same: no bottleneck (--rate, --buffer, --queue)."
+
+
+def test_macos_and_busybox_say_less(tmp_path):
+    file = tmp_path / "ping.txt"
+    file.write_text("10 packets transmitted, 10 packets received, 0.0% packet loss\nround-trip min/avg/max/stddev = 9.1/10.0/12.0/0.7 ms\n")
+    assert measured.conditions({}, file)[0].jitter == 495_000
+    file.write_text("10 packets transmitted, 10 packets received, 0% packet loss\nround-trip min/avg/max = 9.1/10.0/12.0 ms\n")
+    path, sentences = measured.conditions({}, file)
+    assert (path.rtt, path.jitter) == (10_000_000, 0)
+    assert "no jitter (--rtt-jitter)" in sentences[1]
+    file.write_text("hello")
+    with pytest.raises(TcpscapeError, match="no summary of ping"):
+        measured.conditions({}, file)
+
+
+def test_the_path_comes_from_other_measurements():
+    path, sentences = measured.conditions({}, next(MEASURED.glob("*.flent.gz")))
+    assert path.rtt == pytest.approx(25.2e6, rel=0.01)  # 25 ms of netem and a little
+    assert "pings of the idle path" in sentences[0]
+    path, sentences = measured.conditions({}, MEASURED / "iperf3-up-2.json")
+    assert path.rtt < 1_000_000
+    assert "smallest one under load" in sentences[0]
+
+
+def test_the_path_comes_from_the_gallery():
+    path, sentences = measured.conditions({"loss": "2%"}, Path("starlink-baseline"))
+    assert (path.rtt, path.jitter, path.distribution, path.loss) == (26_000_000, 7_000_000, "normal", 0.02)
+    assert sentences[0] == "From starlink-baseline (gallery): path and flows."
+    ping = measured.conditions({"rtt": "9ms"}, MEASURED / "iperf3-up-2.json")[1]
+    assert ping == ("From iperf3-up-2.json (iperf3): nothing that the options do not say.",)
+
+
+def test_the_path_comes_from_a_scenario_and_from_results(tmp_path, cli, need_model):
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        "forward: {at: router, delay: 20ms, jitter: 2ms, order: keep, loss: 0.2%}\nbottleneck: {rate: 20mbit, buffer: 2bdp, queue: fq_codel}\n"
+        "reverse: {delay: 20ms}\nflows: [{cca: bbr, rcvbuf: 256KiB}]\n"
+    )
+    path, _ = measured.conditions({}, file)
+    expected = {
+        "rtt": "40ms", "jitter": "2ms", "jitter_on": "forward", "order": "correlated", "loss": "0.2%", "loss_on": "forward", "rate": "20mbit", "buffer": "2bdp",
+        "queue": "fq_codel", "flow": {"rcvbuf": "256KiB"},
+    }  # fmt: skip
+    assert path == Conditions.model_validate(expected)
+    assert cli("advise", "--rtt", "40ms", "--rate", "9mbit", "--engine", "mock", "--seeds", "3", "--out", str(tmp_path / "out")).status == 0
+    assert measured.conditions({"duration": "10s"}, tmp_path / "out")[0] == Conditions.model_validate({"rtt": "40ms", "rate": "9mbit", "flow": {}})
+    words = tmp_path / "w.yaml"
+    words.write_text(
+        'forward: "netem delay 20ms 2ms loss 1%"\nbottleneck: "tbf rate 9mbit burst 6056 limit 90000"\nreverse: "netem delay 20ms 2ms loss 1%"\n'
+    )
+    path, _ = measured.conditions({}, words)
+    assert (path.jitter, path.distribution, path.jitter_on, path.buffer) == (2_000_000, "uniform", "both", "90000B")
+    assert path.loss == pytest.approx(0.01)
+
+
+# --- keeping and checking --------------------------------------------------------------------------------------------------------------
+
+
+def test_results_are_kept_and_nothing_runs_twice(cli, tmp_path):
+    words = ("advise", "--rtt", "26ms", "--jitter", "7ms", "--cca", "cubic,bbr", "--engine", "mock", "--seeds", "5", "--out", str(tmp_path), "--json")
+    first = json.loads(cli(*words).out)
+    assert json.loads((tmp_path / "advice.json").read_text()) == first
+    before = (tmp_path / "results.sqlite").stat().st_mtime_ns
+    assert json.loads(cli(*words).out) == first
+    assert (tmp_path / "results.sqlite").stat().st_mtime_ns - before < 10**12
+    outcome = tcpscape.load(tmp_path).outcomes[0]
+    assert [cell.cca for cell in outcome.cells] == ["cubic", "bbr"]
+    assert {len(cell.trials) for cell in outcome.cells} == {5}
+
+
+def test_checks_decide_the_exit_status(cli):
+    words = ("advise", "--rtt", "26ms", "--cca", "cubic,bbr", "--engine", "mock", "--seeds", "5", "--check")
+    assert cli(*words, "goodput[cca=bbr] > 0.1").status == 0
+    failed = cli(*words, "added_rtt > 1000ms")
+    assert failed.status == 1
+    assert "FAILS" in failed.out
+    assert cli(*words, "goodput[cca=vegas] > 1").status == 2
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_the_page_says_it_all_in_order(cli, tmp_path):
+    """On this path bbr is deployed; bbr3 is on the page, and not what to deploy."""
+    words = ("--rtt", "60ms", "--jitter", "5ms", "--loss", "1%", "--rate", "20mbit", "--cca", "cubic,bbr,bbr3", "--seeds", "5", "--duration", "3s")
+    result = cli("advise", *words, "--out", str(tmp_path), "--report", "--json")
+    answer, page = json.loads(result.out), (tmp_path / "report.html").read_text("utf-8")
+    assert answer["choice"] == "bbr"
+    places = [page.index(part) for part in (
+        answer["answer"], 'id="path"', 'id="figure-standings"', "modprobe tcp_bbr", "/etc/sysctl.d/90", 'id="figure-damage"', "Where the cliff is", "What does the damage",
+        'id="again"',
+    )]  # fmt: skip
+    assert places == sorted(places)
+    assert "(--order keep)" in page
+    assert "not in Linux 6.1" in page
+    assert {"standings.svg", "standings.png", "damage.svg"} <= {file.name for file in (tmp_path / "figures").iterdir()}
+
+
+def test_report_makes_the_page_again_from_what_is_kept(cli, tmp_path, need_model):
+    """Nothing runs: with a trial that is missing, the command is to be typed again."""
+    words = (
+        "advise",
+        "--rtt",
+        "30ms",
+        "--jitter",
+        "3ms",
+        "--rate",
+        "9mbit",
+        "--seeds",
+        "3",
+        "--duration",
+        "1s",
+        "--goal",
+        "delay",
+        "--out",
+        tmp_path,
+        "--report",
+    )
+    assert cli(*words).status == 0
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert cli("report", tmp_path).status == 0
+    again = (tmp_path / "report.html").read_text("utf-8")
+    assert page.partition('id="again"')[0] == again.partition('id="again"')[0]
+    with sqlite3.connect(tmp_path / "results.sqlite") as database:
+        kept = [cell for outcome in tcpscape.load(tmp_path).outcomes for cell in outcome.cells]
+        addresses = [t.address for cell in kept for t in cell.trials]
+        marks = ",".join("?" * len(addresses))
+        database.execute(f"DELETE FROM trials WHERE address NOT IN ({marks})", addresses)
+    result = cli("report", tmp_path)
+    assert (result.status, result.out) == (2, "")
+    assert "not every trial of the advice is kept" in result.err
+
+
+def test_a_page_needs_a_place(cli):
+    assert cli("advise", "--rtt", "9ms", "--engine", "mock", "--report").err.startswith("error: report: ")
