@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpscape.tables import markdown
+from tcpscape.text.table import markdown
 
 __all__ = ["markdown", "verdict"]
 

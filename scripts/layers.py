@@ -15,8 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "python" / "tcpscape"
 LAYERS = (
     ("errors",),
     ("reading", "names"),
-    ("units", "tables", "writing", "formats"),
-    ("screen",),
+    ("units", "text", "writing", "formats"),
     ("controls",),
     ("scenario",),
     ("trial", "kernels"),

@@ -205,7 +205,7 @@ def test_every_answer_shows_itself(tmp_path):
 
 
 def test_a_table_escapes_what_it_shows():
-    from tcpscape.tables import Table
+    from tcpscape.text.table import Table
 
     page = Table(("a<b>",), [("<script>",)], notes=["x & y"]).html()
     assert "a&lt;b&gt;" in page

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from tcpscape import tables
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import INTERRUPTED
 from tcpscape.store.results import Store
+from tcpscape.text import numbers
 
 WORDS = (
     "run",
@@ -255,7 +255,7 @@ def test_the_command_line_starts_without_what_only_commands_need():
 
 
 def test_shares_without_a_bound_or_a_value_are_no_numbers():
-    assert [tables.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]
+    assert [numbers.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]
 
 
 def test_results_of_another_path_in_the_same_directory_are_said(cli, tmp_path):

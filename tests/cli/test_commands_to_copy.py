@@ -12,7 +12,7 @@ from tcpscape.controls.deployment import deployment
 from tcpscape.errors import printable
 from tcpscape.findings.calls.link import REMEDIES
 from tcpscape.names import wrapped
-from tcpscape.screen import Code, Screen
+from tcpscape.text.screen import Code, Screen
 
 LINES = (
     *(line for remedy in REMEDIES for line in remedy.commands(4_750_000)), *deployment("bbr").lines(), *deployment("cubic:hystart=0,fast_convergence=0").lines(),

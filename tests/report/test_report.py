@@ -35,7 +35,7 @@ from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import WORKS, Claim
 from tcpscape.studies.verdict import JudgedClaim
-from tcpscape.tables import Table
+from tcpscape.text.table import Table
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 

@@ -22,9 +22,9 @@ from tcpscape.findings.advice import kept as kept_advice
 from tcpscape.interchange import tc
 from tcpscape.plots import files as plot_files
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.screen import Code, Lines, Screen
 from tcpscape.store.results import Store
-from tcpscape.tables import Table, markdown_text
+from tcpscape.text.screen import Code, Lines, Screen
+from tcpscape.text.table import Table, markdown_text
 
 MARKUP = '"><img src=x onerror=alert(1)>'
 NAMES = (MARKUP, "'><svg onload=alert(1)>", "<script>alert(1)<!--", "&quot; onmouseover=alert(1) x=&quot;", "[bold]", "[red", "$\\foo$".replace("\\", "_"),

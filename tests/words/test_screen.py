@@ -9,9 +9,9 @@ import pytest
 import tcpscape
 from tcpscape.campaign import answer, sentences
 from tcpscape.scenario import files, summary
-from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
-from tcpscape.tables import Table
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 WIDTHS = (60, 80, 100, 150)
 COLUMNS = ("cca", "goodput Mbit/s, mean [95 %]", "CV", "retransmits", "limited by")

@@ -15,9 +15,10 @@ from tcpscape.campaign import change, groups, sentences, traffic, video
 from tcpscape.campaign.outcome import Cell, CellSummary, Outcome
 from tcpscape.metrics.flows import added_to, limits
 from tcpscape.scenario import summary
-from tcpscape.screen import Screen
-from tcpscape.stats.estimate import Estimate, number
-from tcpscape.tables import Table, percent, shares
+from tcpscape.stats.estimate import Estimate
+from tcpscape.text.numbers import number, percent, shares
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 from tcpscape.trial import FlowResult, Trial
 
 OF_RTTS = ("added_rtt", "rtt_min", "rtt_max")

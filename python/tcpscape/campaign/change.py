@@ -9,7 +9,7 @@ import numpy as np
 
 from tcpscape import stats, units
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 from tcpscape.trial import Trial
 
 BEGIN_S = 1.0

@@ -20,7 +20,7 @@ from tcpscape.formats import stamped
 from tcpscape.metrics import Metric
 from tcpscape.stats import Estimate, Statistic
 from tcpscape.stats import statistic as statistics
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 from tcpscape.trial import Trial
 
 OVER = " over "

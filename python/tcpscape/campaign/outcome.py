@@ -18,9 +18,9 @@ from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.scenario import summary
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
 from tcpscape.store.results import flow_rows
-from tcpscape.tables import ShownAsTable, Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import ShownAsTable, Table
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from tcpscape.metrics.base import Metric
 from tcpscape.metrics.flows import jain_index, limits
 from tcpscape.scenario import summary
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import percent
+from tcpscape.text.numbers import number, percent
 
 MOST_NAMED = 3
 """Most congestion controls whose delays a sentence has."""

@@ -15,8 +15,8 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics import traffic
 from tcpscape.metrics.base import only_probe
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import Table
 from tcpscape.trial import Rtt, Trial
 
 MOST_CELLS = 3

@@ -13,8 +13,8 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics.base import only
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import Table
 from tcpscape.trial import Trial
 
 COLUMNS = ("cca", "bit rate Mbit/s, mean [95 %]", "start-up s", "stalls", "stalled s", "without stall", "switches", "QoE Mbit/s")

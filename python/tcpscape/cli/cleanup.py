@@ -7,7 +7,7 @@ from typing import Annotated
 from tcpscape.cli import terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.errors import EXIT_USER_ERROR
-from tcpscape.tables import Table
+from tcpscape.text.table import Table
 
 
 @command(examples=("cleanup", "cleanup --yes"))

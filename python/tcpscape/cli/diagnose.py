@@ -14,7 +14,7 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import printable, refuse
-from tcpscape.tables import percent
+from tcpscape.text.numbers import percent
 
 if TYPE_CHECKING:
     from tcpscape.capture import Pseudonyms

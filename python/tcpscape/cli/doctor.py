@@ -15,7 +15,7 @@ from tcpscape import __version__, formats
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import command
 from tcpscape.errors import TcpscapeError
-from tcpscape.tables import Table
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from tcpscape.engines.host.survey import Survey

@@ -13,7 +13,7 @@ from tcpscape import kernels
 from tcpscape.cli import ending, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.kernels.toolchain import BuildProgress
-from tcpscape.tables import Table
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

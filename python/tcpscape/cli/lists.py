@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape.cli import load, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.errors import refuse
-from tcpscape.tables import Table
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from tcpscape.controls.documentation import ModelError, Page

@@ -45,7 +45,7 @@ def _list() -> None:
     from tcpscape.formats import FORMATS
     from tcpscape.schemas.documents import DOCUMENTS
     from tcpscape.schemas.tables import TABLES
-    from tcpscape.tables import Table
+    from tcpscape.text.table import Table
 
     rows = [(d.name, f"JSON, format {FORMATS[d.name]}", d.about) for d in DOCUMENTS.values()]
     rows += [(t.name, "table", t.about) for t in TABLES.values()]

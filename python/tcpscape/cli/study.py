@@ -26,9 +26,9 @@ Name = Annotated[str, Argument("A name of `tcpscape study list`.", complete="stu
 @study.subcommand("list", examples=("study list", "study show jitter-cliff"))
 def list_() -> None:
     """List the studies."""
-    from tcpscape.screen import shown
     from tcpscape.studies import study as studies
-    from tcpscape.tables import Table
+    from tcpscape.text.screen import shown
+    from tcpscape.text.table import Table
 
     every = [studies.get(name) for name in studies.names()]
     rows = [(s.name, s.title, str(sum(len(p.cases()) for p in s.parts)), str(len(s.claims))) for s in every]

@@ -21,8 +21,8 @@ import click
 
 from tcpscape.cli import ending
 from tcpscape.cli.options import ScreenOptions
-from tcpscape.screen import Screen, shown
-from tcpscape.tables import PLAIN_WIDTH, Table
+from tcpscape.text.screen import Screen, shown
+from tcpscape.text.table import PLAIN_WIDTH, Table
 from tcpscape.units import NS_PER_S, brief_time, counted
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tcpscape import units
 from tcpscape.emulation.path import DIRECTIONS, Direction, EmulatedPath
 from tcpscape.emulation.summary import EmulationDocument, WayDocument
 from tcpscape.scenario import path as hops
-from tcpscape.screen import Screen
-from tcpscape.tables import Table
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 from tcpscape.units import NS_PER_S
 
 MOST_COMMAND = 60

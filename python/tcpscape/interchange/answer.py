@@ -12,9 +12,10 @@ from tcpscape import stats
 from tcpscape.formats import stamped
 from tcpscape.interchange.compare import THE_SAME, VERDICTS, ComparedCondition, ResultComparison
 from tcpscape.names import with_options
-from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import percent
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 MOST_ROWS = 6
 """Most conditions that the screen shows without `verbose`; the others are in the details."""

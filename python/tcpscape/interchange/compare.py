@@ -28,8 +28,8 @@ from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, 
 from tcpscape.scenario import summary
 from tcpscape.scenario.differences import differences
 from tcpscape.stats import Comparison, Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import ShownAsTable, Table
+from tcpscape.text.numbers import number
+from tcpscape.text.table import ShownAsTable, Table
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 
 AXIS = "least RTT"
 """Axis that parts the measurements of a condition."""

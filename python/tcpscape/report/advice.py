@@ -13,8 +13,8 @@ from tcpscape.report import figures, tables
 from tcpscape.report.figures import EmbeddedFigure
 from tcpscape.report.page import Deployment, Heading, Step
 from tcpscape.report.tables import PageTable
-from tcpscape.screen import Screen
-from tcpscape.tables import Table
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,10 +23,10 @@ from tcpscape.report.tables import PageTable
 from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.screen import Screen
 from tcpscape.studies import answer as studies
 from tcpscape.studies import run as runs
-from tcpscape.tables import Table
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     import polars as pl

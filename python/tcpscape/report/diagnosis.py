@@ -20,7 +20,7 @@ from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import EmbeddedFigure
 from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, render
 from tcpscape.report.tables import PageTable
-from tcpscape.tables import Table
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,10 +19,10 @@ from tcpscape.scenario.path import Netem
 from tcpscape.scenario.player import carried
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import Table
 
 WORDS = ("jitter / RTT", "the published rule says", "receive window", "video each flow carries")
 """Indicators that are words."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tcpscape import writing
 from tcpscape.plots.validation import agreement, divergence, overlay
-from tcpscape.tables import Table, markdown_text
+from tcpscape.text.table import Table, markdown_text
 from tcpscape.validate import tables, topology_tables
 from tcpscape.validate.compare import worst
 from tcpscape.validate.validation import REPORT, Explanation, Validation

@@ -19,9 +19,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Estimate, Floats, Numbers, array, number, single
+from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Estimate, Floats, Numbers, array, single
 from tcpscape.stats.means import difference, mean_ratio, ratio
 from tcpscape.stats.order import median_ratio
+from tcpscape.text.numbers import number
 from tcpscape.units import counted
 
 ALIKE = 0.05

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.tables import percent
+from tcpscape.text.numbers import number, percent
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -89,16 +89,6 @@ class Estimate:
         if half == 0:
             return 0.0
         return half / abs(self.value) if self.value and not math.isnan(half) else math.inf
-
-
-def number(value: float, digits: int = 3) -> str:
-    """`digits` significant digits, no exponent."""
-    if not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(places, 6)}f}"
 
 
 def _end(value: float, digits: int) -> str:

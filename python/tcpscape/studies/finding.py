@@ -16,11 +16,11 @@ from tcpscape.campaign import axes, sentences
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.scenario import summary
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
 from tcpscape.studies import known, spikes
 from tcpscape.studies.measures import cliffs
 from tcpscape.studies.result import Result, stands_among
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import Table
 
 RETENTION = "retention"
 """Mean over the mean at the lowest value of the axis."""

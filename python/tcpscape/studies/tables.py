@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.stats.estimate import number
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
 from tcpscape.studies.run import CellPair, Contrast
 from tcpscape.studies.verdict import JudgedClaim
-from tcpscape.tables import Table
+from tcpscape.text.numbers import number
+from tcpscape.text.table import Table
 
 MARKS = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 """How the verdict on a claim is printed."""

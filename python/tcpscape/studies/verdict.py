@@ -16,10 +16,10 @@ from typing import Literal
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import StudyError, refuse
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
 from tcpscape.studies.known import FACTORS
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
+from tcpscape.text.numbers import number
 
 ClaimVerdict = Literal["reproduced", "not reproduced", "not decidable"]
 VERDICTS: tuple[ClaimVerdict, ...] = ("reproduced", "not reproduced", "not decidable")

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tcpscape.screen import Screen
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import percent
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 from tcpscape.validate import tables, topology_tables
 from tcpscape.validate.compare import CheckedBound, DivergenceSummary, worst
 from tcpscape.validate.validation import Explanation, Validation

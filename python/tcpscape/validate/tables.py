@@ -13,8 +13,8 @@ from typing import Any
 from tcpscape import __version__, writing
 from tcpscape.formats import stamped
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import Table
 from tcpscape.validate import topology_tables
 from tcpscape.validate.compare import SMALL, CheckedBound, Divergence, DivergenceSummary, groups, quantile, spread, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Literal
 
 from tcpscape.scenario.flows import Flow
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import percent
+from tcpscape.text.table import Table
 from tcpscape.validate.agreement import probe_medians
 from tcpscape.validate.compare import Divergence, DivergenceSummary, groups, quantile, worst
 

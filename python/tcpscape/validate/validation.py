@@ -26,7 +26,7 @@ from tcpscape.reading import documents
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 from tcpscape.units import counted
 from tcpscape.validate import conditions, sides, topologies
 from tcpscape.validate.compare import CheckedBound, Divergence, DivergenceBound, judge, worst

@@ -12,8 +12,8 @@ from tcpscape.findings.advice.standing import Standing
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.formats import stamped
 from tcpscape.scenario import summary
-from tcpscape.screen import Screen
-from tcpscape.tables import Table
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)

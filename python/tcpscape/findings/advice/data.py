@@ -10,7 +10,7 @@ from tcpscape.findings.advice.choice import Decision, Goal
 from tcpscape.findings.advice.standing import OtherOrder, Standing
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
-from tcpscape.tables import ShownAsTable
+from tcpscape.text.table import ShownAsTable
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -14,8 +14,7 @@ from tcpscape.findings import damage
 from tcpscape.findings.advice.choice import GOALS
 from tcpscape.findings.advice.data import AdviceData
 from tcpscape.findings.advice.text import against, brief_jitter, lead, link_mbps
-from tcpscape.stats.estimate import number
-from tcpscape.tables import percent
+from tcpscape.text.numbers import number, percent
 from tcpscape.units import NS_PER_S, brief_time, counted
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.choice import GOALS
 from tcpscape.findings.advice.data import AdviceData
-from tcpscape.screen import Code
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import Table, percent, shares
+from tcpscape.text.numbers import number, percent, shares
+from tcpscape.text.screen import Code
+from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from tcpscape.campaign.video import Viewing

@@ -11,10 +11,10 @@ from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings.calls.choice import BEARABLE, WORTH, CallCase, satisfaction, without_queue
 from tcpscape.findings.calls.link import DEVICE, SHAPED, HomeLink
 from tcpscape.formats import stamped
-from tcpscape.screen import Code, Screen
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import ShownAsTable, Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.screen import Code, Screen
+from tcpscape.text.table import ShownAsTable, Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,9 +19,10 @@ from tcpscape.formats import stamped
 from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions, Directions
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import percent
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 EDGES, LEVELS = "edges.csv", "levels.csv"
 """The tables that :func:`write` keeps."""

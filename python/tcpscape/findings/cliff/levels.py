@@ -13,8 +13,8 @@ from itertools import takewhile
 from tcpscape import stats
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import ShownAsTable, Table
+from tcpscape.text.numbers import number
+from tcpscape.text.table import ShownAsTable, Table
 
 HALF = 0.5
 """Retention at the edge, as in the published studies."""

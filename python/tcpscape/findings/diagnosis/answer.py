@@ -11,10 +11,10 @@ from tcpscape.findings.diagnosis import limiting, limits, sentences
 from tcpscape.findings.diagnosis.diagnosis import DOUBTS, Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, Withheld
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
-from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 from tcpscape.units import counted
 
 KINDS = {

@@ -8,8 +8,7 @@ from tcpscape.findings.diagnosis.diagnosis import DOUBTS, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.replay import observed_rtt
-from tcpscape.stats.estimate import number
-from tcpscape.tables import percent
+from tcpscape.text.numbers import number, percent
 
 FULL = 0.88
 """Goodput / rate of the bottleneck from which on the bottleneck is full: headers take 4 to 5 %, short pauses of the sender some more."""

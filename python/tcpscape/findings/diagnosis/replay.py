@@ -23,7 +23,8 @@ from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import Lab, open_lab
 from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import CONFIDENCE, number
+from tcpscape.stats.estimate import CONFIDENCE
+from tcpscape.text.numbers import number
 from tcpscape.units import NS_PER_S
 
 WITHIN = 1.25

@@ -24,7 +24,7 @@ from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.scenario.path import Distribution, deviation
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 
 NORMAL = 1.96
 """Standard deviations of a normal distribution from its middle to an end of its 95 % interval."""

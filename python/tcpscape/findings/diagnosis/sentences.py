@@ -9,7 +9,7 @@ from tcpscape.findings.diagnosis import limiting
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 from tcpscape.units import counted
 
 HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005

@@ -8,9 +8,9 @@ from typing import Any
 from tcpscape import units
 from tcpscape.findings.spike.bound import NS_PER_MS, Bound
 from tcpscape.formats import stamped
-from tcpscape.screen import Screen
-from tcpscape.stats.estimate import number
-from tcpscape.tables import Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
 
 LOADS = (0.0, 0.5, 0.8, 0.9, 0.95)
 """Loads of the new link for which the time to drain is given."""

@@ -27,8 +27,8 @@ from tcpscape.findings.spike.recording import PEAK_WINDOW_S, Recording
 from tcpscape.scenario.path import delay_ns, rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
-from tcpscape.tables import ShownAsTable, Table, percent
+from tcpscape.text.numbers import number, percent
+from tcpscape.text.table import ShownAsTable, Table
 from tcpscape.units import NS_PER_S, format_rate
 
 FULL_FRAME = 1514

@@ -13,11 +13,11 @@ import numpy as np
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell
 from tcpscape.stats import Estimate, statistic
-from tcpscape.stats.estimate import number
 from tcpscape.studies import spikes
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim
+from tcpscape.text.numbers import number
 
 SINGLE_RUNS = 0.95
 """Share of single runs that a range holds."""

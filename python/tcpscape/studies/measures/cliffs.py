@@ -16,12 +16,12 @@ from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import number
 from tcpscape.studies.measures import spread
 from tcpscape.studies.measures.spread import Array, Bracket
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim, all_of, in_range, range_text
+from tcpscape.text.numbers import number
 
 HALF = 0.5
 """Retention below which a cell counts as over the edge, as published."""

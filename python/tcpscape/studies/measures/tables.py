@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import StudyError
-from tcpscape.stats.estimate import number
 from tcpscape.studies import known
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim, all_of, in_range
+from tcpscape.text.numbers import number
 
 WITHIN = 0.15
 """|ln(ours / theirs)| that counts as the same where a work gives one number without its spread."""

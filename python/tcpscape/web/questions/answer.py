@@ -33,7 +33,7 @@ from tcpscape.findings.cliff.levels import FEWEST, HALF, jitter_meaning, level
 from tcpscape.scenario import summary
 from tcpscape.scenario.path import Netem
 from tcpscape.stats import Estimate
-from tcpscape.tables import percent
+from tcpscape.text.numbers import percent
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions.base import Question

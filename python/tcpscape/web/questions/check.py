@@ -25,8 +25,7 @@ from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.comparison import ALIKE
-from tcpscape.stats.estimate import number
-from tcpscape.tables import percent
+from tcpscape.text.numbers import number, percent
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.blocks import Block

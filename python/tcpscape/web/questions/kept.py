@@ -24,7 +24,7 @@ from pydantic import Field
 from tcpscape.campaign import answer, axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import refuse, shown
-from tcpscape.screen import Screen
+from tcpscape.text.screen import Screen
 from tcpscape.web.axes import place
 from tcpscape.web.blocks import Block
 from tcpscape.web.opened import Results

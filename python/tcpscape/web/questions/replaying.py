@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tcpscape.engines import Capture
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.plots import diagnosis as series
-from tcpscape.stats.estimate import number
+from tcpscape.text.numbers import number
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.blocks import Block

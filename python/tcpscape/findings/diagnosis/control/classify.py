@@ -11,7 +11,7 @@ from tcpscape.findings.diagnosis.control.forest import Forest, trained
 from tcpscape.findings.diagnosis.control.watched import Watched, watch
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.tables import percent
+from tcpscape.text.numbers import percent
 
 UNKNOWN = "unknown"
 LEAST_S = 10.0

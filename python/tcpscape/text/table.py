@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import html
 import io
-import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -210,15 +209,3 @@ def markdown(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> str
 
 def _escaped(cell: object) -> str:
     return markdown_text(cell).replace("|", "\\|").replace("\\\\|", "\\|")
-
-
-def percent(fraction: float | None, digits: int = 0) -> str:
-    """`12 %` from 0.12; ∞ for an infinite fraction, – for one that is not known."""
-    if fraction is None or math.isnan(fraction):
-        return "–"
-    return "∞" if math.isinf(fraction) else f"{100 * fraction:.{digits}f} %"
-
-
-def shares(limited_by: Mapping[str, float], least: float = 0.05) -> str:
-    """`cwnd 80%, app 20%`, which folds between causes: the share of the time that each cause held a flow back; shares below `least` are left out."""
-    return ", ".join(f"{cause} {percent(share).replace(' ', '')}" for cause, share in limited_by.items() if share >= least) or "–"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import printable
 from tcpscape.names import wrapped
-from tcpscape.tables import PLAIN_WIDTH, Table, markdown_text, plain
+from tcpscape.text.table import PLAIN_WIDTH, Table, markdown_text, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

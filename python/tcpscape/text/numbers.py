@@ -1,0 +1,36 @@
+"""Numbers, shares and lists as people read them. Quantities as people write them are in :mod:`tcpscape.units`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+NONE = "–"
+"""Stands for what is not known."""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`digits` significant digits, no exponent; `–` for what is not known."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(places, 6)}f}"
+
+
+def percent(fraction: float | None, digits: int = 0) -> str:
+    """`12 %` from 0.12; ∞ for an infinite fraction, – for one that is not known."""
+    if fraction is None or math.isnan(fraction):
+        return NONE
+    return "∞" if math.isinf(fraction) else f"{100 * fraction:.{digits}f} %"
+
+
+def shares(limited_by: Mapping[str, float], least: float = 0.05) -> str:
+    """`cwnd 80%, app 20%`, which folds between causes: the share of the time that each cause held a flow back; shares below `least` are left out."""
+    return ", ".join(f"{cause} {percent(share).replace(' ', '')}" for cause, share in limited_by.items() if share >= least) or NONE
+
+
+def joined(parts: Sequence[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}" if parts else ""
