@@ -130,6 +130,8 @@ def test_a_check_of_no_condition_is_refused_before_anything_runs(cli, tmp_path):
 
 def test_what_the_other_engine_cannot_run_is_refused_first():
     class Fussy(Mock):
+        version = "mock-2"
+
         def check(self, scenario):
             raise EngineError("engine: no")
 
