@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs" / "figures.json"
 BEHAVIOUR = ROOT / "tests" / "data" / "behaviour.csv"
-STUDIES = ("jitter-cliff", "loss-tolerance", "starlink")
+STUDIES = ("jitter-cliff",)
 
 
 def no_kernel() -> str | None:

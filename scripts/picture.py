@@ -1,6 +1,6 @@
 """The pictures in docs/img: a study's figure, or the explorer that opens the README, a real page of a real server in Chromium.
 
-    .venv/bin/python scripts/picture.py jitter-cliff loss-tolerance starlink explorer
+    .venv/bin/python scripts/picture.py jitter-cliff explorer
 
 The explorer's page is asked for a state by its address and photographed when its curves and its answer are complete. The file is a palette of 256
 colours, so that the repository does not grow by a megabyte each time; a picture above :data:`MOST` is refused.

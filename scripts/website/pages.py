@@ -1,4 +1,4 @@
-"""Where each file of the repository is in the site, and links between them.
+"""Where each file of the repository is in the site, the navigation, and links between files.
 
 Links in the Markdown files are those of the repository, where an editor and a code host follow them. The site has some files at other places
 (README.md is its home page), so each link is resolved in the repository and written anew.
@@ -32,6 +32,8 @@ SOURCE = "source/"
 LANGUAGES: Mapping[str, str] = {".py": "python", ".rs": "rust", ".toml": "toml", ".yaml": "yaml", ".sh": "sh"}
 """Ending of a file → its language, for colours."""
 _LINK = re.compile(r"(?P<head>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+_ROW = re.compile(r"\| \[[^\]]+\]\((?P<target>[^)]+)\)")
+"""The page that a row of the index begins with."""
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 _NESTED = re.compile(r" {2,3}(?:[-*]|\d+\.) ")
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -55,6 +57,26 @@ def sources(root: Path = ROOT) -> dict[str, str]:
 def links(markdown: str) -> list[re.Match[str]]:
     """The links of a page to other files, those in code left out."""
     return [match for line in _prose(markdown.splitlines()) for match in _LINK.finditer(line) if not _is_elsewhere(match["target"])]
+
+
+def navigation(root: Path = ROOT) -> list[object]:
+    """The navigation of the site: the headings of docs/README.md, below each the pages of its table, and behind a page those of the folder of its name."""
+    index = root / "docs" / "README.md"
+    top: list[object] = [{"Home": "index.md"}]
+    below: dict[str, list[object]] = {}
+    for line in index.read_text("utf-8").splitlines():
+        if heading := re.match(r"(##+) (.+)", line):
+            entry: list[object] = []
+            (below["##"] if len(heading[1]) == 3 else top).append({heading[2]: entry})
+            below[heading[1]] = below[""] = entry
+        elif (match := _ROW.match(line)) and match["target"].endswith(".md"):
+            path = _in_repository(match["target"], "docs/README.md")
+            page = ELSEWHERE.get(path, path.removeprefix("docs/"))
+            folder = (root / path).with_suffix("")
+            below[""] += [page] if page != "index.md" else []
+            if folder.is_dir():
+                below[""].append({f"Each of the {folder.name}": [file.relative_to(root / "docs").as_posix() for file in sorted(folder.glob("*.md"))]})
+    return [*top, {"All pages": "pages.md"}]
 
 
 def with_links(markdown: str, uri: str) -> str:

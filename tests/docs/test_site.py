@@ -112,6 +112,21 @@ def test_a_part_of_the_reference_leaves_nothing_out(name):
     assert [line for line in text.splitlines() if line.endswith("|  |")] == []
 
 
+def test_the_pages_of_the_reference_are_current():
+    """As the source has them: `UPDATE_PAGES=1` writes them."""
+    pages = reference.pages(ROOT / "docs")
+    stale = {file: text for file, text in pages.items() if not file.exists() or file.read_text("utf-8") != text}
+    for file, text in stale.items() if os.environ.get("UPDATE_PAGES") else ():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, "utf-8")
+    assert os.environ.get("UPDATE_PAGES") or not stale, f"UPDATE_PAGES=1 writes {', '.join(file.name for file in stale)}"
+
+
+def test_the_reference_has_a_page_for_each_command_and_no_other():
+    folder = ROOT / "docs" / reference.commands.FOLDER
+    assert {file.name for file in folder.iterdir()} == {name.rpartition("/")[2] for name in reference.commands.pages()}
+
+
 def test_the_reference_has_every_part():
     asked = [name for page in (ROOT / "docs").rglob("*.md") for name in reference.PLACE.findall(page.read_text("utf-8"))]
     assert sorted(asked) == sorted(reference.PARTS)

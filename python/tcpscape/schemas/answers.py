@@ -177,7 +177,7 @@ class SideDocument(TypedDict):
 
 
 class BoundCheckDocument(TypedDict):
-    """A bound of `tcpscape validate --check`."""
+    """A bound that `--check` of `tcpscape validate` asks for."""
 
     bound: str
     """The bound as it was typed."""
