@@ -60,7 +60,7 @@ def links(markdown: str) -> list[re.Match[str]]:
 
 
 def navigation(root: Path = ROOT) -> list[object]:
-    """The navigation of the site: the headings of docs/README.md, below each the pages of its table, and behind a page those of the folder of its name."""
+    """The navigation: the headings of docs/README.md, below each the pages of its table, and behind a page those of the folder of its name."""
     index = root / "docs" / "README.md"
     top: list[object] = [{"Home": "index.md"}]
     below: dict[str, list[object]] = {}
