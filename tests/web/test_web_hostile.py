@@ -111,7 +111,7 @@ def test_questions_with_odd_options_are_answered_or_refused_in_a_line(kind, pool
 
 
 def posts() -> list[Post]:
-    api = Api(app.MODULES)
+    api = Api((), app.MODULES)
     api.load()
     return [route for route in api._known.values() if isinstance(route, Post) and route.name not in ("ask", "cancel")]
 

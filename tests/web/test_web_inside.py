@@ -17,8 +17,7 @@ from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.web.blocks import Block
-from tcpscape.web.inside import marks, pathchanges, series
-from tcpscape.web.questions import KINDS
+from tcpscape.web.questions import KINDS, series
 from tcpscape.web.questions.inside import Detail, Inside, median_seed
 from tcpscape.web.state import State
 from tcpscape.web.work import Pool, Work
@@ -54,7 +53,7 @@ def one(blocks: list[Block], name: str, number: int = 0) -> Block:
 
 
 def counted(block: Block, name: str, flow: int = 0) -> int:
-    place = next(i for i, kind in enumerate(marks.KINDS) if kind.name == name)
+    place = next(i for i, kind in enumerate(series.EVENTS) if kind.name == name)
     chosen = (block.columns["kind"] == place) & (block.columns["flow"] == flow)
     return int(block.columns["count"][chosen].sum())
 
@@ -66,8 +65,8 @@ def counted(block: Block, name: str, flow: int = 0) -> int:
 ])  # fmt: skip
 def test_marks_are_as_many_as_the_trial_counts(cca: str, where: str, words: str) -> None:
     trial = run(built(words, cca, ecn=where == "marks"))
-    block, flow = marks.of(0, trial), trial.flows[0]
-    for kind in marks.KINDS:
+    block, flow = series.marks(0, trial), trial.flows[0]
+    for kind in series.EVENTS:
         if kind.counter:
             assert counted(block, kind.name) == getattr(flow, kind.counter), kind.name
     assert trial.samples is not None
@@ -77,7 +76,7 @@ def test_marks_are_as_many_as_the_trial_counts(cca: str, where: str, words: str)
 
 def test_states_between_marks_are_those_of_the_samples() -> None:
     trial = run(built(BURSTS, "cubic"))
-    block = marks.of(0, trial)
+    block = series.marks(0, trial)
     begins, ends, states = (block.columns[f"span.{name}"].astype(float) for name in ("from", "to", "state"))
     assert (begins[1:] >= ends[:-1] - 1e-5).all()
     assert (begins <= ends).all()
@@ -90,7 +89,7 @@ def test_states_between_marks_are_those_of_the_samples() -> None:
         assert (sampled[within] == state).all()
     outside = ~np.any([(times >= a - near) & (times <= b + near) for a, b in zip(begins, ends, strict=True)], axis=0)
     assert outside.any()
-    assert (sampled[outside] < marks.SHADED).all()
+    assert (sampled[outside] < series.SHADED).all()
 
 
 def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
@@ -161,8 +160,8 @@ def test_the_interval_is_a_round_one_with_enough_samples(duration: int, least: i
 def test_a_drop_of_the_rate_has_its_bound() -> None:
     texts = ["bottleneck@8s: rate 5mbit", "bottleneck@4s: rate 16mbit", "forward@6s: delay 30ms", "bottleneck@10s: rate 20mbit"]
     scenario = built("netem delay 20ms", "bbr", texts, duration="12s")
-    changes = {change["at_s"]: change for change in pathchanges.of(scenario)}
-    assert [change["at_s"] for change in pathchanges.of(scenario)] == [8.0, 4.0, 6.0, 10.0]
+    changes = {change["at_s"]: change for change in series.path_changes(scenario)}
+    assert [change["at_s"] for change in series.path_changes(scenario)] == [8.0, 4.0, 6.0, 10.0]
     assert changes[6.0]["bound"] is None
     assert changes[10.0]["bound"] is None
     assert changes[8.0]["bound"]["ratio"] == 3.2

@@ -11,7 +11,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.findings import fairness
 from tcpscape.metrics.flows import jain_index
 from tcpscape.web.blocks import Block
-from tcpscape.web.inside import sharing
+from tcpscape.web.questions import mix as sharing
 from tcpscape.web.questions.mix import Mix
 from tcpscape.web.state import State
 from tcpscape.web.work import Pool, Work
@@ -76,7 +76,7 @@ def test_many_flows_are_summed(pool: Pool) -> None:
     state = STATE.model_copy(update={"mix": "cubic*20,bbr*20", "duration": "2s"})
     blocks = asked(Mix(seeds=1), state, pool)
     shares = blocks[0]
-    assert (shares.values["others"], len(shares.values["flows"])) == (40 - sharing.MOST_FLOWS, sharing.MOST_FLOWS)
+    assert (shares.values["others"], len(shares.values["flows"])) == (40 - sharing.MOST_COLUMNS, sharing.MOST_COLUMNS)
     carried = sum(np.nansum(column) for name, column in shares.columns.items() if name == "others" or name.startswith("flow."))
     [trial] = api.run(state.scenario("cubic"), seeds=1, samples=f"{shares.values['every_s'] / 5 * 1e3:g}ms").cells[0].trials
     assert trial.samples is not None

@@ -20,9 +20,9 @@ import httpx
 import pytest
 
 from tcpscape.errors import EngineError, TcpscapeError, refuse
-from tcpscape.web import ask, doorway, page, pages, routes, serve
+from tcpscape.web import app, page, pages, routes, security, serve
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question
 from tcpscape.web.security import HEADERS, Keys
 from tcpscape.web.work import Job
 
@@ -62,7 +62,7 @@ class Fake(Question):
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch):
-    monkeypatch.setattr(ask, "KINDS", {"fake": Fake})
+    monkeypatch.setattr(app, "KINDS", {"fake": Fake})
     Fake.ended.clear()
 
 
@@ -118,7 +118,7 @@ def server(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(page, "root", lambda: static)
     patch.setattr(pages, "MOST_PAGES", 1000)
-    patch.setattr("tcpscape.web.warm.warm", lambda pool, api: None)
+    patch.setattr("tcpscape.web.serve.warm", lambda pool, api: None)
     running = Running()
     yield running
     running.close()
@@ -683,7 +683,7 @@ def test_connections_without_the_token_keep_nobody_out(server):
 
 
 def test_a_connection_that_does_not_end_its_headers_is_closed(server, monkeypatch):
-    monkeypatch.setattr(doorway, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(security, "PATIENCE_S", 0.1)
     owner = server.client()
     with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\nHost: 127")

@@ -114,7 +114,6 @@ import tcpscape.cli.explore, tcpscape.web.serve
 from tcpscape.web.app import Application
 app = Application()
 assert "controls" in app.api.find("start").answer(app.pages)
-app.api.find("ask")
 print(*(name for name in {LATER!r} if name in sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE * 3, check=True)

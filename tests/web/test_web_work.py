@@ -10,8 +10,7 @@ from tcpscape import engines
 from tcpscape.engines import Capture, Engine
 from tcpscape.errors import TcpscapeError
 from tcpscape.web import work as working
-from tcpscape.web.cache import Cache, key_of, size_of
-from tcpscape.web.pool import Batch, Pool
+from tcpscape.web.pool import Batch, Cache, Pool, key_of, size_of
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LAST, SOON, Cancelled, Job, Work
 

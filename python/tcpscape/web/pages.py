@@ -16,7 +16,7 @@ from tcpscape.web import blocks, problems
 from tcpscape.web.blocks import Block
 from tcpscape.web.pool import Pool
 from tcpscape.web.problems import BusyError
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question
 from tcpscape.web.state import State
 from tcpscape.web.stream import Outbox
 from tcpscape.web.work import Cancelled, Work

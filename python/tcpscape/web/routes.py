@@ -142,10 +142,10 @@ AnyRoute = Post | Upload | Get
 class Api:
     """The requests below `/api/` of the modules that have some, each of which is imported when one of them is wanted first."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
-        """`modules`: names in this package, those that are wanted first come first."""
+    def __init__(self, routes: Sequence[AnyRoute], modules: Sequence[str]) -> None:
+        """`routes`: those that are always there. `modules`: names in this package, those that are wanted first come first."""
         self._modules = iter(modules)
-        self._known: dict[str, AnyRoute] = {}
+        self._known: dict[str, AnyRoute] = {route.name: route for route in routes}
         self._lock = threading.Lock()
 
     async def respond(self, request: Request, pages: Pages) -> Response:

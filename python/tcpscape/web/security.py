@@ -11,24 +11,31 @@ The server listens on loopback alone. :class:`Guard` stands before every request
    sites and other ports where the browser says that one asks.
 
 Every response has a policy by which the page loads nothing from elsewhere, runs no script that is not a file of ours, and is in nobody's frame.
+
+Connections that have not shown the token are few at a time (:class:`Doorway`), and none stays for long, so that nobody on this machine keeps the
+explorer's owner out. A connection is a stranger until one of its requests has the cookie, or opens the address with the token. Strangers do not
+count against the owner's connections: when there are :data:`MOST_STRANGERS`, the oldest of them is closed for a new one. One that has not been
+admitted after :data:`PATIENCE_S` is closed too, also in the middle of a request's headers.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import html
 import secrets
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tcpscape.errors import TcpscapeError
 from tcpscape.web import problems
-from tcpscape.web.doorway import Doorway
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """Names of loopback in `Host` and `Origin`."""
@@ -48,6 +55,12 @@ HEADERS = {
 }
 """Headers of every response."""
 NO_STORE = {"Cache-Control": "no-store"}
+MOST_STRANGERS = 64
+"""Connections at a time that have not shown the token."""
+PATIENCE_S = 10.0
+"""How long a connection may take to show it, s."""
+Client = tuple[str, int]
+"""The address of a connection's other end."""
 
 
 def random_secret() -> str:
@@ -159,3 +172,45 @@ def _refused(scope: Scope, status: int, text: str) -> Response:
     if scope["path"].startswith(API):
         return JSONResponse(problems.document(TcpscapeError(text)), status, NO_STORE)
     return HTMLResponse(f"<!doctype html><title>tcpscape</title><p>{html.escape(text)}</p>", status, NO_STORE)
+
+
+class Doorway:
+    """The strangers, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._strangers: dict[Client, asyncio.Transport] = {}
+
+    def come(self, client: Client, transport: asyncio.Transport) -> None:
+        """A connection has come."""
+        while len(self._strangers) >= MOST_STRANGERS:
+            self._strangers.pop(next(iter(self._strangers))).abort()
+        self._strangers[client] = transport
+
+    def admit(self, client: Client) -> None:
+        """A connection has shown the token."""
+        self._strangers.pop(client, None)
+
+    def leave(self, client: Client, transport: asyncio.Transport) -> None:
+        """A connection has ended, or has taken too long. (Another one may have its address by then.)"""
+        if self._strangers.get(client) is transport:
+            self._strangers.pop(client).abort()
+
+
+def protocol(doorway: Doorway) -> type[asyncio.Protocol]:
+    """HTTP for a server whose connections come through this doorway."""
+
+    class Protocol(H11Protocol):
+        """uvicorn's, which tells the doorway of each connection."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if self.client is not None:
+                doorway.come(self.client, transport)
+                self.loop.call_later(PATIENCE_S, doorway.leave, self.client, transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.client is not None:
+                doorway.leave(self.client, self.transport)
+            super().connection_lost(exc)
+
+    return Protocol

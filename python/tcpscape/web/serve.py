@@ -9,14 +9,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tcpscape.errors import EngineError, refuse
+from tcpscape.errors import EngineError, TcpscapeError, refuse
 from tcpscape.web import page
-from tcpscape.web.doorway import Doorway, protocol
-from tcpscape.web.security import NAMES, Guard, Keys
+from tcpscape.web.security import NAMES, Doorway, Guard, Keys, protocol
+
+if TYPE_CHECKING:
+    from tcpscape.web.pool import Pool
+    from tcpscape.web.routes import Api
 
 BACKLOG = 128
 """Connections that wait while the server starts."""
@@ -61,8 +64,6 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers from now on, and imports what the first question needs meanwhile."""
         await super().startup(sockets)
-        from tcpscape.web.warm import warm
-
         threading.Thread(target=warm, args=(self.served.pages.pool, self.served.api), daemon=True).start()
 
     @contextmanager
@@ -101,3 +102,19 @@ def listening(port: int) -> socket.socket:
         made.close()
         refuse("port", f"{port} cannot be used: {e.strerror}", "choose another one; 0 is any free one", EngineError)
     return made
+
+
+def warm(pool: Pool, api: Api) -> None:
+    """What the first question would wait for, while the page is being loaded: answers a small one to nobody, and imports what the others need."""
+    from tcpscape.web.questions import KINDS
+    from tcpscape.web.questions.answer import Answer
+    from tcpscape.web.state import State
+    from tcpscape.web.work import Cancelled, Work
+
+    try:
+        Answer(seeds=3).answer(State(duration="100ms"), Work(pool, lambda block: None), None)
+        for name in KINDS:
+            KINDS[name]
+        api.load()
+    except (Cancelled, TcpscapeError):  # whoever asks gets the same, and is told
+        return

@@ -18,8 +18,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, brief_time
 from tcpscape.web.blocks import Block
-from tcpscape.web.cache import key_of
-from tcpscape.web.pool import Batch, Pool
+from tcpscape.web.pool import Batch, Pool, key_of
 
 __all__ = ["FIRST", "LAST", "LATER", "SOON", "Cancelled", "Job", "Pool", "Work"]
 

@@ -1,7 +1,7 @@
 """What a page has opened beside its state: a measurement, a result directory, a scenario or a campaign.
 
 It comes from the command line (:func:`of_argument`: `tcpscape explore ARG`) or from the page by upload (`uploads`), never by a path that the page
-names. `base` says what all of them have in common, each kind has its own file, `routes` has what the page posts.
+names. `base` says what all of them have in common.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from tcpscape.reading import files as reading
 from tcpscape.scenario import files as scenarios
 from tcpscape.store.database import FILE
 from tcpscape.studies import study as studies
-from tcpscape.web.opened.base import Opened
-from tcpscape.web.opened.measurement import Measurement
+from tcpscape.web.opened.base import Measurement, Opened
 from tcpscape.web.opened.results import Results
 from tcpscape.web.opened.setup import Setup
 

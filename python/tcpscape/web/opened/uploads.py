@@ -1,9 +1,10 @@
-"""What pages upload: files in a temporary directory of this process, bounded in size and number, recognised by their content."""
+"""What pages upload: files in a temporary directory of this process, bounded in size and number, recognised by their content; and its requests."""
 
 from __future__ import annotations
 
 import threading
 from pathlib import Path, PurePath
+from typing import Any
 
 from tcpscape import writing
 from tcpscape.campaign import source as campaigns
@@ -12,10 +13,10 @@ from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind
 from tcpscape.scenario.files import SCENARIO
 from tcpscape.store.database import FILE
-from tcpscape.web.opened.base import Opened
-from tcpscape.web.opened.measurement import Measurement
+from tcpscape.web.opened.base import Measurement, Opened
 from tcpscape.web.opened.results import Results
 from tcpscape.web.opened.setup import Setup
+from tcpscape.web.routes import Asked, Context, Post, Upload
 
 MOST = 256 * MIB
 """Bytes of one upload."""
@@ -91,3 +92,18 @@ def label(name: str) -> str:
 
 UPLOADS = Uploads()
 """Those of all pages."""
+
+
+def upload(context: Context, file: Path, name: str) -> dict[str, Any]:
+    """Opens a file that the page has sent; answers with the document of what it is."""
+    opened = UPLOADS.take(file, name)
+    context.page.hold(opened)
+    return opened.document()
+
+
+def close(context: Context, asked: Asked) -> None:
+    """Closes what the page has opened."""
+    context.page.hold(None)
+
+
+ROUTES = (Upload("upload", upload, MOST), Post("close", Asked, close))

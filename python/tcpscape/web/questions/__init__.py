@@ -1,15 +1,43 @@
 """What the views of the page ask: a file for each kind, which :data:`KINDS` registers.
 
-Adding one: a subclass of :class:`~tcpscape.web.questions.base.Question` in its own file and a line here. Its options are fields of the class, as
-text or plain values as the page sends them; `answer` runs in a thread of its own.
+Adding one: a subclass of :class:`Question` in its own file and a line in :data:`KINDS`. Its options are fields of the class, as text or plain values
+as the page sends them; `answer` runs in a thread of its own.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import Annotated, Any, ClassVar
 
-from tcpscape.web.questions.base import Question
+from pydantic import Field
+
+from tcpscape.scenario.fields import Spec
+from tcpscape.web.state import State
+from tcpscape.web.work import Work
+
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
+"""The seed of a trial that the page names: a whole number that JavaScript has exactly."""
+
+
+class Question(Spec, ABC):
+    """What a view asks about the page's state; the fields of a subclass are its options.
+
+    The page sees the blocks of :meth:`answer` in the order in which they are sent, then a block `end` (or `error` with `field`, `problem`, `fix` and
+    `text`), which the caller sends.
+    """
+
+    kind: ClassVar[str]
+    """Its name in requests and blocks; of each kind, a page has one question at a time."""
+
+    @abstractmethod
+    def answer(self, state: State, work: Work, opened: Any) -> None:
+        """Runs what is needed and sends blocks, the coarse ones first.
+
+        :param opened: what the page has opened (a capture, a directory), None where nothing is.
+        :raises TcpscapeError: one line for the page, for a state or an option that makes no sense.
+        """
 
 
 class Kinds(Mapping[str, type[Question]]):

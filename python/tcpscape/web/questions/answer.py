@@ -36,7 +36,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import percent
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question
 from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work

@@ -29,7 +29,8 @@ from tcpscape.text.numbers import number, percent
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question
+from tcpscape.web.routes import Asked, Post
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, Job, Work
 
@@ -221,3 +222,6 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         _turn.release()
+
+
+ROUTES = (Post("engines", Asked, lambda context, asked: engines_here()),)

@@ -27,8 +27,7 @@ from tcpscape import engines
 from tcpscape.errors import refuse, shown
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import runs
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question, runs
 from tcpscape.web.questions.runs import METRICS, SPREAD, Planned, Runs, Wanted
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work

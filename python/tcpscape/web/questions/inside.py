@@ -12,8 +12,7 @@ from tcpscape.engines import Capture
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.web.blocks import Block
-from tcpscape.web.inside import marks, pathchanges, series
-from tcpscape.web.questions.base import Question, Seed
+from tcpscape.web.questions import Question, Seed, series
 from tcpscape.web.state import PageState, State
 from tcpscape.web.work import FIRST, Job, Work
 
@@ -94,11 +93,11 @@ class Inside(Question):
             "run": number, "cca": scenario.cca, "pinned": run.pinned, "seed": trial.seed, "rtt_s": scenario.rtt_ns / 1e9,
             "duration_s": trial.duration, "interval_s": self._interval_ns(scenario) / 1e9,
             "flows": [_numbers(flow.to_dict()) for flow in trial.flows],
-            "changes": pathchanges.of(scenario), "caveats": trial.caveats,
+            "changes": series.path_changes(scenario), "caveats": trial.caveats,
         })  # fmt: skip
         yield from series.of_flows(number, trial, scenario, window)
         yield from series.of_queue(number, trial, scenario, window)
-        yield marks.of(number, trial, window)
+        yield series.marks(number, trial, window)
 
     def _median_seed(self, runs: Sequence[_Run], work: Work) -> int:
         """The seed whose run is nearest to the middle: of its places by goodput among the seeds, one for each run that is shown, the worst counts."""

@@ -29,8 +29,7 @@ from tcpscape.web.axes import place
 from tcpscape.web.blocks import Block
 from tcpscape.web.opened import Results
 from tcpscape.web.opened.results import Kept, KeptPart
-from tcpscape.web.questions import runs
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question, runs
 from tcpscape.web.questions.runs import METRICS, SPREAD
 from tcpscape.web.state import State, of_scenario
 from tcpscape.web.work import Work

@@ -28,9 +28,8 @@ from tcpscape.stats import Estimate
 from tcpscape.web import axes
 from tcpscape.web.axes import Axis
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import runs
+from tcpscape.web.questions import Question, runs
 from tcpscape.web.questions.answer import impairment
-from tcpscape.web.questions.base import Question
 from tcpscape.web.questions.runs import SPREAD, Planned, Runs, Wanted
 from tcpscape.web.state import State
 from tcpscape.web.work import LAST, LATER, SOON, Work

@@ -20,16 +20,20 @@ Blocks, all numbers of columns and `levels` in SI units (s, bit/s, bytes), times
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tcpscape import engines
+from tcpscape import engines, units
 from tcpscape.campaign.execute import Runner
-from tcpscape.errors import refuse
+from tcpscape.campaign.executors import local
+from tcpscape.campaign.executors.local import Executor, Task, Trials
+from tcpscape.engines import Capture
+from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.findings.diagnosis import answer, diagnosis, document, files, limiting, selection, sentences
 from tcpscape.findings.diagnosis import limits as intervals
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
@@ -38,15 +42,14 @@ from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettin
 from tcpscape.plots import diagnosis as series
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
-from tcpscape.units import counted
+from tcpscape.text.numbers import number
+from tcpscape.trial import Trial
+from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.blocks import Block
-from tcpscape.web.executor import OnPool
 from tcpscape.web.opened import Measurement, Results
-from tcpscape.web.opened.rounding import rounded
-from tcpscape.web.questions import replaying
-from tcpscape.web.questions.base import Question
+from tcpscape.web.questions import Question
 from tcpscape.web.state import State, of_scenario
-from tcpscape.web.work import Work
+from tcpscape.web.work import LATER, SOON, Job, Work
 
 MOST_FLOWS = 50
 """Flows from which the page can choose."""
@@ -60,6 +63,13 @@ LOOK_S = 1.0
 """How often a file that is followed is looked at, s."""
 PATIENCE_S = 0.05
 """How soon the end of a question is noticed while nothing happens, s."""
+RUNS = 8
+"""Runs of the replay that are drawn: one as a line, all as a band."""
+SAMPLES, LEAST_S = 1000, 0.001
+"""Samples of a run, about, and their shortest interval, s."""
+SEGMENT = 1448
+"""Bytes of a full segment: samples count segments that were delivered, also those that only a SACK reports, as the observation's ACKs do."""
+Array = NDArray[np.float64]
 
 
 class Measure(Question):
@@ -114,7 +124,7 @@ class _Diagnosing:
             self._send_flow(found, final=True)
             if found.repeated is not None:
                 self._told.say("the replay")
-                self._work.send(replaying.block(found, self._work))
+                self._work.send(replay(found, self._work))
         others = [flow for flow in self._observation.flows if flow is not self._chosen[0]]
         self._work.send(Block("document", document.plain(Diagnosis(self._observation, [found], others))))
 
@@ -232,3 +242,86 @@ def limits(found: FlowDiagnosis) -> Block:
     rows = [(one.start_s - begin, one.end_s - begin, causes.index(one.cause)) for one in shown]
     columns = {name: np.array([row[i] for row in rows], "<f8") for i, name in enumerate(("begin", "end", "cause"))}
     return Block("limits", {"causes": [limiting.NAMES[cause] for cause in causes]}, columns)
+
+
+class OnPool(Executor):
+    """Runs trials beside those of other questions, the more urgent first; what nobody wants any more ends."""
+
+    def __init__(self, work: Work, urgency: int = LATER) -> None:
+        self._work, self._urgency = work, urgency
+
+    def run(self, task: Task, work: Sequence[local.Work]) -> Trials:
+        """Each trial as it ends, already saved. :raises Cancelled: the question is stale."""
+        wanted = [(place, one.scenario, seed) for place, one in enumerate(work) for seed in one.seeds if task.claim(place, seed)]
+        jobs = [Job(scenario, seed, self._urgency, task.capture) for _, scenario, seed in wanted]
+        for i, trial in self._work.trials(jobs, task.engine):
+            task.keep([trial])
+            yield wanted[i][0], trial
+
+
+def replay(found: FlowDiagnosis, work: Work) -> Block:
+    """The block `replay` of a diagnosis that has one. :raises Cancelled: the question is stale."""
+    repeated = found.repeated
+    if repeated is None:
+        raise ValueError("the diagnosis has no replay")
+    every = max(LEAST_S, repeated.scenario.duration / NS_PER_S / SAMPLES)
+    jobs = [Job(repeated.scenario, seed, SOON, Capture(samples_ns=round(every * NS_PER_S))) for seed in range(RUNS)]
+    trials = dict(work.trials(jobs))
+    edges = np.arange(0.0, found.flow.seconds, series.bin_length(found.flow))
+    runs = [_on_grid(trials[place], repeated.warmup_s, edges) for place in sorted(trials)]
+    columns: dict[str, Any] = {"t": edges[1:]}
+    for name in ("goodput", "rtt", "flight"):
+        rows = np.array([run[name] for run in runs])
+        columns |= {name: rows[0], f"{name}.low": _over(np.nanmin, rows), f"{name}.high": _over(np.nanmax, rows)}
+    own = found.replay.control if found.replay else None
+    begin = f"; its first {number(repeated.warmup_s)} s are left out" if repeated.warmup_s else ""
+    values = {"cca": own, "runs": len(runs), "text": f"{len(runs)} runs of {own} on the fitted path, by the model{begin}"}
+    return Block("replay", values, {name: np.ascontiguousarray(column, "<f8") for name, column in columns.items()})
+
+
+def _over(of: Any, rows: Array) -> Array:
+    """The least or greatest of each column; NaN where no run has a value."""
+    some = ~np.isnan(rows).all(axis=0)
+    result = np.full(rows.shape[1], np.nan)
+    result[some] = of(rows[:, some], axis=0)
+    return result
+
+
+def _on_grid(trial: Trial, warmup_s: float, edges: Array) -> dict[str, Array]:
+    """A run in bins from the start of its flow, or from the end of what is left out: goodput (bit/s), smoothed RTT (s), bytes in flight."""
+    if trial.samples is None:
+        raise ValueError("a run needs samples to be drawn")
+    samples = trial.samples.filter(trial.samples["flow"] == 0)
+    t = samples["t_ns"].to_numpy() / NS_PER_S - trial.flows[0].start_s - warmup_s
+    delivered, srtt, flight = (samples[name].to_numpy().astype(float) for name in ("delivered", "srtt_us", "in_flight"))
+    if len(t) < 2:
+        return dict.fromkeys(("goodput", "rtt", "flight"), np.full(max(0, len(edges) - 1), np.nan))
+    inside = edges[1:] <= t[-1] + (edges[1] - edges[0] if len(edges) > 1 else 0.0)
+    goodput = np.diff(np.interp(edges, t, delivered)) * SEGMENT * 8 / np.diff(edges)
+    place = np.clip(np.searchsorted(t, edges[1:], "right") - 1, 0, None)
+    rtt = np.where(srtt[place] > 0, srtt[place] / 1e6, np.nan)
+    values = {"goodput": goodput, "rtt": rtt, "flight": flight[place] * SEGMENT}
+    return {name: np.where(inside, of, np.nan) for name, of in values.items()}
+
+
+def rounded(state: State) -> State:
+    """The same with at most four significant digits, as people would type them: for values that were estimated."""
+    written: dict[str, str] = {}
+    for name, parse, write in _ROUNDED:
+        if text := getattr(state, name):
+            with suppress(TcpscapeError, ValueError):
+                written[name] = write(parse(text, name))
+    return state.model_copy(update=written)
+
+
+def _time(text: str, name: str) -> float:
+    return units.parse_time(text, name, example="50ms")
+
+
+_ROUNDED: tuple[tuple[str, Callable[[str, str], float], Callable[[float], str]], ...] = (
+    ("rtt", _time, units.brief_time), ("jitter", _time, units.brief_time), ("duration", _time, units.brief_time),
+    ("rate", units.parse_rate, lambda bps: f"{bps / 1e6:.4g}mbit"),
+    ("buffer", units.parse_size, units.brief_size),
+    ("loss", lambda text, name: float(text.removesuffix("%")) / 100, units.brief_percent),
+)  # fmt: skip
+"""Field of a state, how it is read, and how it is written shortly."""
