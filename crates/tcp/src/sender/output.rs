@@ -143,7 +143,8 @@ impl Sender {
         false
     }
 
-    /// Segments that one burst may hold: what the rate sends in 1/1024 s, and more the shorter the path.
+    /// Segments that one burst may hold: what the rate sends in 1/1024 s, and more the shorter the path; however few, no more than a super-packet has
+    /// room for.
     pub(super) fn burst_segments(&self) -> u32 {
         if !self.cfg.gso {
             return 1;
@@ -151,7 +152,8 @@ impl Sender {
         let halvings = self.rtt.min_us() / HALVING_RTT_US;
         let by_rtt = GSO_MAX.checked_shr(halvings).unwrap_or(0);
         let bytes = (self.w.pacing_rate / 1_024 + u64::from(by_rtt)).min(u64::from(GSO_MAX)) as u32;
-        let segments = (bytes / self.cfg.mss).max(self.control.cc.min_tso_segs(&self.w));
+        let room = (GSO_MAX / self.cfg.mss).max(1);
+        let segments = (bytes / self.cfg.mss).max(self.control.cc.min_tso_segs(&self.w)).min(room);
         if self.control.owns_window {
             return segments.min(self.control.cc.max_tso_segs(&self.w)).max(1);
         }

@@ -83,6 +83,13 @@ fn super_packets_grow_on_short_paths() {
     assert_eq!(x.sent(), [(0, 5 * 1_448), (5, 5 * 1_448)]);
 }
 
+/// As Linux 6.18 with an MTU of 65,535: one segment, although two are the least elsewhere.
+#[test]
+fn a_super_packet_has_no_more_segments_than_64_kib_hold() {
+    let mss = |mss| Script::with(SenderConfig { mss, ..config() }, 100).s.burst_segments();
+    assert_eq!((mss(65_483), mss(32_672), mss(32_671)), (1, 1, 2));
+}
+
 #[test]
 fn without_gso_every_segment_leaves_alone() {
     let mut x = Script::with(SenderConfig { gso: false, ..config() }, 1);
