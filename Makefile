@@ -158,8 +158,8 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 	$(BIN)/python scripts/imports.py
 	$(BIN)/python scripts/layers.py
 	$(BIN)/python scripts/doors.py
-	@if [ -x web/node_modules/.bin/tsc ]; then cd web && echo "tsc --noEmit" && node_modules/.bin/tsc --noEmit; \
-	else echo "skipped: types of the page: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
+	@if [ -x web/node_modules/.bin/prettier ]; then cd web && echo "tsc, oxlint and prettier on web/" && npm run --silent check; \
+	else echo "skipped: types, lints and format of the page: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py

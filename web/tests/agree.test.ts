@@ -12,7 +12,9 @@ beforeEach(() => {
   asked = [];
   vi.resetModules();
   vi.stubGlobal("fetch", (_: string, { body }: { body: string }) => {
-    return new Promise((resolve) => asked.push({ state: JSON.parse(body).state, answer: (said) => resolve({ ok: true, status: 200, json: async () => said }) }));
+    return new Promise((resolve) =>
+      asked.push({ state: JSON.parse(body).state, answer: (said) => resolve({ ok: true, status: 200, json: async () => said }) }),
+    );
   });
 });
 

@@ -2,22 +2,27 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { Block } from "../src/server/blocks";
 
 /** Requests on their way: what was posted, and how to answer it. */
-let posted: { body: { kind: string; generation: number; state: { rtt: string }; options: object }; answer: (status: number, said?: object) => Promise<void> }[];
+let posted: {
+  body: { kind: string; generation: number; state: { rtt: string }; options: object };
+  answer: (status: number, said?: object) => Promise<void>;
+}[];
 let take: (block: Block) => void;
 
 beforeEach(() => {
   vi.resetModules();
   posted = [];
-  vi.stubGlobal("fetch", (_: string, request: { body: string }) =>
-    new Promise((resolve) => {
-      posted.push({
-        body: JSON.parse(request.body),
-        answer: async (status, said = {}) => {
-          resolve({ ok: status < 400, status, json: async () => said });
-          for (let turn = 0; turn < 8; turn++) await Promise.resolve();
-        },
-      });
-    }),
+  vi.stubGlobal(
+    "fetch",
+    (_: string, request: { body: string }) =>
+      new Promise((resolve) => {
+        posted.push({
+          body: JSON.parse(request.body),
+          answer: async (status, said = {}) => {
+            resolve({ ok: status < 400, status, json: async () => said });
+            for (let turn = 0; turn < 8; turn++) await Promise.resolve();
+          },
+        });
+      }),
   );
 });
 
@@ -33,7 +38,13 @@ async function made() {
   return { asked: question("answer"), connection, state, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
 }
 
-const block = (generation: number, name: string, values: Record<string, unknown> = {}): Block => ({ kind: "answer", generation, name, values, columns: {} });
+const block = (generation: number, name: string, values: Record<string, unknown> = {}): Block => ({
+  kind: "answer",
+  generation,
+  name,
+  values,
+  columns: {},
+});
 
 test("while a request is on its way only the newest of those that follow is kept, and it is sent", async () => {
   const { asked, move } = await made();

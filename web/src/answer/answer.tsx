@@ -66,7 +66,11 @@ export function AnswerPanel() {
     <section class={`answer${stale}`} aria-label="Answer">
       <h2 class="hidden">Answer</h2>
       <div class="said" aria-live="polite" aria-atomic="true" aria-busy={isBusy}>
-        {answer.error.value ? <p class="problem">{answer.error.value}</p> : <p class="sentence">{now?.text ?? "The first runs are on their way …"}</p>}
+        {answer.error.value ? (
+          <p class="problem">{answer.error.value}</p>
+        ) : (
+          <p class="sentence">{now?.text ?? "The first runs are on their way …"}</p>
+        )}
       </div>
       <div class="runs-bar">{isBusy && <Progress done={now?.n ?? 0} all={now?.wanted ?? STANDARD_RUNS} label="runs" />}</div>
       <Intervals controls={now?.controls ?? (state.value.cca ?? []).map(unknown)} />
@@ -84,7 +88,9 @@ export function AnswerPanel() {
       <Disclosure title={`What it assumes${caveats.length ? `, and ${caveats.length === 1 ? "a caveat" : `${caveats.length} caveats`}` : ""}`}>
         {() => (
           <ul class="assumes">
-            {now?.assumes.map((line) => <li key={line}>{line}</li>)}
+            {now?.assumes.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
             {caveats.map((line) => (
               <li key={line} class="caveat">
                 Caveat: {line}
@@ -126,9 +132,7 @@ function Intervals({ controls }: { controls: Control[] }) {
               {each.value !== null && <span class="whisker" style={{ left: at(low), width: `calc(${at(high)} - ${at(low)})`, background: colour }} />}
               {each.value !== null && <span class="dot" style={{ left: at(each.value), background: colour }} />}
             </span>
-            <span class="number">
-              {each.text}
-            </span>
+            <span class="number">{each.text}</span>
             <span class={`side ${each.side ?? ""}`} title={each.side_text}>
               {each.side ? SIDES[each.side] : ""}
             </span>

@@ -29,7 +29,12 @@ export interface AxisDocument extends Choice {
 }
 
 const KINDS: Record<Quantity, [Kind, number]> = {
-  time: ["time", 1e-3], rate: ["rate", 1], size: ["size", 1], share: ["percent", 0.01], ratio: ["number", 1], number: ["number", 1],
+  time: ["time", 1e-3],
+  rate: ["rate", 1],
+  size: ["size", 1],
+  share: ["percent", 0.01],
+  ratio: ["number", 1],
+  number: ["number", 1],
 };
 /** A place this close to a level, as a share of the axis' length on the screen, is the level: less than a step of the arrow keys. */
 const CLOSE = 0.004;
@@ -63,7 +68,10 @@ export function words(axis: AxisDocument, x: ArrayLike<number>, value: number): 
 
 /** The axis of a chart: logarithmic where the server says so, with room for 0 where 0 is a level. */
 export function chartAxis(axis: Choice, x: ArrayLike<number>): Axis {
-  const title = axis.title.charAt(0).toUpperCase() + axis.title.slice(1) + (axis.axis === "buffer" && axis.quantity === "number" ? " (bandwidth-delay products)" : "");
+  const title =
+    axis.title.charAt(0).toUpperCase() +
+    axis.title.slice(1) +
+    (axis.axis === "buffer" && axis.quantity === "number" ? " (bandwidth-delay products)" : "");
   const plain = { title, quantity: axis.quantity };
   if (!axis.log) return { ...plain, scale: "linear" };
   const positive = Array.from(x).find((each) => each > 0) ?? 1;

@@ -1,8 +1,9 @@
 /** Draws what a chart describes: its data inside the axes (`drawData`), and a whole figure with axes and legend (`drawFigure`) for files. */
-import type { Chart, Range, Series } from "./description";
+import type { Axis, Chart, Range, Series } from "./description";
 import { band, dense, envelope, marked, trace, View, type Area } from "./lines";
 import { dashOf, marker, type Pen, SIZE, type Words } from "./pen";
 import { ticks, titleOf, transform, xRange, yRange } from "./scales";
+import type { Unit } from "./units";
 
 /** Colours of the page, light or dark. */
 export interface Theme {
@@ -19,13 +20,13 @@ const STRIP_ALPHA = 0.3;
 const BEFORE_ALPHA = 0.3;
 /** Pixels between the single runs of two series at the same x. */
 const STRIP_STEP = 3;
-const MARGIN = { left: 56, right: 18, top: 34, bottom: 46 };
+export const MARGIN = { left: 56, right: 18, top: 34, bottom: 46 };
 const LEGEND_ROW = 20;
 /** Mean width of a character. */
 const CHARACTER = SIZE * 0.56;
 /** Pixels for a tick's text. */
 export const X_ROOM = 68;
-export const Y_ROOM = 28;
+const Y_ROOM = 28;
 
 /** The view of a chart in an area; ranges that are not given are whole. */
 export function viewOf(chart: Chart, area: Area, xs?: Range | null, ys?: Range | null): View {
@@ -40,7 +41,8 @@ export function drawData(pen: Pen, chart: Chart, view: View, theme: Theme): void
       const { top, height } = view.area;
       pen.area([[x0, top, x1, top, x1, top + height, x0, top + height]], { colour: span.colour, alpha: 0.18 });
     }
-    for (const series of chart.before ?? []) pen.line(trace(series.x, series.y, view), { colour: series.look.colour, width: LINE_WIDTH, alpha: BEFORE_ALPHA });
+    for (const series of chart.before ?? [])
+      pen.line(trace(series.x, series.y, view), { colour: series.look.colour, width: LINE_WIDTH, alpha: BEFORE_ALPHA });
     chart.series.forEach((series, place) => drawStrip(pen, series, view, place - (chart.series.length - 1) / 2));
     for (const series of chart.series) drawBand(pen, series, view);
     for (const series of chart.series) drawLine(pen, series, view);
@@ -120,7 +122,9 @@ function drawLabel(pen: Pen, label: string, px: number, area: Area, look: Words,
 export function drawFigure(pen: Pen, chart: Chart, width: number, height: number, theme: Theme, xs?: Range | null, ys?: Range | null): void {
   const rows = legendRows(chart, width);
   const area = {
-    left: MARGIN.left, top: MARGIN.top, width: width - MARGIN.left - MARGIN.right,
+    left: MARGIN.left,
+    top: MARGIN.top,
+    width: width - MARGIN.left - MARGIN.right,
     height: height - MARGIN.top - MARGIN.bottom - rows.length * LEGEND_ROW,
   };
   const view = viewOf(chart, area, xs, ys);
@@ -133,20 +137,27 @@ export function drawFigure(pen: Pen, chart: Chart, width: number, height: number
 export function drawAxes(pen: Pen, chart: Pick<Chart, "x" | "y">, view: View, theme: Theme): void {
   const { left, top, width, height } = view.area;
   const across = ticks(chart.x, view.xs, Math.max(2, Math.floor(width / X_ROOM)));
-  const up = ticks(chart.y, view.ys, Math.max(2, Math.floor(height / Y_ROOM)));
-  for (const { at, text } of up.ticks) {
-    const y = view.y(at);
-    pen.line([left, y, left + width, y], { colour: theme.line, width: 1 });
-    pen.text(text, left - 8, y, { colour: theme.soft, align: "right" });
-  }
+  const unit = drawScale(pen, chart.y, view, theme);
   pen.line([left, top + height, left + width, top + height], { colour: theme.soft, width: 1 });
   for (const { at, text } of across.ticks) {
     const x = view.x(at);
     pen.line([x, top + height, x, top + height + 5], { colour: theme.soft, width: 1 });
     pen.text(text, x, top + height + 8, { colour: theme.soft, align: "center", baseline: "top" });
   }
-  pen.text(titleOf(chart.y, up.unit), 8, top - 18, { colour: theme.ink });
+  pen.text(titleOf(chart.y, unit), 8, top - 18, { colour: theme.ink });
   pen.text(titleOf(chart.x, across.unit), left + width / 2, top + height + 34, { colour: theme.ink, align: "center" });
+}
+
+/** The lines and texts of the axis of y; returns the unit of its texts. */
+export function drawScale(pen: Pen, axis: Axis, view: View, theme: Theme): Unit | null {
+  const { left, width, height } = view.area;
+  const up = ticks(axis, view.ys, Math.max(2, Math.floor(height / Y_ROOM)));
+  for (const { at, text } of up.ticks) {
+    const y = view.y(at);
+    pen.line([left, y, left + width, y], { colour: theme.line, width: 1 });
+    pen.text(text, left - 8, y, { colour: theme.soft, align: "right" });
+  }
+  return up.unit;
 }
 
 function legendRows(chart: Chart, width: number): Series[][] {

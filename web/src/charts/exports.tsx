@@ -21,9 +21,15 @@ export function Exports({ name, title, draw, size = FIGURE, table }: ExportsProp
   };
   return (
     <span class="exports" role="group" aria-label={`Save ${title}`}>
-      <button type="button" class="button quiet" onClick={() => savePng(name, draw, theme.peek(), size)}>PNG</button>
-      <button type="button" class="button quiet" onClick={() => saveSvg(name, title, draw, theme.peek(), size)}>SVG</button>
-      <button type="button" class="button quiet" onClick={csv}>CSV</button>
+      <button type="button" class="button quiet" onClick={() => savePng(name, draw, theme.peek(), size)}>
+        PNG
+      </button>
+      <button type="button" class="button quiet" onClick={() => saveSvg(name, title, draw, theme.peek(), size)}>
+        SVG
+      </button>
+      <button type="button" class="button quiet" onClick={csv}>
+        CSV
+      </button>
     </span>
   );
 }

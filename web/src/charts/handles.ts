@@ -1,5 +1,5 @@
 /** Handles of marks that can be moved: sliders over the plot, for mouse, finger and keys. */
-import type { Chart, Mark } from "./description";
+import type { Axis, Mark, Range } from "./description";
 import type { View } from "./lines";
 import { transform } from "./scales";
 import { format } from "./units";
@@ -7,38 +7,47 @@ import { format } from "./units";
 /** Parts of the axis that an arrow key, and one with Shift, moves a mark. */
 const STEP = 0.01;
 const LEAP = 0.1;
+/** Width and height of a handle, pixels. */
+const HANDLE = 24;
 
 export class Handles {
   private readonly elements = new Map<string, HTMLElement>();
-  private chart: Chart | null = null;
-  private view: View | null = null;
+  private axis: Axis = { title: "x", quantity: "number" };
+  private marks: readonly Mark[] = [];
+  private shown: Range = [0, 1];
   private held = "";
 
-  /** `valueAt`: the value of x at a pixel of `over`. */
-  constructor(private readonly over: HTMLElement, private readonly valueAt: (pixel: number) => number) {}
+  /** `valueAt`: the value of x at a place of the window. */
+  constructor(
+    private readonly over: HTMLElement,
+    private readonly valueAt: (clientX: number) => number,
+  ) {}
 
   /** Puts a handle on every mark that can be moved. */
-  place(chart: Chart, view: View): void {
-    [this.chart, this.view] = [chart, view];
-    const marks = (chart.marks ?? []).filter((mark) => mark.onMove);
+  place(axis: Axis, marks: readonly Mark[], view: View): void {
+    [this.axis, this.marks, this.shown] = [axis, marks.filter((mark) => mark.onMove), view.xs];
     for (const [id, element] of this.elements) {
-      if (marks.some((mark) => mark.id === id)) continue;
+      if (this.mark(id)) continue;
       element.remove();
       if (this.held === id) this.held = "";
       this.elements.delete(id);
     }
-    for (const mark of marks) this.put(this.elements.get(mark.id) ?? this.make(mark.id), mark, view);
+    const places = this.marks.map((mark) => view.x(mark.at) - view.area.left);
+    const rows = rowsOf(places, HANDLE);
+    this.marks.forEach((mark, i) =>
+      this.put(this.elements.get(mark.id) ?? this.make(mark.id), mark, places[i] as number, rows[i] as number, view.area.width),
+    );
   }
 
-  private put(element: HTMLElement, mark: Mark, view: View): void {
-    const pixel = view.x(mark.at) - view.area.left;
-    element.hidden = !(pixel >= -1 && pixel <= view.area.width + 1);
+  private put(element: HTMLElement, { at, label }: Mark, pixel: number, row: number, width: number): void {
+    element.hidden = !(pixel >= -1 && pixel <= width + 1);
     element.style.transform = `translateX(${Math.round(pixel)}px)`;
-    element.setAttribute("aria-label", `${mark.label} on ${this.chart?.x.title ?? "x"}`);
-    element.setAttribute("aria-valuemin", String(view.xs[0]));
-    element.setAttribute("aria-valuemax", String(view.xs[1]));
-    element.setAttribute("aria-valuenow", String(mark.at));
-    element.setAttribute("aria-valuetext", format(mark.at, this.chart?.x.quantity ?? "number"));
+    element.style.setProperty("--row", String(row));
+    element.setAttribute("aria-label", `${label} on ${this.axis.title}`);
+    element.setAttribute("aria-valuemin", String(this.shown[0]));
+    element.setAttribute("aria-valuemax", String(this.shown[1]));
+    element.setAttribute("aria-valuenow", String(at));
+    element.setAttribute("aria-valuetext", format(at, this.axis.quantity));
   }
 
   private make(id: string): HTMLElement {
@@ -47,7 +56,6 @@ export class Handles {
     element.tabIndex = 0;
     element.setAttribute("role", "slider");
     element.addEventListener("keydown", (event) => this.key(event, id));
-    element.addEventListener("mousedown", (event) => event.stopPropagation());
     element.addEventListener("dblclick", (event) => event.stopPropagation());
     element.addEventListener("pointerdown", (event) => this.grab(event, element, id));
     this.over.append(element);
@@ -56,17 +64,17 @@ export class Handles {
   }
 
   private mark(id: string): Mark | undefined {
-    return this.chart?.marks?.find((mark) => mark.id === id);
+    return this.marks.find((mark) => mark.id === id);
   }
 
   private key(event: KeyboardEvent, id: string): void {
     const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
     const mark = this.mark(id);
-    if (!direction || !mark?.onMove || !this.chart || !this.view) return;
+    if (!direction || !mark?.onMove) return;
     event.preventDefault();
     event.stopPropagation();
-    const { to, from } = transform(this.chart.x);
-    const [low, high] = [to(this.view.xs[0]), to(this.view.xs[1])];
+    const { to, from } = transform(this.axis);
+    const [low, high] = [to(this.shown[0]), to(this.shown[1])];
     const place = to(mark.at) + direction * (event.shiftKey ? LEAP : STEP) * (high - low);
     mark.onMove(from(Math.min(high, Math.max(low, place))), true);
   }
@@ -76,20 +84,41 @@ export class Handles {
     down.stopPropagation();
     down.preventDefault();
     element.focus({ preventScroll: true });
-    element.setPointerCapture(down.pointerId);
     this.held = id;
-    const at = (event: PointerEvent) => {
-      const box = this.over.getBoundingClientRect();
-      return this.valueAt(Math.min(box.width, Math.max(0, event.clientX - box.left)));
-    };
-    const move = (event: PointerEvent) => this.mark(id)?.onMove?.(at(event), false);
-    const end = (event: PointerEvent) => {
-      element.removeEventListener("pointermove", move);
-      for (const name of ["pointerup", "pointercancel"] as const) element.removeEventListener(name, end);
-      this.held = "";
-      if (event.clientX !== down.clientX) this.mark(id)?.onMove?.(at(event), true);
-    };
-    element.addEventListener("pointermove", move);
-    for (const name of ["pointerup", "pointercancel"] as const) element.addEventListener(name, end);
+    dragged(element, down, (event, isOver) => {
+      if (isOver) this.held = "";
+      if (!isOver || event.clientX !== down.clientX) this.mark(id)?.onMove?.(this.valueAt(event.clientX), isOver);
+    });
   }
+}
+
+/** Calls `moved` for every movement of the pointer that went down on an element, and once more when it is let go. */
+export function dragged(element: HTMLElement, down: PointerEvent, moved: (event: PointerEvent, isOver: boolean) => void): void {
+  element.setPointerCapture(down.pointerId);
+  const ends = new AbortController();
+  const listen = (name: "pointermove" | "pointerup" | "pointercancel", isOver: boolean) =>
+    element.addEventListener(
+      name,
+      (event) => {
+        if (event.pointerId !== down.pointerId) return;
+        if (isOver) ends.abort();
+        moved(event, isOver);
+      },
+      { signal: ends.signal },
+    );
+  listen("pointermove", false);
+  listen("pointerup", true);
+  listen("pointercancel", true);
+}
+
+/** A row for each of some places so that in a row none is closer to another than `room`: there each has room for a finger. */
+export function rowsOf(places: readonly number[], room: number): number[] {
+  const rows = places.map(() => 0);
+  const last: number[] = [];
+  for (const i of places.map((_, place) => place).sort((one, other) => (places[one] as number) - (places[other] as number))) {
+    const free = last.findIndex((at) => (places[i] as number) - at >= room);
+    rows[i] = free >= 0 ? free : last.length;
+    last[rows[i] as number] = places[i] as number;
+  }
+  return rows;
 }

@@ -192,7 +192,7 @@ export function band(x: Numbers, low: Numbers, high: Numbers, view: View): Point
     if (top.length > 2) pieces.push([...top, ...reversed(bottom)]);
     [top, bottom] = [[], []];
   };
-  for (let i = first; i < end; ) {
+  for (let i = first; i < end;) {
     const last = many ? Math.max(i + 1, lowerBound(x, view.xAt(Math.floor(view.x(x[i] as number)) + 1), i)) : i + 1;
     const [least, largest] = [smallest(low, i, last), -smallest(high, i, last, -1)];
     if (Number.isFinite(least) && Number.isFinite(largest)) {

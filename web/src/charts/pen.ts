@@ -167,6 +167,19 @@ export class CanvasPen implements Pen {
   }
 }
 
+/** A pen on a canvas of this size in CSS pixels, wiped clean; null where the browser has none. */
+export function canvasPen(canvas: HTMLCanvasElement, width: number, height: number): CanvasPen | null {
+  const ratio = window.devicePixelRatio || 1;
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const context = canvas.getContext("2d");
+  if (!context) return null;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return new CanvasPen(context);
+}
+
 /** Writes SVG elements; every text and colour is escaped. */
 export class SvgPen implements Pen {
   private readonly parts: string[] = [];
@@ -194,7 +207,10 @@ export class SvgPen implements Pen {
       if (Number.isFinite(points[i]) && Number.isFinite(points[i + 1])) path += `M${short(points[i] as number)} ${short(points[i + 1] as number)}h0`;
     }
     const alpha = fill.alpha === undefined ? "" : ` stroke-opacity="${fill.alpha}"`;
-    if (path) this.parts.push(`<path d="${path}" fill="none" stroke="${escaped(fill.colour)}" stroke-width="${2 * radius}" stroke-linecap="square"${alpha}/>`);
+    if (path)
+      this.parts.push(
+        `<path d="${path}" fill="none" stroke="${escaped(fill.colour)}" stroke-width="${2 * radius}" stroke-linecap="square"${alpha}/>`,
+      );
   }
 
   text(words: string, x: number, y: number, look: Words): void {

@@ -107,7 +107,12 @@ export function extent(arrays: readonly Numbers[], positive = false): Range | nu
 /** The whole range of the x axis: of its data where the axis does not say. */
 export function xRange(chart: Chart): Range {
   const axis = chart.x;
-  const found = extent(all(chart).filter((each) => each.x.length).map((each) => ends(each.x)), axis.scale === "log");
+  const found = extent(
+    all(chart)
+      .filter((each) => each.x.length)
+      .map((each) => ends(each.x)),
+    axis.scale === "log",
+  );
   const [from, to] = [axis.from ?? found?.[0] ?? (axis.scale === "log" ? 1 : 0), axis.to ?? found?.[1] ?? 1];
   return to > from ? [from, to] : widened(axis, from);
 }
@@ -119,8 +124,15 @@ export function xRange(chart: Chart): Range {
 export function yRange(chart: Chart): Range {
   const axis = chart.y;
   const log = axis.scale === "log";
-  const values = extent(all(chart).flatMap((each) => [each.y, each.strip?.y].filter((array) => array !== undefined)), log);
-  const bands = extent(all(chart).flatMap((each) => [each.low, each.high].filter((array) => array !== undefined)), log) ?? values;
+  const values = extent(
+    all(chart).flatMap((each) => [each.y, each.strip?.y].filter((array) => array !== undefined)),
+    log,
+  );
+  const bands =
+    extent(
+      all(chart).flatMap((each) => [each.low, each.high].filter((array) => array !== undefined)),
+      log,
+    ) ?? values;
   if (log) {
     const [low, high] = values ?? [1, 10];
     const [from, to] = [axis.from ?? Math.max(bands?.[0] ?? low, low / BEYOND) / 1.1, axis.to ?? Math.min(bands?.[1] ?? high, high * BEYOND) * 1.1];

@@ -9,14 +9,28 @@ export interface Unit {
 }
 
 const UNITS: Record<Quantity, Unit[]> = {
-  time: [{ name: "µs", size: 1e-6 }, { name: "ms", size: 1e-3 }, { name: "s", size: 1 }],
-  rate: [{ name: "bit/s", size: 1 }, { name: "kbit/s", size: 1e3 }, { name: "Mbit/s", size: 1e6 }, { name: "Gbit/s", size: 1e9 }],
-  size: [{ name: "B", size: 1 }, { name: "kB", size: 1e3 }, { name: "MB", size: 1e6 }, { name: "GB", size: 1e9 }],
+  time: [
+    { name: "µs", size: 1e-6 },
+    { name: "ms", size: 1e-3 },
+    { name: "s", size: 1 },
+  ],
+  rate: [
+    { name: "bit/s", size: 1 },
+    { name: "kbit/s", size: 1e3 },
+    { name: "Mbit/s", size: 1e6 },
+    { name: "Gbit/s", size: 1e9 },
+  ],
+  size: [
+    { name: "B", size: 1 },
+    { name: "kB", size: 1e3 },
+    { name: "MB", size: 1e6 },
+    { name: "GB", size: 1e9 },
+  ],
   share: [{ name: "%", size: 0.01 }],
   ratio: [{ name: "×", size: 1 }],
   number: [{ name: "", size: 1 }],
 };
-const WRITTEN: Record<string, string> = { "µs": "us", "bit/s": "bit", "kbit/s": "kbit", "Mbit/s": "mbit", "Gbit/s": "gbit" };
+const WRITTEN: Record<string, string> = { µs: "us", "bit/s": "bit", "kbit/s": "kbit", "Mbit/s": "mbit", "Gbit/s": "gbit" };
 
 /** The unit in which the largest of these values is at least one. */
 export function unitOf(quantity: Quantity, ...values: number[]): Unit {

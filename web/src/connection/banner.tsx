@@ -10,7 +10,8 @@ export function Banner() {
       <Icon name="warning" />
       {now === "lost" ? (
         <p>
-          The server has ended, so nothing new is run. Start it again with <code>tcpscape explore --port {location.port}</code>; this page then goes on by itself.
+          The server has ended, so nothing new is run. Start it again with <code>tcpscape explore --port {location.port}</code>; this page then goes
+          on by itself.
         </p>
       ) : (
         <p>The server was started again. Open the address that it printed; this page then goes on by itself.</p>

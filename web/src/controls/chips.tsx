@@ -102,7 +102,11 @@ function Add() {
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Escape" && close()}
       />
-      <datalist id={`${id}-all`}>{suggestions(text).map((each) => <option key={each} value={each} />)}</datalist>
+      <datalist id={`${id}-all`}>
+        {suggestions(text).map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
       <Button onClick={() => void add()}>Add it</Button>
       {problem && (
         <p class="problem" id={`${id}-problem`} role="alert">

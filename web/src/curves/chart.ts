@@ -18,7 +18,11 @@ export function chartOf(curve: Curve, before: Curve | null, metric: Metric, look
     x: { ...x, ...ends(curve.x, before) },
     y: { title: metric.title, quantity: metric.quantity, scale: shown.log ? "log" : "linear" },
     series: curve.lines.map((lines, i) => series(lines.get(metric.name), curve.labels[i] ?? "", look(curve.labels[i] ?? ""), shown)),
-    before: (before?.lines ?? []).map((lines, i) => ({ ...plain(lines.get(metric.name)), label: before?.labels[i] ?? "", look: look(before?.labels[i] ?? "") })),
+    before: (before?.lines ?? []).map((lines, i) => ({
+      ...plain(lines.get(metric.name)),
+      label: before?.labels[i] ?? "",
+      look: look(before?.labels[i] ?? ""),
+    })),
     marks,
   };
 }

@@ -54,12 +54,16 @@ export function gather(blocks: readonly Block[], asked: readonly string[]): Curv
   const rows = newest(blocks, controls, x.length);
   const lines = Array.from({ length: controls }, (_, control) => linesOf(blocks, rows, control, x));
   const counts = [...rows.values()].map((row) => row.n ?? 0);
-  const progress = blocks.filter((block) => block.name === "progress").at(-1)?.values;
+  const progress = blocks.findLast((block) => block.name === "progress")?.values;
   return {
-    axis, labels, x, lines,
+    axis,
+    labels,
+    x,
+    lines,
     least: counts.length ? Math.min(...counts) : 0,
     most: Math.max(0, ...counts),
-    complete: Array.from(x).filter((_, at) => Array.from({ length: controls }, (_, control) => rows.has(at * controls + control)).every(Boolean)).length,
+    complete: Array.from(x).filter((_, at) => Array.from({ length: controls }, (_, control) => rows.has(at * controls + control)).every(Boolean))
+      .length,
     done: Number(progress?.done ?? 0),
     total: Number(progress?.total ?? 0),
   };
@@ -72,7 +76,8 @@ function newest(blocks: readonly Block[], controls: number, places: number): Map
     if (name !== "points") continue;
     for (let i = 0; i < (columns.place?.length ?? 0); i += 1) {
       const row = Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, column[i] as number]));
-      if ((row.place ?? places) < places && (row.control ?? controls) < controls) rows.set((row.place as number) * controls + (row.control as number), row);
+      if ((row.place ?? places) < places && (row.control ?? controls) < controls)
+        rows.set((row.place as number) * controls + (row.control as number), row);
     }
   }
   return rows;

@@ -72,7 +72,13 @@ export function CurvesView() {
     <section aria-label="Curves">
       <Choices />
       {there && !problem && <Progress done={there.done} all={there.total} label="runs" />}
-      {problem ? <Status kind="problem">{problem}</Status> : there ? <Plots curve={there} /> : <Status kind="working">The first runs are on their way …</Status>}
+      {problem ? (
+        <Status kind="problem">{problem}</Status>
+      ) : there ? (
+        <Plots curve={there} />
+      ) : (
+        <Status kind="working">The first runs are on their way …</Status>
+      )}
     </section>
   );
 }
@@ -143,7 +149,12 @@ function Choices() {
   };
   return (
     <Toolbar label="Curves">
-      <Select label="Along" value={axis.value} choices={axes.map((each) => ({ value: each.axis, title: titled(each) }))} onChoose={(name) => choose("curves.axis", name)} />
+      <Select
+        label="Along"
+        value={axis.value}
+        choices={axes.map((each) => ({ value: each.axis, title: titled(each) }))}
+        onChoose={(name) => choose("curves.axis", name)}
+      />
       <span class="metrics" role="group" aria-label="Metrics">
         {METRICS.map((each) => (
           <Button key={each.name} pressed={chosen.includes(each.name)} onClick={() => toggle(each.name)}>
@@ -182,7 +193,13 @@ function Plots({ curve: there }: { curve: Curve }) {
         const chart = chartOf(there, before.value, metric, look, shown, mark);
         return (
           <div key={metric.name} class="curve">
-            <Plot chart={chart} link={shared} height={chosen.length > 1 ? SEVERAL : ONE} legend={i === chosen.length - 1 || chosen.length < 3} onPick={move} />
+            <Plot
+              chart={chart}
+              link={shared}
+              height={chosen.length > 1 ? SEVERAL : ONE}
+              legend={i === chosen.length - 1 || chosen.length < 3}
+              onPick={move}
+            />
             <div class="toolbar below">
               {i === 0 && <p class="note">{counted(there)}</p>}
               <Space />
@@ -192,7 +209,12 @@ function Plots({ curve: there }: { curve: Curve }) {
           </div>
         );
       })}
-      <DataTable title="Table of these curves" caption={`Median and 95 % interval along ${there.axis.title}`} columns={columns(there.axis, chosen, names)} rows={() => rows(there, chosen)} />
+      <DataTable
+        title="Table of these curves"
+        caption={`Median and 95 % interval along ${there.axis.title}`}
+        columns={columns(there.axis, chosen, names)}
+        rows={() => rows(there, chosen)}
+      />
     </>
   );
 }

@@ -128,7 +128,11 @@ export function added(texts: readonly string[], kind: Kind, at: number, value: s
   if (kind === "rate") return [...texts, write({ where: "bottleneck", at, values: [["rate", value]] })];
   const change: [string, string][] = kind === "handover" ? [["delay", value]] : [];
   const until = at + (kind === "handover" ? HANDOVER : OUTAGE);
-  return [...texts, write({ where: "forward", at, values: [...change, ["outage", "on"]] }), write({ where: "forward", at: until, values: [["outage", "off"]] })];
+  return [
+    ...texts,
+    write({ where: "forward", at, values: [...change, ["outage", "on"]] }),
+    write({ where: "forward", at: until, values: [["outage", "off"]] }),
+  ];
 }
 
 /** How long new outages last, s. */

@@ -57,9 +57,11 @@ export function collect(blocks: readonly Block[]): Run[] {
   for (const { name, values, columns } of blocks) {
     const number = Number(values.run);
     const run = runs.get(number);
-    if (name === "run") runs.set(number, { ...(values as unknown as Run), numbers: values.flows as FlowNumbers[], flows: [], queue: null, kinds: [], marks: {} });
+    if (name === "run")
+      runs.set(number, { ...(values as unknown as Run), numbers: values.flows as FlowNumbers[], flows: [], queue: null, kinds: [], marks: {} });
     else if (!run) continue;
-    else if (name === "series") run.flows.push({ flow: Number(values.flow), cca: String(values.cca), columns: columns as Record<string, Float32Array> });
+    else if (name === "series")
+      run.flows.push({ flow: Number(values.flow), cca: String(values.cca), columns: columns as Record<string, Float32Array> });
     else if (name === "queue") run.queue = { ...(values as unknown as NonNullable<Run["queue"]>), columns: columns as Record<string, Float32Array> };
     else if (name === "marks") {
       run.kinds = values.kinds as EventKind[];

@@ -15,7 +15,9 @@ export function eventText(lines: readonly Drawn[], at: number, within: number): 
     for (let i = lowerBound(t, at - within); i < t.length && (t[i] as number) <= at + within; i += 1) {
       if (flow[i] === line.flow.flow) sums.set(kind[i] as number, (sums.get(kind[i] as number) ?? 0) + (count[i] as number));
     }
-    const words = [...sums].sort(([one], [other]) => one - other).map(([place, n]) => `${n > 1 ? `${n} × ` : ""}${line.run.kinds[place]?.title ?? ""}`);
+    const words = [...sums]
+      .sort(([one], [other]) => one - other)
+      .map(([place, n]) => `${n > 1 ? `${n} × ` : ""}${line.run.kinds[place]?.title ?? ""}`);
     return words.length ? [`${line.label}: ${words.join(", ")}`] : [];
   });
   return said.join("; ");

@@ -35,11 +35,16 @@ const wholePanels = computed(() => panelsOf(names.value, drawn(whole.value, look
 const panels = computed(() => {
   const outages = changes.value.flatMap(({ at, until }) => (until === null ? [] : [{ from: at, to: until, label: "outage", colour: OUTAGE }]));
   const made = shown.value === whole.value ? wholePanels.value : panelsOf(names.value, lines.value);
-  return made.map((panel) => ({ ...panel, chart: { ...panel.chart, y: { ...panel.chart.y, ...scaleOf(panel.id) }, spans: [...outages, ...(panel.chart.spans ?? [])] } }));
+  return made.map((panel) => ({
+    ...panel,
+    chart: { ...panel.chart, y: { ...panel.chart.y, ...scaleOf(panel.id) }, spans: [...outages, ...(panel.chart.spans ?? [])] },
+  }));
 });
 const overview = computed(() => {
   const [first] = panelsOf(["cwnd"], drawn(whole.value, look));
-  return first ? { ...first.chart, series: first.chart.series.filter(({ label }) => !label.includes(", ")).map((each) => ({ ...each, width: 1 })) } : null;
+  return first
+    ? { ...first.chart, series: first.chart.series.filter(({ label }) => !label.includes(", ")).map((each) => ({ ...each, width: 1 })) }
+    : null;
 });
 
 function scaleOf(id: string) {
@@ -52,9 +57,24 @@ const marks = computed<Mark[]>(() =>
   changes.value.flatMap((each, place) => {
     const end = duration.value;
     const set = (texts: string[]) => change({ changes: texts });
-    const begin: Mark = { id: `${place}`, at: each.at, label: titleOf(each), kind: "event", onMove: (to) => set(moved(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) };
+    const begin: Mark = {
+      id: `${place}`,
+      at: each.at,
+      label: titleOf(each),
+      kind: "event",
+      onMove: (to) => set(moved(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)),
+    };
     if (each.until === null) return [begin];
-    return [begin, { id: `${place}${END}`, at: each.until, label: `end of ${titleOf(each)}`, kind: "event", onMove: (to) => set(ended(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) }];
+    return [
+      begin,
+      {
+        id: `${place}${END}`,
+        at: each.until,
+        label: `end of ${titleOf(each)}`,
+        kind: "event",
+        onMove: (to) => set(ended(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)),
+      },
+    ];
   }),
 );
 
@@ -64,13 +84,22 @@ export function Inside() {
   return (
     <div class="inside-view">
       <Choices />
-      {problem.value && <p class="inside-problem" role="status">{problem.value}{there && " What is shown below is the run before."}</p>}
+      {problem.value && (
+        <p class="inside-problem" role="status">
+          {problem.value}
+          {there && " What is shown below is the run before."}
+        </p>
+      )}
       <Legend lines={lines.value} />
       <div aria-busy={busy.value} class={there ? undefined : "inside-empty"}>
         {there && (
           <Stack
-            panels={panels.value} marks={marks.value} whole={ends.value} link={time}
-            eventsAt={(at, within) => eventText(lines.peek(), at, within)} nextEvent={(from, direction) => neighbour(lines.peek(), from, direction)}
+            panels={panels.value}
+            marks={marks.value}
+            whole={ends.value}
+            link={time}
+            eventsAt={(at, within) => eventText(lines.peek(), at, within)}
+            nextEvent={(from, direction) => neighbour(lines.peek(), from, direction)}
             fits={fits.value === "yes"}
           />
         )}
@@ -81,8 +110,18 @@ export function Inside() {
       {there && <Tables lines={lines.value} panels={panels.value} shown={() => time.range.value ?? ends.value} />}
       {there && (
         <StackFiles
-          name="inside-one-run" title="the run over time" lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} link={time} fits={fits.value === "yes"}
-          table={() => ({ columns: ["time (s)", "run", "quantity or event", "value or count"], rows: [...everyValue(panels.peek()), ...eventRows(lines.peek()).map((row) => row.slice(0, 4))] })}
+          name="inside-one-run"
+          title="the run over time"
+          lines={lines.value}
+          panels={panels.value}
+          marks={marks.value}
+          whole={ends.value}
+          link={time}
+          fits={fits.value === "yes"}
+          table={() => ({
+            columns: ["time (s)", "run", "quantity or event", "value or count"],
+            rows: [...everyValue(panels.peek()), ...eventRows(lines.peek()).map((row) => row.slice(0, 4))],
+          })}
         />
       )}
     </div>
@@ -94,7 +133,12 @@ function Choices() {
   const now = whole.value[0]?.seed ?? seedOf(seed.value);
   const toggle = (id: string) => {
     const next = names.value.includes(id) ? names.value.filter((each) => each !== id) : [...names.value, id];
-    choose("inside.panels", CHOICES.map((each) => each.id).filter((each) => next.includes(each)).join(","));
+    choose(
+      "inside.panels",
+      CHOICES.map((each) => each.id)
+        .filter((each) => next.includes(each))
+        .join(","),
+    );
   };
   return (
     <>
@@ -142,17 +186,20 @@ function Pin() {
   const standard = start.value?.state;
   if (!standard) return null;
   if (pinned.value) {
-    const words = [...new URLSearchParams(pin.value)].filter(([name]) => Object.hasOwn(standard, name)).map(([name, value]) => `${name} ${value}`).join(", ");
+    const words = [...new URLSearchParams(pin.value)]
+      .filter(([name]) => Object.hasOwn(standard, name))
+      .map(([name, value]) => `${name} ${value}`)
+      .join(", ");
     return (
       <span class="inside-pin">
-        <Button pressed={true} onClick={() => choose("inside.pin", "")}>Compared with the pinned scenario</Button>
+        <Button pressed={true} onClick={() => choose("inside.pin", "")}>
+          Compared with the pinned scenario
+        </Button>
         <span class="note">{words || "the default path"}</span>
       </span>
     );
   }
-  return (
-    <Button onClick={() => choose("inside.pin", write(state.value, {}, standard) || "pinned")}>Pin this scenario to compare</Button>
-  );
+  return <Button onClick={() => choose("inside.pin", write(state.value, {}, standard) || "pinned")}>Pin this scenario to compare</Button>;
 }
 
 /** What the bound on the latency spike says about each drop of the rate. */

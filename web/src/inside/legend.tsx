@@ -15,7 +15,12 @@ export function Legend({ lines }: { lines: readonly Drawn[] }) {
   const runs = [...new Set(lines.map((each) => each.run))];
   const kinds = runs[0]?.kinds ?? [];
   const sums = runs.map(counts);
-  const names = runs.map((run) => lines.filter((each) => each.run === run).map((each) => each.label).join(" + "));
+  const names = runs.map((run) =>
+    lines
+      .filter((each) => each.run === run)
+      .map((each) => each.label)
+      .join(" + "),
+  );
   return (
     <div class="inside-legend">
       <ul>
@@ -27,7 +32,9 @@ export function Legend({ lines }: { lines: readonly Drawn[] }) {
           </li>
         ))}
       </ul>
-      {runs.some((run) => run.numbers.length > run.flows.length) && <p class="note">The first {runs[0]?.flows.length} flows are shown; the events are those of all.</p>}
+      {runs.some((run) => run.numbers.length > run.flows.length) && (
+        <p class="note">The first {runs[0]?.flows.length} flows are shown; the events are those of all.</p>
+      )}
       <ul>
         {kinds.flatMap(({ name, title, about }, i) =>
           sums.some((each) => each[i])
@@ -64,9 +71,17 @@ export function Tables({ lines, panels, shown }: { lines: readonly Drawn[]; pane
         return (
           <div class="inside-tables">
             <Table caption="Runs" columns={RUN_COLUMNS} rows={() => lines.map(runRow)} />
-            <Table caption="Events" columns={EVENT_COLUMNS} rows={() => eventRows(lines).map((row) => [timeOf(row), row[1], row[2], row[3], row[4]])} />
+            <Table
+              caption="Events"
+              columns={EVENT_COLUMNS}
+              rows={() => eventRows(lines).map((row) => [timeOf(row), row[1], row[2], row[3], row[4]])}
+            />
             <Table caption="Values over the shown time" columns={values.columns} rows={() => values.rows} />
-            {caveats.map((each) => <p class="note" key={each}>Note: {each}.</p>)}
+            {caveats.map((each) => (
+              <p class="note" key={each}>
+                Note: {each}.
+              </p>
+            ))}
           </div>
         );
       }}
@@ -74,8 +89,17 @@ export function Tables({ lines, panels, shown }: { lines: readonly Drawn[]; pane
   );
 }
 
-const RUN_COLUMNS = [{ name: "run", text: true }, ...["seed", "goodput", "retransmissions", "fast recoveries", "timeouts", "undos"].map((name) => ({ name }))];
-const EVENT_COLUMNS = [{ name: "time" }, { name: "run", text: true }, { name: "event", text: true }, { name: "how many" }, { name: "window after it", unit: "packets" }];
+const RUN_COLUMNS = [
+  { name: "run", text: true },
+  ...["seed", "goodput", "retransmissions", "fast recoveries", "timeouts", "undos"].map((name) => ({ name })),
+];
+const EVENT_COLUMNS = [
+  { name: "time" },
+  { name: "run", text: true },
+  { name: "event", text: true },
+  { name: "how many" },
+  { name: "window after it", unit: "packets" },
+];
 
 function runRow({ run, flow, label }: Drawn) {
   const { goodput_mbps, retransmits, fast_recoveries, rtos, undos } = run.numbers[flow.flow] ?? {};

@@ -3,9 +3,10 @@ import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Chart, Range } from "../charts/description";
 import { drawData } from "../charts/draw";
+import { dragged } from "../charts/handles";
 import { View } from "../charts/lines";
 import type { Link } from "../charts/links";
-import { CanvasPen } from "../charts/pen";
+import { canvasPen } from "../charts/pen";
 import { transform, yRange, zoomed } from "../charts/scales";
 import { theme } from "../charts/theme";
 import { format } from "../charts/units";
@@ -45,15 +46,10 @@ export function Overview({ chart, link, whole }: { chart: Chart; link: Link; who
     down.stopPropagation();
     const element = down.currentTarget as HTMLElement;
     element.focus({ preventScroll: true });
-    element.setPointerCapture(down.pointerId);
     const begin = now;
-    const move = (event: PointerEvent) => show(shifted(begin, whole, part, ((event.clientX - down.clientX) / (track.current?.clientWidth || 1)) * length));
-    element.addEventListener("pointermove", move);
-    const end = () => {
-      element.removeEventListener("pointermove", move);
-      for (const name of ["pointerup", "pointercancel"] as const) element.removeEventListener(name, end);
-    };
-    for (const name of ["pointerup", "pointercancel"] as const) element.addEventListener(name, end);
+    dragged(element, down, (event) =>
+      show(shifted(begin, whole, part, ((event.clientX - down.clientX) / (track.current?.clientWidth || 1)) * length)),
+    );
   };
   const key = (event: KeyboardEvent, part: Part) => {
     const direction = event.key === "ArrowRight" || event.key === "ArrowUp" ? 1 : event.key === "ArrowLeft" || event.key === "ArrowDown" ? -1 : 0;
@@ -69,19 +65,39 @@ export function Overview({ chart, link, whole }: { chart: Chart; link: Link; who
   };
   const handle = (part: Part, at: number, label: string) => (
     <div
-      class={`overview-${part}`} role="slider" tabIndex={0} aria-label={label} aria-valuemin={whole[0]} aria-valuemax={whole[1]} aria-valuenow={at}
-      aria-valuetext={format(at, "time")} style={placeOf(part)}
-      onPointerDown={(event) => grab(event, part)} onKeyDown={(event) => key(event, part)} onDblClick={() => (link.range.value = null)}
+      class={`overview-${part}`}
+      role="slider"
+      tabIndex={0}
+      aria-label={label}
+      aria-valuemin={whole[0]}
+      aria-valuemax={whole[1]}
+      aria-valuenow={at}
+      aria-valuetext={format(at, "time")}
+      style={placeOf(part)}
+      onPointerDown={(event) => grab(event, part)}
+      onKeyDown={(event) => key(event, part)}
+      onDblClick={() => (link.range.value = null)}
     />
   );
   return (
     <div class="overview">
       <canvas ref={canvas} aria-hidden="true" />
       <div
-        ref={track} class="overview-track" style={{ left: `${MARGIN.left}px`, right: `${MARGIN.right}px` }}
+        ref={track}
+        class="overview-track"
+        style={{ left: `${MARGIN.left}px`, right: `${MARGIN.right}px` }}
         onPointerDown={(event) => {
           const box = event.currentTarget.getBoundingClientRect();
-          show(zoomed({ title: "", quantity: "time" }, now, whole, 1, NaN, (whole[0] + ((event.clientX - box.left) / box.width) * length - (now[0] + now[1]) / 2) / (now[1] - now[0])));
+          show(
+            zoomed(
+              { title: "", quantity: "time" },
+              now,
+              whole,
+              1,
+              NaN,
+              (whole[0] + ((event.clientX - box.left) / box.width) * length - (now[0] + now[1]) / 2) / (now[1] - now[0]),
+            ),
+          );
         }}
       >
         {handle("both", now[0], "shown time")}
@@ -103,13 +119,9 @@ export function shifted([from, to]: Range, [first, last]: Range, part: Part, by:
 
 function paint(canvas: HTMLCanvasElement, chart: Chart, whole: Range): void {
   const width = Math.max(120, canvas.parentElement?.clientWidth ?? 0);
-  const ratio = window.devicePixelRatio || 1;
-  [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(HEIGHT * ratio)];
-  Object.assign(canvas.style, { width: `${width}px`, height: `${HEIGHT}px` });
-  const context = canvas.getContext("2d");
-  if (!context) return;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const pen = canvasPen(canvas, width, HEIGHT);
+  if (!pen) return;
   const area = { left: MARGIN.left, top: 2, width: width - MARGIN.left - MARGIN.right, height: HEIGHT - 4 };
   const view = new View(area, whole, yRange(chart), transform(chart.x), transform(chart.y));
-  drawData(new CanvasPen(context), { ...chart, spans: [], marks: [] }, view, theme.peek());
+  drawData(pen, { ...chart, spans: [], marks: [] }, view, theme.peek());
 }

@@ -34,7 +34,15 @@ export const CHOICES: readonly Choice[] = [
 export const USUAL = "events,cwnd,rtt,queue,goodput";
 /** The symbol of each kind of event, everywhere the same. */
 export const SHAPES: Record<string, string> = {
-  lost: "X", retransmits: "o", fast_recoveries: "v", ecn_reductions: "D", rtos: "s", undos: "^", spurious_retransmits: "d", spurious_rtos: "<", tlps: ">",
+  lost: "X",
+  retransmits: "o",
+  fast_recoveries: "v",
+  ecn_reductions: "D",
+  rtos: "s",
+  undos: "^",
+  spurious_retransmits: "d",
+  spurious_rtos: "<",
+  tlps: ">",
   reord_seen: "h",
 };
 /** Events that change the window: they stand at the window's line too. */
@@ -46,8 +54,16 @@ const MOST_READ = 4;
 const ROW = 19;
 /** Names that fit beside a row. */
 const SHORT: Record<string, string> = {
-  lost: "loss", retransmits: "resent", fast_recoveries: "recovery", ecn_reductions: "ECN", rtos: "timeout", undos: "undo", spurious_retransmits: "needless",
-  spurious_rtos: "spurious", tlps: "probe", reord_seen: "reorder",
+  lost: "loss",
+  retransmits: "resent",
+  fast_recoveries: "recovery",
+  ecn_reductions: "ECN",
+  rtos: "timeout",
+  undos: "undo",
+  spurious_retransmits: "needless",
+  spurious_rtos: "spurious",
+  tlps: "probe",
+  reord_seen: "reorder",
 };
 /** Colour of what belongs to no control. */
 const BOUND = "#7a858f";
@@ -86,14 +102,20 @@ export function panelsOf(names: readonly string[], lines: readonly Drawn[]): Pan
   const runs = [...new Set(lines.map((each) => each.run))];
   return CHOICES.filter(({ id }) => names.includes(id)).flatMap((choice) => {
     if (choice.id === "events") return [events(lines)];
-    const series = choice.flow ? lines.flatMap((line) => flowSeries(line, choice.flow as string[])) : runs.flatMap((run) => queueSeries(run, choice, lines));
+    const series = choice.flow
+      ? lines.flatMap((line) => flowSeries(line, choice.flow as string[]))
+      : runs.flatMap((run) => queueSeries(run, choice, lines));
     if (!series.length) return [];
     if (choice.id === "rtt") series.push(...bounds(runs));
     const chart: Chart = {
-      title: choice.title, x: { title: "time", quantity: "time" }, y: { title: choice.unit ?? choice.title, quantity: choice.quantity }, series,
+      title: choice.title,
+      x: { title: "time", quantity: "time" },
+      y: { title: choice.unit ?? choice.title, quantity: choice.quantity },
+      series,
       spans: choice.id === "cwnd" ? lines.flatMap(spans) : [],
     };
-    const symbols = choice.id === "cwnd" ? lines.flatMap((line) => symbolsOf(line, (kind, i) => (AT_WINDOW.includes(kind) ? windowAt(line, i) : null), 0)) : [];
+    const symbols =
+      choice.id === "cwnd" ? lines.flatMap((line) => symbolsOf(line, (kind, i) => (AT_WINDOW.includes(kind) ? windowAt(line, i) : null), 0)) : [];
     const main = series.filter((each) => each.width !== THIN);
     return [{ id: choice.id, chart, height: choice.height, symbols, ...(main.length > MOST_READ / 2 ? { readings: main } : {}) }];
   });
@@ -104,7 +126,9 @@ function flowSeries({ flow, label, look }: Drawn, names: readonly string[]): Ser
     const [x, y] = [flow.columns[name === "goodput" ? "goodput.t" : "t"], flow.columns[name]];
     if (!x || !y || !y.some((value) => value === value)) return [];
     const thin = place ? { width: THIN, look: { ...look, dash: 1 } } : { look, width: 1.75 };
-    return [{ label: place ? `${label}, ${NAMES[name] ?? name}` : label, x, y, kind: name === "goodput" ? "line" : "step", ...thin } satisfies Series];
+    return [
+      { label: place ? `${label}, ${NAMES[name] ?? name}` : label, x, y, kind: name === "goodput" ? "line" : "step", ...thin } satisfies Series,
+    ];
   });
 }
 
@@ -125,7 +149,15 @@ function bounds(runs: readonly Run[]): Series[] {
     if (!bound || !first) return [];
     const until = Math.min(first.duration_s, at + Math.max(1, BOUND_RTTS * bound.d_s));
     const height = bound.d_s + bound.spike_s;
-    return [{ label: "bound after the drop", x: [at, until], y: [height, height], look: { colour: BOUND, dash: 1, marker: "o" }, width: 2 } satisfies Series];
+    return [
+      {
+        label: "bound after the drop",
+        x: [at, until],
+        y: [height, height],
+        look: { colour: BOUND, dash: 1, marker: "o" },
+        width: 2,
+      } satisfies Series,
+    ];
   });
 }
 
@@ -133,8 +165,13 @@ function bounds(runs: readonly Run[]): Series[] {
 function spans({ run, flow, look }: Drawn): Span[] {
   const { "span.from": from, "span.to": to, "span.state": state, "span.flow": of } = run.marks;
   if (!from || !to || !state || !of) return [];
-  return Array.from(from, (begin, i) => ({ from: begin, to: to[i] as number, label: STATES[state[i] as number] ?? "", colour: look.colour, flow: of[i] }))
-    .filter((each) => each.flow === flow.flow);
+  return Array.from(from, (begin, i) => ({
+    from: begin,
+    to: to[i] as number,
+    label: STATES[state[i] as number] ?? "",
+    colour: look.colour,
+    flow: of[i],
+  })).filter((each) => each.flow === flow.flow);
 }
 
 const STATES = ["open", "disorder", "CWR", "recovery", "loss"];
@@ -156,7 +193,18 @@ function symbolsOf(line: Drawn, heightOf: (kind: string, place: number) => numbe
       times.push(t[i] as number);
       heights.push(height);
     }
-    return times.length ? [{ t: Float32Array.from(times), y: Float32Array.from(heights), shape: SHAPES[name] ?? "o", colour: line.look.colour, hollow: line.further, shift }] : [];
+    return times.length
+      ? [
+          {
+            t: Float32Array.from(times),
+            y: Float32Array.from(heights),
+            shape: SHAPES[name] ?? "o",
+            colour: line.look.colour,
+            hollow: line.further,
+            shift,
+          },
+        ]
+      : [];
   });
 }
 
@@ -166,11 +214,21 @@ function events(lines: readonly Drawn[]): Panel {
   const sums = [...new Set(lines.map((each) => each.run))].map(counts);
   const there = kinds.filter((_, i) => sums.some((each) => (each[i] ?? 0) > 0));
   const row = new Map(there.map(({ name }, i) => [name, there.length - 1 - i]));
-  const symbols = lines.flatMap((line, i) => symbolsOf(line, (kind) => row.get(kind) ?? null, lines.length > 1 ? (i - (lines.length - 1) / 2) * APART : 0));
+  const symbols = lines.flatMap((line, i) =>
+    symbolsOf(line, (kind) => row.get(kind) ?? null, lines.length > 1 ? (i - (lines.length - 1) / 2) * APART : 0),
+  );
   const empty: Numbers = [];
   const chart: Chart = {
-    title: "Events", x: { title: "time", quantity: "time" }, y: { title: "", quantity: "number", from: -0.7, to: Math.max(there.length, 1) - 0.3 },
+    title: "Events",
+    x: { title: "time", quantity: "time" },
+    y: { title: "", quantity: "number", from: -0.7, to: Math.max(there.length, 1) - 0.3 },
     series: [{ label: "", x: empty, y: empty, look: { colour: BOUND, dash: 0, marker: "o" } }],
   };
-  return { id: "events", chart, height: Math.max(1, there.length) * ROW, symbols, rows: there.map(({ name, title }) => SHORT[name] ?? title).reverse() };
+  return {
+    id: "events",
+    chart,
+    height: Math.max(1, there.length) * ROW,
+    symbols,
+    rows: there.map(({ name, title }) => SHORT[name] ?? title).reverse(),
+  };
 }

@@ -56,7 +56,9 @@ const SETTLED_MS = 150;
 function optionsNow(): Record<string, unknown> {
   return {
     ...(seed.value === "median" ? { median: true } : { seed: seedOf(seed.value) }),
-    controls: shownControls.value, pinned: pinned.value, samples: Math.round(Math.min(20_000, Math.max(100, Number(samples.value) || 5_000))),
+    controls: shownControls.value,
+    pinned: pinned.value,
+    samples: Math.round(Math.min(20_000, Math.max(100, Number(samples.value) || 5_000))),
   };
 }
 
@@ -103,7 +105,8 @@ function followRange(): () => void {
     clearTimeout(timer);
     const first = runs[0];
     if (!range || !first || (range[1] - range[0]) / first.interval_s > COARSE) return;
-    const enough = there && there.from <= range[0] && there.to >= range[1] && (range[1] - range[0]) / (there.runs[0]?.interval_s ?? Infinity) > COARSE;
+    const enough =
+      there && there.from <= range[0] && there.to >= range[1] && (range[1] - range[0]) / (there.runs[0]?.interval_s ?? Infinity) > COARSE;
     if (enough) return;
     timer = window.setTimeout(() => {
       const more = (range[1] - range[0]) * BEYOND;

@@ -13,9 +13,15 @@ export function seedOf(text: string): number {
 export function Seeds({ now, go, label, children }: { now: number; go: (seed: number) => void; label: string; children?: ComponentChildren }) {
   return (
     <span class="inside-seed" role="group" aria-label={label}>
-      <Button label="The previous seed" onClick={() => go((now - 1 + SEEDS) % SEEDS)}>‹</Button>
-      <span class="value" aria-live="polite">seed {now}</span>
-      <Button label="The next seed" onClick={() => go((now + 1) % SEEDS)}>›</Button>
+      <Button label="The previous seed" onClick={() => go((now - 1 + SEEDS) % SEEDS)}>
+        ‹
+      </Button>
+      <span class="value" aria-live="polite">
+        seed {now}
+      </span>
+      <Button label="The next seed" onClick={() => go((now + 1) % SEEDS)}>
+        ›
+      </Button>
       {children}
     </span>
   );

@@ -1,23 +1,19 @@
 /** The stack of panels on the page: canvas, heads with the values under the cursor, keys. */
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import "../charts/plot.css";
-import type { Mark, Range } from "../charts/description";
 import type { Link } from "../charts/links";
 import { read } from "../charts/reading";
 import { format } from "../charts/units";
-import { headOf, type Panel, Stacker } from "./stacker";
+import { type Scene, Viewport } from "../charts/viewport";
+import { arranged, boxOf, drawStack, headOf, MARGIN, type Panel, type Stacked, TIME } from "./stacker";
 
-interface Props {
-  panels: Panel[];
-  marks: Mark[];
-  whole: Range;
+interface Props extends Omit<Stacked, "fits"> {
   link: Link;
   /** What the events near a time are, as text. */
   eventsAt: (at: number, within: number) => string;
   /** The time of the next event in a direction; null where there is none. */
   nextEvent: (from: number, direction: 1 | -1) => number | null;
-  /** Whether the scales are those of what is shown. */
   fits?: boolean;
 }
 
@@ -25,56 +21,73 @@ const KEYS =
   "Arrow keys left and right move the cursor, with Shift what is shown; plus and minus zoom, 0 shows everything, N and P go to the next and the previous event.";
 /** Pixels around the cursor in which events are read. */
 const NEAR = 4;
+/** An arrow key's step of the cursor, a part of what is shown. */
+const STEP = 1 / 200;
 
 export function Stack({ panels, marks, whole, link, eventsAt, nextEvent, fits = false }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLDivElement>(null);
-  const stacker = useRef<Stacker | null>(null);
-  const tops = useSignal<number[]>([]);
+  const viewport = useRef<Viewport | null>(null);
   const aloud = useSignal("");
-  const latest = useRef({ panels, eventsAt });
-  latest.current = { panels, eventsAt };
 
-  useEffect(() => {
-    const ears = {
-      placed: (now: number[]) => {
-        if (now.join() !== tops.peek().join()) tops.value = now;
+  const textAt = (at: number) => eventsAt(at, viewport.current?.per(NEAR) ?? 0);
+  const scene = (): Scene => {
+    let { areas } = arranged(panels, 0);
+    return {
+      x: TIME,
+      whole,
+      marks,
+      arrange(width) {
+        const places = arranged(panels, width);
+        areas = places.areas;
+        return { box: boxOf(areas, width), height: places.height };
       },
-      loud: (at: number) => (aloud.value = spoken(latest.current.panels, at, latest.current.eventsAt(at, near(made)))),
+      draw: (pen, shown, now) => drawStack(pen, { panels, marks, whole, fits }, areas, shown, now),
+      step: (at, direction, { xs: [from, to] }) => (at ?? (from + to) / 2) + direction * STEP * (to - from),
+      aloud: (at) => (aloud.value = spoken(panels, at, textAt(at))),
+      pick: (at) => viewport.current?.move(at),
     };
-    const made: Stacker = new Stacker(canvas.current as HTMLCanvasElement, over.current as HTMLElement, link, ears);
-    stacker.current = made;
+  };
+  useLayoutEffect(() => {
+    const made = new Viewport(canvas.current as HTMLCanvasElement, over.current as HTMLElement, link, scene());
+    viewport.current = made;
     return () => made.destroy();
   }, [link]);
-  useLayoutEffect(() => stacker.current?.update(panels, marks, whole, fits));
+  useLayoutEffect(() => viewport.current?.update(scene()), [panels, marks, whole, fits]);
 
-  const near = (made: Stacker | null) => {
-    const [from, to] = made?.shown() ?? whole;
-    return ((to - from) / Math.max(100, over.current?.clientWidth ?? 100)) * NEAR;
-  };
   const key = (event: KeyboardEvent) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target !== host.current) return;
+    const made = viewport.current;
+    if (!made || event.altKey || event.ctrlKey || event.metaKey || event.target !== host.current) return;
     const direction = event.key === "n" ? 1 : event.key === "p" ? -1 : 0;
-    const made = stacker.current;
     if (direction) {
-      const [from, to] = made?.shown() ?? whole;
-      const next = nextEvent(link.cursor.peek() ?? (direction > 0 ? from : to), direction);
-      if (next !== null) made?.move(next);
+      const next = nextEvent(link.cursor.peek() ?? made.shown()[direction > 0 ? 0 : 1], direction);
+      if (next !== null) made.move(next);
       event.preventDefault();
-    } else if (made?.key(event)) event.preventDefault();
+    } else if (made.key(event)) event.preventDefault();
   };
+  const { areas } = arranged(panels, 0);
   return (
     <div class="stack">
-      <div ref={host} class="stack-host" role="application" aria-roledescription="chart" tabIndex={0} aria-label={`The run over time: ${panels.map((each) => each.chart.title).join(", ")}. ${KEYS}`} onKeyDown={key}>
+      <div
+        ref={host}
+        class="plot-host"
+        role="application"
+        aria-roledescription="chart"
+        tabIndex={0}
+        aria-label={`The run over time: ${panels.map((each) => each.chart.title).join(", ")}. ${KEYS}`}
+        onKeyDown={key}
+      >
         <canvas ref={canvas} aria-hidden="true" />
         {panels.map((panel, place) => (
-          <Head key={panel.id} panel={panel} link={link} top={tops.value[place] ?? 0} />
+          <Head key={panel.id} panel={panel} link={link} top={(areas[place]?.top ?? 0) - MARGIN.head} />
         ))}
-        <div ref={over} class="stack-over" />
+        <div ref={over} class="plot-over rows" />
       </div>
-      <Under link={link} text={(at) => eventsAt(at, near(stacker.current))} />
-      <p class="aloud" aria-live="polite">{aloud.value}</p>
+      <Under link={link} text={textAt} />
+      <p class="aloud" aria-live="polite">
+        {aloud.value}
+      </p>
     </div>
   );
 }
@@ -85,7 +98,12 @@ function Head({ panel, link, top }: { panel: Panel; link: Link; top: number }) {
   const values = useSignal("");
   useSignalEffect(() => {
     const at = link.cursor.value;
-    values.value = at === null ? "" : read({ ...chart, series: panel.readings ?? chart.series }, at).values.map((value) => `${value.label} ${value.text}`).join(" · ");
+    values.value =
+      at === null
+        ? ""
+        : read({ ...chart, series: panel.readings ?? chart.series }, at)
+            .values.map((value) => `${value.label} ${value.text}`)
+            .join(" · ");
   });
   return (
     <p class="stack-head" style={{ top: `${top}px` }}>

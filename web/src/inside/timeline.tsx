@@ -4,7 +4,7 @@ import { change, state } from "../state/state";
 import { Button, refocus } from "../ui";
 import { added, ended, type Happening, happenings, type Kind, moved, parse, removed, seconds, timeText, titleOf, valued } from "./changes";
 
-const ADDITIONS: readonly { kind: Kind; title: string}[] = [
+const ADDITIONS: readonly { kind: Kind; title: string }[] = [
   { kind: "rate", title: "Rate step" },
   { kind: "handover", title: "Handover" },
   { kind: "outage", title: "Outage" },
@@ -38,21 +38,54 @@ export function Timeline({ end }: { end: number }) {
         <ul class="timeline-rows">
           {unread.map(({ text, place }) => (
             <li key={`text ${place}`}>
-              <Entry label={`change ${place + 1} as text`} before="change" text={text} take={(now) => set(texts.map((each, i) => (i === place ? now : each)))} />
-              <Button kind="quiet" label={`Remove change ${place + 1}`} onClick={(event) => remove(event, texts.filter((_, i) => i !== place))}>
+              <Entry
+                label={`change ${place + 1} as text`}
+                before="change"
+                text={text}
+                take={(now) => set(texts.map((each, i) => (i === place ? now : each)))}
+              />
+              <Button
+                kind="quiet"
+                label={`Remove change ${place + 1}`}
+                onClick={(event) =>
+                  remove(
+                    event,
+                    texts.filter((_, i) => i !== place),
+                  )
+                }
+              >
                 Remove
               </Button>
             </li>
           ))}
           {there.map((each, place) => (
             <li key={place}>
-              <span class="what">{TITLES[each.kind]}{each.kind === "other" || each.kind === "outage" ? ` ${each.where}` : ""}</span>
-              <Entry label={`time of ${titleOf(each)}`} before="at" text={timeText(each.at)} take={(text) => timed(text, (at) => set(moved(texts, each, at, end)))} />
+              <span class="what">
+                {TITLES[each.kind]}
+                {each.kind === "other" || each.kind === "outage" ? ` ${each.where}` : ""}
+              </span>
+              <Entry
+                label={`time of ${titleOf(each)}`}
+                before="at"
+                text={timeText(each.at)}
+                take={(text) => timed(text, (at) => set(moved(texts, each, at, end)))}
+              />
               {each.until !== null && (
-                <Entry label={`end of ${titleOf(each)}`} before="until" text={timeText(each.until)} take={(text) => timed(text, (at) => set(ended(texts, each, at, end)))} />
+                <Entry
+                  label={`end of ${titleOf(each)}`}
+                  before="until"
+                  text={timeText(each.until)}
+                  take={(text) => timed(text, (at) => set(ended(texts, each, at, end)))}
+                />
               )}
               {each.values.map(([name, value]) => (
-                <Entry key={name} label={`${name} after ${titleOf(each)}`} before={name} text={value} take={(text) => set(valued(texts, each, name, text))} />
+                <Entry
+                  key={name}
+                  label={`${name} after ${titleOf(each)}`}
+                  before={name}
+                  text={value}
+                  take={(text) => set(valued(texts, each, name, text))}
+                />
               ))}
               <Button kind="quiet" label={`Remove ${titleOf(each)}`} onClick={(event) => remove(event, removed(texts, each))}>
                 Remove
@@ -71,7 +104,15 @@ function Entry({ label, before, text, take }: { label: string; before: Component
   return (
     <label class="timeline-entry">
       <span class="name">{before}</span>
-      <input class="input" value={text} aria-label={label} spellcheck={false} autocomplete="off" size={8} onChange={(event) => event.currentTarget.value.trim() && take(event.currentTarget.value.trim())} />
+      <input
+        class="input"
+        value={text}
+        aria-label={label}
+        spellcheck={false}
+        autocomplete="off"
+        size={8}
+        onChange={(event) => event.currentTarget.value.trim() && take(event.currentTarget.value.trim())}
+      />
     </label>
   );
 }

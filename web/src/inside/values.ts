@@ -27,9 +27,13 @@ export function valueTable(panels: readonly Panel[], [from, to]: Range): { colum
 
 /** Every value of every line, in base units. */
 export function everyValue(panels: readonly Panel[]): (string | number)[][] {
-  return panels.filter(({ rows }) => !rows).flatMap((panel) =>
-    (panel.readings ?? panel.chart.series).flatMap(({ label, x, y }) => Array.from(x, (at, i) => [short(at), label, quantityOf(panel), short(y[i] ?? NaN)])),
-  );
+  return panels
+    .filter(({ rows }) => !rows)
+    .flatMap((panel) =>
+      (panel.readings ?? panel.chart.series).flatMap(({ label, x, y }) =>
+        Array.from(x, (at, i) => [short(at), label, quantityOf(panel), short(y[i] ?? NaN)]),
+      ),
+    );
 }
 
 /** A number of 32 bits as short as it is. */

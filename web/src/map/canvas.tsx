@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { words } from "../axes/axes";
-import { CanvasPen } from "../charts/pen";
+import { canvasPen } from "../charts/pen";
 import { theme } from "../charts/theme";
 import { moved, sentence } from "./cursor";
 import { cellAt, drawMap, heightOf, layout, type Marks, type Picture } from "./draw";
@@ -60,11 +60,18 @@ export function MapCanvas({ image, here, onPick }: Props) {
     <div class="map">
       <p class="map-reading">{at >= 0 ? sentence(grid, at) : hint(grid)}</p>
       <div
-        ref={host} class="map-host" role="application" aria-roledescription="map" tabIndex={0} onKeyDown={key}
+        ref={host}
+        class="map-host"
+        role="application"
+        aria-roledescription="map"
+        tabIndex={0}
+        onKeyDown={key}
         aria-label={`${grid.text}, over ${grid.x.title} and ${grid.y.title}. ${KEYS}`}
       >
         <canvas
-          ref={canvas} style={{ width: "100%", height: `${height}px` }} aria-hidden="true"
+          ref={canvas}
+          style={{ width: "100%", height: `${height}px` }}
+          aria-hidden="true"
           onPointerMove={(event) => (cell.value = point(event))}
           onPointerLeave={() => (cell.value = -1)}
           onClick={(event) => {
@@ -73,20 +80,16 @@ export function MapCanvas({ image, here, onPick }: Props) {
           }}
         />
       </div>
-      <p class="hidden" aria-live="polite">{aloud.value}</p>
+      <p class="hidden" aria-live="polite">
+        {aloud.value}
+      </p>
     </div>
   );
 }
 
 function paint(canvas: HTMLCanvasElement, image: Picture, marks: Marks, width: number, height: number): void {
-  const ratio = window.devicePixelRatio || 1;
-  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
-  const context = canvas.getContext("2d");
-  if (!context) return;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  drawMap(new CanvasPen(context), image, marks, width, height, theme.peek());
+  const pen = canvasPen(canvas, width, height);
+  if (pen) drawMap(pen, image, marks, width, height, theme.peek());
 }
 
 function hint(grid: Grid): string {

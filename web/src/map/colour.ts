@@ -33,10 +33,26 @@ const DEEPER = 0.3;
 const TOLD_APART = 0.12;
 /** How colours look to those who lack a kind of cone: rows of a matrix on linear RGB (Machado, Oliveira and Fernandes 2009, severity 1). */
 const EYES: readonly (readonly (readonly [number, number, number])[])[] = [
-  [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-  [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-  [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-  [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+  [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+  ],
+  [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+  ],
+  [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.01182, 0.04294, 0.968881],
+  ],
+  [
+    [1.255528, -0.076749, -0.178779],
+    [-0.078411, 0.930809, 0.147602],
+    [0.004733, 0.691367, 0.3039],
+  ],
 ];
 
 /** A ratio's scale: `first` is the colour where the first control carries more. */
@@ -67,7 +83,13 @@ export function plainScale(quantity: Quantity, values: ArrayLike<number>): Scale
   let largest = 0;
   for (let i = 0; i < values.length; i += 1) if (Number.isFinite(values[i])) largest = Math.max(largest, values[i] as number);
   const to = round(largest) || 1;
-  return scale(share, 0, to, false, [0, 0.25, 0.5, 0.75, 1].map((part) => part * to));
+  return scale(
+    share,
+    0,
+    to,
+    false,
+    [0, 0.25, 0.5, 0.75, 1].map((part) => part * to),
+  );
 }
 
 function scale(share: (place: number) => string, from: number, to: number, log: boolean, ticks: number[]): Scale {
@@ -116,7 +138,13 @@ function rgb(hex: string): [number, number, number] {
 }
 
 function hexOf(parts: readonly number[]): string {
-  return `#${parts.map((part) => Math.round(255 * gamma(Math.min(1, Math.max(0, part)))).toString(16).padStart(2, "0")).join("")}`;
+  return `#${parts
+    .map((part) =>
+      Math.round(255 * gamma(Math.min(1, Math.max(0, part))))
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
 }
 
 /** A colour `#rrggbb` in OKLab. */

@@ -6,7 +6,14 @@ import { type Grid, undecided } from "./grid";
 /** The cell that a key leads to; -1 where the key is another. */
 export function moved(grid: Pick<Grid, "xs" | "ys">, from: number, key: string, here: Marks["here"]): number {
   const [width, height] = [grid.xs.length, grid.ys.length];
-  const step: Record<string, [number, number]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1], PageUp: [0, 5], PageDown: [0, -5] };
+  const step: Record<string, [number, number]> = {
+    ArrowRight: [1, 0],
+    ArrowLeft: [-1, 0],
+    ArrowUp: [0, 1],
+    ArrowDown: [0, -1],
+    PageUp: [0, 5],
+    PageDown: [0, -5],
+  };
   const ends: Record<string, [number, number]> = { Home: [-width, 0], End: [width, 0] };
   const by = step[key] ?? ends[key];
   if (!by) return -1;
@@ -43,7 +50,12 @@ function told(grid: Grid, value: number): string {
   const text = valueText(grid, value);
   const { first, second } = grid;
   return {
-    ratio: `${first} carries ${text} ${second}`, retention: `${text} of the goodput of ${first} is left`, cv: `CV of ${first} ${text}`, goodput: `${first} carries ${text}`,
-    rtt: `RTT of ${first} ${text}`, delay: `${first} adds ${text}`, retransmissions: `${first} sends ${text} again`,
+    ratio: `${first} carries ${text} ${second}`,
+    retention: `${text} of the goodput of ${first} is left`,
+    cv: `CV of ${first} ${text}`,
+    goodput: `${first} carries ${text}`,
+    rtt: `RTT of ${first} ${text}`,
+    delay: `${first} adds ${text}`,
+    retransmissions: `${first} sends ${text} again`,
   }[grid.quantity];
 }

@@ -64,7 +64,10 @@ export function picture(grid: Grid, colour: (label: string) => string, theme: Th
 /** Where everything is in a figure of a size. */
 export function layout({ grid, chart }: Picture, width: number, height: number): Layout {
   const area = {
-    left: MARGIN.left, top: MARGIN.top, width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom - legendHeight(width),
+    left: MARGIN.left,
+    top: MARGIN.top,
+    width: width - MARGIN.left - MARGIN.right,
+    height: height - MARGIN.top - MARGIN.bottom - legendHeight(width),
   };
   const [tx, ty] = [transform(chart.x), transform(chart.y)];
   const [across, up] = [edges(grid.xs, tx), edges(grid.ys, ty)];
@@ -106,7 +109,11 @@ export function drawMap(pen: Pen, image: Picture, marks: Marks, width: number, h
   drawHere(pen, marks.here, place, theme);
   if (marks.cell >= 0) {
     const outline = box(place, marks.cell);
-    for (const [colour, width] of [[theme.ground, 5], [theme.ink, 2]] as const) pen.area([outline], { colour, alpha: 0 }, { colour, width });
+    for (const [colour, width] of [
+      [theme.ground, 5],
+      [theme.ink, 2],
+    ] as const)
+      pen.area([outline], { colour, alpha: 0 }, { colour, width });
   }
   drawLegend(pen, image, MARGIN.left, height - legendHeight(width) + 4, width, theme);
 }
@@ -123,7 +130,7 @@ function box({ columns, rows }: Layout, cell: number): number[] {
 function drawCells(pen: Pen, { grid, scale }: Picture, { columns, rows }: Layout, theme: Theme): void {
   const width = grid.xs.length;
   for (let j = 0; j < grid.ys.length; j += 1) {
-    for (let i = 0; i < width; ) {
+    for (let i = 0; i < width;) {
       const colour = colourOf(grid, scale, j * width + i);
       let end = i + 1;
       while (end < width && colourOf(grid, scale, j * width + end) === colour) end += 1;
@@ -204,7 +211,8 @@ function roomOn(points: number[], { area, view }: Layout, here: Marks["here"]): 
   for (const share of [0.5, 0.3, 0.7, 0.15, 0.85]) {
     const at = 2 * Math.floor((points.length / 2 - 1) * share);
     const [x, y] = [points[at] as number, points[at + 1] as number];
-    const inside = x > area.left + LABEL_APART / 2 && x < area.left + area.width - LABEL_APART && y > area.top + 20 && y < area.top + area.height - 14;
+    const inside =
+      x > area.left + LABEL_APART / 2 && x < area.left + area.width - LABEL_APART && y > area.top + 20 && y < area.top + area.height - 14;
     if (inside && !(x > hx - LABEL_APART && x < hx + 2 * LABEL_APART && Math.abs(y - hy) < 30)) return [x, y];
   }
   return null;
@@ -216,7 +224,15 @@ function levelText(grid: Grid, level: number): string {
 }
 
 /** What the numbers of a map are. */
-export const KINDS = { ratio: "ratio", retention: "share", cv: "number", goodput: "rate", rtt: "time", delay: "time", retransmissions: "share" } as const;
+export const KINDS = {
+  ratio: "ratio",
+  retention: "share",
+  cv: "number",
+  goodput: "rate",
+  rtt: "time",
+  delay: "time",
+  retransmissions: "share",
+} as const;
 
 /** A value of the map with its unit. */
 export function valueText(grid: Pick<Grid, "quantity">, value: number): string {
@@ -237,7 +253,10 @@ function drawHere(pen: Pen, here: Marks["here"], { view, area }: Layout, theme: 
   if (!(x >= area.left && x <= area.left + area.width && y >= area.top && y <= area.top + area.height)) return;
   const ring = Array.from({ length: 24 }, (_, i) => [x + 7 * Math.cos((i * Math.PI) / 12), y + 7 * Math.sin((i * Math.PI) / 12)]).flat();
   const cross = [x - 13, y, x - 4, y, NaN, NaN, x + 4, y, x + 13, y, NaN, NaN, x, y - 13, x, y - 4, NaN, NaN, x, y + 4, x, y + 13];
-  for (const [colour, width] of [[theme.ground, 5], [theme.ink, 2]] as const) {
+  for (const [colour, width] of [
+    [theme.ground, 5],
+    [theme.ink, 2],
+  ] as const) {
     pen.area([ring], { colour, alpha: 0 }, { colour, width });
     pen.line(cross, { colour, width });
   }
@@ -263,7 +282,15 @@ function drawLegend(pen: Pen, { grid, scale, lines }: Picture, left: number, top
     pen.text(`${grid.first} carries more →`, left + length, top + 40, { colour: theme.soft, size: 11, align: "right" });
   }
   const beside = width >= WIDE;
-  drawKey(pen, grid, beside ? left + length + 24 : left, beside ? top + 6 : top + 62, lines.map(({ level }) => level), theme, beside);
+  drawKey(
+    pen,
+    grid,
+    beside ? left + length + 24 : left,
+    beside ? top + 6 : top + 62,
+    lines.map(({ level }) => level),
+    theme,
+    beside,
+  );
 }
 
 function tickText(grid: Grid, value: number): string {
@@ -279,9 +306,11 @@ function drawKey(pen: Pen, grid: Grid, x: number, y: number, drawn: number[], th
   };
   const named = grid.quantity === "ratio" ? "equal" : drawn.map((level) => levelText(grid, level)).join(", ");
   if (drawn.length) entry(named, (left) => pen.line([left, y, left + 20, y], { colour: theme.ink, width: 2 }));
-  if (grid.quantity === "ratio") entry(wide ? "interval has 1 in it" : "undecided", (left) => pen.dots([left + 10, y], 1.5, { colour: theme.ink, alpha: 0.7 }));
+  if (grid.quantity === "ratio")
+    entry(wide ? "interval has 1 in it" : "undecided", (left) => pen.dots([left + 10, y], 1.5, { colour: theme.ink, alpha: 0.7 }));
   if (grid.value.some((_, at) => open(grid, at))) {
-    entry("not measured yet", (left) => pen.line(hatches([left, y - 6, left + 20, y - 6, left + 20, y + 6, left, y + 6]), { colour: theme.soft, width: 1, alpha: 0.6 }));
+    entry("not measured yet", (left) =>
+      pen.line(hatches([left, y - 6, left + 20, y - 6, left + 20, y + 6, left, y + 6]), { colour: theme.soft, width: 1, alpha: 0.6 }),
+    );
   }
 }
-

@@ -38,11 +38,20 @@ export function gather(blocks: readonly Block[]): Grid | null {
   if (!head) return null;
   const [xs, ys] = [(head.columns.x ?? new Float64Array()) as Float64Array, (head.columns.y ?? new Float64Array()) as Float64Array];
   const empty = () => new Float64Array(xs.length * ys.length).fill(NaN);
-  const progress = blocks.filter((block) => block.name === "progress").at(-1)?.values;
+  const progress = blocks.findLast((block) => block.name === "progress")?.values;
   const grid: Grid = {
     ...(head.values as unknown as Pick<Grid, "x" | "y" | "quantity" | "text" | "first" | "second">),
-    xs, ys, value: empty(), low: empty(), high: empty(), n: empty(), shown: empty(), known: 0,
-    done: Number(progress?.done ?? 0), total: Number(progress?.total ?? 0), seconds: typeof progress?.seconds === "number" ? progress.seconds : null,
+    xs,
+    ys,
+    value: empty(),
+    low: empty(),
+    high: empty(),
+    n: empty(),
+    shown: empty(),
+    known: 0,
+    done: Number(progress?.done ?? 0),
+    total: Number(progress?.total ?? 0),
+    seconds: typeof progress?.seconds === "number" ? progress.seconds : null,
   };
   for (const block of blocks) if (block.name === "cells") fill(grid, block.columns);
   grid.known = grid.n.reduce((count, n) => count + Number(n > 0), 0);
@@ -90,7 +99,10 @@ export function isoline(grid: Grid, level: number): Line[] {
   if (width < 3 || height < 3 || values.some(Number.isNaN)) return [];
   const least = scaled ? Math.log(STEEP) : (STEEP - 1) * (Math.max(...values) - Math.min(...values));
   const smooth = smoothed(values, width, height);
-  const shape = contours().size([width + 2, height + 2]).smooth(true).contour(framed(smooth, width, height), scaled ? Math.log(level) : level);
+  const shape = contours()
+    .size([width + 2, height + 2])
+    .smooth(true)
+    .contour(framed(smooth, width, height), scaled ? Math.log(level) : level);
   const steep = steepness(smooth, width, height);
   return shape.coordinates
     .flatMap((rings) => rings.flatMap((ring) => open(unframed(ring as Line, width, height), width, height)))
@@ -206,7 +218,9 @@ export function logarithmic(quantity: Quantity): boolean {
 export function levels(grid: Grid): number[] {
   if (grid.quantity === "ratio") return [1, 2, 0.5];
   if (grid.quantity === "retention") return [0.5, 0.9, 0.1];
-  const known = Array.from(grid.value).filter(Number.isFinite).sort((one, other) => one - other);
+  const known = Array.from(grid.value)
+    .filter(Number.isFinite)
+    .sort((one, other) => one - other);
   const [low, high] = [known[Math.floor(known.length * 0.05)] ?? 0, known[Math.floor(known.length * 0.95)] ?? 0];
   return high > low ? [0.5, 0.25, 0.75].map((share) => Number((low + share * (high - low)).toPrecision(2))) : [];
 }

@@ -83,7 +83,15 @@ export function MapView() {
 function wanted(): Record<string, unknown> {
   const { first: one, second: other } = pair.value;
   const ratio = quantity.value === "ratio";
-  return { x: x.value, y: y.value, quantity: quantity.value, first: one, ...(ratio ? { second: other } : {}), resolution: whole(resolution.value), seeds: whole(seeds.value) };
+  return {
+    x: x.value,
+    y: y.value,
+    quantity: quantity.value,
+    first: one,
+    ...(ratio ? { second: other } : {}),
+    resolution: whole(resolution.value),
+    seeds: whole(seeds.value),
+  };
 }
 
 /** Asks where what is asked has changed, once the sliders rest; moving along the map's own axes changes nothing. */
@@ -131,10 +139,22 @@ function Choices() {
       <Select label="Shows" value={quantity.value} choices={QUANTITIES} onChoose={(name) => choose("map.quantity", name)} />
       <span class="pair">
         <Select label={ratio ? "of" : "of control"} value={pair.value.first} choices={controls} onChoose={(label) => choose("map.first", label)} />
-        {ratio && <Select label="over" value={pair.value.second} choices={controls.filter((label) => label !== pair.value.first)} onChoose={(label) => choose("map.second", label)} />}
+        {ratio && (
+          <Select
+            label="over"
+            value={pair.value.second}
+            choices={controls.filter((label) => label !== pair.value.first)}
+            onChoose={(label) => choose("map.second", label)}
+          />
+        )}
       </span>
       <Space />
-      <Select label="Cells" value={resolution.value} choices={[10, 20, 30].map((n) => ({ value: String(n), title: `${n} × ${n}` }))} onChoose={(n) => choose("map.resolution", n)} />
+      <Select
+        label="Cells"
+        value={resolution.value}
+        choices={[10, 20, 30].map((n) => ({ value: String(n), title: `${n} × ${n}` }))}
+        onChoose={(n) => choose("map.resolution", n)}
+      />
       <Select label="Runs per cell" value={seeds.value} choices={["1", "3", "5", "10", "20"]} onChoose={(n) => choose("map.seeds", n)} />
     </Toolbar>
   );
@@ -144,7 +164,15 @@ function Shown({ image: there }: { image: Picture }) {
   const { grid: cells } = there;
   const here = hereOf(cells);
   const inside = here && within(cells.xs, here.x) && within(cells.ys, here.y);
-  const draw: Figure = (pen, width, height, colours) => drawMap(pen, picture(cells, (label) => look(label).colour, colours), { here, cell: -1 }, width, height, colours);
+  const draw: Figure = (pen, width, height, colours) =>
+    drawMap(
+      pen,
+      picture(cells, (label) => look(label).colour, colours),
+      { here, cell: -1 },
+      width,
+      height,
+      colours,
+    );
   return (
     <>
       <Filling cells={cells} />
@@ -152,7 +180,13 @@ function Shown({ image: there }: { image: Picture }) {
       <div class="toolbar">
         {here && !inside && <Outside cells={cells} here={here} />}
         <Space />
-        <Exports name={`map-${cells.quantity}-${cells.x.axis}-${cells.y.axis}`} title="the map" draw={draw} size={FILE} table={() => ({ columns: NAMES(cells), rows: rows(cells) })} />
+        <Exports
+          name={`map-${cells.quantity}-${cells.x.axis}-${cells.y.axis}`}
+          title="the map"
+          draw={draw}
+          size={FILE}
+          table={() => ({ columns: NAMES(cells), rows: rows(cells) })}
+        />
       </div>
       <DataTable title="Table of this map" caption={cells.text} columns={NAMES(cells).map((name) => ({ name }))} rows={() => rows(cells)} />
     </>
@@ -162,7 +196,8 @@ function Shown({ image: there }: { image: Picture }) {
 /** Says that the sliders are not on the map, with what can be done about it. */
 function Outside({ cells, here }: { cells: Grid; here: { x: number; y: number } }) {
   const none = [[cells.x, here.x] as const, [cells.y, here.y] as const].find(([axis, value]) => axis.log && !(value > 0));
-  if (none) return <span class="note">The sliders stand at {none[0].title} 0, which is beyond the left or lower end of this map’s logarithmic axis.</span>;
+  if (none)
+    return <span class="note">The sliders stand at {none[0].title} 0, which is beyond the left or lower end of this map’s logarithmic axis.</span>;
   return (
     <>
       <span class="note">The sliders stand outside this map.</span>
@@ -193,12 +228,20 @@ function Filling({ cells }: { cells: Grid }) {
     <div class="filling">
       <Progress done={cells.done} all={cells.total} label="runs" />
       <span class="note">
-        {running ? `${cells.done} of ${cells.total} runs, ${cells.known} of ${cells.n.length} cells${left}` : `${cells.done} runs in ${cells.known} cells${stopped.value ? "; stopped" : ""}`}
+        {running
+          ? `${cells.done} of ${cells.total} runs, ${cells.known} of ${cells.n.length} cells${left}`
+          : `${cells.done} runs in ${cells.known} cells${stopped.value ? "; stopped" : ""}`}
       </span>
       {running ? (
-        <Button kind="quiet" onClick={stop}>Stop</Button>
+        <Button kind="quiet" onClick={stop}>
+          Stop
+        </Button>
       ) : (
-        stopped.value && <Button kind="quiet" onClick={again}>Go on</Button>
+        stopped.value && (
+          <Button kind="quiet" onClick={again}>
+            Go on
+          </Button>
+        )
       )}
     </div>
   );
@@ -210,7 +253,9 @@ function Waiting() {
     <div class="filling">
       <Progress done={0} all={1} label="runs" />
       <span class="note">Running the first cells …; this is the map before the last change.</span>
-      <Button kind="quiet" onClick={stop}>Stop</Button>
+      <Button kind="quiet" onClick={stop}>
+        Stop
+      </Button>
     </div>
   );
 }
@@ -224,7 +269,12 @@ function named(axis: AxisDocument): string {
 
 /** A row for each cell that has run, in base units. */
 function rows(cells: Grid): number[][] {
-  return Array.from(cells.n, (n, at) => [cells.xs[at % cells.xs.length] as number, cells.ys[Math.floor(at / cells.xs.length)] as number, cells.value[at] as number, cells.low[at] as number, cells.high[at] as number, n]).filter(
-    (row) => (row[5] as number) > 0,
-  );
+  return Array.from(cells.n, (n, at) => [
+    cells.xs[at % cells.xs.length] as number,
+    cells.ys[Math.floor(at / cells.xs.length)] as number,
+    cells.value[at] as number,
+    cells.low[at] as number,
+    cells.high[at] as number,
+    n,
+  ]).filter((row) => (row[5] as number) > 0);
 }

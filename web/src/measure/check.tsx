@@ -67,9 +67,20 @@ function Checking() {
   return (
     <section class="check" aria-label="Check on the real kernel">
       <Toolbar label="Check">
-        <Select label="Kernel" value={chosen?.name ?? ""} choices={all.map((one) => ({ value: one.name, title: `${one.name}: ${one.about}` }))} onChoose={(value) => choose("check.engine", value)} />
+        <Select
+          label="Kernel"
+          value={chosen?.name ?? ""}
+          choices={all.map((one) => ({ value: one.name, title: `${one.name}: ${one.about}` }))}
+          onChoose={(value) => choose("check.engine", value)}
+        />
         <Select label="Runs" value={seeds.value} choices={SEEDS} onChoose={(value) => choose("check.seeds", value)} />
-        {isBusy ? <Button onClick={() => check.cancel()}>Stop</Button> : <Button disabled={Boolean(chosen?.missing)} onClick={run}>Run it</Button>}
+        {isBusy ? (
+          <Button onClick={() => check.cancel()}>Stop</Button>
+        ) : (
+          <Button disabled={Boolean(chosen?.missing)} onClick={run}>
+            Run it
+          </Button>
+        )}
       </Toolbar>
       {chosen?.missing && <p class="note">It cannot run here: {chosen.missing}.</p>}
       <Result isBusy={isBusy} />
@@ -89,7 +100,12 @@ function Result({ isBusy }: { isBusy: boolean }) {
       {isOld && <p class="note">The sliders have moved since: this is the path before.</p>}
       <Table
         caption="Goodput, mean with its 95 % interval"
-        columns={[{ name: "control", text: true }, { name: "model", unit: "Mbit/s" }, { name: values.engine, unit: "Mbit/s" }, { name: "kernel / model" }]}
+        columns={[
+          { name: "control", text: true },
+          { name: "model", unit: "Mbit/s" },
+          { name: values.engine, unit: "Mbit/s" },
+          { name: "kernel / model" },
+        ]}
         rows={() => values.rows.map((row) => [row.cca, row.model?.text, row.real?.text, row.ratio?.text])}
       />
       <p class="note">Kernel: {values.kernel}</p>

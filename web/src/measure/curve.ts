@@ -30,11 +30,19 @@ export function curve(blocks: Latest, about: Metric, labels: readonly string[], 
       high: sorted(of(`${metric}.high`)),
       n: sorted(of("n")),
       markers: true,
-      strip: { x: single.map((row) => x[runs?.columns.place?.[row] as number] as number), y: single.map((row) => runs?.columns[metric]?.[row] ?? NaN) },
+      strip: {
+        x: single.map((row) => x[runs?.columns.place?.[row] as number] as number),
+        y: single.map((row) => runs?.columns[metric]?.[row] ?? NaN),
+      },
     };
   });
   const quantity = axis.values.quantity as Quantity;
-  return { title: `${about.title} against ${String(axis.values.title)}`, x: { title: String(axis.values.title), quantity }, y: { title: about.title, quantity: about.quantity, from: 0 }, series };
+  return {
+    title: `${about.title} against ${String(axis.values.title)}`,
+    x: { title: String(axis.values.title), quantity },
+    y: { title: about.title, quantity: about.quantity, from: 0 },
+    series,
+  };
 }
 
 function rowsOf(column: Numbers | undefined, control: number): number[] {

@@ -71,7 +71,15 @@ export function Diagnosis({ opened }: { opened: Opened }) {
           <Sentences flow={found} />
           <Figures flow={found} blocks={blocks} />
           <div class="facts">
-            <Table caption={found.title} columns={[{ name: "what", text: true }, { name: "value [95 %]", text: true }, { name: "remark", text: true }]} rows={() => found.rows.map((row) => row.map(onPage))} />
+            <Table
+              caption={found.title}
+              columns={[
+                { name: "what", text: true },
+                { name: "value [95 %]", text: true },
+                { name: "remark", text: true },
+              ]}
+              rows={() => found.rows.map((row) => row.map(onPage))}
+            />
           </div>
           {found.missing.length > 0 && (
             <Disclosure title={`Not identifiable: ${found.missing.length}`}>
@@ -161,7 +169,11 @@ function Figures({ flow, blocks }: { flow: Flow; blocks: ReturnType<typeof newes
   const cca = String(replay?.values.cca ?? "");
   const ink = theme.value.soft;
   const charts = useMemo(
-    () => figures(observed, replay, flow.levels, { observed: { colour: ink, dash: 0, marker: "o" }, replay: cca ? look(cca) : { colour: "#0072b2", dash: 0, marker: "o" } }),
+    () =>
+      figures(observed, replay, flow.levels, {
+        observed: { colour: ink, dash: 0, marker: "o" },
+        replay: cca ? look(cca) : { colour: "#0072b2", dash: 0, marker: "o" },
+      }),
     [observed, replay, JSON.stringify(flow.levels), ink, cca],
   );
   const marked = useMemo(() => charts.map((chart) => withMarks(chart, flow.changes)), [charts]);
@@ -186,7 +198,9 @@ function Figures({ flow, blocks }: { flow: Flow; blocks: ReturnType<typeof newes
 }
 
 function withMarks(chart: Chart, changes: number[]): Chart {
-  return changes.length ? { ...chart, marks: changes.map((at, i) => ({ id: `change-${i}`, at, label: i ? "" : "the path changed", kind: "event" as const })) } : chart;
+  return changes.length
+    ? { ...chart, marks: changes.map((at, i) => ({ id: `change-${i}`, at, label: i ? "" : "the path changed", kind: "event" as const })) }
+    : chart;
 }
 
 /** A strip with what held the flow when, and the shares of the whole time. */
@@ -197,23 +211,44 @@ function HeldBy({ intervals, shares, seconds }: { intervals: Held[]; shares: Rec
   const shown = intervals.filter((one) => one.end > from && one.begin < to);
   const used = [...new Set(intervals.map((one) => one.cause))];
   const total = intervals.reduce((sum, one) => sum + one.end - one.begin, 0);
-  const share = (cause: string) => intervals.filter((one) => one.cause === cause).reduce((sum, one) => sum + one.end - one.begin, 0) / Math.max(1e-9, total);
+  const share = (cause: string) =>
+    intervals.filter((one) => one.cause === cause).reduce((sum, one) => sum + one.end - one.begin, 0) / Math.max(1e-9, total);
   return (
     <figure class="held">
       <figcaption>Limited by</figcaption>
-      <div class="strip" role="img" aria-label={Object.entries(shares).map(([cause, part]) => `${cause.replaceAll("_", " ")} ${percent(part)}`).join(", ")}>
+      <div
+        class="strip"
+        role="img"
+        aria-label={Object.entries(shares)
+          .map(([cause, part]) => `${cause.replaceAll("_", " ")} ${percent(part)}`)
+          .join(", ")}
+      >
         {shown.map((one, i) => (
-          <span key={i} class={`stretch ${CAUSES[one.cause]?.pattern ?? ""}`} title={one.cause} style={{ left: place(one.begin), width: wide(one), backgroundColor: CAUSES[one.cause]?.colour }} />
+          <span
+            key={i}
+            class={`stretch ${CAUSES[one.cause]?.pattern ?? ""}`}
+            title={one.cause}
+            style={{ left: place(one.begin), width: wide(one), backgroundColor: CAUSES[one.cause]?.colour }}
+          />
         ))}
       </div>
       <ul class="causes">
         {used.map((cause) => (
           <li key={cause}>
-            <span class={`stretch ${CAUSES[cause]?.pattern ?? ""}`} style={{ backgroundColor: CAUSES[cause]?.colour }} /> {cause} {percent(share(cause))}
+            <span class={`stretch ${CAUSES[cause]?.pattern ?? ""}`} style={{ backgroundColor: CAUSES[cause]?.colour }} /> {cause}{" "}
+            {percent(share(cause))}
           </li>
         ))}
       </ul>
-      <DataTable caption="What held the flow when" columns={[{ name: "from", unit: "s" }, { name: "for", unit: "s" }, { name: "limited by", text: true }]} rows={() => intervals.map((one) => [one.begin, one.end - one.begin, one.cause])} />
+      <DataTable
+        caption="What held the flow when"
+        columns={[
+          { name: "from", unit: "s" },
+          { name: "for", unit: "s" },
+          { name: "limited by", text: true },
+        ]}
+        rows={() => intervals.map((one) => [one.begin, one.end - one.begin, one.cause])}
+      />
     </figure>
   );
 }

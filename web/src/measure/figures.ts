@@ -30,11 +30,20 @@ export function figures(observed: Block | undefined, replay: Block | undefined, 
     if (replayed?.length && known(replayed)) {
       const { columns } = replay as Block;
       const label = `replay, ${String(replay?.values.cca)}`;
-      series.push({ label, look: looks.replay, x: columns.t as Numbers, y: replayed, low: columns[`${name}.low`] as Numbers, high: columns[`${name}.high`] as Numbers });
+      series.push({
+        label,
+        look: looks.replay,
+        x: columns.t as Numbers,
+        y: replayed,
+        low: columns[`${name}.low`] as Numbers,
+        high: columns[`${name}.high`] as Numbers,
+      });
     }
     const fitted = levels[level];
     if (fitted && series.length) series.push(constant(levelled, fitted, seconds));
-    return series.length ? [{ title, x: { title: "time", quantity: "time", from: 0, to: seconds }, y: { title, quantity, from: 0 }, series } as Chart] : [];
+    return series.length
+      ? [{ title, x: { title: "time", quantity: "time", from: 0, to: seconds }, y: { title, quantity, from: 0 }, series } as Chart]
+      : [];
   });
 }
 

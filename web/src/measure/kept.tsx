@@ -126,7 +126,8 @@ function Curve({ blocks, values, stand }: { blocks: ReturnType<typeof newest>; v
   const looks = looksOf(values.ccas ?? [], start.value?.controls ?? []);
   const { axis: head, points, runs } = blocks;
   const chart = useMemo(
-    () => curve(blocks, metric.value, labels, (place) => ({ ...(looks.get(values.ccas?.[place] ?? "") ?? { colour: "#888888", dash: 0, marker: "o" }) })),
+    () =>
+      curve(blocks, metric.value, labels, (place) => ({ ...(looks.get(values.ccas?.[place] ?? "") ?? { colour: "#888888", dash: 0, marker: "o" }) })),
     [head, points, runs, metric.value, labels.join()],
   );
   const axes = Object.keys(values.axes ?? {});
@@ -134,7 +135,12 @@ function Curve({ blocks, values, stand }: { blocks: ReturnType<typeof newest>; v
   return (
     <figure>
       <Toolbar label="Curve">
-        <Select label="Show" value={metric.value.name} choices={METRICS.map(({ name, title }) => ({ value: name, title }))} onChoose={(value) => choose("measure.metric", value)} />
+        <Select
+          label="Show"
+          value={metric.value.name}
+          choices={METRICS.map(({ name, title }) => ({ value: name, title }))}
+          onChoose={(value) => choose("measure.metric", value)}
+        />
         {axes.length > 1 && <Select label="against" value={values.axis ?? ""} choices={axes} onChoose={(value) => choose("measure.axis", value)} />}
         {Object.entries(values.at ?? {}).map(([name, level]) => (
           <Select key={name} label={name} value={level} choices={values.axes?.[name] ?? []} onChoose={(value) => stand(name, value)} />
@@ -147,7 +153,13 @@ function Curve({ blocks, values, stand }: { blocks: ReturnType<typeof newest>; v
 }
 
 function Cells({ blocks, open }: { blocks: ReturnType<typeof newest>; open: (row: number) => void }) {
-  const { columns = [], rows = [], left = 1, notes = [], more = 0 } = (blocks.cells?.values ?? {}) as { columns?: string[]; rows?: string[][]; left?: number; notes?: string[]; more?: number };
+  const {
+    columns = [],
+    rows = [],
+    left = 1,
+    notes = [],
+    more = 0,
+  } = (blocks.cells?.values ?? {}) as { columns?: string[]; rows?: string[][]; left?: number; notes?: string[]; more?: number };
   if (!rows.length) return null;
   return (
     <>

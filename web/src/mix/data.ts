@@ -36,7 +36,7 @@ export function sharesOf(blocks: readonly Block[]): Shares | null {
 }
 
 export function verdictOf(blocks: readonly Block[]): Verdict | null {
-  const block = blocks.filter((each) => each.name === "verdict").at(-1);
+  const block = blocks.findLast((each) => each.name === "verdict");
   return block ? (block.values as unknown as Verdict) : null;
 }
 
@@ -84,20 +84,40 @@ export function panelsOf(shares: Shares, all: readonly Member[]): Panel[] {
   const { t = new Float32Array(0), jain = new Float32Array(0) } = shares.columns;
   const x = { title: "time", quantity: "time" } as const;
   const parts = stacked(all);
-  const lines = (values: (i: number) => Float32Array): Series[] => all.map(({ label, look }, i) => ({ label, look, x: t, y: values(i), width: 1.75 }));
+  const lines = (values: (i: number) => Float32Array): Series[] =>
+    all.map(({ label, look }, i) => ({ label, look, x: t, y: values(i), width: 1.75 }));
   const whole = { title: "Share of the goodput", quantity: "share", from: 0, to: 1 } as const;
   return [
     {
-      id: "shares", height: 150,
-      chart: { title: "Share of each flow", x, y: whole, series: lines((i) => parts[i]?.high as Float32Array).map((each) => ({ ...each, width: 1 })) },
-      areas: all.map(({ look }, i) => ({ x: t, low: parts[i]?.low as Float32Array, high: parts[i]?.high as Float32Array, colour: look.colour, place: look.dash })),
+      id: "shares",
+      height: 150,
+      chart: {
+        title: "Share of each flow",
+        x,
+        y: whole,
+        series: lines((i) => parts[i]?.high as Float32Array).map((each) => ({ ...each, width: 1 })),
+      },
+      areas: all.map(({ look }, i) => ({
+        x: t,
+        low: parts[i]?.low as Float32Array,
+        high: parts[i]?.high as Float32Array,
+        colour: look.colour,
+        place: look.dash,
+      })),
       readings: lines((i) => parts[i]?.share as Float32Array),
     },
-    { id: "goodput", height: 120, chart: { title: "Goodput", x, y: { title: "Goodput", quantity: "rate" }, series: lines((i) => all[i]?.goodput as Float32Array) } },
     {
-      id: "jain", height: 70,
+      id: "goodput",
+      height: 120,
+      chart: { title: "Goodput", x, y: { title: "Goodput", quantity: "rate" }, series: lines((i) => all[i]?.goodput as Float32Array) },
+    },
+    {
+      id: "jain",
+      height: 70,
       chart: {
-        title: "Jain's index", x, y: { title: "of the flows that run", quantity: "number", from: 0, to: 1 },
+        title: "Jain's index",
+        x,
+        y: { title: "of the flows that run", quantity: "number", from: 0, to: 1 },
         series: [{ label: "index", look: OTHERS, x: t, y: jain, width: 1.75 }],
       },
     },

@@ -23,13 +23,21 @@ export function Editor() {
           <label>
             <span class="name">control</span>
             <select class="input" value={group.cca} onChange={(event) => put(place, { cca: event.currentTarget.value })}>
-              {(known.includes(group.cca) ? known : [group.cca, ...known]).map((name) => <option key={name} value={name}>{name}</option>)}
+              {(known.includes(group.cca) ? known : [group.cca, ...known]).map((name) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
             </select>
           </label>
           <label>
             <span class="name">flows</span>
             <input
-              class="input number" type="number" min={1} max={MOST} value={group.count}
+              class="input number"
+              type="number"
+              min={1}
+              max={MOST}
+              value={group.count}
               onChange={(event) => put(place, { count: Math.min(MOST, Math.max(1, Math.round(Number(event.currentTarget.value)) || 1)) })}
             />
           </label>
@@ -43,7 +51,9 @@ export function Editor() {
           <Time name="own RTT" text={group.rtt} empty="the path's" take={(text) => put(place, { rtt: text.replace(/[~@*]/g, "") })} />
           <Time name="from" text={group.start} empty="the start" take={(text) => put(place, { start: text })} />
           <Time name="until" text={group.stop} empty="the end" take={(text) => put(place, { stop: text })} />
-          <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={(event) => remove(event, place)}>Remove</Button>
+          <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={(event) => remove(event, place)}>
+            Remove
+          </Button>
         </div>
       ))}
       {groups === null && (
@@ -54,7 +64,9 @@ export function Editor() {
       )}
       <div class="mix-row">
         <Button onClick={() => set([...(groups ?? []), one(next(groups ?? []))])}>Add flows</Button>
-        <Button kind="quiet" onClick={() => change({ mix: "" })}>Leave the mixture</Button>
+        <Button kind="quiet" onClick={() => change({ mix: "" })}>
+          Leave the mixture
+        </Button>
       </div>
     </section>
   );
@@ -70,7 +82,15 @@ function Time({ name, text, empty, take }: { name: string; text: string; empty: 
   return (
     <label>
       <span class="name">{name}</span>
-      <input class="input" value={text} placeholder={empty} size={7} spellcheck={false} autocomplete="off" onChange={(event) => take(event.currentTarget.value.replace(/[\s,-]/g, ""))} />
+      <input
+        class="input"
+        value={text}
+        placeholder={empty}
+        size={7}
+        spellcheck={false}
+        autocomplete="off"
+        onChange={(event) => take(event.currentTarget.value.replace(/[\s,-]/g, ""))}
+      />
     </label>
   );
 }

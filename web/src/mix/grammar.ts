@@ -25,8 +25,13 @@ export function parse(text: string): Group[] | null {
     const rtt = fields.find((each) => each.startsWith("rtt=")) ?? "";
     const others = fields.filter((each) => each !== "up" && each !== "down" && each !== rtt);
     return {
-      cca: match[1] as string, count: Number(match[2] ?? 1), up: fields.includes("up"), rtt: rtt.replace("rtt=", ""),
-      fields: others.map((each) => `~${each}`).join(""), start: match[4] ?? "", stop: match[5] ?? "",
+      cca: match[1] as string,
+      count: Number(match[2] ?? 1),
+      up: fields.includes("up"),
+      rtt: rtt.replace("rtt=", ""),
+      fields: others.map((each) => `~${each}`).join(""),
+      start: match[4] ?? "",
+      stop: match[5] ?? "",
     };
   });
   return groups.every((each) => each !== null) ? groups : null;

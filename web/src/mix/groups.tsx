@@ -11,7 +11,13 @@ export function Groups({ said }: { said: Verdict }) {
         <table>
           <caption>Shares over {said.n} runs: means with 95 % intervals</caption>
           <thead>
-            <tr>{HEAD.map((each) => <th key={each} scope="col">{each}</th>)}</tr>
+            <tr>
+              {HEAD.map((each) => (
+                <th key={each} scope="col">
+                  {each}
+                </th>
+              ))}
+            </tr>
           </thead>
           <tbody>
             {said.groups.map(({ name, equal, whole, overlap }) => (
@@ -33,7 +39,11 @@ export function Groups({ said }: { said: Verdict }) {
           </tbody>
         </table>
       </div>
-      {said.caveats.map((each) => <p class="note" key={each}>Note: {each}.</p>)}
+      {said.caveats.map((each) => (
+        <p class="note" key={each}>
+          Note: {each}.
+        </p>
+      ))}
       <p class="note">{[fairness(said), starvation(said)].join(" ")}</p>
     </>
   );
@@ -44,7 +54,9 @@ export function together({ groups, jain_overlap: jain }: Verdict): string {
   const known = groups.filter(({ overlap }) => overlap.value !== null);
   if (known.length < groups.length) return "The flows never run at the same time.";
   const order = [...known].sort((one, other) => (other.overlap.value as number) / other.equal - (one.overlap.value as number) / one.equal);
-  const parts = order.map(({ name, overlap, equal }) => `${name} ${text(overlap, "share")}, ${plain((overlap.value as number) / equal, 2)} × its equal share`);
+  const parts = order.map(
+    ({ name, overlap, equal }) => `${name} ${text(overlap, "share")}, ${plain((overlap.value as number) / equal, 2)} × its equal share`,
+  );
   return `While all of them run: ${parts.join("; ")}. Jain's index ${text(jain, "number")}.`;
 }
 

@@ -49,7 +49,9 @@ export function Mix() {
   if (!state.value.mix) return <Empty />;
   return (
     <div class="inside-view">
-      <p class={asked.error.value ? "mix-answer inside-problem" : "mix-answer"} aria-live="polite" aria-busy={isBusy()}>{asked.error.value || (verdict.value ? together(verdict.value) : "…")}</p>
+      <p class={asked.error.value ? "mix-answer inside-problem" : "mix-answer"} aria-live="polite" aria-busy={isBusy()}>
+        {asked.error.value || (verdict.value ? together(verdict.value) : "…")}
+      </p>
       <p class="note">{status(verdict.value)}</p>
       <Editor />
       {there && (
@@ -64,10 +66,26 @@ export function Mix() {
               </li>
             ))}
           </ul>
-          <Stack panels={panels.value} marks={[]} whole={[0, end(there)]} link={time} eventsAt={() => ""} nextEvent={(from, direction) => turn(there, from, direction)} />
+          <Stack
+            panels={panels.value}
+            marks={[]}
+            whole={[0, end(there)]}
+            link={time}
+            eventsAt={() => ""}
+            nextEvent={(from, direction) => turn(there, from, direction)}
+          />
           {verdict.value && <Groups said={verdict.value} />}
           <Disclosure title="Table of the values over time">{() => <Values shown={time.range.value ?? [0, end(there)]} />}</Disclosure>
-          <StackFiles name="shared-bottleneck" title="the shares over time" lines={all.value} panels={panels.value} marks={[]} whole={[0, end(there)]} link={time} table={() => table(there)} />
+          <StackFiles
+            name="shared-bottleneck"
+            title="the shares over time"
+            lines={all.value}
+            panels={panels.value}
+            marks={[]}
+            whole={[0, end(there)]}
+            link={time}
+            table={() => table(there)}
+          />
         </>
       )}
     </div>
@@ -91,7 +109,9 @@ function Empty() {
     <div class="inside-view">
       <p>Each congestion control has the path for itself. Here several flows share its bottleneck, and the page answers who gets how much.</p>
       <p>
-        <Button kind="main" onClick={() => change({ mix: begin || "cubic,bbr" })}>Let {(begin || "cubic,bbr").replaceAll(",", " and ")} share it</Button>
+        <Button kind="main" onClick={() => change({ mix: begin || "cubic,bbr" })}>
+          Let {(begin || "cubic,bbr").replaceAll(",", " and ")} share it
+        </Button>
       </p>
     </div>
   );

@@ -26,6 +26,13 @@ export function quantityOf(name: TextField): Quantity | null {
 function made(name: TextField): Quantity | null {
   const slider = start.peek()?.fields[name];
   if (!slider) return null;
-  const scale = { kind: slider.kind, low: slider.low, high: slider.high, zeroLast: WITHOUT_LIMIT.has(name), standard: slider.standard, ...(slider.zero ? { zero: "", zeroSaid: slider.zero_text } : {}) };
+  const scale = {
+    kind: slider.kind,
+    low: slider.low,
+    high: slider.high,
+    zeroLast: WITHOUT_LIMIT.has(name),
+    standard: slider.standard,
+    ...(slider.zero ? { zero: "", zeroSaid: slider.zero_text } : {}),
+  };
   return { label: slider.label, scale: logScale(scale), placeholder: slider.zero_text || slider.standard };
 }

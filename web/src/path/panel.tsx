@@ -14,11 +14,7 @@ export function PathPanel() {
   return (
     <form class="path" onSubmit={(event) => event.preventDefault()}>
       <h2 class="hidden">Path</h2>
-      {wrong.value && (
-        <p class="wrong-line">
-          {wrong.value}
-        </p>
-      )}
+      {wrong.value && <p class="wrong-line">{wrong.value}</p>}
       <section>
         <h3>Delay</h3>
         <Slider name="rtt" />
@@ -28,7 +24,11 @@ export function PathPanel() {
           layout="row"
           value={order}
           disabled={isFixed("order") || !now.jitter}
-          choices={[{ value: "", title: "yes" }, { value: "keep", title: "no" }, ...(order === "clamp" ? [{ value: "clamp", title: "clamped" }] : [])]}
+          choices={[
+            { value: "", title: "yes" },
+            { value: "keep", title: "no" },
+            ...(order === "clamp" ? [{ value: "clamp", title: "clamped" }] : []),
+          ]}
           onChoose={(value) => change({ order: value, ...(value === "keep" ? { distribution: "" } : {}) })}
         />
       </section>
@@ -40,7 +40,10 @@ export function PathPanel() {
           layout="row"
           value={now.loss_burst && now.loss_burst !== "1" ? "bursty" : ""}
           disabled={isFixed("loss") || !hasLoss}
-          choices={[{ value: "", title: "independent" }, { value: "bursty", title: "in bursts" }]}
+          choices={[
+            { value: "", title: "independent" },
+            { value: "bursty", title: "in bursts" },
+          ]}
           onChoose={(value) => change({ loss_burst: value ? "5" : "" })}
         />
         {now.loss_burst && now.loss_burst !== "1" && <Slider name="loss_burst" />}
@@ -73,7 +76,9 @@ export function PathPanel() {
           </>
         )}
       </Disclosure>
-      <Disclosure title="In tc's words" open={Object.keys(now.words).length > 0}>{() => <Words />}</Disclosure>
+      <Disclosure title="In tc's words" open={Object.keys(now.words).length > 0}>
+        {() => <Words />}
+      </Disclosure>
       {path.value?.notes.map((line) => (
         <p key={line} class="note">
           {line}.

@@ -16,12 +16,7 @@ export function Presets() {
   return (
     <>
       <Menu label="Presets" items={items} kind="quiet" side="right" />
-      <Button
-        kind="quiet"
-        icon={<Icon name="reset" />}
-        label="Reset the path"
-        onClick={() => take({ cca: there.state.cca })}
-      />
+      <Button kind="quiet" icon={<Icon name="reset" />} label="Reset the path" onClick={() => take({ cca: there.state.cca })} />
     </>
   );
 }

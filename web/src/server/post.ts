@@ -19,7 +19,11 @@ export async function post<Answer>(name: string, body: Record<string, unknown>):
 
 /** The same with the answer as it came, such as a file. */
 export async function request(name: string, body: Record<string, unknown>): Promise<Response> {
-  const answer = await fetch(`/api/${name}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, ...body }) });
+  const answer = await fetch(`/api/${name}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ page, ...body }),
+  });
   if (answer.ok) return answer;
   const refusal = (await answer.json().catch(() => ({}))) as { field?: string; text?: string };
   throw new Refusal(refusal.field ?? "", refusal.text ?? `The server answers with ${answer.status}.`);

@@ -61,13 +61,24 @@ export function follow(standard: State): void {
 function asText(value: unknown): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value)) return value.join("|");
-  if (typeof value === "object" && value) return Object.entries(value).map(([k, v]) => `${k}: ${String(v)}`).join("|");
+  if (typeof value === "object" && value)
+    return Object.entries(value)
+      .map(([k, v]) => `${k}: ${String(v)}`)
+      .join("|");
   return String(value);
 }
 
 function fromText(text: string, standard: unknown): unknown {
   if (typeof standard === "boolean") return text === "yes";
   if (Array.isArray(standard)) return text ? text.split("|") : standard;
-  if (typeof standard === "object" && standard) return Object.fromEntries(text ? text.split("|").filter((part) => part.includes(": ")).map((part) => [part.slice(0, part.indexOf(": ")), part.slice(part.indexOf(": ") + 2)]) : []);
+  if (typeof standard === "object" && standard)
+    return Object.fromEntries(
+      text
+        ? text
+            .split("|")
+            .filter((part) => part.includes(": "))
+            .map((part) => [part.slice(0, part.indexOf(": ")), part.slice(part.indexOf(": ") + 2)])
+        : [],
+    );
   return text;
 }

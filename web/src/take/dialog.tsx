@@ -56,9 +56,13 @@ function Link() {
   return (
     <section aria-label="Link">
       <h3>Link to what is shown</h3>
-      <p class="note">Path, controls and view are behind the #, the token is not in it: it opens in this browser, and behind the address of any other explorer.</p>
+      <p class="note">
+        Path, controls and view are behind the #, the token is not in it: it opens in this browser, and behind the address of any other explorer.
+      </p>
       <div class="text">
-        <pre role="region" tabIndex={0} aria-label="The link">{address()}</pre>
+        <pre role="region" tabIndex={0} aria-label="The link">
+          {address()}
+        </pre>
         <CopyButton text={address()} what="link" />
       </div>
     </section>
@@ -114,7 +118,9 @@ function Copies() {
         <Status kind="problem">{problem.value}</Status>
       ) : (
         <div class="text">
-          <pre class="code" role="region" tabIndex={0} aria-label={`As ${language.value}`} aria-busy={!text}>{text || "…"}</pre>
+          <pre class="code" role="region" tabIndex={0} aria-label={`As ${language.value}`} aria-busy={!text}>
+            {text || "…"}
+          </pre>
           <CopyButton text={text} what={language.value} />
         </div>
       )}
@@ -162,6 +168,7 @@ function Files() {
 }
 
 function CopyButton({ text, what }: { text: string; what: string }) {
-  const onClick = async () => toast((await copy(text)) ? `The ${what} is copied` : "The browser does not let this page copy; select the text instead", false);
+  const onClick = async () =>
+    toast((await copy(text)) ? `The ${what} is copied` : "The browser does not let this page copy; select the text instead", false);
   return <Button icon={<Icon name="copy" />} label={`Copy the ${what}`} disabled={!text} onClick={() => void onClick()} />;
 }

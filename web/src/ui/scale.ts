@@ -18,15 +18,68 @@ export interface Scale {
 
 /** Kinds of quantities, by the units in which people write them: each unit as a multiple of the first, the ones that are written first. */
 const UNITS = {
-  time: { written: [["us", 1e-3], ["ms", 1], ["s", 1e3]], read: { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1e3, sec: 1e3, min: 6e4, h: 3.6e6 } },
-  rate: {
-    written: [["kbit", 1e3], ["mbit", 1e6], ["gbit", 1e9]],
-    read: { bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, tbit: 1e12, "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9, "b/s": 8, "kb/s": 8e3, "mb/s": 8e6, "gb/s": 8e9, "kib/s": 8192, "mib/s": 8388608, "gib/s": 8589934592 },
+  time: {
+    written: [
+      ["us", 1e-3],
+      ["ms", 1],
+      ["s", 1e3],
+    ],
+    read: { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1e3, sec: 1e3, min: 6e4, h: 3.6e6 },
   },
-  size: { written: [["B", 1], ["KiB", 1024], ["MiB", 1048576], ["GiB", 1073741824]], read: { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 1024, mib: 1048576, gib: 1073741824, k: 1024, m: 1048576, g: 1073741824 } },
+  rate: {
+    written: [
+      ["kbit", 1e3],
+      ["mbit", 1e6],
+      ["gbit", 1e9],
+    ],
+    read: {
+      bit: 1,
+      kbit: 1e3,
+      mbit: 1e6,
+      gbit: 1e9,
+      tbit: 1e12,
+      "bit/s": 1,
+      "kbit/s": 1e3,
+      "mbit/s": 1e6,
+      "gbit/s": 1e9,
+      "b/s": 8,
+      "kb/s": 8e3,
+      "mb/s": 8e6,
+      "gb/s": 8e9,
+      "kib/s": 8192,
+      "mib/s": 8388608,
+      "gib/s": 8589934592,
+    },
+  },
+  size: {
+    written: [
+      ["B", 1],
+      ["KiB", 1024],
+      ["MiB", 1048576],
+      ["GiB", 1073741824],
+    ],
+    read: { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 1024, mib: 1048576, gib: 1073741824, k: 1024, m: 1048576, g: 1073741824 },
+  },
   byterate: {
-    written: [["B/s", 1], ["kB/s", 1e3], ["MB/s", 1e6], ["GB/s", 1e9]],
-    read: { "b/s": 1, "kb/s": 1e3, "mb/s": 1e6, "gb/s": 1e9, "kib/s": 1024, "mib/s": 1048576, "gib/s": 1073741824, bit: 0.125, kbit: 125, mbit: 125e3, gbit: 125e6 },
+    written: [
+      ["B/s", 1],
+      ["kB/s", 1e3],
+      ["MB/s", 1e6],
+      ["GB/s", 1e9],
+    ],
+    read: {
+      "b/s": 1,
+      "kb/s": 1e3,
+      "mb/s": 1e6,
+      "gb/s": 1e9,
+      "kib/s": 1024,
+      "mib/s": 1048576,
+      "gib/s": 1073741824,
+      bit: 0.125,
+      kbit: 125,
+      mbit: 125e3,
+      gbit: 125e6,
+    },
   },
   percent: { written: [["%", 1]], read: { "%": 1 } },
   buffer: { written: [["bdp", 1]], read: { bdp: 1 } },

@@ -30,7 +30,11 @@ interface Props {
 const MOST = 500;
 
 export function DataTable(props: Props) {
-  return <Disclosure title={props.title ?? "Table"} class="data">{() => <Table {...props} />}</Disclosure>;
+  return (
+    <Disclosure title={props.title ?? "Table"} class="data">
+      {() => <Table {...props} />}
+    </Disclosure>
+  );
 }
 
 /** The table alone, where it is always shown. */

@@ -33,13 +33,20 @@ export function Tabs({ label, id, tabs, chosen, onChoose, children }: Props) {
     const tab = row?.querySelector<HTMLElement>('[aria-selected="true"]');
     if (!row || !tab) return;
     const left = tab.offsetLeft - row.offsetLeft;
-    if (left < row.scrollLeft || left + tab.offsetWidth > row.scrollLeft + row.clientWidth) row.scrollLeft = left - (row.clientWidth - tab.offsetWidth) / 2;
+    if (left < row.scrollLeft || left + tab.offsetWidth > row.scrollLeft + row.clientWidth)
+      row.scrollLeft = left - (row.clientWidth - tab.offsetWidth) / 2;
   }, [chosen]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    const at = step(Math.max(0, tabs.findIndex((each) => each.id === chosen)), tabs.length);
+    const at = step(
+      Math.max(
+        0,
+        tabs.findIndex((each) => each.id === chosen),
+      ),
+      tabs.length,
+    );
     const next = tabs[at];
     if (!next) return;
     onChoose(next.id);

@@ -7,15 +7,31 @@ import type { Block } from "../../src/server/blocks";
 import type { State } from "../../src/state/state";
 
 const axis = (more: Partial<AxisDocument> = {}): AxisDocument => ({
-  axis: "rtt", title: "RTT", quantity: "time", log: true, here: 0.05, text: "50ms", note: "", words: ["10ms", "50ms", "200ms"], ...more,
+  axis: "rtt",
+  title: "RTT",
+  quantity: "time",
+  log: true,
+  here: 0.05,
+  text: "50ms",
+  note: "",
+  words: ["10ms", "50ms", "200ms"],
+  ...more,
 });
 const X = [0.01, 0.05, 0.2];
 const block = (name: string, values: Record<string, unknown>, columns: Record<string, number[]>): Block => ({
-  kind: "curve", generation: 1, name, values, columns: Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, Float64Array.from(column)])),
+  kind: "curve",
+  generation: 1,
+  name,
+  values,
+  columns: Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, Float64Array.from(column)])),
 });
 const head = block("axis", axis() as unknown as Record<string, unknown>, { x: X });
 const point = (place: number, control: number, n: number, goodput: number, end = 1e6) =>
-  block("points", {}, { place: [place], control: [control], n: [n], goodput: [goodput], "goodput.low": [goodput - end], "goodput.high": [goodput + end] });
+  block(
+    "points",
+    {},
+    { place: [place], control: [control], n: [n], goodput: [goodput], "goodput.low": [goodput - end], "goodput.high": [goodput + end] },
+  );
 const LOOK = { colour: "#000", dash: 0, marker: "o" };
 const SHOWN = { bands: true, runs: true, log: false };
 
@@ -26,7 +42,11 @@ describe("blocks", () => {
   test("become lines along the axis, whatever order they come in; a later row replaces an earlier one", () => {
     const curve = gather([head, point(2, 0, 1, 3e6), point(0, 0, 1, 9e6), point(2, 0, 5, 4e6), point(0, 1, 2, 1e6)], ["cubic", "bbr"]);
     const line = curve?.lines[0]?.get("goodput");
-    expect([line?.x, line?.y, line?.n]).toEqual([[0.01, 0.2], [9e6, 4e6], [1, 5]]);
+    expect([line?.x, line?.y, line?.n]).toEqual([
+      [0.01, 0.2],
+      [9e6, 4e6],
+      [1, 5],
+    ]);
     expect([curve?.least, curve?.most, curve?.complete]).toEqual([1, 5, 1]);
   });
   test("belong to the controls that they name, whatever was asked since", () => {
@@ -81,7 +101,12 @@ describe("places", () => {
     expect(words(axis({ axis: "loss", quantity: "share", words: ["0%", "1%"] }), [0, 0.01], 0.004)).toBe("0.4%");
   });
   test("on an axis with a level 0 have room for it", () => {
-    expect(chartAxis(axis({ axis: "loss", title: "loss", quantity: "share" }), [0, 0.001, 0.1])).toEqual({ title: "Loss", quantity: "share", scale: "asinh", knee: 0.001 });
+    expect(chartAxis(axis({ axis: "loss", title: "loss", quantity: "share" }), [0, 0.001, 0.1])).toEqual({
+      title: "Loss",
+      quantity: "share",
+      scale: "asinh",
+      knee: 0.001,
+    });
     expect(chartAxis(axis({ log: false }), [0, 1]).scale).toBe("linear");
   });
 });

@@ -11,7 +11,16 @@ const chart: Chart = {
   x: { title: "RTT", quantity: "time" },
   y: { title: "Goodput", quantity: "rate" },
   series: [
-    { label: "cubic", look: { colour: "#d68000", dash: 0, marker: "o" }, x: [0.01, 0.1], y: [4e6, 2e6], low: [3e6, 1e6], high: [5e6, 3e6], markers: true, n: [5, 5] },
+    {
+      label: "cubic",
+      look: { colour: "#d68000", dash: 0, marker: "o" },
+      x: [0.01, 0.1],
+      y: [4e6, 2e6],
+      low: [3e6, 1e6],
+      high: [5e6, 3e6],
+      markers: true,
+      n: [5, 5],
+    },
     { label: HOSTILE, look: { colour: "#009ede", dash: 1, marker: "s" }, x: [0.01, 0.1], y: [1e6, NaN] },
   ],
   marks: [{ id: "here", at: 0.05, label: "you are here", kind: "here" }],
@@ -30,7 +39,16 @@ test("an SVG has each line, its dashes and its legend, and every text escaped", 
 });
 
 test("a CSV quotes what needs it, and no cell is a formula", () => {
-  expect(csvOf(["a", "b"], [["x,y", 1.5], ['say "no"', NaN], ["=1+1", -2]])).toBe('a,b\r\n"x,y",1.5\r\n"say ""no""",\r\n\'=1+1,-2\r\n');
+  expect(
+    csvOf(
+      ["a", "b"],
+      [
+        ["x,y", 1.5],
+        ['say "no"', NaN],
+        ["=1+1", -2],
+      ],
+    ),
+  ).toBe('a,b\r\n"x,y",1.5\r\n"say ""no""",\r\n\'=1+1,-2\r\n');
   const { columns, rows } = rowsOf(chart);
   expect(columns).toEqual(["series", "RTT (s)", "Goodput (bit/s)", "low", "high", "runs"]);
   expect(rows[1]).toEqual(["cubic", 0.1, 2e6, 1e6, 3e6, 5]);
@@ -39,7 +57,9 @@ test("a CSV quotes what needs it, and no cell is a formula", () => {
 test("the cursor reads the nearest value of each line", () => {
   const reading = read(chart, 0.09);
   expect(reading.values.map((value) => value.text)).toEqual(["2 Mbit/s [1, 3]", "–"]);
-  expect(sentence({ ...chart, series: chart.series.slice(0, 1) }, read({ ...chart, series: chart.series.slice(0, 1) }, 0.1))).toBe("RTT 100 ms: cubic 2 Mbit/s [1, 3].");
+  expect(sentence({ ...chart, series: chart.series.slice(0, 1) }, read({ ...chart, series: chart.series.slice(0, 1) }, 0.1))).toBe(
+    "RTT 100 ms: cubic 2 Mbit/s [1, 3].",
+  );
 });
 
 test("the cursor steps from value to value and stays at the ends", () => {

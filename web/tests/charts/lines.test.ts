@@ -58,10 +58,21 @@ describe("a dense line", () => {
   test("that is dashed is left out in its gaps, and its dashes move with what is shown", () => {
     const y = Float64Array.from(x, () => 0.5);
     const columns = (from: number) => envelope(x, y, view(from, from + 100_000), 2, [9, 4]).map((piece) => [...piece].filter((_, i) => i % 2 === 0));
-    const begins = (from: number) => columns(from).map((xs) => Math.min(...xs)).slice(1, -1);
-    const lengths = columns(0).slice(1, -1).map((xs) => Math.max(...xs) - Math.min(...xs));
+    const begins = (from: number) =>
+      columns(from)
+        .map((xs) => Math.min(...xs))
+        .slice(1, -1);
+    const lengths = columns(0)
+      .slice(1, -1)
+      .map((xs) => Math.max(...xs) - Math.min(...xs));
     expect([lengths.length, new Set(lengths)]).toEqual([6, new Set([9])]);
-    expect(begins(0)).toEqual(expect.arrayContaining(begins(5_000).map((each) => each + 5).slice(0, 5)));
+    expect(begins(0)).toEqual(
+      expect.arrayContaining(
+        begins(5_000)
+          .map((each) => each + 5)
+          .slice(0, 5),
+      ),
+    );
     expect(begins(0)).not.toEqual(expect.arrayContaining(begins(5_000).slice(0, 5)));
     expect(envelope(x, y, view(0, 100_000), 2, [])).toHaveLength(1);
   });

@@ -14,19 +14,36 @@ const colour = (label: string) => (label === "cubic" ? CUBIC : BBR);
 
 const axis = (name: string, log: boolean) => ({ axis: name, title: name, quantity: "time", log, here: 0.01, text: "10ms", note: "", words: [] });
 const block = (name: string, values: Record<string, unknown>, columns: Record<string, number[]>): Block => ({
-  kind: "map", generation: 1, name, values, columns: Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, Float64Array.from(column)])),
+  kind: "map",
+  generation: 1,
+  name,
+  values,
+  columns: Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, Float64Array.from(column)])),
 });
 const SIDE = 10;
 const head = (quantity = "ratio") =>
-  block("grid", { x: axis("jitter", false), y: axis("rtt", true), quantity, text: "what a cell is", first: "cubic", second: "bbr" }, {
-    x: Array.from({ length: SIDE }, (_, i) => i * 0.002),
-    y: Array.from({ length: SIDE }, (_, i) => 0.01 * 30 ** (i / (SIDE - 1))),
-  });
+  block(
+    "grid",
+    { x: axis("jitter", false), y: axis("rtt", true), quantity, text: "what a cell is", first: "cubic", second: "bbr" },
+    {
+      x: Array.from({ length: SIDE }, (_, i) => i * 0.002),
+      y: Array.from({ length: SIDE }, (_, i) => 0.01 * 30 ** (i / (SIDE - 1))),
+    },
+  );
 const cells = (rows: [number, number, number, number, number?][]) =>
-  block("cells", {}, {
-    i: rows.map((row) => row[0]), j: rows.map((row) => row[1]), span: rows.map((row) => row[2]), value: rows.map((row) => row[3]),
-    low: rows.map((row) => row[3] * 0.8), high: rows.map((row) => row[3] * 1.2), n: rows.map((row) => row[4] ?? 5),
-  });
+  block(
+    "cells",
+    {},
+    {
+      i: rows.map((row) => row[0]),
+      j: rows.map((row) => row[1]),
+      span: rows.map((row) => row[2]),
+      value: rows.map((row) => row[3]),
+      low: rows.map((row) => row[3] * 0.8),
+      high: rows.map((row) => row[3] * 1.2),
+      n: rows.map((row) => row[4] ?? 5),
+    },
+  );
 /** Every cell, with a ratio that falls from 4 to 1/4 along x. */
 const slope = (factor = (i: number) => 4 ** (1 - (2 * i) / (SIDE - 1))) =>
   gather([head(), cells(Array.from({ length: SIDE ** 2 }, (_, at) => [at % SIDE, Math.floor(at / SIDE), 1, factor(at % SIDE)]))]) as Grid;
@@ -38,7 +55,15 @@ describe("a grid", () => {
     expect([grid.known, grid.shown.every(Number.isNaN)]).toEqual([0, true]);
   });
   test("shows a coarse cell's value around it until those beside it have run, to the grid's very edge", () => {
-    const grid = gather([head(), cells([[2, 2, 5, 2], [7, 2, 5, 3], [2, 7, 5, 4], [7, 7, 5, 5]])]) as Grid;
+    const grid = gather([
+      head(),
+      cells([
+        [2, 2, 5, 2],
+        [7, 2, 5, 3],
+        [2, 7, 5, 4],
+        [7, 7, 5, 5],
+      ]),
+    ]) as Grid;
     expect(grid.known).toBe(4);
     expect([grid.shown[0], grid.shown[9], grid.shown[90], grid.shown[99]]).toEqual([2, 3, 4, 5]);
     expect(grid.value[0]).toBeNaN();
@@ -46,15 +71,34 @@ describe("a grid", () => {
     expect([finer.shown[0], finer.shown[1], finer.known]).toEqual([9, 2, 2]);
   });
   test("takes the newest row of a cell, and none outside", () => {
-    const grid = gather([head(), cells([[0, 0, 1, 1, 1], [99, 0, 1, 7]]), cells([[0, 0, 1, 2, 5]])]) as Grid;
+    const grid = gather([
+      head(),
+      cells([
+        [0, 0, 1, 1, 1],
+        [99, 0, 1, 7],
+      ]),
+      cells([[0, 0, 1, 2, 5]]),
+    ]) as Grid;
     expect([grid.value[0], grid.n[0], grid.known]).toEqual([2, 5, 1]);
   });
   test("a refined cell keeps its value where a coarse one beside it is told anew", () => {
-    const grid = gather([head(), cells([[1, 1, 1, 9], [2, 2, 5, 2]])]) as Grid;
+    const grid = gather([
+      head(),
+      cells([
+        [1, 1, 1, 9],
+        [2, 2, 5, 2],
+      ]),
+    ]) as Grid;
     expect(grid.shown[11]).toBe(9);
   });
   test("leaves open what its interval leaves open", () => {
-    const grid = gather([head(), cells([[0, 0, 1, 1.1], [1, 0, 1, 2]])]) as Grid;
+    const grid = gather([
+      head(),
+      cells([
+        [0, 0, 1, 1.1],
+        [1, 0, 1, 2],
+      ]),
+    ]) as Grid;
     expect([undecided(grid, 0), undecided(grid, 1), undecided(grid, 2)]).toEqual([true, false, false]);
     const other = gather([head("cv"), cells([[0, 0, 1, 1.1]])]) as Grid;
     expect(undecided(other, 0)).toBe(false);
@@ -71,7 +115,12 @@ describe("lines", () => {
   });
   test("are none before every cell shows something, and none on flat ground", () => {
     expect(isoline(gather([head(), cells([[2, 2, 5, 2]])]) as Grid, 1)).toEqual([]);
-    expect(isoline(slope((i) => (i % 2 ? 1.01 : 0.99)), 1)).toEqual([]);
+    expect(
+      isoline(
+        slope((i) => (i % 2 ? 1.01 : 0.99)),
+        1,
+      ),
+    ).toEqual([]);
   });
   test("follow what matters: equal, half left, or the middle of what there is", () => {
     expect(levels(slope())[0]).toBe(1);
@@ -90,7 +139,8 @@ describe("colours", () => {
       const scale = ratioScale(CUBIC as string, BBR as string, theme);
       const light = [0.5, 0.6, 0.7, 0.8, 0.9, 1].map((place) => [lab(scale.share(place))[0], lab(scale.share(1 - place))[0]] as const);
       const sign = theme === LIGHT ? -1 : 1;
-      for (let i = 1; i < light.length; i += 1) for (const side of [0, 1] as const) expect(sign * ((light[i]?.[side] ?? 0) - (light[i - 1]?.[side] ?? 0))).toBeGreaterThan(0);
+      for (let i = 1; i < light.length; i += 1)
+        for (const side of [0, 1] as const) expect(sign * ((light[i]?.[side] ?? 0) - (light[i - 1]?.[side] ?? 0))).toBeGreaterThan(0);
       expect(lab(scale.at(3))[2]).toBeGreaterThan(0.05);
       expect(lab(scale.at(1 / 3))[2]).toBeLessThan(-0.05);
       expect([scale.at(1000), scale.at(0)]).toEqual([scale.at(4), scale.at(1 / 4)]);
@@ -125,8 +175,14 @@ describe("a picture", () => {
   });
   test("as SVG has the legend's numbers, the level's name, and where the sliders are", () => {
     const image = picture(slope(), colour, LIGHT);
-    const svg = svgOf("map", (pen, width, height, theme) => drawMap(pen, image, { here: { x: 0.01, y: 0.05 }, cell: -1 }, width, height, theme), LIGHT, { width: 900, height: 660 });
-    for (const text of ["1/4", "4 ×", "equal", "you are here", "← bbr carries more", "cubic carries more →", "interval has 1 in it"]) expect(svg).toContain(`>${text}<`);
+    const svg = svgOf(
+      "map",
+      (pen, width, height, theme) => drawMap(pen, image, { here: { x: 0.01, y: 0.05 }, cell: -1 }, width, height, theme),
+      LIGHT,
+      { width: 900, height: 660 },
+    );
+    for (const text of ["1/4", "4 ×", "equal", "you are here", "← bbr carries more", "cubic carries more →", "interval has 1 in it"])
+      expect(svg).toContain(`>${text}<`);
     expect(svg).not.toContain("not measured yet");
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
   });
@@ -135,7 +191,11 @@ describe("a picture", () => {
     for (let i = 0; i < strokes.length; i += 2) expect(((strokes[i] as number) + (strokes[i + 1] as number)) % 7).toBe(0);
   });
   test("says values with their units", () => {
-    expect([valueText({ quantity: "ratio" }, 2.345), valueText({ quantity: "retention" }, 0.5), valueText({ quantity: "rtt" }, 0.05)]).toEqual(["2.35 ×", "50 %", "50 ms"]);
+    expect([valueText({ quantity: "ratio" }, 2.345), valueText({ quantity: "retention" }, 0.5), valueText({ quantity: "rtt" }, 0.05)]).toEqual([
+      "2.35 ×",
+      "50 %",
+      "50 ms",
+    ]);
     expect(valueText({ quantity: "ratio" }, NaN)).toBe("–");
   });
 });
@@ -148,8 +208,16 @@ test("keys move the cell, begin where the sliders are, and stop at the edges", (
 });
 
 test("a cell says its value with interval and runs, in one unit, and what is open", () => {
-  const grid = gather([head(), cells([[0, 0, 1, 1.1], [1, 0, 1, 2, 1]])]) as Grid;
-  expect(sentence(grid, 0)).toBe("jitter 0 ms, rtt 10 ms: cubic carries 1.1 × bbr [0.88, 1.32], 5 runs of each; undecided, the interval has 1 in it.");
+  const grid = gather([
+    head(),
+    cells([
+      [0, 0, 1, 1.1],
+      [1, 0, 1, 2, 1],
+    ]),
+  ]) as Grid;
+  expect(sentence(grid, 0)).toBe(
+    "jitter 0 ms, rtt 10 ms: cubic carries 1.1 × bbr [0.88, 1.32], 5 runs of each; undecided, the interval has 1 in it.",
+  );
   expect(sentence(grid, 1)).toBe("jitter 2 ms, rtt 10 ms: cubic carries 2 × bbr [1.6, 2.4], 1 run of each.");
   expect(sentence(grid, 2)).toBe("jitter 4 ms, rtt 10 ms: not measured yet.");
   const share = gather([head("retention"), cells([[0, 0, 1, 0.5]])]) as Grid;

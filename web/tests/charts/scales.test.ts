@@ -19,7 +19,11 @@ describe("numbers", () => {
   });
   test("are written as fields take them", () => {
     expect([written(0.0525, "time"), written(42e6, "rate"), written(0.001, "share"), written(0, "time"), written(64e3, "size")]).toEqual([
-      "52.5ms", "42mbit", "0.1%", "0", "64kB",
+      "52.5ms",
+      "42mbit",
+      "0.1%",
+      "0",
+      "64kB",
     ]);
   });
   test("units follow the largest value", () => {
@@ -46,7 +50,16 @@ describe("ticks", () => {
     expect(ticks(axis({ scale: "log" }), [0.05, 0.06], 5).ticks.length).toBeGreaterThan(2);
   });
   test("of an axis with room for 0 begin there", () => {
-    expect(ticks(axis({ scale: "asinh", knee: 0.001 }), [0, 0.1], 8).ticks.map((tick) => tick.text)).toEqual(["0", "1", "2", "5", "10", "20", "50", "100"]);
+    expect(ticks(axis({ scale: "asinh", knee: 0.001 }), [0, 0.1], 8).ticks.map((tick) => tick.text)).toEqual([
+      "0",
+      "1",
+      "2",
+      "5",
+      "10",
+      "20",
+      "50",
+      "100",
+    ]);
   });
   test("steps are 1, 2 or 5", () => {
     expect([niceStep(10, 5), niceStep(7, 3), niceStep(0.3, 4), niceStep(0, 4)]).toEqual([2, 5, 0.1, 1]);
@@ -55,7 +68,10 @@ describe("ticks", () => {
 
 describe("ranges", () => {
   const chart = (y: Partial<Axis>, values: number[]): Chart => ({
-    title: "", x: axis({}), y: axis({ quantity: "rate", ...y }), series: [{ label: "a", look: LOOK, x: values.map((_, i) => i), y: values }],
+    title: "",
+    x: axis({}),
+    y: axis({ quantity: "rate", ...y }),
+    series: [{ label: "a", look: LOOK, x: values.map((_, i) => i), y: values }],
   });
   test("of y begin at 0 and stay while values come in", () => {
     expect(yRange(chart({}, [10, 41]))).toEqual(yRange(chart({}, [10, 40, 42])));

@@ -10,7 +10,13 @@ test("times are read and written as people type them", () => {
 });
 
 test("a text taken apart is the same text again", () => {
-  const same = ["bottleneck@8s: rate 20mbit", "forward.1@500ms: delay 40ms loss 1%", "forward@2s: outage", "reverse@3s: outage off", "bottleneck@4s: burst 15KiB limit 100"];
+  const same = [
+    "bottleneck@8s: rate 20mbit",
+    "forward.1@500ms: delay 40ms loss 1%",
+    "forward@2s: outage",
+    "reverse@3s: outage off",
+    "bottleneck@4s: burst 15KiB limit 100",
+  ];
   expect(same.map((text) => write(parse(text)!))).toEqual(same);
   expect(write(parse(" bottleneck @ 8s :rate 20mbit, burst 15KiB")!)).toBe("bottleneck@8s: rate 20mbit burst 15KiB");
   expect(["", "rate 20mbit", "bottleneck@8s", "bottleneck@8s: rate", "bottleneck@x: rate 1mbit"].map(parse)).toEqual([null, null, null, null, null]);
@@ -26,7 +32,9 @@ test("an outage and its end are one thing, with a new delay a handover", () => {
   expect(there.map(titleOf)).toEqual(["rate 20mbit", "handover: delay 40ms", "loss 1% (reverse)"]);
   expect(happenings(["forward@2s: outage", "forward@1s: outage off"]).map((each) => each.until)).toEqual([null, null]);
   expect(happenings(["forward@3s: outage off", "forward@2s: outage"]).map(({ kind, places }) => [kind, places])).toEqual([["outage", [1, 0]]]);
-  expect(happenings(["forward@1s: outage", "forward@4s: outage", "forward@5s: outage off", "forward@2s: outage off"]).map((each) => each.until)).toEqual([2, 5]);
+  expect(
+    happenings(["forward@1s: outage", "forward@4s: outage", "forward@5s: outage off", "forward@2s: outage off"]).map((each) => each.until),
+  ).toEqual([2, 5]);
 });
 
 test("what is dragged is written at its new time, an outage with its end, and nothing else changes", () => {

@@ -3,14 +3,18 @@ import { collect, counts } from "../../src/inside/data";
 import { eventRows, eventText, neighbour } from "../../src/inside/events";
 import { shifted } from "../../src/inside/overview";
 import { drawn, panelsOf, SHAPES } from "../../src/inside/panels";
-import { arranged, fitted, rowsOf, withRoom } from "../../src/inside/stacker";
+import { rowsOf } from "../../src/charts/handles";
+import { arranged, fitted, withRoom } from "../../src/inside/stacker";
 import { freePlace } from "../../src/inside/timeline";
 import { everyValue, valueTable } from "../../src/inside/values";
 import type { Block } from "../../src/server/blocks";
 
 const kinds = Object.keys(SHAPES).map((name) => ({ name, title: name, about: "" }));
 const floats = (...values: number[]) => Float32Array.from(values);
-const LOOKS: Record<string, { colour: string; dash: number; marker: string }> = { cubic: { colour: "orange", dash: 0, marker: "o" }, bbr: { colour: "blue", dash: 0, marker: "s" } };
+const LOOKS: Record<string, { colour: string; dash: number; marker: string }> = {
+  cubic: { colour: "orange", dash: 0, marker: "o" },
+  bbr: { colour: "blue", dash: 0, marker: "s" },
+};
 const look = (label: string) => LOOKS[label]!;
 
 function run(number: number, ccas: string[], pinned = false): Block[] {
@@ -18,13 +22,45 @@ function run(number: number, ccas: string[], pinned = false): Block[] {
   const rtt = 0.05;
   const change = { at_s: 2, where: "bottleneck", set: {}, bound: { ratio: 4, d_s: rtt, spike_s: 0.15, unlimited_s: 0.15, text: "" } };
   return [
-    { ...head, name: "run", values: { run: number, cca: ccas.join("+"), pinned, seed: 0, rtt_s: rtt, duration_s: 4, interval_s: 1, flows: ccas.map((cca) => ({ cca, goodput_mbps: 1 })), changes: [change], caveats: [] } },
-    ...ccas.map((cca, flow) => ({ ...head, name: "series", values: { run: number, flow, cca }, columns: { t: floats(0, 1, 2, 3), cwnd: floats(10, 20, 10, 20), ssthresh: floats(NaN, NaN, NaN, NaN), rtt: floats(0.05, 0.05, 0.1, 0.1) } })),
+    {
+      ...head,
+      name: "run",
+      values: {
+        run: number,
+        cca: ccas.join("+"),
+        pinned,
+        seed: 0,
+        rtt_s: rtt,
+        duration_s: 4,
+        interval_s: 1,
+        flows: ccas.map((cca) => ({ cca, goodput_mbps: 1 })),
+        changes: [change],
+        caveats: [],
+      },
+    },
+    ...ccas.map((cca, flow) => ({
+      ...head,
+      name: "series",
+      values: { run: number, flow, cca },
+      columns: { t: floats(0, 1, 2, 3), cwnd: floats(10, 20, 10, 20), ssthresh: floats(NaN, NaN, NaN, NaN), rtt: floats(0.05, 0.05, 0.1, 0.1) },
+    })),
     { ...head, name: "queue", values: { run: number, kind: "tbf", rate_bps: 1e7 }, columns: { t: floats(0, 1, 2, 3), packets: floats(0, 1, 2, 3) } },
-    { ...head, name: "marks", values: { run: number, kinds }, columns: {
-      t: floats(0.5, 0.5, 1.5, 1.5), kind: floats(0, 2, 0, 1), flow: floats(0, 0, 0, ccas.length - 1), count: floats(3, 1, 2, 5), cwnd: floats(8, 8, 7, 7),
-      "span.from": floats(0.5), "span.to": floats(0.9), "span.state": floats(3), "span.flow": floats(0),
-    } },
+    {
+      ...head,
+      name: "marks",
+      values: { run: number, kinds },
+      columns: {
+        t: floats(0.5, 0.5, 1.5, 1.5),
+        kind: floats(0, 2, 0, 1),
+        flow: floats(0, 0, 0, ccas.length - 1),
+        count: floats(3, 1, 2, 5),
+        cwnd: floats(8, 8, 7, 7),
+        "span.from": floats(0.5),
+        "span.to": floats(0.9),
+        "span.state": floats(3),
+        "span.flow": floats(0),
+      },
+    },
   ];
 }
 
@@ -38,7 +74,10 @@ test("a run is there when its marks have come, whatever comes between", () => {
 test("a control has its colour; its further flows and a pinned scenario have other dashes", () => {
   const lines = drawn(collect([...run(0, ["cubic", "cubic", "bbr"]), ...run(1, ["bbr"], true)]), look);
   expect(lines.map(({ label, look: { colour, dash }, further }) => [label, colour, dash, further])).toEqual([
-    ["cubic 1", "orange", 0, false], ["cubic 2", "orange", 1, true], ["bbr", "blue", 0, false], ["bbr (pinned)", "blue", 1, true],
+    ["cubic 1", "orange", 0, false],
+    ["cubic 2", "orange", 1, true],
+    ["bbr", "blue", 0, false],
+    ["bbr (pinned)", "blue", 1, true],
   ]);
 });
 
@@ -46,7 +85,10 @@ test("panels have what was measured, and the bound after a drop in that of the R
   const lines = drawn(collect(run(0, ["cubic"])), look);
   const panels = panelsOf(["events", "cwnd", "rtt", "queue", "rwnd"], lines);
   expect(panels.map(({ id, chart }) => [id, chart.series.map((each) => each.label)])).toEqual([
-    ["events", [""]], ["cwnd", ["cubic"]], ["rtt", ["cubic", "bound after the drop"]], ["queue", ["cubic"]],
+    ["events", [""]],
+    ["cwnd", ["cubic"]],
+    ["rtt", ["cubic", "bound after the drop"]],
+    ["queue", ["cubic"]],
   ]);
   expect(panels[0]!.rows).toEqual(["recovery", "resent", "loss"]);
   expect(panels[1]!.chart.spans).toMatchObject([{ label: "recovery", colour: "orange" }]);
@@ -58,7 +100,13 @@ test("events are read near the cursor, in rows, and from one to the next", () =>
   const lines = drawn(collect([...run(0, ["cubic"]), ...run(1, ["bbr"])]), look);
   expect(eventText(lines, 0.52, 0.05)).toBe("cubic: 3 × lost, fast_recoveries; bbr: 3 × lost, fast_recoveries");
   expect(eventText(lines, 1, 0.05)).toBe("");
-  expect([neighbour(lines, 0, 1), neighbour(lines, 0.5, 1), neighbour(lines, 1.5, 1), neighbour(lines, 1.5, -1), neighbour(lines, 0.5, -1)]).toEqual([0.5, 1.5, null, 0.5, null]);
+  expect([neighbour(lines, 0, 1), neighbour(lines, 0.5, 1), neighbour(lines, 1.5, 1), neighbour(lines, 1.5, -1), neighbour(lines, 0.5, -1)]).toEqual([
+    0.5,
+    1.5,
+    null,
+    0.5,
+    null,
+  ]);
   expect(eventRows(lines)).toHaveLength(8);
   expect(eventRows(lines)[0]).toEqual([0.5, "cubic", "lost", 3, 8]);
 });

@@ -16,7 +16,11 @@ const looks = { observed: grey, replay: grey };
 
 test("observation and replay stand in one chart, with what was fitted", () => {
   const observed = block("observed", { seconds: 10 }, { "goodput.t": [1, 2], goodput: [1e6, 2e6], "rtt.t": [1], rtt: [0.05] });
-  const replay = block("replay", { cca: "cubic" }, { t: [1, 2], goodput: [1e6, 1e6], "goodput.low": [9e5, 9e5], "goodput.high": [2e6, 2e6], rtt: [NaN, NaN], flight: [1, 2] });
+  const replay = block(
+    "replay",
+    { cca: "cubic" },
+    { t: [1, 2], goodput: [1e6, 1e6], "goodput.low": [9e5, 9e5], "goodput.high": [2e6, 2e6], rtt: [NaN, NaN], flight: [1, 2] },
+  );
   const charts = figures(observed, replay, { rate: { value: 3e6, low: 2e6, high: null } }, looks);
   expect(charts.map((chart) => [chart.title, chart.series.map((series) => series.label)])).toEqual([
     ["Goodput", ["observed", "replay, cubic", "bottleneck, fitted"]],
@@ -45,7 +49,11 @@ test("the newest block of each name counts", () => {
 test("a curve of kept results has a line for each control, in the order of the axis", () => {
   const blocks = {
     axis: block("axis", { title: "jitter", quantity: "time" }, { x: [0, 0.004, 0.008] }),
-    points: block("points", {}, { place: [2, 0, 1], control: [0, 0, 1], n: [5, 5, 3], goodput: [1, 9, 4], "goodput.low": [0, 8, NaN], "goodput.high": [2, 10, NaN] }),
+    points: block(
+      "points",
+      {},
+      { place: [2, 0, 1], control: [0, 0, 1], n: [5, 5, 3], goodput: [1, 9, 4], "goodput.low": [0, 8, NaN], "goodput.high": [2, 10, NaN] },
+    ),
     runs: block("runs", {}, { place: [0, 0, 1], control: [0, 0, 1], seed: [0, 1, 0], goodput: [8, 10, 4] }),
   };
   const chart = curve(blocks, metricOf("goodput"), ["cubic", "bbr"], () => grey);
