@@ -27,6 +27,7 @@ LAYERS = (
     ("findings",),
     ("capture",),
     ("studies", "interchange", "validate", "emulation"),
+    ("words",),
     ("plots",),
     ("report",),
     ("schemas", "api"),

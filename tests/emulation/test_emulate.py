@@ -290,7 +290,8 @@ def test_a_socket_changes_the_path_and_tells_what_passes(tmp_path):
 AS_NOBODY = """
 import os, sys
 from tcpscape.cli import emulate, main
-from tcpscape.emulation import answer, control, path, relay, session, summary
+from tcpscape.emulation import control, path, relay, session, summary
+from tcpscape.words import emulation
 import tcpscape._core, rich.console, rich.table, rich.text
 main.call(["emulate", "--help"])
 main.call(["emulate", "--delay", "x", "--", "true"])

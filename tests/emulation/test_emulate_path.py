@@ -7,10 +7,11 @@ import types
 
 import pytest
 
-from tcpscape.emulation import answer, control, path, relay
+from tcpscape.emulation import control, path, relay
 from tcpscape.engines import host
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import changes
+from tcpscape.words import emulation
 
 REASON = host.unavailable()
 
@@ -133,9 +134,9 @@ def test_a_request_that_makes_no_sense_is_answered(line):
 
 
 def test_the_path_in_words():
-    same = answer.in_words(built(delay=["25ms"], jitter=["8ms"], order=["keep"], loss=["0.1%"], rate=["20mbit"]))
+    same = emulation.in_words(built(delay=["25ms"], jitter=["8ms"], order=["keep"], loss=["0.1%"], rate=["20mbit"]))
     assert same == "each way: loss 0.1%, delay 25ms, jitter 8ms normal (order kept), 20mbit with a FIFO of 125kB"
-    assert answer.in_words(built(delay=["up=25ms"])) == "up: delay 25ms; down: nothing"
+    assert emulation.in_words(built(delay=["up=25ms"])) == "up: delay 25ms; down: nothing"
 
 
 def figures(at_s: float, up: tuple[int, int, float], down: tuple[int, int, float]) -> dict:
@@ -147,7 +148,7 @@ def figures(at_s: float, up: tuple[int, int, float], down: tuple[int, int, float
 
 
 def test_the_line_shows_what_passed_since_the_last_one():
-    line = answer.LiveLine()
+    line = emulation.LiveLine()
     line.text(figures(1.0, (1_000_000, 100, 25e6), (0, 0, 0.0)))
     text = line.text(figures(1.5, (1_062_500, 200, 30e6), (125_000, 50, 20e6)))
     assert text.startswith("↑ 1 ↓ 2 Mbit/s  RTT 55 ms  ")  # the second hundred took 35 ms: 2·30 − 25, and 20 back

@@ -12,9 +12,9 @@ from tcpscape import stats
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
-from tcpscape.interchange import answer as sentences
 from tcpscape.interchange import compare, iperf3, sources
 from tcpscape.store.results import Store
+from tcpscape.words import comparison as sentences
 
 DATA = TESTS / "data" / "interchange"
 

@@ -58,13 +58,13 @@ def bound(
     as_json: Annotated[bool, options.json_output("One JSON line with every number")] = False,
 ) -> None:
     """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run."""
-    from tcpscape.findings.spike import answer
+    from tcpscape.words import bound as words
 
     least = link.bound()
     if as_json:
-        print(json.dumps(answer.plain(least), allow_nan=False))
+        print(json.dumps(words.document(least), allow_nan=False))
     else:
-        terminal.show(answer.screen(least), output)
+        terminal.show(words.screen(least), output)
 
 
 def _flow(text: str) -> tuple[int, float]:

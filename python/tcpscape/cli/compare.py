@@ -53,19 +53,19 @@ def compare(
 
     Checks are of A's and B's metrics, or of the comparison: 'ratio.low > 0.95' (A over B, of means), 'median_ratio > 1', 'win > 0.5'.
     """
-    from tcpscape.interchange import answer
-    from tcpscape.interchange import compare as comparison
+    from tcpscape.interchange.compare import compare as compare_results
     from tcpscape.interchange.compare_checks import ComparisonChecks
+    from tcpscape.words import comparison
 
     if as_json and markdown:
         refuse("markdown", "given with --json", "choose one of them")
     expected = ComparisonChecks.read(check, sides.metric)
-    result, names = comparison.compare(*sides.load(), sides.metric), (str(sides.a), str(sides.b))
+    result, names = compare_results(*sides.load(), sides.metric), (str(sides.a), str(sides.b))
     verdicts = expected.verdicts(result)
     if as_json:
-        print(json.dumps(answer.plain(result, *names), allow_nan=False))
+        print(json.dumps(comparison.document(result, *names), allow_nan=False))
     elif markdown:
-        print(answer.screen(result, *names, most=None).markdown())
+        print(comparison.screen(result, *names, most=None).markdown())
     else:
-        terminal.show(answer.screen(result, *names, options.typed()), output)
+        terminal.show(comparison.screen(result, *names, options.typed()), output)
     checks.finish(verdicts, as_json=as_json, mark="- " if markdown else "")

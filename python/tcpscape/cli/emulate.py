@@ -96,7 +96,8 @@ def emulate(
     The far end is 10.77.1.3, in $TCPSCAPE_FAR, and called far. It has what --serve starts there and the ports of --reach, and nothing else.
     At the end a summary on stderr says what passed; the exit status is the command's.
     """
-    from tcpscape.emulation import answer, summary
+    from tcpscape.emulation import summary
+    from tcpscape.words import emulation
 
     settings = _settings(words, way, far, run, output)
     result = _run(settings, wanted=output.live and not screen.quiet)
@@ -104,7 +105,7 @@ def emulate(
     if output.as_json:
         print(json.dumps(document, allow_nan=False))
     else:
-        terminal.show(answer.screen(document, settings.path), screen, error=True)
+        terminal.show(emulation.screen(document, settings.path), screen, error=True)
     return document["status"]
 
 
@@ -141,8 +142,8 @@ def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: Run
 
 def _run(settings: Settings, *, wanted: bool) -> Mapping[str, Any]:
     """Runs the command, with a line of what passes where there is a terminal; what the program reports."""
-    from tcpscape.emulation.answer import LiveLine
     from tcpscape.emulation.session import Session
+    from tcpscape.words.emulation import LiveLine
 
     sys.stdout.flush()
     live = LiveLine()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tcpscape import stats
 from tcpscape.campaign.adaptive import widened
@@ -37,13 +37,8 @@ if TYPE_CHECKING:
 
     from tcpscape.scenario.scenario import Scenario
 
-VERDICTS = {
-    "different": "they differ",
-    "slightly different": "they differ, the means by less than 5 %",
-    "alike": "no difference: the means are within 5 %",
-    "undecided": "undecided: too few measurements to tell",
-}
-"""Verdict → its sentence."""
+Verdict = Literal["different", "slightly different", "alike", "undecided"]
+"""Whether two means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
 THE_SAME = "the same runs"
 """The verdict in words where both sides are the very same trials."""
 CHANCE = 20
@@ -124,8 +119,8 @@ class ComparedCondition:
         return self.is_same or self.comparison.alike or difference.low == difference.high == 0
 
     @property
-    def verdict(self) -> str:
-        """One of :data:`VERDICTS`."""
+    def verdict(self) -> Verdict:
+        """Whether the means differ."""
         if self.differs:
             return "slightly different" if self.alike else "different"
         return "alike" if self.alike else "undecided"

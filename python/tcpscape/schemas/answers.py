@@ -12,7 +12,6 @@ from tcpscape.engines.host.survey import Survey
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.damage import Damage
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.schemas.trials import Measured
 from tcpscape.stats import Estimate
 from tcpscape.validate.compare import DivergenceSummary
 from tcpscape.validate.ranks import Ranks
@@ -74,97 +73,6 @@ class EdgeDocument(TypedDict):
     """First seed of each level; the others follow it."""
     scenario: dict[str, Any]
     """The path without the impairment, as `tcpscape schema scenario` describes it."""
-
-
-class BoundDocument(TypedDict):
-    """The latency spike that a drop of a full link's rate must make. What `tcpscape bound --json` prints."""
-
-    format: Literal[1]
-    """Format of a bound."""
-    from_bps: int
-    """Rate before the drop, bit/s."""
-    to_bps: int
-    """Rate after the drop, bit/s."""
-    ratio: float
-    """Rate before / rate after."""
-    rtt_ms: float
-    """Round trip from the bottleneck to the sender and back, ms; of several flows the mean by their shares."""
-    max_queue_ms: float | None
-    """Longest delay that the queue lets a packet wait, ms; null is no limit."""
-    spike_ms: float
-    """Least rise of the delay, ms."""
-    unlimited_spike_ms: float
-    """Least rise of the delay where the queue has no limit, ms."""
-    queued_bytes: float
-    """Bytes in the queue at the peak."""
-    queued_packets: float
-    """The same in packets."""
-    lost_of_excess: float
-    """Share of what would queue that is lost, a fraction."""
-    lost_of_arrivals: float
-    """Share of what arrives that is lost, a fraction."""
-    lost_bytes: float
-    """Bytes lost."""
-    drained_after_ms: dict[str, float]
-    """Load of the new link (0 to 0.95) → after how long the queue is empty again, ms."""
-    full_buffer_ms: dict[str, float]
-    """Buffer that stands full before the drop (`1bdp`, `3bdp`) → delay at the peak, ms."""
-
-
-class ComparedDocument(TypedDict):
-    """One condition of a comparison."""
-
-    condition: str
-    """Name of the condition."""
-    verdict: Literal["different", "slightly different", "alike", "undecided"]
-    """Whether the means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
-    same_runs: bool
-    """Whether both sides are the very same trials."""
-    missing_runs: int
-    """Further measurements of each side that would probably decide; 0 where it is decided."""
-    paired: bool
-    """Whether measurements of the same seed were compared as pairs."""
-    a: Measured
-    """Mean of A, in the comparison's unit."""
-    b: Measured
-    """Mean of B, in the comparison's unit."""
-    a_median: Measured
-    """Median of A, in the comparison's unit."""
-    b_median: Measured
-    """Median of B, in the comparison's unit."""
-    ratio_of_means: Measured
-    """Mean of A / mean of B."""
-    ratio_of_medians: Measured
-    """Median of A / median of B."""
-    difference_of_means: Measured
-    """Mean of A − mean of B, in the comparison's unit."""
-    win_probability: Measured
-    """How often a measurement of A is above one of B, a fraction."""
-    text: str
-    """The same as a sentence."""
-
-
-class ComparisonDocument(TypedDict):
-    """Whether two results differ, condition by condition. What `tcpscape compare --json` prints."""
-
-    format: Literal[1]
-    """Format of a comparison."""
-    a: str
-    """The first result, as it was named."""
-    b: str
-    """The second result, as it was named."""
-    metric: str
-    """What was compared."""
-    unit: str
-    """Unit of the metric; empty where it has none or is not known."""
-    statistic: Literal["mean"]
-    """Statistic that the verdicts are about."""
-    conditions: list[ComparedDocument]
-    """Every condition that both sides have."""
-    left_out: list[str]
-    """Conditions that only one side has."""
-    caveats: list[str]
-    """What limits the validity, a sentence each."""
 
 
 class SideDocument(TypedDict):

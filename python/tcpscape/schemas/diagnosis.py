@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from tcpscape.findings.diagnosis.fitted import Direction
 from tcpscape.findings.diagnosis.observed import Cause, Vantage
-from tcpscape.schemas.trials import Interval
+from tcpscape.stats.estimate import Interval
 
 Ends = tuple[str, int, str, int]
 

@@ -12,6 +12,7 @@ from tcpscape.formats import FIELD, FORMATS
 from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import answers, diagnosis, generator, kept, trials
 from tcpscape.studies.study import Study
+from tcpscape.words import bound, comparison
 
 STAMP = "Format of the document; a reader that does not know the number must refuse it."
 """Description of the field `format` of what users write."""
@@ -69,8 +70,8 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("advice", "tcpscape advise --json, and advice.json.", answers.AdviceDocument, finite=True),
         Document("calls", "tcpscape advise --goal calls --json.", answers.CallsDocument, finite=True),
         Document("edge", "A line of tcpscape cliff --json.", answers.EdgeDocument),
-        Document("bound", "tcpscape bound --json.", answers.BoundDocument),
-        Document("comparison", "tcpscape compare --json.", answers.ComparisonDocument),
+        Document("bound", "tcpscape bound --json.", bound.BoundDocument),
+        Document("comparison", "tcpscape compare --json.", comparison.ComparisonDocument),
         Document("validation", "summary.json of tcpscape validate.", answers.ValidationDocument, finite=True),
         Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),

@@ -6,25 +6,8 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
+from tcpscape.stats.estimate import Interval
 from tcpscape.trial import FlowResult, ProbeResult, TransfersResult
-
-
-class Interval(TypedDict):
-    """A value with its 95 % interval; what is infinite or not known is null."""
-
-    value: float | None
-    """The value, in the unit that the document states."""
-    low: float | None
-    """Lower end of the interval."""
-    high: float | None
-    """Upper end of the interval."""
-
-
-class Measured(Interval):
-    """A value with its 95 % interval and the number of measurements behind it."""
-
-    n: int
-    """Number of measurements."""
 
 
 class Drops(TypedDict):

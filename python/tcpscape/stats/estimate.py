@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from tcpscape.text.numbers import number, percent
 
@@ -32,6 +33,24 @@ UNSEEN_BELOW = 10
 """Fewest values of which a mode with a share of a quarter is missed no more often than an interval may miss."""
 SKEWNESS = 1.0
 """Sample skewness from which a CV rests on few runs: with heavy tails its interval was measured to cover less than 80 %."""
+
+
+class Interval(TypedDict):
+    """A value with its 95 % interval; what is infinite or not known is null."""
+
+    value: float | None
+    """The value, in the unit that the document states."""
+    low: float | None
+    """Lower end of the interval."""
+    high: float | None
+    """Upper end of the interval."""
+
+
+class Measured(Interval):
+    """A value with its 95 % interval and the number of measurements behind it."""
+
+    n: int
+    """Number of measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +97,13 @@ class Estimate:
         """Whether the interval does not hold `value`; no interval excludes nothing."""
         return self.n > 1 and (value < self.low or value > self.high)
 
-    def plain(self) -> dict[str, float | None]:
-        """Value and ends for JSON; what is infinite or not known is None."""
-        return {k: v if math.isfinite(v) else None for k, v in (("value", self.value), ("low", self.low), ("high", self.high))}
+    def plain(self) -> Interval:
+        """Value and ends for a document; what is infinite or not known is None."""
+        return Interval(value=_finite(self.value), low=_finite(self.low), high=_finite(self.high))
+
+    def measured(self) -> Measured:
+        """The same with the number of measurements."""
+        return Measured(**self.plain(), n=self.n)
 
     @property
     def precision(self) -> float:
@@ -89,6 +112,10 @@ class Estimate:
         if half == 0:
             return 0.0
         return half / abs(self.value) if self.value and not math.isnan(half) else math.inf
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _end(value: float, digits: int) -> str:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from tcpscape.controls import palette
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.spike import answer
 from tcpscape.findings.spike.bound import Bound
 from tcpscape.metrics import queues
 from tcpscape.metrics.events import STATES
@@ -27,6 +26,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.blocks import Block
+from tcpscape.words import bound as words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -220,7 +220,7 @@ def _bound(scenario: Scenario, before: int, after: int) -> dict[str, Any]:
     bound = Bound(before, after, ((scenario.rtt_ns, 1.0),), _longest_queue_ns(scenario, after))
     return {
         "ratio": bound.ratio, "d_s": bound.d_ns / NS_PER_S, "spike_s": bound.spike_ns / NS_PER_S, "unlimited_s": bound.unlimited_ns / NS_PER_S,
-        "text": answer.answer(bound),
+        "text": words.answer(bound),
     }  # fmt: skip
 
 

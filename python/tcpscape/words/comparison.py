@@ -1,26 +1,90 @@
-"""The answer of a comparison: the screen of `compare`, and its JSON."""
+"""The answer of a comparison: the screen of `compare`, and its document."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape import stats
-from tcpscape.formats import stamped
-from tcpscape.interchange.compare import THE_SAME, VERDICTS, ComparedCondition, ResultComparison
+from tcpscape.interchange.compare import THE_SAME, ComparedCondition, ResultComparison, Verdict
 from tcpscape.names import with_options
-from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Measured
 from tcpscape.text.numbers import percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 
+VERDICTS: Mapping[Verdict, str] = {
+    "different": "they differ",
+    "slightly different": "they differ, the means by less than 5 %",
+    "alike": "no difference: the means are within 5 %",
+    "undecided": "undecided: too few measurements to tell",
+}
+"""Verdict → its sentence."""
 MOST_ROWS = 6
 """Most conditions that the screen shows without `verbose`; the others are in the details."""
 MOST_NAMES = 3
 """Most conditions that only one side has and the screen names."""
+
+
+class ComparedDocument(TypedDict):
+    """One condition of a comparison."""
+
+    condition: str
+    """Name of the condition."""
+    verdict: Verdict
+    """Whether the means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
+    same_runs: bool
+    """Whether both sides are the very same trials."""
+    missing_runs: int
+    """Further measurements of each side that would probably decide; 0 where it is decided."""
+    paired: bool
+    """Whether measurements of the same seed were compared as pairs."""
+    a: Measured
+    """Mean of A, in the comparison's unit."""
+    b: Measured
+    """Mean of B, in the comparison's unit."""
+    a_median: Measured
+    """Median of A, in the comparison's unit."""
+    b_median: Measured
+    """Median of B, in the comparison's unit."""
+    ratio_of_means: Measured
+    """Mean of A / mean of B."""
+    ratio_of_medians: Measured
+    """Median of A / median of B."""
+    difference_of_means: Measured
+    """Mean of A − mean of B, in the comparison's unit."""
+    win_probability: Measured
+    """How often a measurement of A is above one of B, a fraction."""
+    text: str
+    """The same as a sentence."""
+
+
+class ComparisonDocument(TypedDict):
+    """Whether two results differ, condition by condition. What `tcpscape compare --json` prints."""
+
+    format: Literal[1]
+    """Format of a comparison."""
+    a: str
+    """The first result, as it was named."""
+    b: str
+    """The second result, as it was named."""
+    metric: str
+    """What was compared."""
+    unit: str
+    """Unit of the metric; empty where it has none or is not known."""
+    statistic: Literal["mean"]
+    """Statistic that the verdicts are about."""
+    conditions: list[ComparedDocument]
+    """Every condition that both sides have."""
+    left_out: list[str]
+    """Conditions that only one side has."""
+    caveats: list[str]
+    """What limits the validity, a sentence each."""
 
 
 def screen(comparison: ResultComparison, a: str, b: str, command: str = "", *, most: int | None = MOST_ROWS) -> Screen:
@@ -85,26 +149,39 @@ def sentence(row: ComparedCondition, metric: str) -> str:
     return f"{row.name}: A's {metric} is {ratio}, above it in {percent(c.win.value)} of {pairs}: {verdict}."
 
 
-def plain(comparison: ResultComparison, a: str, b: str) -> dict[str, Any]:
-    """Every number of a comparison as plain values; what is infinite or not known is None."""
-    rows = []
-    for r in comparison.rows:
-        (a_mean, b_mean), (a_median, b_median) = r.means, r.medians
-        c = r.comparison
-        rows.append({
-            "condition": r.name, "verdict": r.verdict, "same_runs": r.is_same, "missing_runs": r.missing, "paired": bool(r.pairs),
-            "a": _plain(a_mean), "b": _plain(b_mean), "a_median": _plain(a_median), "b_median": _plain(b_median),
-            "ratio_of_means": _plain(c.ratio), "ratio_of_medians": _plain(c.median_ratio), "difference_of_means": _plain(c.difference),
-            "win_probability": _plain(c.win), "text": sentence(r, comparison.metric),
-        })  # fmt: skip
-    return stamped("comparison", {
-        "a": a, "b": b, "metric": comparison.metric, "unit": comparison.unit, "statistic": "mean", "conditions": rows,
-        "left_out": list(comparison.left_out), "caveats": list(comparison.caveats),
-    })  # fmt: skip
+def document(comparison: ResultComparison, a: str, b: str) -> ComparisonDocument:
+    """Every number of a comparison; what is infinite or not known is None."""
+    return ComparisonDocument(
+        format=1,
+        a=a,
+        b=b,
+        metric=comparison.metric,
+        unit=comparison.unit,
+        statistic="mean",
+        conditions=[_compared(row, comparison.metric) for row in comparison.rows],
+        left_out=list(comparison.left_out),
+        caveats=list(comparison.caveats),
+    )
 
 
-def _plain(e: Estimate) -> dict[str, Any]:
-    return {**e.plain(), "n": e.n}
+def _compared(row: ComparedCondition, metric: str) -> ComparedDocument:
+    (a_mean, b_mean), (a_median, b_median), c = row.means, row.medians, row.comparison
+    return ComparedDocument(
+        condition=row.name,
+        verdict=row.verdict,
+        same_runs=row.is_same,
+        missing_runs=row.missing,
+        paired=bool(row.pairs),
+        a=a_mean.measured(),
+        b=b_mean.measured(),
+        a_median=a_median.measured(),
+        b_median=b_median.measured(),
+        ratio_of_means=c.ratio.measured(),
+        ratio_of_medians=c.median_ratio.measured(),
+        difference_of_means=c.difference.measured(),
+        win_probability=c.win.measured(),
+        text=sentence(row, metric),
+    )
 
 
 def _runs(missing: int) -> str:

@@ -1,13 +1,14 @@
-"""The bound of a drop of rate as a screen, and as plain numbers."""
+"""The bound of a drop of rate as a screen, and as a document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape import units
 from tcpscape.findings.spike.bound import NS_PER_MS, Bound
-from tcpscape.formats import stamped
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
@@ -23,6 +24,41 @@ EVENED = (
 )
 BURST = 6056
 """Bytes of the token bucket in the command that shows the spike."""
+
+
+class BoundDocument(TypedDict):
+    """The latency spike that a drop of a full link's rate must make. What `tcpscape bound --json` prints."""
+
+    format: Literal[1]
+    """Format of a bound."""
+    from_bps: int
+    """Rate before the drop, bit/s."""
+    to_bps: int
+    """Rate after the drop, bit/s."""
+    ratio: float
+    """Rate before / rate after."""
+    rtt_ms: float
+    """Round trip from the bottleneck to the sender and back, ms; of several flows the mean by their shares."""
+    max_queue_ms: float | None
+    """Longest delay that the queue lets a packet wait, ms; null is no limit."""
+    spike_ms: float
+    """Least rise of the delay, ms."""
+    unlimited_spike_ms: float
+    """Least rise of the delay where the queue has no limit, ms."""
+    queued_bytes: float
+    """Bytes in the queue at the peak."""
+    queued_packets: float
+    """The same in packets."""
+    lost_of_excess: float
+    """Share of what would queue that is lost, a fraction."""
+    lost_of_arrivals: float
+    """Share of what arrives that is lost, a fraction."""
+    lost_bytes: float
+    """Bytes lost."""
+    drained_after_ms: dict[str, float]
+    """Load of the new link (0 to 0.95) → after how long the queue is empty again, ms."""
+    full_buffer_ms: dict[str, float]
+    """Buffer that stands full before the drop (`1bdp`, `3bdp`) → delay at the peak, ms."""
 
 
 def screen(bound: Bound) -> Screen:
@@ -68,17 +104,25 @@ def show(bound: Bound) -> str:
     )
 
 
-def plain(bound: Bound) -> dict[str, Any]:
+def document(bound: Bound) -> BoundDocument:
     """Every number, with its unit in its name."""
-    return stamped("bound", {
-        "from_bps": bound.before_bps, "to_bps": bound.after_bps, "ratio": bound.ratio, "rtt_ms": bound.d_ns / NS_PER_MS,
-        "max_queue_ms": None if bound.max_queue_ns is None else bound.max_queue_ns / NS_PER_MS,
-        "spike_ms": bound.spike_ns / NS_PER_MS, "unlimited_spike_ms": bound.unlimited_ns / NS_PER_MS,
-        "queued_bytes": bound.queued_bytes, "queued_packets": bound.queued_bytes / bound.packet, "lost_of_excess": bound.excess_lost,
-        "lost_of_arrivals": bound.lost, "lost_bytes": bound.lost_bytes,
-        "drained_after_ms": {f"{load:g}": bound.drain_ns(load) / NS_PER_MS for load in LOADS},
-        "full_buffer_ms": {f"{bdps}bdp": bound.ratio * bdps * bound.d_ns / NS_PER_MS for bdps in BDPS},
-    })  # fmt: skip
+    return BoundDocument(
+        format=1,
+        from_bps=bound.before_bps,
+        to_bps=bound.after_bps,
+        ratio=bound.ratio,
+        rtt_ms=bound.d_ns / NS_PER_MS,
+        max_queue_ms=None if bound.max_queue_ns is None else bound.max_queue_ns / NS_PER_MS,
+        spike_ms=bound.spike_ns / NS_PER_MS,
+        unlimited_spike_ms=bound.unlimited_ns / NS_PER_MS,
+        queued_bytes=bound.queued_bytes,
+        queued_packets=bound.queued_bytes / bound.packet,
+        lost_of_excess=bound.excess_lost,
+        lost_of_arrivals=bound.lost,
+        lost_bytes=bound.lost_bytes,
+        drained_after_ms={f"{load:g}": bound.drain_ns(load) / NS_PER_MS for load in LOADS},
+        full_buffer_ms={f"{bdps}bdp": bound.ratio * bdps * bound.d_ns / NS_PER_MS for bdps in BDPS},
+    )
 
 
 def _rows(bound: Bound) -> Iterator[tuple[str, str]]:
