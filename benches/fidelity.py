@@ -25,10 +25,10 @@ from plans import DATA
 from table import markdown, verdict
 from tcpscape import engines
 from tcpscape.validate import compare, ranks, sides, validation
-from tcpscape.validate import tables as texts
 from tcpscape.validate.compare import Divergence, groups, worst
 from tcpscape.validate.runs import RecordedSet, load_recorded
-from tcpscape.validate.tables import percent
+from tcpscape.words import divergence as texts
+from tcpscape.words.divergence import percent
 
 CCAS = ("reno", "cubic", "bbr")  # those that the first targets are about
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"

@@ -11,8 +11,8 @@ import pathlib
 from collections.abc import Sequence
 
 from table import markdown
-from tcpscape.validate import tables
 from tcpscape.validate.compare import Divergence, DivergenceSummary, groups, quantile
+from tcpscape.words import divergence as tables
 
 PACKAGED = pathlib.Path(__file__).resolve().parent.parent / "python" / "tcpscape" / "data" / "fidelity.json"
 AGAINST = "real Linux kernels (6.1, 6.12) in virtual time, on the conditions of docs/fidelity.md"

@@ -16,8 +16,9 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from plans import DATA
 from table import markdown
-from tcpscape.validate import compare, sides, topologies, topology_tables, validation
+from tcpscape.validate import compare, sides, topologies, validation
 from tcpscape.validate.runs import load_recorded
+from tcpscape.words import topologies as topology_tables
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "fidelity.md"
 RECORD = DATA.parent / "validated" / "topologies-6.1"

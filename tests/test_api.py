@@ -14,6 +14,7 @@ import tcpscape
 from tcpscape import api
 from tcpscape.campaign import record
 from tcpscape.errors import TcpscapeError
+from tcpscape.words.advice import reason
 
 FUNCTIONS = ("run", "sweep", "advise", "advise_calls", "cliff", "bound", "diagnose", "compare", "plot", "load")
 PATH = {"forward": "netem delay 20ms loss 0.2%", "bottleneck": {"rate": "20mbit", "buffer": "2bdp"}, "reverse": "netem delay 20ms"}
@@ -145,7 +146,7 @@ def test_advice_and_cliffs_are_those_of_the_commands(cli):
     words = [w for k, v in options.items() for w in (f"--{k}", v)]
     line = json.loads(cli("advise", *words, "--json").out)
     advice = tcpscape.advise(**options)
-    assert (advice.choice, advice.why) == (line["choice"], line["why"])
+    assert (advice.choice, reason(advice)) == (line["choice"], line["why"])
     lines = cli("cliff", "--rtt", "26ms", "--cca", "cubic", "--engine", "mock", "--most", "0", "--json").lines
     cliffs = tcpscape.cliff(rtt="26ms", cca="cubic", engine="mock", most=0)
     assert [c.edge.value for c in cliffs.values()] == [x["edge"] for x in lines]

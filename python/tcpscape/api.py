@@ -326,12 +326,13 @@ def advise(
     :param jobs: cores; 0 is all.
     :param out: directory that keeps the trials; those that are there already do not run again.
     :param progress: called with the trials that are done and those in all.
-    :return: `advice.choice` (None where nothing can be recommended), `advice.why`, `advice.deployment`, `advice.ranking`: one entry for each
-        congestion control, the best first, `advice.outcome`: the trials on the path itself.
+    :return: `advice.choice` (None where nothing can be recommended), `advice.decision` with its verdict,
+        `advice.deployment`, `advice.ranking`: one entry for each congestion control, the best first, `advice.outcome`: the trials on the path itself.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
     from tcpscape.findings.advice import Adviser, goal_of
     from tcpscape.interchange import measured
+    from tcpscape.words import advice  # noqa: F401 (has its table)
 
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr)
     path, taken = measured.conditions({
@@ -384,6 +385,7 @@ def advise_calls(
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
     from tcpscape.findings.calls import SEEDS, CallAdviser, HomeLink, remedies
+    from tcpscape.words import calls  # noqa: F401 (has their table)
 
     home = HomeLink.of({"rate": rate, "upload": upload, "rtt": rtt, "buffer": buffer, "duration": duration, "kernel": kernel}, flows)
     with nullcontext() if out is None else Store(out) as store:
@@ -455,7 +457,8 @@ def cliff(
     :return: congestion control → its cliff; `cliff.edge` is None where there is none on the axis.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
-    from tcpscape.findings.cliff import answer, runs, search
+    from tcpscape.findings.cliff import runs, search
+    from tcpscape.words import cliff as answer
 
     varied = runs.impairment(along, {"jitter": jitter, "loss": loss})
     path = _conditions({

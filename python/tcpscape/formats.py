@@ -7,6 +7,7 @@ docs/reference/formats.md is the promise that goes with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,23 @@ FIELD = "format"
 def stamped(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a document of this kind with its format in front."""
     return {FIELD: FORMATS[kind], **values}
+
+
+def printed(kind: Any, document: Any) -> dict[str, Any]:
+    """A document of the type `kind` as JSON has it: objects within as their fields, None for numbers that are infinite or not known."""
+    from pydantic import TypeAdapter
+
+    plain: dict[str, Any] = finite(TypeAdapter(kind).dump_python(document, mode="json"))
+    return plain
+
+
+def finite(value: Any) -> Any:
+    """The same plain value with None for numbers that JSON has not."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def without(kind: str, values: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 import tcpscape
 from browser.driving import answer, answered, fragment, slider
 from browser.explorer import Explorer
-from tcpscape.campaign import sentences
+from tcpscape.words import sentences
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -14,9 +14,9 @@ import pytest
 
 from browser.driving import answered, field, fragment, open_view, slider, write
 from browser.explorer import Explorer
-from tcpscape.campaign import sentences
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.cli.main import call
+from tcpscape.words import sentences
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tcpscape import engines, metrics
-from tcpscape.campaign import answer, groups, sentences
+from tcpscape.campaign import groups
 from tcpscape.campaign import traffic as campaign_traffic
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
@@ -22,6 +22,8 @@ from tcpscape.scenario import options
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import LOST, Cwnd, FlowResult, ProbeResult, ResponseResult, Rtt, SizeClass, TransfersResult, Trial
+from tcpscape.words import campaign as answer
+from tcpscape.words import sentences
 
 PATH = {"forward": "netem delay 10ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 PING = ProbeResult("ping", "icmp_echo", "down", 100, 98, Rtt(20.0, 40.0, 80.0, 90.0, 100.0, 45.0), 1.5, 2, 20.0)

@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 
 from tcpscape import stats
-from tcpscape.findings.cliff import answer
-from tcpscape.findings.cliff.answer import CliffSearch
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
+from tcpscape.words import cliff as answer
+from tcpscape.words.cliff import CliffSearch
 
 RIG = ("--rcvbuf", "256KiB", "--app", "5MiB/s", "--duration", "5s", "--most", "0")
 

@@ -17,7 +17,7 @@ from conftest import ROOT
 from tcpscape import engines
 from tcpscape.validate import DivergenceSummary, ValidationOptions, prepare, validation
 from tcpscape.validate.compare import groups
-from tcpscape.validate.tables import summary_table
+from tcpscape.words.divergence import summary_table
 
 SET = ROOT / "tests" / "data" / "agreement.csv"
 MEDIAN, P90, P90_UNEXPLAINED = 0.04, 0.20, 0.05

@@ -20,6 +20,7 @@ from tcpscape.findings.advice.choice import Candidate, decide
 from tcpscape.interchange import measured
 from tcpscape.names import with_options
 from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
+from tcpscape.words import advice as words
 
 MEASURED = TESTS / "data" / "interchange"
 GOODPUT, DELAY, VIDEO = (choice.GOALS[name] for name in ("goodput", "delay", "video"))
@@ -152,35 +153,38 @@ def advice(**options):
 def test_only_what_cannot_be_deployed_is_no_recommendation(need_model):
     result = advice(cca="bbr3,fixed", engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit")
     assert (result.choice, result.command, result.deployment) == (None, "", None)
-    assert result.sentence in ("No recommendation: Linux 6.1 has none of bbr3, fixed.", "No recommendation: Linux 6.1 has none of fixed, bbr3.")
+    assert words.sentence(result) in (
+        "No recommendation: Linux 6.1 has none of bbr3, fixed.",
+        "No recommendation: Linux 6.1 has none of fixed, bbr3.",
+    )
     assert {s.obstacle for s in result.ranking} == {"not in Linux 6.1"}
-    assert "Not deployable" in result.screen().text()
+    assert "Not deployable" in words.screen(result).text()
 
 
 @pytest.mark.parametrize(("ccas", "sentence"), [
     ("cubic", "there is nothing to compare it with"), ("cubic,bbr3,fixed", "is the only one that can be deployed"),
 ])  # fmt: skip
 def test_why_there_is_no_choice(ccas, sentence, need_model):
-    assert sentence in advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit").sentence
+    assert sentence in words.sentence(advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit"))
 
 
 def test_two_that_are_alike_are_both_named(need_model):
     """dctcp without ECN is Reno."""
     result = advice(cca="dctcp,reno", engine="model", seeds=2, duration="500ms", jitter=None, rtt="40ms")
-    assert result.sentence == "Use dctcp or reno: no worthwhile difference: it carries 1.00 × reno [1.00, 1.00]."
+    assert words.sentence(result) == "Use dctcp or reno: no worthwhile difference: it carries 1.00 × reno [1.00, 1.00]."
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 150])
 @pytest.mark.parametrize("options", [{}, {"goal": "delay"}, {"jitter": None}, {"rate": "20mbit", "queue": "fq_codel", "order": "clamp"}])
 def test_the_screen_fits(options, width, need_model):
     result = advice(**options)
-    lines = result.screen().text(width).splitlines()
+    lines = words.screen(result).text(width).splitlines()
     assert max(len(line) for line in lines if not line.startswith("Next: ")) <= width
-    assert len(result.screen().text(80).splitlines()) <= 21
+    assert len(words.screen(result).text(80).splitlines()) <= 21
     assert lines[0].startswith("RTT 26ms")
     assert any(line.startswith("→ ") for line in lines[1:4])
-    assert result.screen().text(width, quiet=True).replace("\n", " ").strip() == f"→ {result.sentence}"
-    details = result.screen().text(width, verbose=True).splitlines()
+    assert words.screen(result).text(width, quiet=True).replace("\n", " ").strip() == f"→ {words.sentence(result)}"
+    details = words.screen(result).text(width, verbose=True).splitlines()
     assert not [line for line in details if len(line) > width]
     assert all(d.gain.text() in "\n".join(details) for s in result.ranking for d in s.damage)  # no interval is cut
 
@@ -190,7 +194,7 @@ def test_a_player_makes_the_goal_video():
     """A minute of video at 1 to 8 Mbit/s, 1 % of the packets lost: what a viewer sees is the second table, the best first."""
     result = advice(rtt="60ms", jitter=None, loss="1%", rate="20mbit", player="1,2.5,5,8mbit", engine="model", seeds=2, duration="20s")
     assert result.goal.name == "video"
-    seen, ranking, _ = result.screen().tables
+    seen, ranking, _ = words.screen(result).tables
     assert [row[0] for row in seen.rows] == [row[0] for row in ranking.rows]
     assert seen.fitted(60).columns[-1] == "QoE Mbit/s"
     assert measured.conditions({"rtt": "60ms", "flow": {"player": "1,2mbit"}})[0].duration == 60 * 10**9
@@ -202,8 +206,8 @@ def test_what_the_choice_gets_beside_linuxs_default():
     result = advice(rtt="30ms", jitter=None, rate="20mbit", buffer="2bdp", cca="cubic,vegas", goal="delay", engine="model", seeds=3, duration="10s")
     assert result.choice == "vegas"
     assert result.shared.value < 0.25
-    assert f"Beside a cubic flow on this path it gets {round(100 * result.shared.value)} % [" in result.screen().text()
-    assert result.to_dict()["share_beside_default"]["value"] == result.shared.value
+    assert f"Beside a cubic flow on this path it gets {round(100 * result.shared.value)} % [" in words.screen(result).text()
+    assert words.document(result)["share_beside_default"]["value"] == result.shared.value
     assert advice(cca="cubic").shared is None
 
 
@@ -217,7 +221,7 @@ def test_more_runs_are_asked_for_by_the_same_command():
 
 
 def test_goodput_and_added_rtt_are_shown_with_intervals():
-    screen = advice().screen().text()
+    screen = words.screen(advice()).text()
     assert "goodput Mbit/s, mean [95 %]" in screen
     assert "added RTT p95 ms [95 %]" in screen
     for standing in advice().ranking:
@@ -225,10 +229,10 @@ def test_goodput_and_added_rtt_are_shown_with_intervals():
 
 
 def test_the_answer_is_plain_json():
-    result = advice(loss="100%").to_dict()
+    result = words.document(advice(loss="100%"))
     json.dumps(result, allow_nan=False)
     assert (result["choice"], result["verdict"]) == (None, "nothing carried")
-    said = advice().to_dict()
+    said = words.document(advice())
     assert said["ranking"][0]["deployable"] is True
     assert said["ranking"][0]["added_rtt"]["value"] >= 0
     assert said["order"]["assumed"] == "reorder"
@@ -253,18 +257,18 @@ def test_the_other_order_of_packets_is_one_line_of_the_answer():
     assert (reordering.other_order.order, keeping.other_order.order) == ("keep", "reorder")
     # the other's result comes from half of the seeds, and at least five: its runs are the first five of the six
     assert reordering.other_order.goodputs["bbr"].value == pytest.approx(sum(keeping.outcome.cells[1].values()[:5]) / 5)
-    text = " ".join(reordering.screen().text().split())
+    text = " ".join(words.screen(reordering).text().split())
     assert "Assumed: jitter reorders packets, as netem does. If it keeps the order (--order keep), bbr carries " in text
-    assert reordering.to_dict()["order"] | {"goodput": 0} == {
+    assert words.document(reordering)["order"] | {"goodput": 0} == {
         "assumed": "reorder", "other": "keep", "choice": "bbr", "changes": False, "goodput": 0, "viewer": {},
     }  # fmt: skip
 
 
 def test_the_published_rule_is_shown_as_such_and_only_in_the_details():
-    screen = advice(jitter="4ms").screen()
+    screen = words.screen(advice(jitter="4ms"))
     assert "chaos zone'" not in screen.text()
     assert "Published rule: jitter of 15 % of the RTT is 'chaos zone'; not reproduced" in " ".join(screen.text(verbose=True).split())
-    assert "Published rule" not in advice(jitter="4ms", distribution="uniform").screen().text(verbose=True)
+    assert "Published rule" not in words.screen(advice(jitter="4ms", distribution="uniform")).text(verbose=True)
 
 
 # --- what to type ---------------------------------------------------------------------------------------------------------------------

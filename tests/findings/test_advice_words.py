@@ -12,17 +12,18 @@ import pytest
 import tcpscape
 from tcpscape import stats
 from tcpscape.campaign import video
-from tcpscape.campaign.answer import SMOOTHED, smoothed
+from tcpscape.campaign.outcome import SMOOTHED, smoothed
 from tcpscape.campaign.video import Viewing
 from tcpscape.controls.deployment import deployment
 from tcpscape.controls.documentation import Fidelity, load_fidelity
 from tcpscape.engines import make
-from tcpscape.findings.advice import further
 from tcpscape.interchange import measured
 from tcpscape.names import wrapped
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.units import brief_percent, brief_size, brief_time
+from tcpscape.words import advice as words
+from tcpscape.words import remarks
 
 SMALL = "6.1,host_time=0,tcp_rmem_max=4000000,tcp_wmem_max=4000000"
 """A kernel in virtual time on a machine of 512 MB, on which BBR is beyond its cliff on the satellite."""
@@ -78,7 +79,7 @@ def test_both_losses_are_refused(cli):
 def test_people_read_three_significant_digits(bulk):
     assert (brief_percent(0.002503), brief_time(10_607_000), brief_size(187_500)) == ("0.25%", "10.6ms", "188kB")
     assert (brief_time(3_600e9), brief_time(999_600_000), brief_percent(1.0)) == ("3600s", "1000ms", "100%")
-    assert bulk.screen().path.startswith("RTT 60ms, jitter 10.6ms normal each way, loss 0.25% each way, bottleneck 25mbit with a FIFO of 188kB")
+    assert words.screen(bulk).path.startswith("RTT 60ms, jitter 10.6ms normal each way, loss 0.25% each way, bottleneck 25mbit with a FIFO of 188kB")
 
 
 # --- what a viewer sees ----------------------------------------------------------------------------------------------------------------
@@ -88,16 +89,16 @@ def test_the_answer_begins_with_what_a_viewer_sees(watched):
     views = {cell.cca: video.viewer(cell.trials) for cell in watched.outcome.cells}
     rate, bracket, interval = views["bbr"].bitrate.text().partition(" [")
     begin = f"Use bbr: a viewer sees {rate} Mbit/s{bracket}{interval} instead of {stats.estimate.number(views['cubic'].bitrate.value)} with cubic"
-    assert watched.sentence.startswith(begin)
-    assert "no stall in 5 × 20 s" in watched.sentence
-    assert watched.sentence.endswith(f"(QoE +{watched.decision.gain.text()}).")
+    assert words.sentence(watched).startswith(begin)
+    assert "no stall in 5 × 20 s" in words.sentence(watched)
+    assert words.sentence(watched).endswith(f"(QoE +{watched.decision.gain.text()}).")
 
 
 def test_the_other_order_is_told_in_a_viewers_numbers(watched):
-    view, text = watched.other_order.views[watched.other_order.decision.leader], flat(watched.screen().text())
+    view, text = watched.other_order.views[watched.other_order.decision.leader], flat(words.screen(watched).text())
     assert f"(--order reorder), a viewer sees with {watched.other_order.decision.leader} {view.bitrate.text().partition(' [')[0]} Mbit/s" in text
-    assert watched.to_dict()["order"]["viewer"][watched.other_order.decision.leader]["bitrate"]["value"] == view.bitrate.value
-    assert "What a viewer sees with --order reorder, sorted by QoE" in watched.screen().text(verbose=True)
+    assert words.document(watched)["order"]["viewer"][watched.other_order.decision.leader]["bitrate"]["value"] == view.bitrate.value
+    assert "What a viewer sees with --order reorder, sorted by QoE" in words.screen(watched).text(verbose=True)
 
 
 def estimate(value, n=4):
@@ -116,7 +117,7 @@ def test_no_stall_claims_what_was_watched(stalled, smooth, words):
 
 
 def test_tables_say_what_they_are_sorted_by(watched):
-    seen, ranking, _ = watched.screen().tables
+    seen, ranking, _ = words.screen(watched).tables
     assert (seen.title, ranking.title) == ("What a viewer sees, sorted by QoE", "Goodput and added RTT, sorted by the QoE of a viewer")
     qoe = [float(row[-1].partition(" ")[0]) for row in seen.rows]
     assert qoe == sorted(qoe, reverse=True)
@@ -127,7 +128,7 @@ def test_tables_say_what_they_are_sorted_by(watched):
 
 def test_the_direction_of_the_jitter_is_named_where_it_matters(bulk):
     """The same number as the command gives with these options, from the first half of the seeds: 2 of 5."""
-    said = re.search(r"With (\S+) on the data alone \(--jitter (\S+) --jitter-on forward\), bbr carries ([\d.]+) ", flat(bulk.screen().text()))
+    said = re.search(r"With (\S+) on the data alone \(--jitter (\S+) --jitter-on forward\), bbr carries ([\d.]+) ", flat(words.screen(bulk).text()))
     assert said
     assert said[1] == said[2] == "10.6ms"
     again = tcpscape.sweep(
@@ -138,32 +139,32 @@ def test_the_direction_of_the_jitter_is_named_where_it_matters(bulk):
 
 def test_the_direction_is_not_named_where_it_changes_little():
     calm = tcpscape.advise(rtt="60ms", jitter="1ms", rate="5mbit", cca="cubic,reno", seeds=2, duration="2s")
-    assert "on the data alone" not in calm.screen().text()
+    assert "on the data alone" not in words.screen(calm).text()
 
 
 def test_the_models_own_error_is_told(bulk):
     """exp(0.0297) − 1 = 3.0 %."""
     error = next(e for e in load_fidelity().errors("controls", "bbr") if e.kind == "alone")
-    text = flat(bulk.screen().text())
+    text = flat(words.screen(bulk).text())
     assert "Intervals are run-to-run spread; the model's goodput of bbr was off Linux 6.1, 6.12 by " in text
     assert f"by {100 * math.expm1(error.p90):.2g} % or more in one case of ten (n {error.n})." in text
-    assert "off Linux" not in tcpscape.advise(rtt="26ms", engine="mock", seeds=2, cca="cubic,bbr").screen().text()
+    assert "off Linux" not in words.screen(tcpscape.advise(rtt="26ms", engine="mock", seeds=2, cca="cubic,bbr")).text()
     assert Fidelity({}).kernels == ""
 
 
 def test_the_column_of_cliffs_is_about_each_controls_own():
     """bbr is beyond its own cliff here and still carries the most; JSON has the names of sides as before."""
     bulk = tcpscape.advise(**SATELLITE, cca="cubic,bbr", seeds=5, duration="6s", kernel=SMALL)
-    ranking = bulk.screen().tables[0]
+    ranking = words.screen(bulk).tables[0]
     assert "stands" not in ranking.columns
     sides = dict(zip((row[0] for row in ranking.rows), (row[list(ranking.columns).index("its own cliff")] for row in ranking.rows), strict=True))
     assert sides["bbr"] == "beyond"
     assert any(note.startswith("Its own cliff: ") and "bbr is beyond its own" in note for note in ranking.notes)
-    assert bulk.to_dict()["ranking"][0]["stands"] == "collapsed"
+    assert words.document(bulk)["ranking"][0]["stands"] == "collapsed"
 
 
 def test_a_share_is_at_most_all(bulk):
-    text = flat(" ".join(replace(bulk, shared=Estimate(0.57, -0.1, 1.01, 3)).screen().remarks))
+    text = flat(" ".join(words.screen(replace(bulk, shared=Estimate(0.57, -0.1, 1.01, 3))).remarks))
     assert "Beside a cubic flow on this path it gets 57 % [0, 100] of the goodput." in text
 
 
@@ -173,13 +174,13 @@ def test_a_share_is_at_most_all(bulk):
 @pytest.mark.parametrize("width", [60, 80])
 def test_commands_can_be_copied(bulk, width):
     """Every block of commands is there however narrow the screen is, a longer line after backslashes, and a shell reads it."""
-    text = bulk.screen().text(width, verbose=True)
+    text = words.screen(bulk).text(width, verbose=True)
     commands, command = ("\n".join(part for line in lines for part in wrapped(line, width)) for lines in (bulk.deployment.lines(), [bulk.command]))
     assert commands in text
     assert f"\n{command}\n" in text
     for block in (commands, command):
         assert subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False).stderr == ""
-    assert f"```sh\n{bulk.command}\n```" in bulk.screen().markdown()
+    assert f"```sh\n{bulk.command}\n```" in words.screen(bulk).markdown()
 
 
 def test_going_back_begins_with_what_was_there():
@@ -193,19 +194,19 @@ def test_going_back_begins_with_what_was_there():
 
 
 def test_the_command_that_shows_how_it_shares(bulk, cli):
-    command = further.sharing(bulk)
+    command = remarks.sharing(bulk)
     words = shlex.split(command.partition(" (")[0])
     assert words == shlex.split("tcpscape sweep --rtt 60ms --jitter 10607us --loss 0.2503% --rate 25mbit --mix cubic,bbr")
     assert command.endswith("(how bbr shares this path with cubic)")
     assert cli(*words[1:], "--engine", "mock", "--seeds", "2", "--duration", "1s", "--quiet").status == 0
     kept = tcpscape.advise(rtt="26ms", jitter="9ms", engine="mock", seeds=2, cca="cubic,bbr")
     assert kept.choice == "cubic"
-    assert further.sharing(kept) == ""
+    assert remarks.sharing(kept) == ""
 
 
 def test_the_sharing_command_has_the_kernel():
     path = Conditions.model_validate({"rtt": "9ms", "queue": "fq_codel", "rate": "9mbit", "kernel": "6.12,rmem_max=4MiB"})
-    assert shlex.join(further._of_path(path)) == "--rtt 9ms --rate 9mbit --queue fq_codel --kernel 6.12,rmem_max=4MiB"
+    assert shlex.join(remarks._of_path(path)) == "--rtt 9ms --rate 9mbit --queue fq_codel --kernel 6.12,rmem_max=4MiB"
 
 
 # --- the page --------------------------------------------------------------------------------------------------------------------------
@@ -254,22 +255,21 @@ def test_the_rtts_of_a_real_kernel_are_smoothed(engine, shown, is_weak):
 
 
 def test_every_screen_with_added_rtt_says_so(cli, need_virtual):
-    for words in (
+    for typed in (
         ("run", "--bottleneck", "netem delay 5ms", "--cca", "cubic"), ("sweep", "--rtt", "5ms,9ms", "--cca", "cubic"),
     ):  # fmt: skip
-        result = cli(*words, "--engine", "virtual", "--seeds", "1", "--duration", "100ms")
+        result = cli(*typed, "--engine", "virtual", "--seeds", "1", "--duration", "100ms")
         assert f"caveat: {SMOOTHED}" in flat(result.out), result.err
 
 
 def test_a_better_mean_that_is_not_recommended_is_explained(need_model):
     """Five runs of a satellite's viewers: scalable's mean QoE is above BBR's, its interval so wide that only BBR is surely better than CUBIC."""
     import tcpscape
-    from tcpscape.findings.advice import text
 
     result = tcpscape.advise(
         rtt="60ms", rtt_jitter="15ms", rtt_loss="0.5%", rate="25mbit", player="1,2.5,5,8,16mbit", cca="cubic,bbr,scalable", seeds=5, kernel=SMALL
     )  # fmt: skip
     assert result.ranking[0].cca != result.choice
-    lines = text.notes(result)
+    lines = words.notes(result)
     assert f"{result.ranking[0].cca} has the better mean, but 5 runs do not make its lead sure: try --seeds 20." in lines
     assert not [line for line in lines if "still the best" in line]

@@ -15,6 +15,7 @@ from tcpscape.findings.calls.choice import CallCase, choose, satisfaction, witho
 from tcpscape.metrics import emodel
 from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.stats import Estimate
+from tcpscape.words import calls as words
 
 LINK = HomeLink.of({"rate": "20mbit", "upload": "5mbit", "rtt": "30ms"})
 WORDS = ("advise", "--goal", "calls", "--rate", "20mbit", "--upload", "5mbit", "--rtt", "30ms")
@@ -97,18 +98,20 @@ def test_queues_are_chosen_by_name():
 def test_the_answer_names_both_scores():
     cases = (case("", "cubic", 1.0), case("", "bbr", 3.7), case("fq_codel", "cubic", 4.3, upload=4.2))
     advice = CallAdvice(LINK, case("", "", 4.4), cases, cases[2], 5, "model")
-    assert advice.sentence == (
+    assert words.sentence(advice) == (
         "Put fq_codel before the link's way up: the call's score goes from MOS 1.0 [1.0, 1.0] (nobody can talk) to MOS 4.3 [4.3, 4.3] "
         "(everybody is satisfied), and the upload keeps 93 % of its rate."
     )
-    assert "Without touching the router: under bbr the score is MOS 3.7" in advice.screen().text()
+    assert "Without touching the router: under bbr the score is MOS 3.7" in words.screen(advice).text()
     kept = CallAdvice(LINK, case("", "", 4.4), cases[:1], cases[0], 5, "model")
-    assert kept.sentence.startswith("Change nothing: beside an upload under cubic the call's score is MOS 1.0")
+    assert words.sentence(kept).startswith("Change nothing: beside an upload under cubic the call's score is MOS 1.0")
     assert kept.commands == ()
     hopeless = CallAdvice(LINK, case("", "", 1.2), cases[:1], cases[0], 5, "model")
-    assert hopeless.sentence.startswith("No queue mends this link: without an upload the call's score is MOS 1.2 [1.2, 1.2], nobody can talk, and")
+    assert words.sentence(hopeless).startswith(
+        "No queue mends this link: without an upload the call's score is MOS 1.2 [1.2, 1.2], nobody can talk, and"
+    )
     starved = CallAdvice(LINK, case("", "", 4.4), (case("", "cubic", 1.0, upload=0.0), cases[2]), cases[2], 5, "model")
-    assert starved.sentence.endswith("and the upload, which carried nothing, carries 4.20 Mbit/s.")
+    assert words.sentence(starved).endswith("and the upload, which carried nothing, carries 4.20 Mbit/s.")
 
 
 def test_an_upload_ruins_a_call_and_a_queue_mends_it(cli, need_model):

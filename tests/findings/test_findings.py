@@ -14,6 +14,7 @@ from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.trial import Trial
+from tcpscape.words import advice as words
 
 RTT = 50_000_000
 
@@ -21,7 +22,7 @@ RTT = 50_000_000
 def test_a_path_that_carries_nothing_is_advised_on():
     result = Adviser(path(loss="100%"), ["cubic", "bbr"], Runner(make("mock"))).advise()
     assert {s.side for s in result.ranking} == {"collapsed"}
-    assert "nothing gets through" in result.why
+    assert "nothing gets through" in words.reason(result)
 
 
 def test_sides():

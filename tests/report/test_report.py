@@ -14,7 +14,7 @@ import pytest
 from markupsafe import Markup
 
 from tcpscape import plots, report
-from tcpscape.campaign import answer, execute, record
+from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.controls import palette
@@ -29,13 +29,14 @@ from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import FILE, Store
-from tcpscape.studies import answer as study_answer
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import WORKS, Claim
 from tcpscape.studies.verdict import JudgedClaim
 from tcpscape.text.table import Table
+from tcpscape.words import campaign as answer
+from tcpscape.words import study as study_answer
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import tcpscape
 from robustness import good, values
 from tcpscape import _core, engines, metrics
-from tcpscape.campaign import answer, record
+from tcpscape.campaign import record
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange import sources
 from tcpscape.scenario import files
 from tcpscape.scenario.words import describe
+from tcpscape.words import campaign as answer
 
 PHASES = (Phase.generate, Phase.shrink)
 QUICK = settings(max_examples=15, derandomize=True, phases=PHASES, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 import tcpscape
 from robustness import good
 from tcpscape import engines, metrics
-from tcpscape.campaign import answer
 from tcpscape.report.diagram import PathView
 from tcpscape.scenario import bottleneck, files, limits, network, path, summary
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.words import campaign as answer
 
 QUICK = settings(
     max_examples=25, derandomize=True, phases=(Phase.generate, Phase.shrink), deadline=None, database=None, suppress_health_check=list(HealthCheck)

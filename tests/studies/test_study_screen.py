@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.studies import answer, finding
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
 from tcpscape.text.screen import Lines
 from tcpscape.text.table import Table
+from tcpscape.words import finding
+from tcpscape.words import study as answer
 
 WIDTHS = (60, 80, 100, 150)
 MOST_LINES = {60: 60, 80: 45, 100: 40, 150: 40}

@@ -15,12 +15,13 @@ from tcpscape.plots.validation import overlay
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import FILE
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
-from tcpscape.validate import answer, compare, conditions, draw, sides, validation
+from tcpscape.validate import compare, conditions, draw, sides, validation
 from tcpscape.validate.compare import Divergence, DivergenceSummary, worst
 from tcpscape.validate.conditions import NamedScenario
 from tcpscape.validate.parting import Bundle, bundle, labellings, part
 from tcpscape.validate.ranks import ranks
 from tcpscape.validate.runs import Runs, TrialNumbers, load_recorded, read_results, write_results
+from tcpscape.words import validation as answer
 
 REFERENCE = ROOT / "tests" / "data" / "reference"
 

@@ -12,12 +12,14 @@ from tcpscape.engines.model import core, parameters
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, ProbeResult, Rtt, Trial
-from tcpscape.validate import answer, compare, conditions, topologies, topology_tables, validation
+from tcpscape.validate import compare, conditions, topologies, validation
 from tcpscape.validate.agreement import Agreement, probe_medians, right_winner
 from tcpscape.validate.compare import Divergence, DivergenceSummary, worst
 from tcpscape.validate.conditions import NamedScenario
 from tcpscape.validate.runs import Runs, TrialNumbers, read_results, write_results
 from tcpscape.validate.topologies import TopologyDraw
+from tcpscape.words import topologies as topology_tables
+from tcpscape.words import validation as answer
 
 TWO_LINKS = [{"name": "a", "delay": "2ms", "rate": "20mbit"}, {"name": "b", "delay": "1ms", "rate": "10mbit", "queue": "fq_codel"}]
 

@@ -19,7 +19,7 @@ import pytest
 
 from conftest import TESTS
 from tcpscape import api, engines
-from tcpscape.campaign import answer, execute, record
+from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.following import Follower
@@ -42,6 +42,7 @@ from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.check import engines_here, sentence
 from tcpscape.web.state import State
 from tcpscape.web.work import Cancelled, Pool, Work
+from tcpscape.words import campaign as answer
 
 DATA = TESTS / "data"
 POOL = Pool(2)

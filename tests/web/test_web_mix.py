@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tcpscape import api
-from tcpscape.campaign import sentences
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import fairness
 from tcpscape.metrics.flows import jain_index
@@ -15,6 +14,7 @@ from tcpscape.web.questions import mix as sharing
 from tcpscape.web.questions.mix import Mix
 from tcpscape.web.state import State
 from tcpscape.web.work import Pool, Work
+from tcpscape.words import sentences
 
 STATE = State(rtt="40ms", rate="20mbit", duration="8s", mix="cubic*2,bbr@2s-6s")
 

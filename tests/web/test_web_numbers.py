@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from test_web_state import paths
 
 import tcpscape
-from tcpscape.campaign import sentences
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError
@@ -27,6 +26,7 @@ from tcpscape.web.questions.curve import Curve
 from tcpscape.web.questions.runs import METRICS
 from tcpscape.web.state import OF_QUEUE, State
 from tcpscape.web.work import Job, Pool, Work
+from tcpscape.words import sentences
 
 POOL, ONE = Pool(2), Pool(1)
 SWEPT = (

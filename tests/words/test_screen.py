@@ -7,11 +7,13 @@ import re
 import pytest
 
 import tcpscape
-from tcpscape.campaign import answer, sentences
+from tcpscape.campaign.outcome import SMOOTHED
 from tcpscape.scenario import files, summary
 from tcpscape.stats import Estimate
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
+from tcpscape.words import campaign as answer
+from tcpscape.words import sentences
 
 WIDTHS = (60, 80, 100, 150)
 COLUMNS = ("cca", "goodput Mbit/s, mean [95 %]", "CV", "retransmits", "limited by")
@@ -273,6 +275,6 @@ def test_smoothed_rtts_are_a_caveat_of_the_metric_that_is_shown():
         sweep = tcpscape.sweep(rtt="50ms", loss="0,1%", cca="cubic", engine="mock", seeds=3, metric=metric)
         return answer.sweep_screen(dataclasses.replace(sweep, cells=tuple(dataclasses.replace(cell, engine=engine) for cell in sweep.cells)))
 
-    assert answer.SMOOTHED in of("added_rtt", "virtual").caveats
-    assert answer.SMOOTHED in of("rtt_p95", "virtual").caveats
-    assert answer.SMOOTHED not in of("added_rtt", "model").caveats
+    assert SMOOTHED in of("added_rtt", "virtual").caveats
+    assert SMOOTHED in of("rtt_p95", "virtual").caveats
+    assert SMOOTHED not in of("added_rtt", "model").caveats

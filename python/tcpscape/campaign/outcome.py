@@ -62,6 +62,15 @@ class LazyScenarios(Sequence[Scenario]):
         return repr(self._scenarios)
 
 
+OF_RTTS = ("added_rtt", "rtt_min", "rtt_max")
+"""Metrics of the RTTs that a sender reports, besides the percentiles `rtt_p…`."""
+SMOOTHED = (
+    "a real kernel reports TCP's smoothed RTTs at even times: jitter and single bursts add less to their percentiles than to the model's, which are "
+    "of each segment; srtt_p50 is the same on both"
+)
+"""What weakens RTTs of the virtual engine; docs/models/methods/virtual.md."""
+
+
 @dataclass(frozen=True, repr=False)
 class Cell:
     """One condition under one congestion control on one engine; the runs of pooled axes are together in it."""
@@ -360,3 +369,9 @@ def gather(campaign: Campaign, cases: Iterable[Case], runs: Iterable[Iterable[Tr
         first = members[0][0]
         cells.append(Cell(first.at, first.cca, first.engine, tuple(c.scenario for c, _ in members), tuple(t for _, t in members), precise))
     return Outcome(campaign, tuple(cells), dict(versions))
+
+
+def smoothed(outcome: Outcome, shown: Sequence[str]) -> list[str]:
+    """What weakens RTTs among the metrics `shown` where a real kernel measured them: it reports smoothed ones."""
+    has_rtt = any(name in OF_RTTS or name.startswith("rtt_p") for name in shown)
+    return [SMOOTHED] if has_rtt and any(cell.engine.startswith(("virtual", "live")) for cell in outcome.cells) else []

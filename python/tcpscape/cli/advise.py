@@ -97,6 +97,7 @@ def advise(
     from tcpscape.findings.advice import Adviser, goal_of
     from tcpscape.interchange import measured
     from tcpscape.store.results import Store
+    from tcpscape.words import advice as words
 
     if calls.upload is not None or flows.goal == "calls":
         _calls(source, path, calls, flows, trials, results, runner, output)
@@ -118,10 +119,10 @@ def advise(
         advice = adviser.advise()
     page = _kept(advice, results)
     if results.as_json:
-        print(json.dumps(advice.to_dict(), allow_nan=False))
+        print(json.dumps(words.document(advice), allow_nan=False))
     else:
         kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
-        terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page, is_kept=results.out is not None)), output)
+        terminal.show(replace(words.screen(advice), kept=kept, next=_next(advice, output, page, is_kept=results.out is not None)), output)
     checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
 
 
@@ -134,6 +135,7 @@ def _calls(
     from tcpscape.campaign.execute import Runner
     from tcpscape.findings.calls import SEEDS, CallAdviser, HomeLink, remedies
     from tcpscape.store.results import Store
+    from tcpscape.words import calls as words
 
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
@@ -150,9 +152,9 @@ def _calls(
         adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, progress.say)
         advice = adviser.advise()
     if results.as_json:
-        print(json.dumps(advice.to_dict(), allow_nan=False))
+        print(json.dumps(words.document(advice), allow_nan=False))
     else:
-        terminal.show(advice.screen(), output)
+        terminal.show(words.screen(advice), output)
 
 
 def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
@@ -160,8 +162,9 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
     if not results.out:
         return None
     from tcpscape.findings.advice import kept
+    from tcpscape.words import advice as words
 
-    kept.save(advice, results.out)
+    kept.save(words.document(advice), results.out)
     if not results.report:
         return None
     from tcpscape import report
@@ -173,9 +176,9 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
 
 def _next(advice: Advice, output: options.ScreenOptions, page: Path | None, *, is_kept: bool) -> list[str]:
     """What to do with the answer: more runs where it is undecided, otherwise the page or the details; of the details also how it shares the path."""
-    from tcpscape.findings.advice import further
+    from tcpscape.words import remarks
 
     typed = options.typed()
     details = "" if output.verbose else "--verbose for what to type, the cliff and the damage, "
     shown = terminal.to_open(page) if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
-    return [line for line in (further.more_runs(advice, typed) or shown, further.sharing(advice) if output.verbose else "") if line]
+    return [line for line in (remarks.more_runs(advice, typed) or shown, remarks.sharing(advice) if output.verbose else "") if line]

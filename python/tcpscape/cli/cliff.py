@@ -78,9 +78,9 @@ def cliff(
     """Find where a path falls off its cliff: the edge to ± 1 % of the RTT, its interval, and the chaos zone around it."""
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
-    from tcpscape.findings.cliff import answer
     from tcpscape.findings.cliff.runs import on_path
     from tcpscape.findings.cliff.search import effort
+    from tcpscape.words import cliff as answer
 
     along, paths = path.impairment(), path.conditions(flows.each, trials)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
@@ -93,7 +93,7 @@ def cliff(
     files = answer.write(searches, names, out) if out else []
     if as_json:
         for search in searches:
-            print(json.dumps(answer.plain(search, names), allow_nan=False))
+            print(json.dumps(answer.document(search, names), allow_nan=False))
         return
     kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
     rig = [f"{with_options(options.typed(), answer.PUBLISHED_RIG)}  (the published rig)"] if answer.is_unbounded(searches) else []

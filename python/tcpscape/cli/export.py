@@ -44,7 +44,7 @@ def export(
         refuse("samples", f"{to} has no rows", "choose --to csv or --to parquet")
     if target.write_scenario:
         files = _scenarios(source, target)
-    elif target.write_outcome:
+    elif target.is_answer:
         files = _outcomes(Path(source), target, seed, cca)
     else:
         files = _results(Path(source), target, seed, cca, samples=samples)
@@ -76,15 +76,15 @@ def _outcomes(path: Path, target: Format, seed: int | None, cca: str | None) -> 
     """A file for each campaign of a result directory, or part of its study."""
     from tcpscape.campaign import record
     from tcpscape.campaign.outcome import Outcome
+    from tcpscape.words import campaign as words
 
-    write = target.write_outcome
     if seed is not None:
         refuse("seed", f"{target.name} is about all trials of a condition", "leave it out")
     kept = {part: Outcome(o.campaign, o.select(cca), o.versions) for part, o in record.load(path).parts.items()}
     chosen = {part: outcome for part, outcome in kept.items() if outcome.cells}
     if not chosen:
         refuse("cca", f"{path} has no trial of {shown(cca)}", "choose a congestion control that it has")
-    return [(_name([part or path.name]), write(outcome)) for part, outcome in chosen.items() if write]
+    return [(_name([part or path.name]), words.screen(outcome, wide=True).markdown().encode()) for part, outcome in chosen.items()]
 
 
 def _results(path: Path, target: Format, seed: int | None, cca: str | None, *, samples: bool) -> list[File]:

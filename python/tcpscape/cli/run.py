@@ -96,10 +96,11 @@ def run(
 ) -> None:
     """Run a scenario and say which congestion control carries most, what it adds to the RTT, and what limits each."""
     from tcpscape import engines
-    from tcpscape.campaign import answer, record, source
+    from tcpscape.campaign import record, source
     from tcpscape.campaign.execute import Execution
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
+    from tcpscape.words import campaign as answer
 
     engine, expected = engines.make(runner.engine), checks.read(check)
     ccas = options.ccas(scenario.cca, engine)

@@ -40,8 +40,8 @@ def list_() -> None:
 @study.subcommand("show", examples=("study show jitter-cliff", "study run jitter-cliff --quick"))
 def show(name: Name, screen: options.ScreenOptions) -> None:
     """Show a study: its parts and conditions, how many claims it checks; with --verbose, every claim and pitfall."""
-    from tcpscape.studies import answer
     from tcpscape.studies import study as studies
+    from tcpscape.words import study as answer
 
     terminal.show(answer.description(studies.get(name)), screen)
 
@@ -90,8 +90,8 @@ def run(
     from tcpscape.campaign.execute import Execution
     from tcpscape.engines import make
     from tcpscape.store.results import Store
-    from tcpscape.studies import answer
     from tcpscape.studies import run as runs
+    from tcpscape.words import study as answer
 
     name, engine, other = chosen.name, engines.engine, engines.against
     study, expected = chosen.study(), checks.read(check)

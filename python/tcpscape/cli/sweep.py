@@ -137,11 +137,12 @@ def sweep(
     Values that have commas themselves are separated by |: --kernel '6.1|6.12,rmem_max=4MiB'.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
-    from tcpscape.campaign import answer, executors, record
+    from tcpscape.campaign import executors, record
     from tcpscape.campaign.execute import Execution
     from tcpscape.campaign.source import campaign as campaign_of
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
+    from tcpscape.words import campaign as answer
 
     campaign = campaign_of(source, axes.values(), cell.fields() | network.fields())
     expected = checks.read(output.check)

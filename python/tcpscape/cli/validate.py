@@ -61,8 +61,8 @@ def validate(
 ) -> int:
     """Run the same conditions on two engines and report the divergence."""
     from tcpscape.report import validation as pages
-    from tcpscape.validate import answer as screens
     from tcpscape.validate import compare, validation
+    from tcpscape.words import validation as screens
 
     out, explain = answer.out, answer.explain
     request = _request(conditions, repetition, out, jobs)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape.interchange import flent, flent_writing, iperf3, mahimahi, markdown, perfetto, qlog, table, tc
+from tcpscape.interchange import flent, flent_writing, iperf3, mahimahi, perfetto, qlog, table, tc
 from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
 
 REGISTRY: dict[str, Format] = {
@@ -20,7 +20,7 @@ REGISTRY: dict[str, Format] = {
     for f in (
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
         Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
-        Format("markdown", "the answer of a result and its table", (".md",), write_outcome=markdown.write),
+        Format("markdown", "the answer of a result and its table", (".md",), is_answer=True),
         Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
         Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent_writing.write, binary=True),
         Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),

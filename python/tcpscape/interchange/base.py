@@ -17,7 +17,6 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape.campaign.outcome import Outcome
     from tcpscape.scenario.scenario import Scenario
 
 HEADERS = 52
@@ -83,15 +82,15 @@ class Format:
     write_rows: Callable[[Any], bytes] | None = None
     """The rows of all trials (:class:`polars.DataFrame`)."""
     write_scenario: Callable[[Scenario], bytes] | None = None
-    write_outcome: Callable[[Outcome], bytes] | None = None
-    """The answer of a campaign, or of a part of a study."""
+    is_answer: bool = False
+    """Whether it is the screen of a campaign's answer, or of a part of a study; whoever has words for it writes it."""
     binary: bool = False
     """Whether its files are not text."""
 
     @property
     def writes(self) -> bool:
         """Whether the format can be written."""
-        return any((self.write_trial, self.write_rows, self.write_scenario, self.write_outcome))
+        return any((self.write_trial, self.write_rows, self.write_scenario, self.is_answer))
 
 
 def by_flow(samples: pl.DataFrame | None) -> dict[int, pl.DataFrame]:

@@ -15,6 +15,7 @@ from tcpscape.report.page import Deployment, Heading, Step
 from tcpscape.report.tables import PageTable
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
+from tcpscape.words import advice as words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,7 @@ def title(result: Advice) -> str:
 
 def screen(result: Advice) -> Screen:
     """The answer as the command shows it, but with what was taken for the path behind the path: the page's first lines are the answer."""
-    shown, taken = result.screen(), result.taken
+    shown, taken = words.screen(result), result.taken
     return replace(shown, path=" ".join((f"{shown.path}.", *taken)) if taken else shown.path, remarks=shown.remarks[len(taken) :])
 
 
@@ -69,7 +70,7 @@ def deploy(result: Advice) -> Deployment:
     """What to type, from trying it to going back; where nothing has to change or nothing can be recommended, that."""
     commands = result.deployment
     if commands is None:
-        return Deployment(result.sentence)
+        return Deployment(words.sentence(result))
     if not commands.now:
         steps = [Step(TITLES["verify"], "\n".join(commands.verify))]
         return Deployment(" ".join(commands.notes), steps)
@@ -81,4 +82,4 @@ def deploy(result: Advice) -> Deployment:
 def detail_tables(result: Advice) -> list[PageTable]:
     """The runs, the cliff and the damage."""
     looks = base.looks(result.outcome)
-    return [tables.of_screen(table, looks) for table in result.screen().details if isinstance(table, Table)]
+    return [tables.of_screen(table, looks) for table in words.screen(result).details if isinstance(table, Table)]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape import units, writing
-from tcpscape.campaign import answer
 from tcpscape.campaign.record import Kind, Record
 from tcpscape.errors import StoreError, refuse
 from tcpscape.plots import Context, base
@@ -23,10 +22,11 @@ from tcpscape.report.tables import PageTable
 from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.studies import answer as studies
 from tcpscape.studies import run as runs
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
+from tcpscape.words import campaign as answer
+from tcpscape.words import study as studies
 
 if TYPE_CHECKING:
     import polars as pl

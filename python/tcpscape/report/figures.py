@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from tcpscape import plots, writing
-from tcpscape.campaign import sentences
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import file_name
 from tcpscape.errors import StoreError
 from tcpscape.plots import Context, FigureKind, files, style
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind
+from tcpscape.words import sentences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,10 @@ from pathlib import Path
 from tcpscape import writing
 from tcpscape.plots.validation import agreement, divergence, overlay
 from tcpscape.text.table import Table, markdown_text
-from tcpscape.validate import tables, topology_tables
 from tcpscape.validate.compare import worst
 from tcpscape.validate.validation import REPORT, Explanation, Validation
+from tcpscape.words import divergence as tables
+from tcpscape.words import topologies as topology_tables
 
 PICTURE = "divergence.png"
 """The figure of all conditions, beside the page."""

@@ -12,7 +12,7 @@ from tcpscape.formats import FIELD, FORMATS
 from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import answers, diagnosis, generator, kept, trials
 from tcpscape.studies.study import Study
-from tcpscape.words import bound, comparison
+from tcpscape.words import advice, bound, calls, cliff, comparison, divergence
 
 STAMP = "Format of the document; a reader that does not know the number must refuse it."
 """Description of the field `format` of what users write."""
@@ -67,12 +67,12 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("trial", "A line of tcpscape run --json.", trials.TrialDocument),
         Document("cell", "A line of tcpscape sweep --json.", trials.CellDocument),
         Document("check", "A line on stderr for each --check, with --json.", trials.CheckDocument),
-        Document("advice", "tcpscape advise --json, and advice.json.", answers.AdviceDocument, finite=True),
-        Document("calls", "tcpscape advise --goal calls --json.", answers.CallsDocument, finite=True),
-        Document("edge", "A line of tcpscape cliff --json.", answers.EdgeDocument),
+        Document("advice", "tcpscape advise --json, and advice.json.", advice.AdviceDocument, finite=True),
+        Document("calls", "tcpscape advise --goal calls --json.", calls.CallsDocument, finite=True),
+        Document("edge", "A line of tcpscape cliff --json.", cliff.EdgeDocument),
         Document("bound", "tcpscape bound --json.", bound.BoundDocument),
         Document("comparison", "tcpscape compare --json.", comparison.ComparisonDocument),
-        Document("validation", "summary.json of tcpscape validate.", answers.ValidationDocument, finite=True),
+        Document("validation", "summary.json of tcpscape validate.", divergence.ValidationDocument, finite=True),
         Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),
         Document("manifest", "What results.sqlite says of a campaign (table manifests).", kept.ManifestDocument),

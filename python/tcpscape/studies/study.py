@@ -108,7 +108,7 @@ class Claim(Spec):
 
 
 class Headline(Spec):
-    """What the finding of a study and its matrix are about; :mod:`tcpscape.studies.finding` chooses what is left out here."""
+    """What the finding of a study and its matrix are about; :mod:`tcpscape.words.finding` chooses what is left out here."""
 
     part: str = ""
     """Part of the study; the first where it is left out."""

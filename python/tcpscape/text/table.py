@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import io
 import re
@@ -172,6 +173,12 @@ class Table:
         return f'<{tag} style="text-align:{"left" if column < self.left else "right"}">{html.escape(text)}</{tag}>'
 
 
+@functools.singledispatch
+def table_of(answer: object) -> Table:
+    """The table of an answer: the modules of :mod:`tcpscape.words` register a function for each type."""
+    raise NotImplementedError(type(answer).__name__)
+
+
 class ShownAsTable:
     """A result that an interpreter and a notebook show as its :meth:`table`."""
 
@@ -179,7 +186,7 @@ class ShownAsTable:
 
     def table(self) -> Table:
         """What is shown of it."""
-        raise NotImplementedError
+        return table_of(self)
 
     def __repr__(self) -> str:
         return self.table().text()

@@ -1,13 +1,11 @@
 """Advice for a path: the congestion control to use by a goal, what would change the answer, its cliff, the damage by ingredient, what to type.
 
 :class:`~tcpscape.findings.advice.adviser.Adviser` runs the trials and returns an :class:`~tcpscape.findings.advice.answer.Advice`; begin there.
-`choice` decides by the runs alone, `standing` is one congestion control on the path, `text` has the sentences and tables of the answer, `remarks`
-what it rests on, `further` what to type next; `kept` finds an advice again in a directory of results.
+`choice` decides by the runs alone; `kept` finds an advice again in a directory of results. Its words are in :mod:`tcpscape.words.advice`.
 """
 
 from tcpscape.findings.advice.adviser import Adviser
-from tcpscape.findings.advice.answer import Advice
+from tcpscape.findings.advice.answer import Advice, Standing
 from tcpscape.findings.advice.choice import GOALS, Decision, Goal, goal_of
-from tcpscape.findings.advice.standing import Standing
 
 __all__ = ["GOALS", "Advice", "Adviser", "Decision", "Goal", "Standing", "goal_of"]

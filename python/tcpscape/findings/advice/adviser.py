@@ -10,17 +10,15 @@ from dataclasses import dataclass, field, replace
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import record, video
-from tcpscape.campaign.answer import smoothed
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
-from tcpscape.campaign.outcome import Outcome
+from tcpscape.campaign.outcome import Outcome, smoothed
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import damage
-from tcpscape.findings.advice.answer import Advice
+from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
 from tcpscape.findings.advice.choice import GOALS, Candidate, Decision, Goal, decide, ranked
-from tcpscape.findings.advice.standing import OtherOrder, Standing
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.metrics.flows import limits

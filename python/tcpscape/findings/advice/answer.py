@@ -1,95 +1,123 @@
-"""The advice for a path: which congestion control to use and why, as a screen, as a table, and as plain values."""
+"""What an advice holds: the results of each congestion control, the decision, and what it rests on. Its words are in :mod:`tcpscape.words.advice`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from tcpscape.findings.advice import remarks, text
-from tcpscape.findings.advice.data import AdviceData
-from tcpscape.findings.advice.standing import Standing
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.campaign.video import Viewing
+from tcpscape.controls.deployment import Deployment, deployment
+from tcpscape.findings import damage
+from tcpscape.findings.advice.choice import Decision, Goal
+from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import Cliff
-from tcpscape.formats import stamped
-from tcpscape.scenario import summary
-from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.stats import Estimate
+from tcpscape.text.table import ShownAsTable
+
+NEAR = 0.8
+"""Share of the jitter at the lower end of the cliff's interval from which a stable path is near the cliff."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The results of one congestion control on the path."""
+
+    cca: str
+    obstacle: str
+    """Why it cannot be deployed; empty where it can."""
+    goodput: Estimate
+    """Mean, Mbit/s."""
+    added_rtt: Estimate
+    """Mean over the runs of the RTT's 95th percentile less the propagation RTT, ms; NaN where the engine does not see it."""
+    median: Estimate
+    """Of the goodput, Mbit/s."""
+    cv: Estimate
+    against_best: Estimate
+    """Goodput / that of the congestion control with the highest one that can be deployed, paired."""
+    retransmits: Estimate
+    limited_by: dict[str, float]
+    """Mean share of the time that each cause limited the flows, the largest first."""
+    needed: int
+    """Measurements for ± 10 %."""
+    cliff: Cliff
+    damage: tuple[damage.Damage, ...]
+
+    @property
+    def side(self) -> zone.Side:
+        """The side of its measured cliff on which the path stands."""
+        return zone.side(self.cliff.here) if self.cliff.here else "stable"
+
+    @property
+    def stands(self) -> str:
+        """:attr:`side`, or that a stable path is near the cliff."""
+        edge, here = self.cliff.edge, self.cliff.here
+        is_near = self.side == "stable" and edge is not None and here is not None and here.at >= NEAR * edge.low
+        return "near the cliff" if is_near else self.side
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOrder:
+    """What the path would carry if jitter treated the order of packets the other way."""
+
+    order: str
+    """As `--order` has it: `reorder`, `keep`."""
+    decision: Decision | None
+    """None where the engine cannot run it."""
+    goodputs: dict[str, Estimate]
+    """Congestion control → mean, Mbit/s."""
+    views: dict[str, Viewing]
+    """Congestion control → what a viewer sees; empty without players."""
+    changes: bool
+    """Whether another congestion control would be recommended, as far as the runs decide."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Advice(AdviceData):
+class Advice(ShownAsTable):
     """The advice for a path. An interpreter and a notebook show its ranking."""
 
-    @property
-    def why(self) -> str:
-        """The reason, as a clause."""
-        return text.reason(self)
+    path: Conditions
+    goal: Goal
+    ranking: tuple[Standing, ...]
+    """The best by the goal first, also those that cannot be deployed."""
+    decision: Decision
+    best: str
+    """The congestion control with the highest goodput among those that can be deployed: what `against_best` is of."""
+    other_order: OtherOrder | None
+    """None without jitter."""
+    shared: Estimate | None
+    """Share of the goodput that flows under the choice get beside as many under Linux's default, fraction; None without a bottleneck, and where the
+    default is the choice."""
+    taken: tuple[str, ...]
+    """What of the path comes from a file, and what is assumed all the same; sentences."""
+    left_out: tuple[str, ...]
+    """Ingredients of the path without which the engine cannot run it."""
+    caveats: tuple[str, ...]
+    trials: int
+    """Number of trials that the answer rests on."""
+    outcome: Outcome
+    """The trials of the path itself, a cell for each congestion control."""
 
     @property
-    def sentence(self) -> str:
-        """The answer: `Use bbr: it carries 1.76 × cubic [1.50, 2.01] and adds 17 ms to the RTT (95th percentile).`"""
-        return text.sentence(self)
+    def choice(self) -> str | None:
+        """The congestion control to use; None where nothing can be recommended."""
+        return self.decision.choice
 
-    def table(self) -> Table:
-        """The ranking, a row for each congestion control; the answer is its title."""
-        return text.ranking(self, title=self.sentence, notes=[f"caveat: {caveat}" for caveat in self.caveats])
+    @property
+    def jitter_ratio(self) -> float:
+        """Jitter / RTT."""
+        return self.path.jitter / self.path.rtt
 
-    def screen(self) -> Screen:
-        """The answer as the command shows it."""
-        scenario = self.path.scenario(self.ranking[0].cca)
-        count = len(self.outcome.cells[0].trials)
-        path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {self.outcome.label}"
-        return Screen(
-            path, self.sentence, remarks=[*self.taken, *remarks.remarks(self)], tables=text.tables(self),
-            details=text.details(self), caveats=self.caveats,
-        )  # fmt: skip
+    @property
+    def deployment(self) -> Deployment | None:
+        """What to type; None where nothing can be recommended."""
+        return deployment(self.choice) if self.choice else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` prints them; what is infinite or not known is None."""
-        d, deploy = self.decision, self.deployment
-        plain: dict[str, Any] = _finite(stamped("advice", {
-            "path": self.path.model_dump(mode="json"), "jitter_over_rtt": self.jitter_ratio, "goal": self.goal.name, "choice": d.choice,
-            "verdict": d.verdict,
-            "by": d.by or self.goal.name, "answer": self.sentence, "why": self.why, "leader": d.leader or None, "follower": d.follower or None,
-            "gain": asdict(d.gain) if d.gain else None, "more_runs": d.more or None, "command": self.command,
-            "deployment": asdict(deploy) if deploy else None, "order": _order(self),
-            "share_beside_default": asdict(self.shared) if self.shared else None, "taken": list(self.taken), "trials": self.trials,
-            "caveats": list(self.caveats), "best": self.best, "ranking": [_standing(s) for s in self.ranking],
-        }))  # fmt: skip
-        return plain
+    @property
+    def command(self) -> str:
+        """The shell commands that set the congestion control until the next start; empty where nothing has to change."""
+        return self.deployment.command if self.deployment else ""
 
-
-def _order(advice: Advice) -> dict[str, Any] | None:
-    """What was assumed of the order of packets, and the answer of the other assumption; None without jitter."""
-    other = advice.other_order
-    if other is None:
-        return None
-    assumed = "keep" if advice.path.order == "correlated" else advice.path.order
-    return {
-        "assumed": assumed, "other": other.order, "choice": other.decision.choice if other.decision else None, "changes": other.changes,
-        "viewer": {cca: asdict(view) for cca, view in other.views.items()},
-        "goodput": {cca: asdict(estimate) for cca, estimate in other.goodputs.items()},
-    }  # fmt: skip
-
-
-def _standing(s: Standing) -> dict[str, Any]:
-    fields = {name: value for name, value in asdict(s).items() if name != "cliff"}
-    return {**fields, "deployable": not s.obstacle, "side": s.side, "stands": s.stands, "cliff": _cliff(s.cliff)}
-
-
-def _cliff(cliff: Cliff) -> dict[str, Any]:
-    """The edge in ns; an end of its interval is open where the fall may lie beyond the axis."""
-    edge = cliff.edge
-    interval = (edge.low, edge.high) if edge else None
-    return {"jitter_ns": edge.value if edge else None, "interval_ns": interval, "bracket_ns": cliff.bracket, "chaos_ns": cliff.zone}
-
-
-def _finite(value: Any) -> Any:
-    """The same plain value with None for numbers that JSON has not: an open end, no value."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value
+    def standing(self, cca: str) -> Standing:
+        """The results of one congestion control."""
+        return next(s for s in self.ranking if s.cca == cca)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tcpscape import engines, formats, writing
 from tcpscape.campaign.execute import Runner
@@ -34,12 +35,12 @@ class KeptAnswer:
     taken: tuple[str, ...]
 
 
-def save(advice: Advice, root: Path) -> Path:
-    """Writes the answer; returns the file.
+def save(document: Mapping[str, Any], root: Path) -> Path:
+    """Writes the document of an answer; returns the file.
 
     :raises TcpscapeError: one line, where it cannot be written.
     """
-    return writing.whole(root / ANSWER, json.dumps(advice.to_dict(), allow_nan=False, indent=1) + "\n")
+    return writing.whole(root / ANSWER, json.dumps(document, allow_nan=False, indent=1) + "\n")
 
 
 def restore(record: Record, root: Path) -> Advice | None:

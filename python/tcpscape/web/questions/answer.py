@@ -26,7 +26,6 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from tcpscape import stats, units
-from tcpscape.campaign import sentences
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.findings.cliff.levels import FEWEST, HALF, jitter_meaning, level
@@ -40,6 +39,7 @@ from tcpscape.web.questions import Question
 from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work
+from tcpscape.words import sentences
 
 MILESTONES = (1, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200)
 """Numbers of trials at which the sentence is written anew: one that changes with every trial cannot be read."""

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from tcpscape.campaign import answer, axes
+from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import refuse, shown
 from tcpscape.text.screen import Screen
@@ -33,6 +33,7 @@ from tcpscape.web.questions import Question, runs
 from tcpscape.web.questions.runs import METRICS, SPREAD
 from tcpscape.web.state import State, of_scenario
 from tcpscape.web.work import Work
+from tcpscape.words import campaign as answer
 
 MOST_ROWS = 500
 """Most rows of the table of cells."""

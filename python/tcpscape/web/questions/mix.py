@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tcpscape import metrics
-from tcpscape.campaign import outcome, sentences
+from tcpscape.campaign import outcome
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.engines import Capture
 from tcpscape.errors import refuse
@@ -24,6 +24,7 @@ from tcpscape.web.blocks import Block
 from tcpscape.web.questions import Question, Seed
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, Job, Work
+from tcpscape.words import sentences
 
 MOST_SAMPLES = 4_000_000
 """Most samples of all flows in all runs, which are kept until the question is answered: 600 MB."""

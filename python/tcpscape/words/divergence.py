@@ -8,20 +8,22 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape import __version__, writing
-from tcpscape.formats import stamped
+from tcpscape.formats import printed
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.table import Table
-from tcpscape.validate import topology_tables
 from tcpscape.validate.compare import SMALL, CheckedBound, Divergence, DivergenceSummary, groups, quantile, spread, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
 from tcpscape.validate.parting import Partings
 from tcpscape.validate.ranks import Ranks
 from tcpscape.validate.runs import write_results
 from tcpscape.validate.validation import NUMBERS, RESULTS, SUMMARY, Validation
+from tcpscape.words import topologies as topology_tables
 
 MAX_LINES = 20
 """Most conditions that could not run, and most caveats, that are listed one by one."""
@@ -45,6 +47,113 @@ HEAD = (
     "delay_ratios",
 )  # fmt: skip
 """Columns of the table of conditions."""
+
+
+class SideDocument(TypedDict):
+    """One side of a validation."""
+
+    label: str
+    """What it is called."""
+    version: str
+    """Version of its engine."""
+
+
+class BoundCheckDocument(TypedDict):
+    """A bound that `--check` of `tcpscape validate` asks for."""
+
+    bound: str
+    """The bound as it was typed."""
+    group: str
+    """The group of conditions that it is about; empty for all."""
+    reached: float | None
+    """The number that was reached."""
+    met: bool
+    """Whether the bound is met."""
+
+
+class PartingRow(TypedDict):
+    """A quantity in which two engines part."""
+
+    quantity: str
+    """A column of the samples."""
+    t_s: float
+    """When it parts, s."""
+    a: float | None
+    """Its value on A."""
+    b: float | None
+    """Its value on B."""
+    lasting: float
+    """Share of the rest of the trace in which they are apart, a fraction."""
+
+
+class PartingDocument(TypedDict):
+    """The first moments at which two engines part under a condition."""
+
+    first: str | None
+    """The quantity that parts first; null where none does."""
+    chance: float | None
+    """Share of pairs of trials of one engine that part as early."""
+    exact: bool
+    """Whether both sides have the same random numbers, so that any difference counts."""
+    found: list[PartingRow]
+    """Every quantity that parts."""
+
+
+class RunsDocument(TypedDict):
+    """How often a condition was run."""
+
+    id: str
+    """The condition."""
+    runs: tuple[int, int]
+    """Trials on A and on B."""
+
+
+class ValidationDocument(TypedDict):
+    """How far two engines are apart over many conditions: `summary.json` of `tcpscape validate`.
+
+    Errors are |ln(goodput of A / goodput of B)| of a condition's medians.
+    """
+
+    format: Literal[1]
+    """Format of a validation."""
+    tcpscape: str
+    """Version of tcpscape."""
+    source: str
+    """Where the conditions come from."""
+    engines: list[str]
+    """The engines as they were named."""
+    against: str | None
+    """Recorded results that were B; null where an engine was."""
+    a: SideDocument
+    """The first side."""
+    b: SideDocument
+    """The second side, the reference."""
+    all: DivergenceSummary
+    """The divergence over all conditions."""
+    families: dict[str, DivergenceSummary]
+    """Family of conditions → its divergence."""
+    queues: dict[str, DivergenceSummary]
+    """Queue of the bottleneck → its divergence; of a chain of links `codel+bfifo`."""
+    links: dict[str, DivergenceSummary]
+    """Number of links of random topologies (`2 links`) → their divergence; empty without topologies."""
+    ccas: dict[str, DivergenceSummary]
+    """Congestion control → its divergence."""
+    families_ccas: dict[str, DivergenceSummary]
+    """Family and congestion control (`loss / bbr`) → its divergence."""
+    ranks: Ranks | None
+    """Whether both sides rank congestion controls alike; null where no path ran under several."""
+    bounds: list[BoundCheckDocument]
+    """The bounds of --check."""
+    worst: list[str]
+    """Ids of the conditions that are farthest apart, the worst first."""
+    partings: dict[str, PartingDocument]
+    """Id of a condition that was looked into → where the engines part."""
+    left_out: dict[str, str]
+    """Id of a condition that did not run → the reason."""
+    caveats: list[str]
+    """What limits the validity, a sentence each."""
+    conditions: list[RunsDocument]
+    """Every condition."""
 
 
 def fixed(x: float, form: str = ".2f") -> str:
@@ -160,7 +269,7 @@ def write(validation: Validation, out: Path) -> None:
     write_numbers(divergences, out / NUMBERS)
     by_side = {"a": {c.condition.id: c.a for c in divergences}, "b": {c.condition.id: c.b for c in divergences}}
     write_results(by_side, out / RESULTS)
-    writing.whole(out / SUMMARY, json.dumps(summary(validation), indent=1, allow_nan=False) + "\n")
+    writing.whole(out / SUMMARY, json.dumps(document(validation), indent=1, allow_nan=False) + "\n")
 
 
 def write_numbers(divergences: Sequence[Divergence], file: Path) -> None:
@@ -187,35 +296,45 @@ def numbers(c: Divergence) -> dict[str, Any]:
     return {k: _known(v) if isinstance(v, float) else v for k, v in zip(HEAD, values, strict=True)}
 
 
-def summary(validation: Validation) -> dict[str, Any]:
-    """The whole divergence as plain values: sides, summaries by group, ranks, bounds, worst conditions."""
+def document(validation: Validation) -> dict[str, Any]:
+    """The whole divergence: sides, summaries by group, ranks, bounds, worst conditions."""
     session, result, divergences = validation.session, validation.result, validation.result.divergences
     by_both = groups(divergences, lambda c: (c.family, c.cca))
-    return stamped("validation", {
-        "tcpscape": __version__, "source": session.source, "engines": list(session.engines), "against": session.against,
-        "a": {"label": result.a.label, "version": result.a.version}, "b": {"label": result.b.label, "version": result.b.version},
-        "all": DivergenceSummary.of(divergences).to_dict(), "families": _each(groups(divergences, lambda c: c.family), FAMILIES),
-        "queues": _each(groups(divergences, lambda c: c.queue)), "links": _each(groups(topology_tables.drawn(divergences), lambda c: c.links)),
-        "ccas": _each(groups(divergences, lambda c: c.cca)), "families_ccas": _each({f"{f} / {cca}": g for (f, cca), g in by_both.items()}),
-        "ranks": validation.ranks.to_dict() if validation.ranks else None,
-        "bounds": [{"bound": c.bound.text, "group": c.group, "reached": _known(c.reached), "met": c.met} for c in validation.checked],
-        "worst": [c.condition.id for c in worst(divergences, 10)],
-        "partings": {e.divergence.condition.id: _parting(e.partings) for e in validation.explanations if e.partings},
-        "left_out": dict(result.left_out), "caveats": result.caveats,
-        "conditions": [{"id": c.condition.id, "runs": [len(c.a), len(c.b)]} for c in divergences],
-    })  # fmt: skip
+    values = ValidationDocument(
+        format=1,
+        tcpscape=__version__,
+        source=session.source,
+        engines=list(session.engines),
+        against=session.against,
+        a=SideDocument(label=result.a.label, version=result.a.version),
+        b=SideDocument(label=result.b.label, version=result.b.version),
+        all=DivergenceSummary.of(divergences),
+        families=_each(groups(divergences, lambda c: c.family), FAMILIES),
+        queues=_each(groups(divergences, lambda c: c.queue)),
+        links=_each(groups(topology_tables.drawn(divergences), lambda c: c.links)),
+        ccas=_each(groups(divergences, lambda c: c.cca)),
+        families_ccas=_each({f"{f} / {cca}": g for (f, cca), g in by_both.items()}),
+        ranks=validation.ranks,
+        bounds=[BoundCheckDocument(bound=c.bound.text, group=c.group, reached=c.reached, met=c.met) for c in validation.checked],
+        worst=[c.condition.id for c in worst(divergences, 10)],
+        partings={e.divergence.condition.id: _parting(e.partings) for e in validation.explanations if e.partings},
+        left_out=dict(result.left_out),
+        caveats=result.caveats,
+        conditions=[RunsDocument(id=c.condition.id, runs=(len(c.a), len(c.b))) for c in divergences],
+    )
+    return printed(ValidationDocument, values)
 
 
-def _each(grouped: Mapping[str, Sequence[Divergence]], order: Sequence[str] = ()) -> dict[str, Any]:
+def _each(grouped: Mapping[str, Sequence[Divergence]], order: Sequence[str] = ()) -> dict[str, DivergenceSummary]:
     names = [n for n in order if n in grouped] or sorted(grouped)
-    return {name: DivergenceSummary.of(grouped[name]).to_dict() for name in names}
+    return {name: DivergenceSummary.of(grouped[name]) for name in names}
 
 
 def _known(x: float) -> float | None:
     return None if math.isnan(x) else x
 
 
-def _parting(partings: Partings) -> dict[str, Any]:
-    rows = [{"quantity": p.quantity.column, "t_s": round(p.t_s, 3), "a": p.a, "b": p.b, "lasting": p.lasting} for p in partings.partings]
+def _parting(partings: Partings) -> PartingDocument:
+    rows = [PartingRow(quantity=p.quantity.column, t_s=round(p.t_s, 3), a=p.a, b=p.b, lasting=p.lasting) for p in partings.partings]
     first = partings.first.quantity.column if partings.first else None
-    return {"first": first, "chance": partings.chance, "exact": partings.exact, "found": rows}
+    return PartingDocument(first=first, chance=partings.chance, exact=partings.exact, found=rows)

@@ -1,24 +1,25 @@
-"""What an advice rests on, a sentence each: the goal's rule, what is assumed of the jitter and what depends on it, and how sure the numbers are."""
+"""What an advice rests on, a sentence each: the goal's rule, what is assumed of the jitter, how sure the numbers are; commands that go on."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from tcpscape.campaign.sentences import times
+from tcpscape import units
+from tcpscape.campaign import video
+from tcpscape.campaign.video import Viewing
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.controls.documentation import load_fidelity
 from tcpscape.findings import damage
-from tcpscape.findings.advice.choice import GOALS
-from tcpscape.findings.advice.data import AdviceData
-from tcpscape.findings.advice.text import against, brief_jitter, lead, link_mbps
+from tcpscape.findings.advice.answer import Advice, OtherOrder
+from tcpscape.findings.advice.choice import GOALS, Decision, Goal
+from tcpscape.names import with_options
+from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
 from tcpscape.text.numbers import number, percent
 from tcpscape.units import NS_PER_S, brief_time, counted
-
-if TYPE_CHECKING:
-    from tcpscape.findings.advice.standing import OtherOrder
+from tcpscape.words.sentences import times
 
 MODEL = "model"
 """The engine whose error against Linux is measured."""
@@ -33,7 +34,7 @@ ORDERS = {
 """What each order means for packets."""
 
 
-def remarks(advice: AdviceData) -> Iterator[str]:
+def remarks(advice: Advice) -> Iterator[str]:
     """The rule of the goal where it is not the usual one, how the choice shares, the assumptions, and the model's own error."""
     if advice.goal.name != "goodput":
         yield f"Goal {advice.goal.name}: {advice.goal.rule}."
@@ -48,7 +49,7 @@ def remarks(advice: AdviceData) -> Iterator[str]:
     yield from _certainty(advice)
 
 
-def _of_length(advice: AdviceData) -> Iterator[str]:
+def _of_length(advice: Advice) -> Iterator[str]:
     """That a trial is short for the path, with a duration that is not."""
     rtt, duration = advice.path.rtt, advice.path.duration
     if duration < FEW_ROUND_TRIPS * rtt:
@@ -59,7 +60,7 @@ def _of_length(advice: AdviceData) -> Iterator[str]:
         )
 
 
-def _of_order(advice: AdviceData, other: OtherOrder) -> str:
+def _of_order(advice: Advice, other: OtherOrder) -> str:
     """The assumption about the order of packets, and what the other one gives."""
     assumed = f"Assumed: {ORDERS[advice.path.order]}."
     condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
@@ -81,7 +82,7 @@ def _of_order(advice: AdviceData, other: OtherOrder) -> str:
     return f"{assumed} {condition}, {carried}{ahead}: {same}."
 
 
-def _of_direction(advice: AdviceData) -> str:
+def _of_direction(advice: Advice) -> str:
     """What the shown congestion control carries with the jitter on the data alone, where that differs much from the same jitter each way."""
     cca, jitter = advice.decision.leader or advice.choice, brief_jitter(advice.path.jitter)
     own = next((d for s in advice.ranking if s.cca == cca for d in s.damage if d.ingredient == damage.OF_ACKS), None)
@@ -93,7 +94,7 @@ def _of_direction(advice: AdviceData) -> str:
     )
 
 
-def _certainty(advice: AdviceData) -> Iterator[str]:
+def _certainty(advice: Advice) -> Iterator[str]:
     """That intervals are of the runs alone, and how far the model of the shown congestion control was from Linux."""
     cca = advice.decision.leader or advice.choice
     if cca is None or advice.outcome.cells[0].engine != MODEL:
@@ -111,3 +112,57 @@ def _certainty(advice: AdviceData) -> Iterator[str]:
 def _off(error: float) -> str:
     """`3 %` from a difference of logarithms."""
     return f"{100 * math.expm1(error):.2g} %"
+
+
+MOST_ADVISED = 400
+"""Most further runs that are advised."""
+
+
+def more_runs(advice: Advice, typed: str) -> str:
+    """The command line that was typed, with as many runs as would probably decide; empty where it is decided, or they are too many."""
+    d = advice.decision
+    if d.verdict != "undecided" or not d.gain or d.more > MOST_ADVISED:
+        return ""
+    return f"{with_options(typed, f'--seeds {d.gain.n + d.more}')} (probably enough to decide)"
+
+
+def sharing(advice: Advice) -> str:
+    """The command that shows how the recommended congestion control shares the path with Linux's default; empty where that is recommended."""
+    if advice.choice in (None, DEFAULT):
+        return ""
+    words = ["tcpscape", "sweep", *_of_path(advice.path), "--mix", f"{DEFAULT},{advice.choice}"]
+    return f"{shlex.join(words)} (how {advice.choice} shares this path with {DEFAULT})"
+
+
+def _of_path(path: Conditions) -> list[str]:
+    """The path as options of `sweep`."""
+    values = path.model_dump(mode="json", exclude_defaults=True)
+    words = [word for name in PATH_FIELDS if name in values for word in (f"--{name.replace('_', '-')}", str(values[name]))]
+    kernel = values.get("kernel", {})
+    settings = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in kernel.items() if name != "profile"]
+    return [*words, *(["--kernel", ",".join([path.kernel.profile, *settings])] if kernel else [])]
+
+
+def lead(d: Decision, goal: Goal, subject: str) -> str:
+    """`it carries 1.76 × cubic [1.50, 2.01]`."""
+    if d.gain is None:
+        return ""
+    if math.isnan(d.gain.value):
+        return f"{subject} carries something, {d.follower} nothing"
+    gain, bracket, interval = d.gain.text().partition(" [")
+    return goal.lead.format(leader=subject, gain=gain, follower=d.follower, interval=bracket + interval)
+
+
+def against(view: Viewing, follower: str, other: Viewing | None) -> str:
+    """What a viewer sees, beside what another congestion control shows where there is one."""
+    return video.seen_against(view, follower, other) if other else video.seen(view)
+
+
+def link_mbps(advice: Advice) -> float | None:
+    """The rate of the bottleneck; None without one."""
+    return advice.path.rate / 1e6 if advice.path.rate else None
+
+
+def brief_jitter(ns: float) -> str:
+    """A jitter for people, `more` where it has no end."""
+    return units.brief_time(ns) if math.isfinite(ns) else "more"

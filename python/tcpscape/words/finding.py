@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tcpscape import metrics
-from tcpscape.campaign import axes, sentences
+from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.scenario import summary
 from tcpscape.stats import Estimate
@@ -21,6 +21,7 @@ from tcpscape.studies.measures import cliffs
 from tcpscape.studies.result import Result, stands_among
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.table import Table
+from tcpscape.words import sentences
 
 RETENTION = "retention"
 """Mean over the mean at the lowest value of the axis."""

@@ -9,9 +9,10 @@ from dataclasses import replace
 from tcpscape.text.numbers import percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
-from tcpscape.validate import tables, topology_tables
 from tcpscape.validate.compare import CheckedBound, DivergenceSummary, worst
 from tcpscape.validate.validation import Explanation, Validation
+from tcpscape.words import divergence as tables
+from tcpscape.words import topologies as topology_tables
 
 WORST_SHOWN = 10
 """Worst conditions among the details."""

@@ -7,15 +7,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
+from typing_extensions import TypedDict
 
 import tcpscape
 from tcpscape import units, writing
 from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level, jitter_meaning
 from tcpscape.findings.cliff.runs import Impairment
-from tcpscape.formats import stamped
 from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions, Directions
 from tcpscape.scenario.scenario import Scenario
@@ -30,6 +30,64 @@ PUBLISHED_RIG = "--rcvbuf 256KiB --app 10MiB/s --kernel 6.12,rmem_max=4MiB --rea
 """Options of `tcpscape cliff` for the flow of the published study (its faster application), for which other edges were published."""
 WHERE: Mapping[Directions, str] = {"both": "each direction", "forward": "the data", "reverse": "the ACKs"}
 """Directions of an impairment, in words."""
+
+
+class LevelDocument(TypedDict):
+    """A level of jitter or loss that a search measured."""
+
+    at: float
+    """The level, in the edge's `unit`."""
+    retention: float | None
+    """Mean goodput over the unimpaired mean goodput, a fraction."""
+    low: float | None
+    """Lower end of the 95 % interval of the retention."""
+    high: float | None
+    """Upper end of the interval."""
+    n: int
+    """Number of trials at this level."""
+    cv: float | None
+    """Coefficient of variation of the goodput at this level."""
+
+
+class EdgeDocument(TypedDict):
+    """Where goodput falls through a threshold along jitter or loss. A line of `tcpscape cliff --json`."""
+
+    format: Literal[1]
+    """Format of an edge."""
+    cca: str
+    """Congestion control."""
+    rtt_ns: int
+    """Round-trip time of the path without jitter, ns."""
+    along: Literal["jitter", "loss"]
+    """What gets worse."""
+    unit: Literal["ns", "fraction"]
+    """Unit of `edge`, `interval`, `chaos` and of the levels: ns of jitter each way, or a fraction of lost packets each way."""
+    threshold: float
+    """Share of the unimpaired goodput that counts as fallen, a fraction."""
+    statistic: Literal["mean"]
+    """Statistic of the goodput that falls."""
+    edge: float | None
+    """Where it falls, in `unit`; null where it does not fall on the axis."""
+    interval: tuple[float | None, float | None] | None
+    """Ends of the edge's 95 % interval, in `unit`; an end that lies beyond the axis is null."""
+    chaos: tuple[float, float] | None
+    """Ends of the chaos zone, where single trials land on both sides, in `unit`; null where there is none."""
+    unimpaired_mbps: float
+    """Mean goodput without the impairment, Mbit/s."""
+    runs: int
+    """Number of trials of the search."""
+    levels: list[LevelDocument]
+    """Every level that was measured, from the lowest."""
+    tcpscape: str
+    """Version of tcpscape."""
+    engine: str
+    """Engine that ran the trials."""
+    engine_version: str
+    """Version of the model or of the engine."""
+    first_seed: int
+    """First seed of each level; the others follow it."""
+    scenario: dict[str, Any]
+    """The path without the impairment, as `tcpscape schema scenario` describes it."""
 
 
 @dataclass(frozen=True)
@@ -178,23 +236,35 @@ def _caveats(searches: Sequence[CliffSearch]) -> Iterator[str]:
     yield from dict.fromkeys(s.result.baseline.caveat for s in searches if s.result.baseline.caveat)
 
 
-def plain(search: CliffSearch, engine: Mapping[str, str]) -> dict[str, Any]:
-    """A search as plain values for JSON, with its scenario; `engine`: its name and version."""
+def document(search: CliffSearch, engine: Mapping[str, str]) -> EdgeDocument:
+    """What `--json` prints of a search, with its scenario; `engine`: its name and version."""
     result = search.result
     edge = result.edge.plain() if result.edge else None
-    return stamped("edge", {
-        "cca": search.cca, "rtt_ns": search.path.rtt, "along": search.along, "unit": "ns" if search.along == "jitter" else "fraction",
-        "threshold": search.threshold, "statistic": "mean",
-        "edge": edge["value"] if edge else None, "interval": [edge["low"], edge["high"]] if edge else None, "chaos": result.zone,
-        "unimpaired_mbps": result.baseline.value, "runs": result.runs, "levels": [_plain_level(level) for level in result.levels],
-        "tcpscape": tcpscape.__version__, "engine": engine["name"], "engine_version": engine["version"], "first_seed": 0,
-        "scenario": search.scenario.to_dict(),
-    })  # fmt: skip
+    return EdgeDocument(
+        format=1,
+        cca=search.cca,
+        rtt_ns=search.path.rtt,
+        along=search.along,
+        unit="ns" if search.along == "jitter" else "fraction",
+        threshold=search.threshold,
+        statistic="mean",
+        edge=edge["value"] if edge else None,
+        interval=(edge["low"], edge["high"]) if edge else None,
+        chaos=result.zone,
+        unimpaired_mbps=result.baseline.value,
+        runs=result.runs,
+        levels=[_level(level) for level in result.levels],
+        tcpscape=tcpscape.__version__,
+        engine=engine["name"],
+        engine_version=engine["version"],
+        first_seed=0,
+        scenario=search.scenario.to_dict(),
+    )
 
 
-def _plain_level(level: Level) -> dict[str, Any]:
-    retention, cv = level.retention.plain(), level.cv.plain()["value"]
-    return {"at": level.at, "retention": retention["value"], "low": retention["low"], "high": retention["high"], "n": level.retention.n, "cv": cv}
+def _level(level: Level) -> LevelDocument:
+    retention, cv = level.retention.plain(), level.cv.plain()
+    return LevelDocument(at=level.at, retention=retention["value"], low=retention["low"], high=retention["high"], n=level.retention.n, cv=cv["value"])
 
 
 def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path) -> list[Path]:
@@ -211,7 +281,8 @@ def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path
 def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> pl.DataFrame:
     """A row for each search: edge, interval, chaos zone, what was run and with what."""
     rows = []
-    for line in (plain(search, engine) for search in searches):
+    for search in searches:
+        line: dict[str, Any] = {**document(search, engine)}
         (low, high), (zone_low, zone_high) = line["interval"] or (None, None), line["chaos"] or (None, None)
         names = ("cca", "rtt_ns", "along", "unit", "threshold", "statistic", "edge")
         rows.append(
@@ -226,7 +297,7 @@ def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> p
 def levels_frame(searches: Sequence[CliffSearch]) -> pl.DataFrame:
     """A row for each level of each search; its `n` runs have the seeds 0 … n − 1."""
     rows = [
-        {"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_plain_level(x), "below": x.below, "chaotic": x.chaotic}
+        {"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_level(x), "below": x.below, "chaotic": x.chaotic}
         for s in searches for x in s.result.levels
     ]  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.scenario import summary
-from tcpscape.studies import finding, tables
 from tcpscape.studies.run import CellPair, Contrast
 from tcpscape.studies.study import WORKS, Study
 from tcpscape.studies.verdict import VERDICTS, JudgedClaim, JudgedStudy
 from tcpscape.text.numbers import number
 from tcpscape.text.screen import Lines, Screen
 from tcpscape.text.table import Table
+from tcpscape.words import finding
+from tcpscape.words import study_tables as tables
 
 MOST_FAILURES = 5
 """Most claims that are shown with their reason; how many more there are is said."""

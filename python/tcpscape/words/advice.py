@@ -1,29 +1,30 @@
-"""The sentences and tables of an advice; :mod:`~tcpscape.findings.advice.answer` makes its screen of them."""
+"""The advice for a path in words: its sentence, its tables, its screen and its document; what it rests on is in :mod:`tcpscape.words.remarks`."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Literal
 
-from tcpscape import units
+from typing_extensions import TypedDict
+
 from tcpscape.campaign import video
-from tcpscape.controls.deployment import DEFAULT
+from tcpscape.campaign.video import Viewing
+from tcpscape.controls.deployment import DEFAULT, Deployment
 from tcpscape.findings import indicators
-from tcpscape.findings.advice.choice import GOALS
-from tcpscape.findings.advice.data import AdviceData
+from tcpscape.findings.advice.answer import Advice, Standing
+from tcpscape.findings.advice.choice import GOALS, Verdict
+from tcpscape.findings.cliff.levels import Cliff
+from tcpscape.findings.damage import Damage, Delay
+from tcpscape.formats import printed
+from tcpscape.scenario import summary
+from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent, shares
-from tcpscape.text.screen import Code
-from tcpscape.text.table import Table
-
-if TYPE_CHECKING:
-    from tcpscape.campaign.video import Viewing
-    from tcpscape.findings.advice.choice import Decision, Goal
-    from tcpscape.findings.advice.standing import Standing
-    from tcpscape.findings.cliff.levels import Cliff
-    from tcpscape.findings.damage import Delay
+from tcpscape.text.screen import Code, Screen
+from tcpscape.text.table import Table, table_of
+from tcpscape.words.remarks import against, brief_jitter, lead, link_mbps, remarks
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
@@ -42,7 +43,141 @@ SORTED = {
 """Goal → title of the ranking: what it is sorted by, where that is not its first column."""
 
 
-def sentence(advice: AdviceData) -> str:
+class CliffDocument(TypedDict):
+    """The cliff of a congestion control along jitter."""
+
+    jitter_ns: float | None
+    """Jitter each way at which half of the goodput is left, ns; null where there is none on the axis."""
+    interval_ns: tuple[float | None, float | None] | None
+    """Ends of its 95 % interval, ns; an open end is null."""
+    bracket_ns: tuple[float | None, float | None] | None
+    """Jitters between which it was searched, ns."""
+    chaos_ns: tuple[float | None, float | None] | None
+    """Ends of the chaos zone, ns; null where there is none."""
+
+
+class StandingDocument(TypedDict):
+    """One congestion control on the path of an advice."""
+
+    cca: str
+    """Congestion control."""
+    obstacle: str
+    """Why it cannot be deployed; empty where it can."""
+    deployable: bool
+    """Whether the kernel has it."""
+    goodput: Estimate
+    """Mean goodput, Mbit/s."""
+    added_rtt: Estimate
+    """Mean over the trials of the RTT's 95th percentile less the propagation RTT, ms."""
+    median: Estimate
+    """Median goodput, Mbit/s."""
+    cv: Estimate
+    """Coefficient of variation of the goodput."""
+    against_best: Estimate
+    """Goodput / that of the congestion control with the highest one that can be deployed, paired."""
+    retransmits: Estimate
+    """Segments sent again, mean over the trials."""
+    limited_by: dict[str, float]
+    """Cause → mean share of the time during which it limited the flows, a fraction; the largest first."""
+    needed: int
+    """Measurements for an interval of ± 10 %."""
+    side: str
+    """The side of its cliff on which the path stands: stable, chaos, collapsed."""
+    stands: str
+    """The same, or that a stable path is near the cliff."""
+    cliff: CliffDocument
+    """Its cliff along jitter."""
+    damage: list[Damage]
+    """What each impairment of the path costs."""
+
+
+class OrderDocument(TypedDict):
+    """What the other assumption about the order of packets would give."""
+
+    assumed: str
+    """What was assumed of jitter: reorder, keep, clamp."""
+    other: str
+    """The other assumption."""
+    choice: str | None
+    """The congestion control to use under it; null where there is none."""
+    changes: bool
+    """Whether another congestion control would be recommended."""
+    viewer: dict[str, Viewing]
+    """Congestion control → what a viewer sees; empty without players."""
+    goodput: dict[str, Estimate]
+    """Congestion control → mean goodput, Mbit/s."""
+
+
+class AdviceDocument(TypedDict):
+    """Which congestion control to use on a path. What `tcpscape advise --json` prints, and `advice.json` of its directory.
+
+    A number that is infinite or not known is null.
+    """
+
+    format: Literal[1]
+    """Format of an advice."""
+    path: Conditions
+    """The path and its flows."""
+    jitter_over_rtt: float
+    """Jitter each way / RTT."""
+    goal: str
+    """What the best one is best in: goodput, delay, video."""
+    choice: str | None
+    """The congestion control to use; null where nothing can be recommended."""
+    verdict: Verdict
+    """How certain that is."""
+    by: str
+    """The goal that decided, where those compared are as good by `goal` itself."""
+    answer: str
+    """The answer as a sentence."""
+    why: str
+    """The reason, as a clause."""
+    leader: str | None
+    """The better one of the two that were compared."""
+    follower: str | None
+    """The other one."""
+    gain: Estimate | None
+    """Of the leader over the follower: ratio of the means, or difference in the goal's unit."""
+    more_runs: int | None
+    """Further trials of each that would probably decide; null where it is decided."""
+    command: str
+    """The shell commands that set the congestion control until the next start; empty where nothing has to change."""
+    deployment: Deployment | None
+    """What to type on the machine that sends the data; null where nothing can be recommended."""
+    order: OrderDocument | None
+    """The other assumption about the order of packets; null without jitter."""
+    share_beside_default: Estimate | None
+    """Share of the goodput that flows under the choice get beside as many under Linux's default, a fraction."""
+    taken: list[str]
+    """What of the path comes from a file, and what is assumed all the same; sentences."""
+    trials: int
+    """Number of trials that the answer rests on."""
+    caveats: list[str]
+    """What limits the validity, a sentence each."""
+    best: str
+    """The congestion control with the highest goodput among those that can be deployed."""
+    ranking: list[StandingDocument]
+    """Every congestion control, the best by the goal first."""
+
+
+def screen(advice: Advice) -> Screen:
+    """The answer as the command shows it."""
+    scenario = advice.path.scenario(advice.ranking[0].cca)
+    count = len(advice.outcome.cells[0].trials)
+    path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {advice.outcome.label}"
+    return Screen(
+        path, sentence(advice), remarks=[*advice.taken, *remarks(advice)], tables=tables(advice),
+        details=details(advice), caveats=advice.caveats,
+    )  # fmt: skip
+
+
+@table_of.register
+def table(advice: Advice) -> Table:
+    """The ranking, a row for each congestion control; the answer is its title."""
+    return ranking(advice, title=sentence(advice), notes=[f"caveat: {caveat}" for caveat in advice.caveats])
+
+
+def sentence(advice: Advice) -> str:
     """The whole answer, one sentence."""
     d = advice.decision
     if d.choice is None:
@@ -52,7 +187,7 @@ def sentence(advice: AdviceData) -> str:
     return f"{verb} {d.choice}{either}: {reason(advice)}."
 
 
-def reason(advice: AdviceData) -> str:
+def reason(advice: Advice) -> str:
     """Why, as a clause that follows from the numbers."""
     d = advice.decision
     if d.choice is None or d.verdict == "only":
@@ -68,7 +203,7 @@ def reason(advice: AdviceData) -> str:
     return f"whether {subject} is better than {d.follower} is undecided ({ahead}), {d.more_text} would tell"
 
 
-def _unopposed(advice: AdviceData) -> str:
+def _unopposed(advice: Advice) -> str:
     """Why nothing can be recommended, or what the only one does that can."""
     names, profile = ", ".join(s.cca for s in advice.ranking), advice.path.kernel.profile
     if advice.decision.verdict == "none deployable":
@@ -79,7 +214,7 @@ def _unopposed(advice: AdviceData) -> str:
     return f"it carries {own.goodput.text(most=link_mbps(advice))} Mbit/s{_adds(own)}, {_alone(advice)}"
 
 
-def _alone(advice: AdviceData) -> str:
+def _alone(advice: Advice) -> str:
     """Why there is nothing to choose from."""
     others = [s for s in advice.ranking if s.cca != advice.choice]
     if not others:
@@ -87,16 +222,6 @@ def _alone(advice: AdviceData) -> str:
     if all(s.obstacle for s in others):
         return "and is the only one that can be deployed"
     return f"and is the only one for which the goal holds ({advice.goal.rule})"
-
-
-def lead(d: Decision, goal: Goal, subject: str) -> str:
-    """`it carries 1.76 × cubic [1.50, 2.01]`."""
-    if d.gain is None:
-        return ""
-    if math.isnan(d.gain.value):
-        return f"{subject} carries something, {d.follower} nothing"
-    gain, bracket, interval = d.gain.text().partition(" [")
-    return goal.lead.format(leader=subject, gain=gain, follower=d.follower, interval=bracket + interval)
 
 
 def _adds(own: Standing, other: Standing | None = None) -> str:
@@ -107,7 +232,7 @@ def _adds(own: Standing, other: Standing | None = None) -> str:
     return f" and adds {_ms(own.added_rtt)} ms to the RTT (95th percentile{against})"
 
 
-def _better(advice: AdviceData, ahead: str) -> str:
+def _better(advice: Advice, ahead: str) -> str:
     """The lead with what else it brings; for a viewer, what is seen comes first."""
     d = advice.decision
     view = view_of(advice, d.leader) if advice.goal.name == "video" else None
@@ -116,7 +241,7 @@ def _better(advice: AdviceData, ahead: str) -> str:
     return f"{ahead}{_beside(advice)}"
 
 
-def _beside(advice: AdviceData) -> str:
+def _beside(advice: Advice) -> str:
     """What the better one does besides what the goal counts."""
     d, own = advice.decision, advice.standing(advice.choice or "")
     if advice.goal.name == "delay":
@@ -124,26 +249,16 @@ def _beside(advice: AdviceData) -> str:
     return _adds(own, advice.standing(d.follower))
 
 
-def view_of(advice: AdviceData, cca: str) -> Viewing | None:
+def view_of(advice: Advice, cca: str) -> Viewing | None:
     """What a viewer sees on the path as it is."""
     return next((video.viewer(cell.trials) for cell in advice.outcome.cells if cell.cca == cca), None)
-
-
-def against(view: Viewing, follower: str, other: Viewing | None) -> str:
-    """What a viewer sees, beside what another congestion control shows where there is one."""
-    return video.seen_against(view, follower, other) if other else video.seen(view)
 
 
 def _ms(estimate: Estimate) -> str:
     return number(max(0.0, estimate.value), 2)
 
 
-def link_mbps(advice: AdviceData) -> float | None:
-    """The rate of the bottleneck; None without one."""
-    return advice.path.rate / 1e6 if advice.path.rate else None
-
-
-def ranking(advice: AdviceData, title: str | None = None, notes: Sequence[str] = (), *, every: bool = True) -> Table:
+def ranking(advice: Advice, title: str | None = None, notes: Sequence[str] = (), *, every: bool = True) -> Table:
     """A row for each congestion control, the best by the goal first; `every`: also where they are many."""
     against = f"× {advice.best} [95 %]"
     columns = ("cca", "goodput Mbit/s, mean [95 %]", "added RTT p95 ms [95 %]", against, OWN_CLIFF, "deployable", "limited by")
@@ -161,7 +276,7 @@ def ranking(advice: AdviceData, title: str | None = None, notes: Sequence[str] =
     return functools.reduce(Table.without, idle, table)
 
 
-def tables(advice: AdviceData) -> tuple[Table | Code, ...]:
+def tables(advice: Advice) -> tuple[Table | Code, ...]:
     """What is always shown: what viewers see where that is the goal, the ranking, and what to type."""
     deploy = advice.deployment
     lines = [Code((deploy.command,), "As root on the sender (permanently, verify, go back: --verbose):")] if deploy and deploy.now else []
@@ -169,14 +284,14 @@ def tables(advice: AdviceData) -> tuple[Table | Code, ...]:
     return (*views, ranking(advice, notes=notes(advice), every=False), *lines)
 
 
-def _viewers(advice: AdviceData, views: Mapping[str, Viewing], title: str = "What a viewer sees") -> Table:
+def _viewers(advice: Advice, views: Mapping[str, Viewing], title: str = "What a viewer sees") -> Table:
     """A row for each congestion control, in the order of the ranking."""
     order = sorted((s.cca for s in advice.ranking if s.cca in views), key=lambda cca: -views[cca].qoe.value)
     rows = [video.row(cca, views[cca]) for cca in order]
     return Table(video.COLUMNS, rows, title=f"{title}, sorted by QoE", drop=("switches", "without stall", "stalls", "start-up s"))
 
 
-def _first(advice: AdviceData) -> tuple[Standing, ...]:
+def _first(advice: Advice) -> tuple[Standing, ...]:
     """The first of a long ranking, with the recommended one and Linux's default."""
     if len(advice.ranking) <= MOST_ROWS + 1:
         return advice.ranking
@@ -185,7 +300,7 @@ def _first(advice: AdviceData) -> tuple[Standing, ...]:
     return tuple(s for s in advice.ranking if s.cca in wanted or s.cca in others)
 
 
-def notes(advice: AdviceData) -> list[str]:
+def notes(advice: Advice) -> list[str]:
     """What the table leaves out, what its column of cliffs is about, and that nothing has to change."""
     lines = []
     if hidden := len(advice.ranking) - len(_first(advice)):
@@ -206,7 +321,7 @@ def notes(advice: AdviceData) -> list[str]:
     return lines
 
 
-def details(advice: AdviceData) -> list[Table | Code | str]:
+def details(advice: Advice) -> list[Table | Code | str]:
     """What `--verbose` shows: deployment, all rows, spread and runs, the cliff, the damage, the published rule."""
     parts: list[Table | Code | str] = []
     if advice.deployment:
@@ -227,7 +342,7 @@ def details(advice: AdviceData) -> list[Table | Code | str]:
     return parts
 
 
-def _cliffs(advice: AdviceData) -> Table:
+def _cliffs(advice: Advice) -> Table:
     """Where the measured cliff is, and what the published rule says of this path."""
     columns = ("cca", "cliff [95 %]", "chaos zone", "this path is")
     rows = [(s.cca, _edge(s.cliff), _zone(s.cliff), SIDES[s.stands]) for s in advice.ranking]
@@ -235,7 +350,7 @@ def _cliffs(advice: AdviceData) -> Table:
     return Table(columns, rows, left=4, title=title, notes=[*_published(advice)], drop=("chaos zone",))
 
 
-def _published(advice: AdviceData) -> Iterator[str]:
+def _published(advice: Advice) -> Iterator[str]:
     """The published rule of jitter / RTT, with its verdict, where it applies: to normal jitter that reorders."""
     path = advice.path
     if path.jitter and (path.order, path.distribution) == ("reorder", "normal"):
@@ -250,11 +365,6 @@ def _edge(cliff: Cliff) -> str:
         return f"none up to {brief_jitter(cliff.levels[-1].at)}"
     low, high = (percent(x / cliff.axis.harsh) for x in (cliff.edge.low, cliff.edge.high))
     return f"{brief_jitter(cliff.edge.value)} [{brief_jitter(cliff.edge.low)}, {brief_jitter(cliff.edge.high)}], {low} to {high} of RTT"
-
-
-def brief_jitter(ns: float) -> str:
-    """A jitter for people, `more` where it has no end."""
-    return units.brief_time(ns) if math.isfinite(ns) else "more"
 
 
 def _zone(cliff: Cliff) -> str:
@@ -273,3 +383,74 @@ def _damage_rows(s: Standing) -> Iterator[tuple[str, ...]]:
 def _delay(delay: Delay | None) -> str:
     """`13.0 ± 6.9 ms, 82 %`: mean and standard deviation over the packets, and the share that was overtaken."""
     return f"{delay.mean_ms:.1f} ± {delay.sd_ms:.1f} ms, {percent(delay.overtaken)}" if delay else "–"
+
+
+def document(advice: Advice) -> dict[str, Any]:
+    """What `--json` prints of an advice."""
+    d, deploy = advice.decision, advice.deployment
+    values = AdviceDocument(
+        format=1,
+        path=advice.path,
+        jitter_over_rtt=advice.jitter_ratio,
+        goal=advice.goal.name,
+        choice=d.choice,
+        verdict=d.verdict,
+        by=d.by or advice.goal.name,
+        answer=sentence(advice),
+        why=reason(advice),
+        leader=d.leader or None,
+        follower=d.follower or None,
+        gain=d.gain,
+        more_runs=d.more or None,
+        command=advice.command,
+        deployment=deploy,
+        order=_order(advice),
+        share_beside_default=advice.shared,
+        taken=list(advice.taken),
+        trials=advice.trials,
+        caveats=list(advice.caveats),
+        best=advice.best,
+        ranking=[_standing(s) for s in advice.ranking],
+    )
+    return printed(AdviceDocument, values)
+
+
+def _order(advice: Advice) -> OrderDocument | None:
+    other = advice.other_order
+    if other is None:
+        return None
+    return OrderDocument(
+        assumed="keep" if advice.path.order == "correlated" else advice.path.order,
+        other=other.order,
+        choice=other.decision.choice if other.decision else None,
+        changes=other.changes,
+        viewer=other.views,
+        goodput=other.goodputs,
+    )
+
+
+def _standing(s: Standing) -> StandingDocument:
+    edge = s.cliff.edge
+    cliff = CliffDocument(
+        jitter_ns=edge.value if edge else None,
+        interval_ns=(edge.low, edge.high) if edge else None,
+        bracket_ns=s.cliff.bracket,
+        chaos_ns=s.cliff.zone,
+    )
+    return StandingDocument(
+        cca=s.cca,
+        obstacle=s.obstacle,
+        goodput=s.goodput,
+        added_rtt=s.added_rtt,
+        median=s.median,
+        cv=s.cv,
+        against_best=s.against_best,
+        retransmits=s.retransmits,
+        limited_by=s.limited_by,
+        needed=s.needed,
+        damage=list(s.damage),
+        deployable=not s.obstacle,
+        side=s.side,
+        stands=s.stands,
+        cliff=cliff,
+    )

@@ -1,4 +1,4 @@
-"""The answer of a campaign as a screen: the path, the sentence that answers (:mod:`tcpscape.campaign.sentences`), the table, what weakens it.
+"""The answer of a campaign as a screen: the path, the sentence that answers (:mod:`tcpscape.words.sentences`), the table, what weakens it.
 
 :func:`run_screen` is of one point, :func:`sweep_screen` of several. The table of a run has means, as the ratios of its sentence; that of a sweep has
 medians. A report begins with the same.
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tcpscape import stats, units
-from tcpscape.campaign import change, groups, sentences, traffic, video
-from tcpscape.campaign.outcome import Cell, CellSummary, Outcome
+from tcpscape.campaign import change, groups, traffic, video
+from tcpscape.campaign.outcome import Cell, CellSummary, Outcome, smoothed
 from tcpscape.metrics.flows import added_to, limits
 from tcpscape.scenario import summary
 from tcpscape.stats.estimate import Estimate
@@ -20,14 +20,8 @@ from tcpscape.text.numbers import number, percent, shares
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.trial import FlowResult, Trial
+from tcpscape.words import sentences
 
-OF_RTTS = ("added_rtt", "rtt_min", "rtt_max")
-"""Metrics of the RTTs that a sender reports, besides the percentiles `rtt_p…`."""
-SMOOTHED = (
-    "a real kernel reports TCP's smoothed RTTs at even times: jitter and single bursts add less to their percentiles than to the model's, which are "
-    "of each segment; srtt_p50 is the same on both"
-)
-"""What weakens RTTs of the virtual engine; docs/models/methods/virtual.md."""
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
 RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
@@ -132,12 +126,6 @@ def _highest(flows_of: Sequence[Sequence[FlowResult]]) -> str:
 
 def _mean(values: Iterable[float]) -> str:
     return number(stats.mean([float(v) for v in values]).value)
-
-
-def smoothed(outcome: Outcome, shown: Sequence[str]) -> list[str]:
-    """What weakens RTTs among the metrics `shown` where a real kernel measured them: it reports smoothed ones."""
-    has_rtt = any(name in OF_RTTS or name.startswith("rtt_p") for name in shown)
-    return [SMOOTHED] if has_rtt and any(cell.engine.startswith(("virtual", "live")) for cell in outcome.cells) else []
 
 
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
