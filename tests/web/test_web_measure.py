@@ -134,7 +134,7 @@ def test_samples_show_rtt_and_flight_over_time(tmp_path: Path) -> None:
 
 def test_the_sliders_move_to_the_fitted_path(capture: Path) -> None:
     found = last(ask("measure", of_argument(str(capture)), quick=True), "flow").values
-    state = State.model_validate(found["state"])
+    state = found["state"]
     assert state.rtt
     assert state.rate == "10mbit"
     assert state.cca == ("cubic",)
@@ -151,7 +151,9 @@ def test_names_of_galleries_and_files_are_states(tmp_path: Path) -> None:
     assert isinstance(opened, Setup)
     values = opened.document()
     assert values["remarks"] == []
-    assert {"rtt": "40ms", "jitter": "2ms", "jitter_on": "forward", "rate": "8mbit", "duration": "3s"}.items() <= values["state"].items()
+    assert {"rtt": "40ms", "jitter": "2ms", "jitter_on": "forward", "rate": "8mbit", "duration": "3s"}.items() <= values["state"].model_dump(
+        mode="json"
+    ).items()
     of_networks = {"spike-rtts"}
     for name in sorted({*studies.names()} - {*scenarios.gallery()}):
         if name in of_networks:
@@ -230,7 +232,7 @@ def test_a_directory_shows_the_answer_and_the_cells_of_its_command(directory: Pa
 
 def test_a_cell_moves_the_sliders(directory: Path) -> None:
     values = last(ask("kept", of_argument(str(directory)), cell=2), "state").values
-    assert {"jitter": "2ms", "rtt": "20ms", "rate": "5mbit"}.items() <= values["state"].items()
+    assert {"jitter": "2ms", "rtt": "20ms", "rate": "5mbit"}.items() <= values["state"].model_dump(mode="json").items()
     assert values["remarks"] == []
     with pytest.raises(TcpscapeError, match="cell"):
         ask("kept", of_argument(str(directory)), cell=400)
@@ -487,7 +489,7 @@ def test_an_uploaded_campaign_is_a_state(tmp_path: Path) -> None:
     text = b"conditions: {rtt: 30ms, rate: 5mbit}\naxes: {jitter: 0..4ms/2ms}\ncca: [bbr, reno]\n"
     opened = take(Uploads(), text, "x.yaml", tmp_path)
     assert opened.document()["axes"] == {"jitter": ["0ms", "2ms", "4ms"]}
-    assert {"rtt": "30ms", "rate": "5mbit", "cca": ["bbr", "reno"]}.items() <= opened.document()["state"].items()
+    assert {"rtt": "30ms", "rate": "5mbit", "cca": ["bbr", "reno"]}.items() <= opened.document()["state"].model_dump(mode="json").items()
 
 
 # Checks
@@ -499,8 +501,7 @@ SHORT = State(rtt="20ms", rate="5mbit", duration="500ms")
 def test_a_check_shows_both_with_their_ratio() -> None:
     blocks = ask("check", None, SHORT, engine="mock", seeds=5)
     values = last(blocks, "check").values
-    assert (values["done"], values["total"], values["n"]) == (10, 10, 5)
-    assert sum(block.name == "trial" for block in blocks) == 10
+    assert (values["done"], values["total"]) == (10, 10)
     campaign = SHORT.campaign(engines=["model", "mock"], seeds="5")
     outcome = execute.run(campaign)
     for row in values["rows"]:

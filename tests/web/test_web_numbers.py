@@ -23,7 +23,7 @@ from tcpscape.web.presets import PRESETS, Preset
 from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.answer import Answer
 from tcpscape.web.questions.curve import Curve
-from tcpscape.web.questions.runs import METRICS
+from tcpscape.web.questions.runs import METRICS, SPREAD
 from tcpscape.web.state import OF_QUEUE, State
 from tcpscape.web.work import Job, Pool, Work
 from tcpscape.words import sentences
@@ -106,7 +106,6 @@ def test_an_answer_is_the_sentence_of_a_sweep_of_the_same_path(state: State) -> 
     for control, cell in zip(last["controls"], outcome.cells, strict=True):
         mean = cell.mean()
         assert (control["value"], control["low"], control["high"]) == (mean.value, mean.low, mean.high)
-        assert control["cv"]["value"] == pytest.approx(cell.cv().value)
 
 
 @given(paths())
@@ -155,7 +154,7 @@ def test_a_control_past_its_cliff_is_told() -> None:
     outcome = tcpscape.sweep(rtt="50ms", rate="42mbit", jitter=["0ms", "20ms"], duration="4s", cca="cubic", seeds=5)
     keeps = outcome.retention(outcome.cells[1], "jitter")
     assert control["side"] == "past"
-    assert control["retention"] == keeps.plain()
+    assert control["side_text"] == f"cubic is past its cliff; it keeps {keeps.percent()} of its goodput without jitter."
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -175,12 +174,14 @@ def test_a_curve_is_a_sweep_trial_by_trial(state: State, axis: str) -> None:
             cell = done.find(cca, **{axis: level})
             assert cell is not None
             point = points[place, control]
-            for name, (metric, factor) in METRICS.items():
-                median = cell.median(metric)
+            for name, metric in METRICS.items():
+                if name == SPREAD:
+                    continue
+                median, factor = cell.median(metric.source), metric.factor
                 assert same(point[name], factor * median.value)
                 assert same(point[f"{name}.low"], factor * median.low)
                 assert same(point[f"{name}.high"], factor * median.high)
-                for trial, value in zip(cell.trials, cell.values(metric), strict=True):
+                for trial, value in zip(cell.trials, cell.values(metric.source), strict=True):
                     assert same(single[place, control, trial.seed][name], factor * value)
             assert same(point["cv"], cell.cv().value)
 
@@ -232,7 +233,6 @@ def test_a_map_is_a_sweep_cell_by_cell(quantity: str) -> None:
         assert cell["n"] == 3
     progress = [block.values for block in blocks if block.name == "progress"]
     assert progress[-1]["done"] == progress[-1]["total"]
-    assert progress[-1]["cells"] == progress[-1]["of"] == 16
 
 
 @pytest.mark.parametrize(("x", "y", "state"), [("jitter", "loss", {}), ("rtt", "rate", {"jitter": "2ms"}), ("loss", "rtt", {})])

@@ -192,8 +192,8 @@ def test_a_campaign_is_said_by_its_first_point_and_all_its_controls() -> None:
 
 def test_words_that_fields_can_say_become_fields() -> None:
     answer = described(State(words={"forward": "netem delay 30ms 3ms loss 1% limit 500", "reverse": "netem delay 30ms limit 500"}))
-    assert answer["fields"]
-    said = differing(State.model_validate(answer["state"]))
+    assert not answer["state"].words
+    said = differing(answer["state"])
     assert said == {
         "rtt": "60ms", "jitter": "3ms", "jitter_on": "forward", "distribution": "uniform", "loss": "1%", "loss_on": "forward", "limit": "500",
     }  # fmt: skip
@@ -202,12 +202,9 @@ def test_words_that_fields_can_say_become_fields() -> None:
 def test_words_that_fields_cannot_say_are_kept_and_the_fields_read_from_them() -> None:
     words = {"forward": "netem delay 30ms 3ms", "reverse": "netem delay 20ms", "bottleneck": "htb rate 10mbit; codel"}
     answer = described(State(words=words, loss="1%"))
-    assert State.model_validate(answer["state"]).words == words
+    assert answer["state"].words == words
     assert answer["says"] == {"rtt": "50ms", "jitter": "3ms", "distribution": "uniform", "loss": "0%", "rate": "10mbit"}
     assert {"rtt", "jitter", "loss", "rate", "queue"} <= set(answer["fixed"])
-    assert answer["tc"]["bottleneck"] == [
-        "tc qdisc add dev DEV root handle 1: htb rate 10mbit", "tc qdisc add dev DEV parent 1:1 handle 2: codel",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -271,8 +268,8 @@ def test_whatever_a_field_holds_there_is_an_answer_or_one_line(data: st.DataObje
 def _along(state: State, name: str) -> None:
     """What a curve and a map make of an axis before anything runs."""
     axis = axes.find(name, state)
-    axis.document(state)
-    if axis.missing(state):
+    axis.document(state, ())
+    if any(axis.missing(state)):
         return
     levels = axis.levels(state)
     assert len(levels) < 3000

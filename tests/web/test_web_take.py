@@ -92,21 +92,21 @@ def of_file(text: str, cli, folder) -> list:
     return typed(comment, cli, folder)
 
 
-PRESETS = {preset["id"]: preset for preset in start.document()["presets"]}
+PRESETS = {preset.id: preset for preset in start.document()["presets"]}
 
 
 @pytest.mark.usefixtures("need_model")
 @pytest.mark.parametrize("name", PRESETS)
 def test_copies_of_a_preset_run_its_trials(name, cli, here):
     """One trial of each; what differs between the three languages is tested above."""
-    state = State.model_validate({**PRESETS[name]["state"], "duration": "6s" if PRESETS[name]["state"].get("mix") else "1s", "changes": ()})
+    state = State.model_validate({**PRESETS[name].state, "duration": "6s" if PRESETS[name].state.get("mix") else "1s", "changes": ()})
     copies, expected = take.Copies(state, "1"), hashes(of_page(state, "1"))
     assert hashes(typed(copies.command, cli, here)) == expected
     assert "cat >" not in copies.command, "every preset without changes is said by options"
     assert hashes(program(copies.python)) == expected
-    whole = take.Copies(State.model_validate(PRESETS[name]["state"]), "1")
+    whole = take.Copies(State.model_validate(PRESETS[name].state), "1")
     whole.expect_sense()
-    assert ("cat >" in whole.command) == bool(PRESETS[name]["state"].get("changes"))
+    assert ("cat >" in whole.command) == bool(PRESETS[name].state.get("changes"))
 
 
 @pytest.mark.usefixtures("need_model")

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { read, write } from "../src/state/address";
-import type { State } from "../src/state/state";
+import type { State } from "../src/server/contract";
 
 const standard = { rtt: "50ms", ecn: false, cca: ["cubic", "bbr"], words: {}, changes: [] } as unknown as State;
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { State } from "../src/state/state";
+import type { State } from "../src/server/contract";
 
 interface Asked {
   state: Partial<State>;

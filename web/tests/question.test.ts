@@ -1,12 +1,13 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Block } from "../src/server/blocks";
+import type { RawBlock } from "../src/server/blocks";
+import { block as blockOf } from "./blocks";
 
 /** Requests on their way: what was posted, and how to answer it. */
 let posted: {
   body: { kind: string; generation: number; state: { rtt: string }; options: object };
   answer: (status: number, said?: object) => Promise<void>;
 }[];
-let take: (block: Block) => void;
+let take: (block: RawBlock) => void;
 
 beforeEach(() => {
   vi.resetModules();
@@ -30,7 +31,12 @@ async function made() {
   vi.doMock("../src/server/stream", async () => {
     const { signal } = await import("@preact/signals");
     const connection = signal("opening");
-    return { page: "p", connection, lost: () => (connection.value = "lost"), onBlock: (_: string, taker: (block: Block) => void) => (take = taker) };
+    return {
+      page: "p",
+      connection,
+      lost: () => (connection.value = "lost"),
+      onBlock: (_: string, taker: (block: RawBlock) => void) => (take = taker),
+    };
   });
   const { connection } = await import("../src/server/stream");
   const { question } = await import("../src/server/question");
@@ -38,13 +44,7 @@ async function made() {
   return { asked: question("answer"), connection, state, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
 }
 
-const block = (generation: number, name: string, values: Record<string, unknown> = {}): Block => ({
-  kind: "answer",
-  generation,
-  name,
-  values,
-  columns: {},
-});
+const block = (generation: number, name: string, values: object = {}) => blockOf<RawBlock>(name, values, {}, generation);
 
 test("while a request is on its way only the newest of those that follow is kept, and it is sent", async () => {
   const { asked, move } = await made();
@@ -61,10 +61,10 @@ test("while a request is on its way only the newest of those that follow is kept
 
 test("blocks of an older question are left out, and old ones stay until the first new one", async () => {
   const { asked } = await made();
-  asked.ask();
+  asked.ask({});
   await posted[0]!.answer(202);
   take(block(1, "answer", { text: "first" }));
-  asked.ask();
+  asked.ask({});
   await posted[1]!.answer(202);
   expect(asked.blocks.value.map((each) => each.values.text)).toEqual(["first"]);
   take(block(1, "answer", { text: "stale" }));
@@ -77,11 +77,11 @@ test("blocks of an older question are left out, and old ones stay until the firs
 
 test("what the server refuses is a line, and the next answer takes it away", async () => {
   const { asked } = await made();
-  asked.ask();
+  asked.ask({});
   await posted[0]!.answer(400, { text: "rtt: 0s is not a path; write for example 26ms" });
   expect(asked.error.value).toContain("26ms");
   expect(asked.status.value).toBe("failed");
-  asked.ask();
+  asked.ask({});
   await posted[1]!.answer(202);
   take(block(2, "answer", { text: "here" }));
   expect(asked.error.value).toBe("");
@@ -101,7 +101,7 @@ test("a cancel ends what waits, and says before which generation it is, so that 
 
 test("the first opening of the stream asks nothing again; one after it was lost does, one request at a time", async () => {
   const { asked, connection } = await made();
-  asked.ask();
+  asked.ask({});
   connection.value = "open";
   expect(posted.length).toBe(1);
   connection.value = "lost";

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { start } from "../src/server/start";
-import { options, type State, state } from "../src/state/state";
+import type { State } from "../src/server/contract";
+import { options, state } from "../src/state/state";
 import { go, here, leave, moved, WALKS } from "../src/walks/walk";
 
 const standard = { rtt: "50ms", jitter: "", rate: "42mbit", order: "", cca: ["cubic", "bbr"], changes: [], ecn: false } as unknown as State;

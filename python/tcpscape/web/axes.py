@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape import units
 from tcpscape.campaign import axes
@@ -31,6 +33,28 @@ SHARES = (0.0, *(share for share in WALK if share <= 0.4))
 """Levels of jitter, as shares of the RTT: those of the first walk of a search for a cliff."""
 
 
+class AxisChoice(TypedDict):
+    """An axis that can be chosen."""
+
+    axis: str
+    title: str
+    quantity: Quantity
+    log: bool
+
+
+class AxisDocument(AxisChoice):
+    """An axis of an answer."""
+
+    here: float | None
+    """The state's own value, SI; null where it is no number, as a rate without a limit."""
+    text: str
+    """The same as written."""
+    note: str
+    """Why the axis makes no sense here; empty where it does."""
+    words: list[str]
+    """Each level as written, which the state's field takes."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """A field of the path that curves and maps vary."""
@@ -47,30 +71,34 @@ class Axis:
     zero: bool = False
     """Whether 0 is a level."""
 
-    def document(self, state: State) -> dict[str, Any]:
-        """What the page needs to draw the axis."""
-        here = self.here(state)
-        stands = place(here) if here else math.nan
-        note = self.missing(state)
-        return {"axis": self.name, "title": self.title, "quantity": self.quantity, "log": self.log, "here": stands, "text": here, "note": note}
+    @property
+    def choice(self) -> AxisChoice:
+        """The axis as it can be chosen."""
+        return AxisChoice(axis=self.name, title=self.title, quantity=self.quantity, log=self.log)
 
-    def missing(self, state: State) -> str:
-        """Why the axis makes no sense for a state, with the fix; empty where it does."""
+    def document(self, state: State, words: Sequence[str]) -> AxisDocument:
+        """What the page needs to draw the axis; `words`: its levels."""
+        here, (problem, fix) = self.here(state), self.missing(state)
+        note = f"{problem}; {fix}" if problem else ""
+        return AxisDocument(**self.choice, here=place(here) if here else math.nan, text=here, note=note, words=list(words))
+
+    def missing(self, state: State) -> tuple[str, str]:
+        """Why the axis makes no sense for a state, and the fix; both are empty where it does."""
         if self.name == "buffer" and not state.rate and "bottleneck" not in state.words:
-            return "there is no bottleneck whose queue could vary; give the path a rate"
+            return "there is no bottleneck whose queue could vary", "give the path a rate"
         if self.name == "loss_burst" and not state.loss and not state.words:
-            return "there is no loss whose bursts could vary; give the path a loss"
+            return "there is no loss whose bursts could vary", "give the path a loss"
         if self.name in state.fixed:
-            return f"tc's words fix the {self.title}; take it from the path's words"
-        return ""
+            return f"tc's words fix the {self.title}", "take it from the path's words"
+        return "", ""
 
     def expect(self, state: State) -> Axis:
         """The axis itself.
 
         :raises TcpscapeError: it makes no sense for this state.
         """
-        if note := self.missing(state):
-            problem, _, fix = note.partition("; ")
+        problem, fix = self.missing(state)
+        if problem:
             refuse("axis", problem, fix)
         return self
 

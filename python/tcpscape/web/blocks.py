@@ -12,8 +12,10 @@ import json
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,9 +52,13 @@ def event(data: bytes) -> str:
 
 
 def finite(value: Any) -> Any:
-    """Plain values in which every number that is not finite is None."""
+    """Plain values, models and data classes as mappings, in which every number that is not finite is None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, BaseModel):
+        return finite(value.model_dump(mode="json"))
+    if is_dataclass(value) and not isinstance(value, type):
+        return finite(asdict(value))
     if isinstance(value, Mapping):
         return {key: finite(item) for key, item in value.items()}
     return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -50,6 +50,9 @@ class FileKind:
     """A kind of file that the page offers."""
 
     name: str
+    title: str
+    note: str
+    """What it is for."""
     suffix: str
     media_type: str
     make: Callable[[Run], bytes]
@@ -133,10 +136,25 @@ def _csv(run: Run) -> bytes:
 KINDS: Mapping[str, FileKind] = {
     kind.name: kind
     for kind in (
-        FileKind("pcapng", ".pcapng", "application/octet-stream", _pcapng, MOST_WITH_PACKETS),
-        FileKind("perfetto", ".perfetto-trace", "application/octet-stream", _exported("perfetto")),
-        FileKind("qlog", ".qlog", "application/qlog+json", _exported("qlog", packets=True), MOST_WITH_PACKETS),
-        FileKind("csv", ".csv", "text/csv", _csv),
+        FileKind("pcapng", "pcapng", "every packet at the sender, for Wireshark", ".pcapng", "application/octet-stream", _pcapng, MOST_WITH_PACKETS),
+        FileKind(
+            "perfetto",
+            "Perfetto trace",
+            "windows, rates, queues and events over time, for ui.perfetto.dev",
+            ".perfetto-trace",
+            "application/octet-stream",
+            _exported("perfetto"),
+        ),
+        FileKind(
+            "qlog",
+            "qlog",
+            "the same as QUIC's events, with packets, for qvis",
+            ".qlog",
+            "application/qlog+json",
+            _exported("qlog", packets=True),
+            MOST_WITH_PACKETS,
+        ),
+        FileKind("csv", "CSV", "a row for each sample of each flow", ".csv", "text/csv", _csv),
     )
 }
 """Every kind of file by its name."""

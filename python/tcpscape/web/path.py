@@ -1,28 +1,38 @@
-"""`POST /api/path`: a state's path in tc's words and in a sentence, and what words that were typed mean for the fields.
-
-Answers `{page, state}` with
-
-- `state`: the same with words turned into fields where these can say them (then `words` is without that part); otherwise as it was.
-- `fields`: whether fields say the whole path; `fixed`: names of the fields that words replace; `says`: what the words say of these, as texts.
-- `words`: `forward`, `bottleneck`, `reverse` as tc's words (`then` between hops, `none` without one), which the state's `words` take.
-- `tc`: the commands of each part as a user would type them, `DEV` for the interface. `text`: the path in a sentence, as `tcpscape run` prints it.
-- `notes`: what is to be known of these words; `caveats`: what weakens trials on this path.
-"""
+"""`POST /api/path`: a state's path in tc's words and in a sentence, and what words that were typed mean for the fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from tcpscape import engines, units
-from tcpscape.scenario import limits, summary
+from tcpscape.scenario import summary
 from tcpscape.scenario.path import Netem
 from tcpscape.scenario.scenario import PARTS, Part, Scenario
 from tcpscape.web import texts
-from tcpscape.web.routes import Asked, Context, Post
+from tcpscape.web.routes import Asked, Post
 from tcpscape.web.state import OF_DIRECTIONS, OF_QUEUE, PageState, State
 
 DIRECTIONS: tuple[Part, Part] = ("forward", "reverse")
+
+
+class PathDocument(TypedDict):
+    """The answer about a state."""
+
+    state: State
+    """The same with words turned into fields where these can say them (then `words` is without that part); otherwise as it was."""
+    fixed: list[str]
+    """Names of the fields that words replace."""
+    says: dict[str, str]
+    """What the words say of these, as texts."""
+    words: dict[Part, str]
+    """tc's words (`then` between hops, `none` without one), which the state's `words` take."""
+    text: str
+    """The path in a sentence, as `tcpscape run` prints it."""
+    notes: list[str]
+    """What is to be known of these words."""
 
 
 class PathAsked(Asked):
@@ -31,7 +41,7 @@ class PathAsked(Asked):
     state: PageState
 
 
-def described(state: State) -> dict[str, Any]:
+def described(state: State) -> PathDocument:
     """The answer about a state.
 
     :raises TcpscapeError: one line that names the field or the part of the path, the problem and the fix.
@@ -40,11 +50,10 @@ def described(state: State) -> dict[str, Any]:
     scenario.expect_path()
     engines.make("model").check(scenario)
     plain = normalised(state, scenario)
-    return {
-        "state": plain.model_dump(mode="json"), "fields": not plain.words, "fixed": list(plain.fixed), "says": _says(plain, scenario),
-        "words": {part: texts.words(scenario, part) for part in PARTS}, "tc": {part: texts.tc(scenario, part) for part in PARTS},
-        "text": summary.in_words(scenario), "notes": list(_notes(plain, scenario)), "caveats": list(limits.caveats(scenario)),
-    }  # fmt: skip
+    return PathDocument(
+        state=plain, fixed=list(plain.fixed), says=_says(plain, scenario),
+        words={part: texts.words(scenario, part) for part in PARTS}, text=summary.in_words(scenario), notes=list(_notes(plain, scenario)),
+    )  # fmt: skip
 
 
 def normalised(state: State, scenario: Scenario) -> State:
@@ -90,8 +99,4 @@ def _notes(state: State, scenario: Scenario) -> Iterator[str]:
         yield "jitter that keeps the order is tcpscape's own queue: a usual tc does not have it"
 
 
-def _answer(_: Context, asked: PathAsked) -> dict[str, Any]:
-    return described(asked.state)
-
-
-ROUTES = (Post("path", PathAsked, _answer),)
+ROUTES = (Post("path", PathAsked, lambda _, asked: described(asked.state)),)

@@ -6,7 +6,7 @@ some. Where the source gives a number it is the source's; what is assumed is sai
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tcpscape.web.state import State
@@ -35,11 +35,6 @@ class Preset:
     def whole(self) -> State:
         """The state with the preset's path."""
         return State.model_validate(self.state)
-
-
-def document() -> list[dict[str, Any]]:
-    """The presets as `/api/start` has them."""
-    return [asdict(preset) for preset in PRESETS]
 
 
 def _gallery(name: str, title: str, note: str, **state: Any) -> Preset:

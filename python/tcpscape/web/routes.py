@@ -23,11 +23,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from typing_extensions import NotRequired, TypedDict
 
 from tcpscape.errors import TcpscapeError, refuse, shown
 from tcpscape.reading.documents import from_json
@@ -36,6 +37,7 @@ from tcpscape.scenario.fields import Spec, validate
 from tcpscape.web import problems
 from tcpscape.web.blocks import finite
 from tcpscape.web.problems import BusyError, MethodError, MissingError
+from tcpscape.web.state import State
 
 if TYPE_CHECKING:
     from tcpscape.web.pages import Page, Pages
@@ -56,6 +58,21 @@ class Asked(Spec):
     """What the page posts; a subclass has what its route needs besides."""
 
     page: PageName
+
+
+class OpenedDocument(TypedDict):
+    """What the page shows at once of something that it, or the command line, has opened."""
+
+    kind: Literal["measurement", "results", "setup"]
+    """Which questions can be asked about it."""
+    name: str
+    about: str
+    state: NotRequired[State]
+    """Of a setup, the one that it stands for."""
+    remarks: NotRequired[list[str]]
+    """What that leaves out."""
+    axes: NotRequired[dict[str, list[str]]]
+    """Of a setup, its axes with their levels."""
 
 
 @dataclass(frozen=True)

@@ -1,121 +1,134 @@
-"""`GET /api/start`: what the page needs to begin.
-
-- `version`, `opened` (what the command line named), `state`: the standard state.
-- `controls`: `name`, `colour`, `dash` (0 solid, 1 dashed, 2 dotted, 3 mixed), `marker`, `about`, `source`, `parameters` (`name`, `about`, `default`,
-  `values`: a range as text).
-- `fields`: of each field of the path that has a slider, `{label, kind, unit, standard, low, high, log, zero, zero_text}`. `kind` is `time`,
-  `rate`, `percent`, `size`, `buffer`, `byterate` or `number`; `low` and `high` are texts of the slider's ends, `standard` what an empty text stands
-  for; `zero` is whether the slider's left end is the empty text, which `zero_text` calls by its name.
-- `choices`: of each field with a choice, `[{value, title}]`.
-- `axes`: `[{axis, title, quantity, log}]` of curves and maps. `metrics`: `[{name, title, unit, better, about}]`, named as in the blocks of a curve.
-- `presets`: see :mod:`tcpscape.web.presets`.
-"""
+"""`GET /api/start`: what the page needs to begin."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from tcpscape import engines, metrics
+from typing_extensions import NotRequired, TypedDict
+
 from tcpscape.controls import palette
 from tcpscape.engines.model import CcaEntry, Model
-from tcpscape.web import axes, presets
-from tcpscape.web.questions.runs import METRICS, SPREAD
-from tcpscape.web.routes import Get
+from tcpscape.web import axes
+from tcpscape.web.axes import AxisChoice
+from tcpscape.web.presets import PRESETS, Preset
+from tcpscape.web.routes import Get, OpenedDocument
 from tcpscape.web.state import State
 
 if TYPE_CHECKING:
     from tcpscape.web.opened import Opened
 
-
-def document(opened: Opened | None = None) -> dict[str, Any]:
-    """The document of `/api/start`; `opened`: what the command line named."""
-    model = Model()
-    return {
-        "version": engines.make("model").version,
-        "opened": opened.document() if opened else None,
-        "state": State().model_dump(mode="json"),
-        "controls": _controls(model.registry()),
-        "fields": {name: slider.document() for name, slider in FIELDS.items()},
-        "choices": _choices(model),
-        "axes": [{"axis": axis.name, "title": axis.title, "quantity": axis.quantity, "log": axis.log} for axis in axes.AXES.values()],
-        "metrics": _metrics(),
-        "presets": presets.document(),
-    }
+FieldKind = Literal["time", "rate", "percent", "size", "buffer", "byterate", "number"]
+"""What a field's texts are."""
 
 
-def _controls(entries: list[CcaEntry]) -> list[dict[str, Any]]:
-    """The congestion controls, those with a fixed look first."""
-    by_name = {entry.name: entry for entry in entries}
-    order = [*(name for name in palette.KNOWN if name in by_name), *(name for name in by_name if name not in palette.KNOWN)]
-    return [
-        {
-            "name": name, "colour": look.colour, "dash": palette.DASHES.index(look.dash), "marker": look.marker,
-            "about": by_name[name].about, "source": by_name[name].source,
-            "parameters": [{"name": p.name, "about": p.about, "default": p.default, "values": p.range} for p in by_name[name].params],
-        }
-        for name, look in palette.looks(order).items()
-    ]  # fmt: skip
+class Parameter(TypedDict):
+    """A parameter of a congestion control."""
+
+    name: str
+    about: str
+    default: int
+    values: str
+    """A range as text."""
 
 
-def _choices(model: Model) -> dict[str, list[dict[str, str]]]:
-    """The fields that have a choice."""
-    queues = [{"value": name, "title": QUEUES.get(name, name)} for name, _ in model.queues() if name not in NO_QUEUES]
-    kernels = [{"value": name, "title": f"Linux {name}"} for name in model.kernels()]
-    return {**CHOICES, "queue": [{"value": "", "title": "a FIFO in bytes"}, *queues], "kernel": [{"value": "", "title": "Linux 6.1"}, *kernels]}
+class Control(TypedDict):
+    """A congestion control and how it looks."""
+
+    name: str
+    colour: str
+    dash: int
+    """0 solid, 1 dashed, 2 dotted, 3 mixed."""
+    marker: str
+    about: NotRequired[str]
+    parameters: NotRequired[list[Parameter]]
 
 
-def _metrics() -> list[dict[str, Any]]:
-    """The metrics of curves."""
-    rows: list[dict[str, Any]] = []
-    for name, (own, _) in METRICS.items():
-        metric = metrics.find(own)
-        rows.append({"name": name, "title": TITLES[name], "unit": UNITS[name], "better": metric.better, "about": metric.about})
-    spread = {"name": SPREAD, "title": TITLES[SPREAD], "unit": "1", "better": "less", "about": "goodput, standard deviation / mean of the trials"}
-    return [*rows, spread]
+class Choice(TypedDict):
+    """A value of a field that has a choice."""
 
-
-def _titled(**titles: str) -> list[dict[str, str]]:
-    return [{"value": value.strip("_"), "title": title} for value, title in titles.items()]
+    value: str
+    title: str
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A field with a slider; values are texts as a user writes them."""
+    """A field of the path that has a slider; values are texts as a user writes them."""
 
     label: str
-    kind: Literal["time", "rate", "percent", "size", "buffer", "byterate", "number"]
-    unit: str
+    kind: FieldKind
     low: str
     high: str
+    """The slider's ends."""
     standard: str = ""
     """What an empty text stands for; empty where that is no value."""
     zero_text: str = ""
-    """What the slider's left end is called where it is the empty text."""
-    log: bool = True
-
-    def document(self) -> dict[str, Any]:
-        """As `/api/start` has it."""
-        return {**asdict(self), "zero": bool(self.zero_text)}
+    """What the slider's end is called where it is the empty text."""
 
 
-TITLES = {
-    "goodput": "goodput", "rtt": "RTT", "delay": "added RTT (95th percentile)", "retransmissions": "retransmissions", "cv": "spread of runs (CV)",
-}  # fmt: skip
-"""Metric of a curve → its title."""
-UNITS = {"goodput": "bit/s", "rtt": "s", "delay": "s", "retransmissions": "1"}
-"""Metric of a curve → the unit of its column."""
+class StartDocument(TypedDict):
+    """The document."""
+
+    opened: OpenedDocument | None
+    """What the command line named."""
+    state: State
+    """The standard one."""
+    controls: list[Control]
+    fields: Mapping[str, Slider]
+    """Of each field of the path that has a slider."""
+    choices: dict[str, list[Choice]]
+    """Of each field with a choice."""
+    axes: list[AxisChoice]
+    """Of curves and maps."""
+    presets: Sequence[Preset]
+
+
+def document(opened: Opened | None = None) -> StartDocument:
+    """The document of `/api/start`; `opened`: what the command line named."""
+    model = Model()
+    return StartDocument(
+        opened=opened.document() if opened else None, state=State(), controls=_controls(model.registry()),
+        fields=FIELDS, choices=_choices(model), axes=[axis.choice for axis in axes.AXES.values()], presets=PRESETS,
+    )  # fmt: skip
+
+
+def _controls(entries: list[CcaEntry]) -> list[Control]:
+    """The congestion controls, those with a fixed look first."""
+    by_name = {entry.name: entry for entry in entries}
+    order = [*(name for name in palette.KNOWN if name in by_name), *(name for name in by_name if name not in palette.KNOWN)]
+    return [
+        Control(
+            name=name, colour=look.colour, dash=palette.DASHES.index(look.dash), marker=look.marker, about=by_name[name].about,
+            parameters=[Parameter(name=p.name, about=p.about, default=p.default, values=p.range) for p in by_name[name].params],
+        )
+        for name, look in palette.looks(order).items()
+    ]  # fmt: skip
+
+
+def _choices(model: Model) -> dict[str, list[Choice]]:
+    """The fields that have a choice."""
+    queues = [Choice(value=name, title=QUEUES.get(name, name)) for name, _ in model.queues() if name not in NO_QUEUES]
+    kernels = [Choice(value=name, title=f"Linux {name}") for name in model.kernels()]
+    own = {"queue": [Choice(value="", title="a FIFO in bytes"), *queues], "kernel": [Choice(value="", title="Linux 6.1"), *kernels]}
+    return {**CHOICES, **own}
+
+
+def _titled(**titles: str) -> list[Choice]:
+    return [Choice(value=value.strip("_"), title=title) for value, title in titles.items()]
+
+
 FIELDS = {
-    "rtt": Slider("RTT", "time", "ms", "1ms", "1s"),
-    "jitter": Slider("Jitter", "time", "ms", "0.1ms", "200ms", "0ms", "no jitter"),
-    "loss": Slider("Loss", "percent", "%", "0.01%", "20%", "0%", "no loss"),
-    "loss_burst": Slider("Packets lost in a row", "number", "", "1", "50", "1", "each by itself"),
-    "rate": Slider("Rate", "rate", "Mbit/s", "500kbit", "1gbit", "", "no limit"),
-    "buffer": Slider("Buffer", "buffer", "BDP", "0.1bdp", "20bdp", "1bdp"),
-    "rcvbuf": Slider("Receive buffer", "size", "KiB", "16KiB", "16MiB", "", "autotuned"),
-    "app": Slider("Application", "byterate", "MB/s", "100kB/s", "100MB/s", "", "as fast as it can"),
-    "duration": Slider("Duration", "time", "s", "1s", "60s", "10s"),
-    "limit": Slider("netem's limit", "number", "packets", "10", "100000", "100000"),
+    "rtt": Slider("RTT", "time", "1ms", "1s"),
+    "jitter": Slider("Jitter", "time", "0.1ms", "200ms", "0ms", "no jitter"),
+    "loss": Slider("Loss", "percent", "0.01%", "20%", "0%", "no loss"),
+    "loss_burst": Slider("Packets lost in a row", "number", "1", "50", "1", "each by itself"),
+    "rate": Slider("Rate", "rate", "500kbit", "1gbit", "", "no limit"),
+    "buffer": Slider("Buffer", "buffer", "0.1bdp", "20bdp", "1bdp"),
+    "rcvbuf": Slider("Receive buffer", "size", "16KiB", "16MiB", "", "autotuned"),
+    "app": Slider("Application", "byterate", "100kB/s", "100MB/s", "", "as fast as it can"),
+    "duration": Slider("Duration", "time", "1s", "60s", "10s"),
+    "limit": Slider("netem's limit", "number", "10", "100000", "100000"),
 }  # fmt: skip
 """The fields that have a slider."""
 DIRECTIONS = _titled(_="both directions", forward="the data", reverse="the ACKs")

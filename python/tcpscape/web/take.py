@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import yaml
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape import engines
 from tcpscape.campaign import axes as levels
@@ -44,6 +45,14 @@ WIDTH = 76
 """Characters of a line of a command, about: a dialog shows it without scrolling."""
 
 
+class TakenTexts(TypedDict):
+    """The three texts."""
+
+    command: str
+    yaml: str
+    python: str
+
+
 class Take(Asked):
     """What is to be taken along."""
 
@@ -58,8 +67,8 @@ class Take(Asked):
     """Of the page, for the comment of the file."""
 
 
-def take(_: Context, asked: Take) -> dict[str, str]:
-    """The three texts, by `command`, `yaml`, `python`.
+def take(_: Context, asked: Take) -> TakenTexts:
+    """The three texts.
 
     :raises TcpscapeError: one line, for a state or an axis that makes no sense.
     """
@@ -67,7 +76,7 @@ def take(_: Context, asked: Take) -> dict[str, str]:
     varied = {name: values or _shown(asked, known[name]) for name, values in asked.axes.items()}
     copies = Copies(asked.state, asked.seeds, varied)
     copies.expect_sense()
-    return {"command": copies.command, "yaml": copies.file(asked.address), "python": copies.python}
+    return TakenTexts(command=copies.command, yaml=copies.file(asked.address), python=copies.python)
 
 
 @dataclass(frozen=True)

@@ -101,17 +101,6 @@ def kernel(of: Kernel) -> str:
     return ",".join([of.profile, *(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in settings.items())])
 
 
-def tc(scenario: Scenario, part: Part) -> list[str]:
-    """The commands that a user would type for a part of a path, in order; `DEV` stands for the interface that the packets leave by."""
-    lines = []
-    for hop in getattr(scenario, part):
-        for text in path.words(hop, scenario.rtt_ns):
-            for depth, queue in enumerate(text.split("; ")):
-                place = f"parent {depth}:1 handle {depth + 1}:" if depth else "root handle 1:" if ";" in text else "root"
-                lines.append(f"tc qdisc add dev DEV {place} {queue}")
-    return lines
-
-
 def _netem(queues: Sequence[Mapping[str, Any]]) -> tuple[int, Netem | None]:
     """How many of these queues in a row, from the first, are one netem that has fields, and that; (0, None) where the first is none."""
     count, said = _fields_of_netem(queues)

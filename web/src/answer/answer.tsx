@@ -2,37 +2,10 @@
 import "./answer.css";
 import { computed, effect, signal } from "@preact/signals";
 import { look } from "../controls/look";
+import type { AnswerValues, ControlAnswer } from "../server/contract";
 import { question } from "../server/question";
 import { choose, option, state } from "../state/state";
 import { Button, Disclosure, Progress, Sample } from "../ui";
-
-interface Estimate {
-  value: number | null;
-  low: number | null;
-  high: number | null;
-  text: string;
-}
-
-interface Control extends Estimate {
-  label: string;
-  unit: string;
-  delay: Estimate | null;
-  side: "before" | "past" | "on" | null;
-  side_text: string;
-}
-
-interface Answer {
-  text: string;
-  n: number;
-  wanted: number;
-  final: boolean;
-  controls: Control[];
-  decided: boolean;
-  more: number | null;
-  more_text: string;
-  assumes: string[];
-  caveats: string[];
-}
 
 const STANDARD_RUNS = 20;
 const MOST_RUNS = 200;
@@ -51,10 +24,10 @@ effect(() => {
 });
 
 /** The newest answer; an older one stays until the first run of the new one is over. */
-const newest = signal<Answer | null>(null);
+const newest = signal<AnswerValues | null>(null);
 effect(() => {
   const last = answer.blocks.value.at(-1);
-  if (last) newest.value = last.values as unknown as Answer;
+  if (last) newest.value = last.values;
 });
 
 export function AnswerPanel() {
@@ -104,18 +77,18 @@ export function AnswerPanel() {
 }
 
 /** `10 of 20 runs of each`; of a mixture, in which all of them run together, `10 of 20 runs`. */
-function counted({ n, wanted }: Answer): string {
+function counted({ n, wanted }: AnswerValues): string {
   const each = state.value.mix || state.value.cca.length < 2 ? "" : " of each";
   return n < wanted ? `${n} of ${wanted} runs${each}` : `${n} ${n === 1 ? "run" : "runs"}${each}`;
 }
 
 /** A congestion control before its first run is over: its row keeps its place. */
-function unknown(label: string): Control {
-  return { label, unit: "", value: null, low: null, high: null, text: "…", delay: null, side: null, side_text: "" };
+function unknown(label: string): ControlAnswer {
+  return { label, value: null, low: null, high: null, text: "…", side: null, side_text: "" };
 }
 
 /** Each congestion control's mean goodput with its interval, all on one scale from 0. */
-function Intervals({ controls }: { controls: Control[] }) {
+function Intervals({ controls }: { controls: ControlAnswer[] }) {
   const most = Math.max(...controls.map((each) => Math.max(each.high ?? 0, each.value ?? 0)), Number.MIN_VALUE);
   const at = (value: number) => `${(100 * Math.max(0, Math.min(value, most))) / most}%`;
   return (

@@ -5,28 +5,8 @@
 import type { Axis } from "../charts/description";
 import { transform } from "../charts/scales";
 import { written as asTyped, type Quantity } from "../charts/units";
-import type { State } from "../state/state";
+import type { AxisChoice, AxisDocument, State } from "../server/contract";
 import { type Kind, quantity } from "../ui/scale";
-
-/** An axis that can be chosen. */
-export interface Choice {
-  axis: string;
-  title: string;
-  quantity: Quantity;
-  log: boolean;
-}
-
-/** An axis of an answer. */
-export interface AxisDocument extends Choice {
-  /** The state's place when it was asked, SI; null where it is no number. */
-  here: number | null;
-  /** The same as written. */
-  text: string;
-  /** Why the axis makes no sense here; empty where it does. */
-  note: string;
-  /** Each level as written. */
-  words: string[];
-}
 
 const KINDS: Record<Quantity, [Kind, number]> = {
   time: ["time", 1e-3],
@@ -46,7 +26,7 @@ export function textOf(axis: string, state: State): string {
 }
 
 /** Where a text stands, SI; null where it is no number on this axis. */
-export function place(axis: Choice, text: string): number | null {
+export function place(axis: AxisChoice, text: string): number | null {
   const [kind, factor] = KINDS[axis.quantity];
   const value = quantity(axis.axis === "buffer" && axis.quantity === "number" ? "buffer" : kind, text);
   return value === null ? null : value * factor;
@@ -67,7 +47,7 @@ export function words(axis: AxisDocument, x: ArrayLike<number>, value: number): 
 }
 
 /** The axis of a chart: logarithmic where the server says so, with room for 0 where 0 is a level. */
-export function chartAxis(axis: Choice, x: ArrayLike<number>): Axis {
+export function chartAxis(axis: AxisChoice, x: ArrayLike<number>): Axis {
   const title =
     axis.title.charAt(0).toUpperCase() +
     axis.title.slice(1) +
@@ -79,6 +59,6 @@ export function chartAxis(axis: Choice, x: ArrayLike<number>): Axis {
 }
 
 /** An axis' title at the beginning of a sentence or a list. */
-export function titled(axis: Choice): string {
+export function titled(axis: AxisChoice): string {
   return axis.title.charAt(0).toUpperCase() + axis.title.slice(1);
 }

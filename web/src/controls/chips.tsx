@@ -3,7 +3,7 @@ import "./controls.css";
 import { useId, useRef, useState } from "preact/hooks";
 import { lineOf, post } from "../server/post";
 import { start } from "../server/start";
-import type { Path } from "../path/agree";
+import type { PathDocument } from "../server/contract";
 import { change, state } from "../state/state";
 import { Button, Icon, refocus, Sample } from "../ui";
 import { look } from "./look";
@@ -68,7 +68,7 @@ function Add() {
     if (!label) return close();
     if (state.peek().cca.includes(label)) return setProblem(`${label} is there already`);
     try {
-      const answer = await post<Path>("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
+      const answer = await post<PathDocument>("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
       change({ cca: answer.state.cca });
       close();
     } catch (error) {

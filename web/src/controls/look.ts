@@ -3,7 +3,8 @@
  * parameters (`cubic:hystart=off`) has a look of its own that none of the others has.
  */
 import { computed } from "@preact/signals";
-import { type Control, start } from "../server/start";
+import type { Control } from "../server/contract";
+import { start } from "../server/start";
 import { state } from "../state/state";
 
 /** A look for each label. */

@@ -1,21 +1,9 @@
 /** The blocks of the question `curve` as what a chart needs: for each congestion control and metric the values along the axis, with single runs. */
-import type { AxisDocument } from "../axes/axes";
 import type { Block } from "../server/blocks";
+import { type AxisDocument, METRICS } from "../server/contract";
 
 /** A metric of a curve: its name in blocks, its title, and its quantity. */
-export interface Metric {
-  name: string;
-  title: string;
-  quantity: "rate" | "time" | "share" | "number";
-}
-
-export const METRICS: Metric[] = [
-  { name: "goodput", title: "Goodput", quantity: "rate" },
-  { name: "rtt", title: "RTT", quantity: "time" },
-  { name: "retransmissions", title: "Retransmissions", quantity: "share" },
-  { name: "cv", title: "Variation of the goodput (CV)", quantity: "number" },
-  { name: "delay", title: "Delay added, 95th percentile", quantity: "time" },
-];
+export type Metric = (typeof METRICS)[number];
 
 /** The values of one congestion control in one metric, ascending along the axis; only places that have run. */
 export interface Line {
@@ -43,12 +31,12 @@ export interface Curve {
   total: number;
 }
 
-/** What the blocks say so far; null before the axis is known. `asked`: the congestion controls where the blocks do not name them. */
-export function gather(blocks: readonly Block[], asked: readonly string[]): Curve | null {
+/** What the blocks say so far; null before the axis is known. */
+export function gather(blocks: readonly Block<"curve">[]): Curve | null {
   const head = blocks.find((block) => block.name === "axis");
   if (!head) return null;
-  const axis = head.values as unknown as AxisDocument;
-  const labels = (head.values.controls as string[] | undefined) ?? asked;
+  const axis = head.values;
+  const labels = axis.controls;
   const controls = labels.length;
   const x = (head.columns.x as Float64Array | undefined) ?? new Float64Array();
   const rows = newest(blocks, controls, x.length);
@@ -64,13 +52,13 @@ export function gather(blocks: readonly Block[], asked: readonly string[]): Curv
     most: Math.max(0, ...counts),
     complete: Array.from(x).filter((_, at) => Array.from({ length: controls }, (_, control) => rows.has(at * controls + control)).every(Boolean))
       .length,
-    done: Number(progress?.done ?? 0),
-    total: Number(progress?.total ?? 0),
+    done: progress?.done ?? 0,
+    total: progress?.total ?? 0,
   };
 }
 
 /** The newest row of each place and control. */
-function newest(blocks: readonly Block[], controls: number, places: number): Map<number, Record<string, number>> {
+function newest(blocks: readonly Block<"curve">[], controls: number, places: number): Map<number, Record<string, number>> {
   const rows = new Map<number, Record<string, number>>();
   for (const { name, columns } of blocks) {
     if (name !== "points") continue;
@@ -83,7 +71,7 @@ function newest(blocks: readonly Block[], controls: number, places: number): Map
   return rows;
 }
 
-function linesOf(blocks: readonly Block[], rows: Map<number, Record<string, number>>, control: number, x: Float64Array): Map<string, Line> {
+function linesOf(blocks: readonly Block<"curve">[], rows: Map<number, Record<string, number>>, control: number, x: Float64Array): Map<string, Line> {
   const lines = new Map<string, Line>();
   for (const { name } of METRICS) {
     const line: Line = { x: [], y: [], low: [], high: [], n: [], strip: { x: [], y: [] } };
@@ -101,7 +89,7 @@ function linesOf(blocks: readonly Block[], rows: Map<number, Record<string, numb
   return lines;
 }
 
-function strip(blocks: readonly Block[], metric: string, control: number, x: Float64Array, into: Line["strip"]): void {
+function strip(blocks: readonly Block<"curve">[], metric: string, control: number, x: Float64Array, into: Line["strip"]): void {
   for (const { name, columns } of blocks) {
     const [places, whose, values] = [columns.place, columns.control, columns[metric]];
     if (name !== "runs" || !places || !whose || !values) continue;

@@ -1,19 +1,20 @@
 /** The view `curves`: metrics of the congestion controls along one axis of the path, with intervals, single runs, and where the sliders are. */
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type AxisDocument, hereOn, textOf, titled, words } from "../axes/axes";
+import { hereOn, textOf, titled, words } from "../axes/axes";
 import type { Mark } from "../charts/description";
 import { ChartExports } from "../charts/exports";
 import { keepWithin, link } from "../charts/links";
 import { Plot } from "../charts/plot";
 import { look } from "../controls/look";
+import { type AxisDocument, METRICS } from "../server/contract";
 import { question } from "../server/question";
 import { start } from "../server/start";
 import { change, choose, option, state } from "../state/state";
 import { Button, type Column, DataTable, Progress, Select, Space, Status, Toggle, Toolbar } from "../ui";
 import { subject, whole } from "./asking";
 import { chartOf, LEAST_RUNS, withAll } from "./chart";
-import { type Curve, gather, METRICS, type Metric } from "./gather";
+import { type Curve, gather, type Metric } from "./gather";
 import "./curves.css";
 
 const curve = question("curve");
@@ -25,14 +26,12 @@ const runs = option("curves.runs", "yes");
 const log = option("curves.log", "no");
 const shared = link("curves");
 
-/** What the answer is about, and the texts and labels that the state had when it was asked. */
-const asked = signal<{ subject: string; here: string; labels: string[] }>({ subject: "", here: "", labels: [] });
+/** What the answer is about, and the text that the state had when it was asked. */
+const asked = signal({ subject: "", here: "" });
 const SEEDS = ["3", "5", "10", "20", "40"];
 const [ONE, SEVERAL] = [360, 240];
 
-/** The congestion controls of an answer's columns: those of the state, or the mixture as one. */
-const labels = computed(() => (state.value.mix ? ["mixture"] : (state.value.cca ?? [])));
-const now = computed(() => gather(curve.blocks.value, asked.value.labels));
+const now = computed(() => gather(curve.blocks.value));
 let kept: Curve | null = null;
 
 /** The curve of what was asked before, as long as the new one has not got everywhere. */
@@ -107,7 +106,7 @@ function ask(): void {
   }
   sent = performance.now();
   if (now.peek()?.axis.axis !== name) shared.range.value = shared.cursor.value = null;
-  asked.value = { subject: about, here: text, labels: labels.value };
+  asked.value = { subject: about, here: text };
   curve.ask(wanted);
 }
 

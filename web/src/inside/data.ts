@@ -1,72 +1,34 @@
 /** The blocks of the questions `inside` and `detail` as runs. */
 import type { Block } from "../server/blocks";
+import type { EventDocument, RunValues, SeriesValues } from "../server/contract";
 
-export interface FlowNumbers {
-  cca: string;
-  goodput_mbps: number;
-  start_s: number;
-  stop_s: number;
-  retransmits: number | null;
-  rtos: number | null;
-  fast_recoveries: number | null;
-  undos: number | null;
+type Columns = Record<string, Float32Array>;
+
+export interface Flow extends SeriesValues {
+  columns: Columns;
 }
 
-/** A change of the path as the server understood it. */
-export interface PathChange {
-  at_s: number;
-  where: string;
-  set: Record<string, unknown>;
-  /** Of a drop of the bottleneck's rate: how high the delay must rise. */
-  bound: { ratio: number; d_s: number; spike_s: number; unlimited_s: number; text: string } | null;
-}
-
-export interface Flow {
-  flow: number;
-  cca: string;
-  columns: Record<string, Float32Array>;
-}
-
-export interface EventKind {
-  name: string;
-  title: string;
-  about: string;
-}
-
-export interface Run {
-  run: number;
-  cca: string;
-  pinned: boolean;
-  seed: number;
-  rtt_s: number;
-  duration_s: number;
-  interval_s: number;
-  numbers: FlowNumbers[];
-  changes: PathChange[];
-  caveats: string[];
+export interface Run extends RunValues {
   flows: Flow[];
-  queue: { kind: string; rate_bps: number; limit_packets: number | null; limit_bytes: number | null; columns: Record<string, Float32Array> } | null;
-  kinds: EventKind[];
-  marks: Record<string, Float32Array>;
+  queue: Columns | null;
+  kinds: EventDocument[];
+  marks: Columns;
 }
 
 /** The runs whose marks have come, which are sent last. */
-export function collect(blocks: readonly Block[]): Run[] {
+export function collect(blocks: readonly Block<"inside" | "detail">[]): Run[] {
   const runs = new Map<number, Run>();
   const whole = new Set<number>();
-  for (const { name, values, columns } of blocks) {
-    const number = Number(values.run);
-    const run = runs.get(number);
-    if (name === "run")
-      runs.set(number, { ...(values as unknown as Run), numbers: values.flows as FlowNumbers[], flows: [], queue: null, kinds: [], marks: {} });
+  for (const block of blocks) {
+    const columns = block.columns as Columns;
+    const run = runs.get(block.values.run);
+    if (block.name === "run") runs.set(block.values.run, { ...block.values, flows: [], queue: null, kinds: [], marks: {} });
     else if (!run) continue;
-    else if (name === "series")
-      run.flows.push({ flow: Number(values.flow), cca: String(values.cca), columns: columns as Record<string, Float32Array> });
-    else if (name === "queue") run.queue = { ...(values as unknown as NonNullable<Run["queue"]>), columns: columns as Record<string, Float32Array> };
-    else if (name === "marks") {
-      run.kinds = values.kinds as EventKind[];
-      run.marks = columns as Record<string, Float32Array>;
-      whole.add(number);
+    else if (block.name === "series") run.flows.push({ ...block.values, columns });
+    else if (block.name === "queue") run.queue = columns;
+    else {
+      [run.kinds, run.marks] = [block.values.kinds, columns];
+      whole.add(run.run);
     }
   }
   return [...runs.values()].filter((run) => whole.has(run.run)).sort((one, other) => one.run - other.run);

@@ -205,6 +205,6 @@ function Pin() {
 /** What the bound on the latency spike says about each drop of the rate. */
 function Bounds() {
   const first = whole.value.find((run) => !run.pinned);
-  const said = (first?.changes ?? []).flatMap(({ at_s: at, bound }) => (bound ? [`${format(at, "time")}: ${bound.text}`] : []));
+  const said = (first?.bounds ?? []).map((bound) => `${format(bound.at_s, "time")}: ${bound.text}`);
   return said.length ? <p class="note">Bound on the latency spike at {said.join(" · ")}</p> : null;
 }

@@ -1,6 +1,7 @@
 /** The panels of the view: which quantities there are, and their charts from the runs. */
 import type { Chart, Look, Numbers, Series, Span } from "../charts/description";
 import type { Quantity } from "../charts/units";
+import { STATES } from "../server/contract";
 import { counts, type Flow, type Run } from "./data";
 import type { Panel, Symbols } from "./stacker";
 
@@ -134,7 +135,7 @@ function flowSeries({ flow, label, look }: Drawn, names: readonly string[]): Ser
 
 function queueSeries(run: Run, { queue }: Choice, lines: readonly Drawn[]): Series[] {
   const own = lines.filter((each) => each.run === run);
-  const [x, y] = [run.queue?.columns.t, run.queue?.columns[queue ?? ""]];
+  const [x, y] = [run.queue?.t, run.queue?.[queue ?? ""]];
   const line = own[0];
   if (!line || !x || !y) return [];
   const label = own.length > 1 ? `all flows${run.pinned ? " (pinned)" : ""}` : line.label;
@@ -145,14 +146,14 @@ function queueSeries(run: Run, { queue }: Choice, lines: readonly Drawn[]): Seri
 /** A line at the height that the RTT reaches at least after each drop of the bottleneck's rate. */
 function bounds(runs: readonly Run[]): Series[] {
   const first = runs.find((run) => !run.pinned);
-  return (first?.changes ?? []).flatMap(({ at_s: at, bound }) => {
-    if (!bound || !first) return [];
-    const until = Math.min(first.duration_s, at + Math.max(1, BOUND_RTTS * bound.d_s));
+  return (first?.bounds ?? []).flatMap((bound) => {
+    if (!first) return [];
+    const until = Math.min(first.duration_s, bound.at_s + Math.max(1, BOUND_RTTS * bound.d_s));
     const height = bound.d_s + bound.spike_s;
     return [
       {
         label: "bound after the drop",
-        x: [at, until],
+        x: [bound.at_s, until],
         y: [height, height],
         look: { colour: BOUND, dash: 1, marker: "o" },
         width: 2,
@@ -173,8 +174,6 @@ function spans({ run, flow, look }: Drawn): Span[] {
     flow: of[i],
   })).filter((each) => each.flow === flow.flow);
 }
-
-const STATES = ["open", "disorder", "CWR", "recovery", "loss"];
 
 function windowAt({ run }: Drawn, place: number): number {
   return run.marks.cwnd?.[place] as number;

@@ -5,7 +5,8 @@ import { keepWithin, link } from "../charts/links";
 import { question } from "../server/question";
 import { start } from "../server/start";
 import { read } from "../state/address";
-import { option, state, type State } from "../state/state";
+import type { Options, State } from "../server/contract";
+import { option, state } from "../state/state";
 import { seconds } from "./changes";
 import { collect, type Run } from "./data";
 import { seedOf } from "./seeds";
@@ -53,7 +54,7 @@ const COARSE = 700;
 const BEYOND = 0.5;
 const SETTLED_MS = 150;
 
-function optionsNow(): Record<string, unknown> {
+function optionsNow(): Options["inside"] {
   return {
     ...(seed.value === "median" ? { median: true } : { seed: seedOf(seed.value) }),
     controls: shownControls.value,

@@ -3,7 +3,7 @@
  * to bright (the stops of cividis, Nuñez, Anderton and Renslow 2018), which people with any kind of colour vision read alike. Mixed in OKLab (Ottosson 2020).
  */
 import type { Theme } from "../charts/draw";
-import type { Quantity } from "./grid";
+import type { MapGrid } from "../server/contract";
 
 type Lab = readonly [number, number, number];
 
@@ -72,7 +72,7 @@ export function ratioScale(first: string, second: string, theme: Theme): Scale {
 }
 
 /** The scale of any other quantity, over these values. */
-export function plainScale(quantity: Quantity, values: ArrayLike<number>): Scale {
+export function plainScale(quantity: MapGrid["quantity"], values: ArrayLike<number>): Scale {
   const stops = CIVIDIS.map(lab);
   const share = (place: number) => {
     const at = Math.min(1, Math.max(0, place)) * (stops.length - 1);

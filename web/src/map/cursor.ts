@@ -1,6 +1,7 @@
 /** The cursor of cells: where a key leads, and what a cell says. */
 import { format, plain, unitOf } from "../charts/units";
-import { KINDS, type Marks, valueText } from "./draw";
+import { QUANTITIES } from "../server/contract";
+import { type Marks, valueText } from "./draw";
 import { type Grid, undecided } from "./grid";
 
 /** The cell that a key leads to; -1 where the key is another. */
@@ -42,20 +43,11 @@ export function sentence(grid: Grid, at: number): string {
 /** An interval's end in the unit of the value. */
 function bare({ quantity }: Grid, end: number, value: number): string {
   if (quantity === "ratio") return plain(end);
-  return plain(end / unitOf(KINDS[quantity], value).size);
+  return plain(end / unitOf(QUANTITIES[quantity].quantity, value).size);
 }
 
 /** A value with what it is of. */
 function told(grid: Grid, value: number): string {
-  const text = valueText(grid, value);
-  const { first, second } = grid;
-  return {
-    ratio: `${first} carries ${text} ${second}`,
-    retention: `${text} of the goodput of ${first} is left`,
-    cv: `CV of ${first} ${text}`,
-    goodput: `${first} carries ${text}`,
-    rtt: `RTT of ${first} ${text}`,
-    delay: `${first} adds ${text}`,
-    retransmissions: `${first} sends ${text} again`,
-  }[grid.quantity];
+  const { first, second, quantity } = grid;
+  return QUANTITIES[quantity].told.replace("{first}", first).replace("{second}", second).replace("{value}", valueText(grid, value));
 }

@@ -6,6 +6,7 @@ import { type Area, View } from "../charts/lines";
 import { type Pen, SIZE } from "../charts/pen";
 import { transform } from "../charts/scales";
 import { format, plain } from "../charts/units";
+import { QUANTITIES } from "../server/contract";
 import { placeOn, plainScale, ratioScale, type Scale } from "./colour";
 import { type Grid, isoline, levels, type Line, undecided } from "./grid";
 
@@ -223,21 +224,10 @@ function levelText(grid: Grid, level: number): string {
   return grid.quantity === "ratio" ? (level === 1 ? "equal" : `${plain(level)} ×`) : valueText(grid, level);
 }
 
-/** What the numbers of a map are. */
-export const KINDS = {
-  ratio: "ratio",
-  retention: "share",
-  cv: "number",
-  goodput: "rate",
-  rtt: "time",
-  delay: "time",
-  retransmissions: "share",
-} as const;
-
 /** A value of the map with its unit. */
 export function valueText(grid: Pick<Grid, "quantity">, value: number): string {
   if (grid.quantity === "ratio") return Number.isFinite(value) ? `${plain(value)} ×` : "–";
-  return format(value, KINDS[grid.quantity]);
+  return format(value, QUANTITIES[grid.quantity].quantity);
 }
 
 /** From units of cells to pixels. */

@@ -1,22 +1,12 @@
 /** The blocks of the question `map` as a grid: what each cell's number is, what stands for it until it has run, and the line along a level. */
 import { contours } from "d3-contour";
-import type { AxisDocument } from "../axes/axes";
-import type { Block } from "../server/blocks";
+import type { Block, Columns } from "../server/blocks";
+import type { MapGrid } from "../server/contract";
 
-/** What a cell is, as the server names it. */
-export type Quantity = "ratio" | "retention" | "cv" | "goodput" | "rtt" | "delay" | "retransmissions";
-
-export interface Grid {
-  x: AxisDocument;
-  y: AxisDocument;
+export interface Grid extends MapGrid {
   /** The values at the cells' centres, SI. */
   xs: Float64Array;
   ys: Float64Array;
-  quantity: Quantity;
-  /** What a cell is, in words. */
-  text: string;
-  first: string;
-  second: string;
   /** By cell, row by row from the lowest y: NaN where it has not run. */
   value: Float64Array;
   low: Float64Array;
@@ -33,14 +23,14 @@ export interface Grid {
 }
 
 /** What the blocks say so far; null before the grid is known. */
-export function gather(blocks: readonly Block[]): Grid | null {
+export function gather(blocks: readonly Block<"map">[]): Grid | null {
   const head = blocks.find((block) => block.name === "grid");
   if (!head) return null;
   const [xs, ys] = [(head.columns.x ?? new Float64Array()) as Float64Array, (head.columns.y ?? new Float64Array()) as Float64Array];
   const empty = () => new Float64Array(xs.length * ys.length).fill(NaN);
   const progress = blocks.findLast((block) => block.name === "progress")?.values;
   const grid: Grid = {
-    ...(head.values as unknown as Pick<Grid, "x" | "y" | "quantity" | "text" | "first" | "second">),
+    ...head.values,
     xs,
     ys,
     value: empty(),
@@ -49,9 +39,9 @@ export function gather(blocks: readonly Block[]): Grid | null {
     n: empty(),
     shown: empty(),
     known: 0,
-    done: Number(progress?.done ?? 0),
-    total: Number(progress?.total ?? 0),
-    seconds: typeof progress?.seconds === "number" ? progress.seconds : null,
+    done: progress?.done ?? 0,
+    total: progress?.total ?? 0,
+    seconds: progress?.seconds ?? null,
   };
   for (const block of blocks) if (block.name === "cells") fill(grid, block.columns);
   grid.known = grid.n.reduce((count, n) => count + Number(n > 0), 0);
@@ -59,7 +49,7 @@ export function gather(blocks: readonly Block[]): Grid | null {
   return grid;
 }
 
-function fill(grid: Grid, { i, j, span, value, low, high, n }: Block["columns"]): void {
+function fill(grid: Grid, { i, j, span, value, low, high, n }: Columns): void {
   const [width, height] = [grid.xs.length, grid.ys.length];
   for (let row = 0; row < (i?.length ?? 0); row += 1) {
     const [column, line, wide] = [i?.[row] as number, j?.[row] as number, span?.[row] ?? 1];
@@ -210,7 +200,7 @@ function along([x0, y0]: [number, number], [x1, y1]: [number, number], width: nu
 }
 
 /** Whether factors matter rather than differences. */
-export function logarithmic(quantity: Quantity): boolean {
+export function logarithmic(quantity: MapGrid["quantity"]): boolean {
   return quantity === "ratio";
 }
 

@@ -1,19 +1,20 @@
 /** The view `map`: one number over two axes of the path, filled coarse to fine, where it changes most first. */
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type AxisDocument, hereOn, textOf, titled } from "../axes/axes";
+import { hereOn, textOf, titled } from "../axes/axes";
 import { Exports } from "../charts/exports";
 import type { Figure } from "../charts/save";
 import { theme } from "../charts/theme";
 import { look } from "../controls/look";
 import { subject, whole } from "../curves/asking";
+import { type AxisDocument, type MapGrid, type Options, QUANTITIES } from "../server/contract";
 import { question } from "../server/question";
 import { start } from "../server/start";
 import { change, choose, option, state } from "../state/state";
 import { Button, DataTable, Progress, Select, Space, Status, Toolbar } from "../ui";
 import { MapCanvas } from "./canvas";
 import { drawMap, picture, type Picture } from "./draw";
-import { gather, type Grid, type Quantity } from "./grid";
+import { gather, type Grid } from "./grid";
 import "./map.css";
 
 const map = question("map");
@@ -25,15 +26,7 @@ const second = option("map.second", "");
 const resolution = option("map.resolution", "20");
 const seeds = option("map.seeds", "5");
 
-const QUANTITIES: { value: Quantity; title: string }[] = [
-  { value: "ratio", title: "Ratio of two controls" },
-  { value: "retention", title: "Share that is left (retention)" },
-  { value: "cv", title: "Variation (CV)" },
-  { value: "goodput", title: "Goodput" },
-  { value: "rtt", title: "RTT" },
-  { value: "delay", title: "Delay added" },
-  { value: "retransmissions", title: "Retransmissions" },
-];
+const CHOICES = Object.entries(QUANTITIES).map(([value, { title }]) => ({ value, title }));
 /** A slider that moves asks when it has rested this long, ms. */
 const REST = 250;
 const FILE = { width: 900, height: 660 };
@@ -80,13 +73,13 @@ export function MapView() {
   );
 }
 
-function wanted(): Record<string, unknown> {
+function wanted(): Options["map"] {
   const { first: one, second: other } = pair.value;
   const ratio = quantity.value === "ratio";
   return {
     x: x.value,
     y: y.value,
-    quantity: quantity.value,
+    quantity: quantity.value as MapGrid["quantity"],
     first: one,
     ...(ratio ? { second: other } : {}),
     resolution: whole(resolution.value),
@@ -105,7 +98,7 @@ function ask(): void {
   else begin(about, options);
 }
 
-function begin(about: string, options: Record<string, unknown>): void {
+function begin(about: string, options: Options["map"]): void {
   asked.value = { subject: about, x: textOf(x.peek(), state.peek()), y: textOf(y.peek(), state.peek()) };
   stopped.value = false;
   map.ask(options);
@@ -136,7 +129,7 @@ function Choices() {
     <Toolbar label="Map">
       <Select label="Across" value={x.value} choices={other(y.value)} onChoose={(name) => choose("map.x", name)} />
       <Select label="Up" value={y.value} choices={other(x.value)} onChoose={(name) => choose("map.y", name)} />
-      <Select label="Shows" value={quantity.value} choices={QUANTITIES} onChoose={(name) => choose("map.quantity", name)} />
+      <Select label="Shows" value={quantity.value} choices={CHOICES} onChoose={(name) => choose("map.quantity", name)} />
       <span class="pair">
         <Select label={ratio ? "of" : "of control"} value={pair.value.first} choices={controls} onChoose={(label) => choose("map.first", label)} />
         {ratio && (

@@ -2,6 +2,7 @@
 import "./measure.css";
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { EngineDocument } from "../server/contract";
 import { lineOf, post } from "../server/post";
 import { question } from "../server/question";
 import { option, choose, state } from "../state/state";
@@ -13,28 +14,7 @@ const engine = option("check.engine", "");
 const seeds = option("check.seeds", "3");
 const SEEDS = ["1", "3", "5", "10", "20"];
 
-interface Engine {
-  name: string;
-  about: string;
-  missing: string;
-}
-
-interface Estimate {
-  value: number | null;
-  text: string;
-}
-
-interface Values {
-  engine: string;
-  kernel: string;
-  done: number;
-  total: number;
-  rows: { cca: string; model: Estimate | null; real: Estimate | null; ratio: Estimate | null }[];
-  text: string;
-  caveats: string[];
-}
-
-const engines = signal<Engine[] | null>(null);
+const engines = signal<EngineDocument[] | null>(null);
 /** Why nobody knows which engines there are; empty where somebody does. */
 const failed = signal("");
 /** The state that the answer below is about. */
@@ -42,7 +22,7 @@ const checked = signal("");
 
 async function look(): Promise<void> {
   try {
-    engines.value = await post<Engine[]>("engines", {});
+    engines.value = await post<EngineDocument[]>("engines", {});
   } catch (error) {
     failed.value = lineOf(error);
   }
@@ -62,7 +42,7 @@ function Checking() {
   const isBusy = check.status.value === "asked" || check.status.value === "running";
   const run = () => {
     checked.value = JSON.stringify(state.value);
-    check.ask({ engine: chosen?.name, seeds: Number(seeds.value) });
+    if (chosen) check.ask({ engine: chosen.name, seeds: Number(seeds.value) });
   };
   return (
     <section class="check" aria-label="Check on the real kernel">
@@ -89,7 +69,7 @@ function Checking() {
 }
 
 function Result({ isBusy }: { isBusy: boolean }) {
-  const values = newest(check).check?.values as unknown as Values | undefined;
+  const values = newest(check).check?.values;
   if (check.status.value === "failed") return <Status kind="problem">{check.error.value}</Status>;
   if (!values) return null;
   const isOld = checked.value !== JSON.stringify(state.value);

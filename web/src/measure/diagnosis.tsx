@@ -10,12 +10,12 @@ import { format } from "../charts/units";
 import { look } from "../controls/look";
 import { question } from "../server/question";
 import { start } from "../server/start";
-import { change, option, choose, type State } from "../state/state";
+import { CAUSES, type FlowValues, type OpenedDocument, type SourceValues } from "../server/contract";
+import { change, option, choose } from "../state/state";
 import { Button, DataTable, Disclosure, Progress, Select, Status, Table, Toolbar, Space, toast } from "../ui";
-import { CAUSES, figures, type Held, held, type Level } from "./figures";
+import { figures, type Held, held } from "./figures";
 import { Failed } from "./failed";
-import { newest, useForgotten } from "./latest";
-import type { Opened } from "./opened";
+import { type Latest, newest, useForgotten } from "./latest";
 import { Remarks } from "./view";
 
 const measure = question("measure");
@@ -24,31 +24,8 @@ const control = option("measure.cca", "");
 /** A control of the model that no sender has. */
 const NO_SENDERS = "fixed";
 
-interface Flow {
-  name: string;
-  final: boolean;
-  sentences: string[];
-  title: string;
-  rows: string[][];
-  limits: Record<string, number>;
-  missing: string[][];
-  caveats: string[];
-  changes: number[];
-  levels: Record<string, Level>;
-  state: State | null;
-  remarks: string[];
-}
-
-interface Source {
-  name: string;
-  about: string;
-  notes: string[];
-  count: number;
-  flows: { name: string; text: string; bytes: number | null; mbps: number | null; seconds: number; chosen: boolean }[];
-}
-
 /** `opened`: a measurement, or results whose flows are diagnosed. */
-export function Diagnosis({ opened }: { opened: Opened }) {
+export function Diagnosis({ opened }: { opened: OpenedDocument }) {
   useEffect(() => {
     measure.ask({ flow: flow.value, cca: control.value, follow: true });
     return () => measure.cancel();
@@ -58,8 +35,8 @@ export function Diagnosis({ opened }: { opened: Opened }) {
     link("measure").range.value = null;
   }, [opened, flow.value]);
   const blocks = newest(measure);
-  const source = blocks.source?.values as unknown as Source | undefined;
-  const found = blocks.flow?.values as unknown as Flow | undefined;
+  const source = blocks.source?.values;
+  const found = blocks.flow?.values;
   if (measure.status.value === "failed") return <Failed question={measure} options={["measure.flow", "measure.cca"]} />;
   return (
     <section aria-label="Diagnosis" aria-busy={!found?.final}>
@@ -104,7 +81,7 @@ export function Diagnosis({ opened }: { opened: Opened }) {
   );
 }
 
-function Choices({ source, document }: { source: Source; document: Record<string, unknown> | undefined }) {
+function Choices({ source, document }: { source: SourceValues; document: Record<string, unknown> | undefined }) {
   const flows = source.flows.map((one) => ({ value: one.text, title: `${one.name}, ${megabytes(one.bytes)}` })).filter((one) => one.value);
   const known = (start.value?.controls ?? []).map((one) => one.name).filter((name) => name !== NO_SENDERS);
   const chosen = flow.value || source.flows.find((one) => one.chosen)?.text || "";
@@ -129,8 +106,8 @@ function Choices({ source, document }: { source: Source; document: Record<string
 }
 
 /** What is being done; its place stays when it is done. */
-function Working({ blocks, busy }: { blocks: ReturnType<typeof newest>; busy: boolean }) {
-  const { text = "", done = 0, total = 0 } = (blocks.progress?.values ?? {}) as { text?: string; done?: number; total?: number };
+function Working({ blocks, busy }: { blocks: Latest<"measure">; busy: boolean }) {
+  const { text = "", done = 0, total = 0 } = blocks.progress?.values ?? {};
   return (
     <div class="working">
       {busy && <Status kind="working">{text ? `${text} …` : "…"}</Status>}
@@ -139,7 +116,7 @@ function Working({ blocks, busy }: { blocks: ReturnType<typeof newest>; busy: bo
   );
 }
 
-function Sentences({ flow }: { flow: Flow }) {
+function Sentences({ flow }: { flow: FlowValues }) {
   const move = () => {
     if (!flow.state) return;
     change(flow.state);
@@ -164,9 +141,9 @@ function Sentences({ flow }: { flow: Flow }) {
   );
 }
 
-function Figures({ flow, blocks }: { flow: Flow; blocks: ReturnType<typeof newest> }) {
+function Figures({ flow, blocks }: { flow: FlowValues; blocks: Latest<"measure"> }) {
   const { observed, replay, limits } = blocks;
-  const cca = String(replay?.values.cca ?? "");
+  const cca = replay?.values.cca ?? "";
   const ink = theme.value.soft;
   const charts = useMemo(
     () =>
@@ -177,7 +154,7 @@ function Figures({ flow, blocks }: { flow: Flow; blocks: ReturnType<typeof newes
     [observed, replay, JSON.stringify(flow.levels), ink, cca],
   );
   const marked = useMemo(() => charts.map((chart) => withMarks(chart, flow.changes)), [charts]);
-  const seconds = Number(observed?.values.seconds ?? 0);
+  const seconds = observed?.values.seconds ?? 0;
   const intervals = useMemo(() => held(limits), [limits]);
   const shared = link("measure");
   return (
@@ -192,7 +169,7 @@ function Figures({ flow, blocks }: { flow: Flow; blocks: ReturnType<typeof newes
           <Plot chart={chart} link={shared} height={190} />
         </figure>
       ))}
-      {replay && <p class="note">{String(replay.values.text)}. The band has all of them.</p>}
+      {replay && <p class="note">{replay.values.text}. The band has all of them.</p>}
     </div>
   );
 }
@@ -226,17 +203,16 @@ function HeldBy({ intervals, shares, seconds }: { intervals: Held[]; shares: Rec
         {shown.map((one, i) => (
           <span
             key={i}
-            class={`stretch ${CAUSES[one.cause]?.pattern ?? ""}`}
+            class={`stretch ${kindOf(one.cause).pattern}`}
             title={one.cause}
-            style={{ left: place(one.begin), width: wide(one), backgroundColor: CAUSES[one.cause]?.colour }}
+            style={{ left: place(one.begin), width: wide(one), backgroundColor: kindOf(one.cause).colour }}
           />
         ))}
       </div>
       <ul class="causes">
         {used.map((cause) => (
           <li key={cause}>
-            <span class={`stretch ${CAUSES[cause]?.pattern ?? ""}`} style={{ backgroundColor: CAUSES[cause]?.colour }} /> {cause}{" "}
-            {percent(share(cause))}
+            <span class={`stretch ${kindOf(cause).pattern}`} style={{ backgroundColor: kindOf(cause).colour }} /> {cause} {percent(share(cause))}
           </li>
         ))}
       </ul>
@@ -251,6 +227,11 @@ function HeldBy({ intervals, shares, seconds }: { intervals: Held[]; shares: Rec
       />
     </figure>
   );
+}
+
+/** Colour and pattern of a cause: no other one has its pattern, so that colour is never the only sign. */
+function kindOf(cause: string): { colour: string; pattern: string } {
+  return CAUSES[cause as keyof typeof CAUSES];
 }
 
 /** A sentence of the command line as the page says it: its option is the choice above. */

@@ -4,7 +4,7 @@ import { options as chosen } from "../state/state";
 import { Button, Status } from "../ui";
 
 /** `options`: names of the options that the question has from the address. */
-export function Failed({ question, options }: { question: Question; options: readonly string[] }) {
+export function Failed({ question, options }: { question: Pick<Question<"measure" | "kept">, "error">; options: readonly string[] }) {
   const isChosen = options.some((name) => chosen.value[name]);
   const forget = () => {
     chosen.value = Object.fromEntries(Object.entries(chosen.peek()).filter(([name]) => !options.includes(name)));

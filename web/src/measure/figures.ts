@@ -1,12 +1,7 @@
 /** Observation and replay of a flow as charts: goodput, RTT and bytes in flight over the same time. */
 import type { Chart, Look, Numbers, Series } from "../charts/description";
-import type { Block } from "../server/blocks";
-
-export interface Level {
-  value: number;
-  low: number | null;
-  high: number | null;
-}
+import type { Named } from "../server/blocks";
+import type { Interval } from "../server/contract";
 
 export interface Looks {
   observed: Look;
@@ -20,16 +15,21 @@ const NAMES = [
 ] as const;
 
 /** The charts for which the source or the replay has something. */
-export function figures(observed: Block | undefined, replay: Block | undefined, levels: Record<string, Level>, looks: Looks): Chart[] {
-  const seconds = Number(observed?.values.seconds ?? 0);
+export function figures(
+  observed: Named<"measure", "observed"> | undefined,
+  replay: Named<"measure", "replay"> | undefined,
+  levels: Record<string, Interval>,
+  looks: Looks,
+): Chart[] {
+  const seconds = observed?.values.seconds ?? 0;
   return NAMES.flatMap(({ name, title, quantity, level, levelled, kind }) => {
     const series: Series[] = [];
     const [t, y] = [observed?.columns[`${name}.t`], observed?.columns[name]];
     if (t?.length && y) series.push({ label: "observed", look: looks.observed, x: t, y, kind });
     const replayed = replay?.columns[name];
     if (replayed?.length && known(replayed)) {
-      const { columns } = replay as Block;
-      const label = `replay, ${String(replay?.values.cca)}`;
+      const { columns } = replay as Named<"measure", "replay">;
+      const label = `replay, ${replay?.values.cca}`;
       series.push({
         label,
         look: looks.replay,
@@ -48,10 +48,10 @@ export function figures(observed: Block | undefined, replay: Block | undefined, 
 }
 
 /** A fitted value with its interval, all the time. */
-function constant(label: string, { value, low, high }: Level, seconds: number): Series {
+function constant(label: string, { value, low, high }: Interval, seconds: number): Series {
   const look = { colour: "#888888", dash: 1, marker: "o" };
   const band = low !== null && high !== null ? { low: [low, low], high: [high, high] } : {};
-  return { label, look, x: [0, seconds], y: [value, value], ...band };
+  return { label, look, x: [0, seconds], y: [value ?? NaN, value ?? NaN], ...band };
 }
 
 function known(values: Numbers): boolean {
@@ -66,21 +66,8 @@ export interface Held {
 }
 
 /** What held the flow when, in order. */
-export function held(limits: Block | undefined): Held[] {
-  const causes = (limits?.values.causes ?? []) as string[];
+export function held(limits: Named<"measure", "limits"> | undefined): Held[] {
+  const causes = limits?.values.causes ?? [];
   const { begin = [], end = [], cause = [] } = limits?.columns ?? {};
-  return Array.from(begin, (from, i) => ({ begin: from, end: end[i] as number, cause: causes[cause[i] as number] ?? "unknown" }));
+  return Array.from(begin, (from, i) => ({ begin: from, end: end[i] as number, cause: causes[cause[i] as number] ?? "not identifiable" }));
 }
-
-/** Colour of each cause (as in `plots/diagnosis.py`), and a pattern that no other cause has, so that colour is never the only sign. */
-export const CAUSES: Record<string, { colour: string; pattern: string }> = {
-  application: { colour: "#0072b2", pattern: "" },
-  "send buffer": { colour: "#332288", pattern: "slant" },
-  "receive window": { colour: "#cc79a7", pattern: "upright" },
-  "congestion window": { colour: "#e69f00", pattern: "back" },
-  pacing: { colour: "#009e73", pattern: "level" },
-  "loss recovery": { colour: "#d55e00", pattern: "spots" },
-  timeouts: { colour: "#d55e00", pattern: "cross" },
-  handshake: { colour: "#0072b2", pattern: "dots" },
-  unknown: { colour: "#888888", pattern: "grid" },
-};

@@ -6,47 +6,22 @@ import { Plot } from "../charts/plot";
 import { looksOf } from "../controls/look";
 import { question } from "../server/question";
 import { start } from "../server/start";
-import { change, choose, option, type State } from "../state/state";
+import { type KeptState, type KeptValues, METRICS, type OpenedDocument } from "../server/contract";
+import { change, choose, option } from "../state/state";
 import { Button, Disclosure, Progress, Select, Status, Toolbar, toast } from "../ui";
-import { METRICS } from "../curves/gather";
-import { curve, metricOf } from "./curve";
+import { chartOf } from "../curves/chart";
+import { gather } from "../curves/gather";
 import { Diagnosis } from "./diagnosis";
 import { Failed } from "./failed";
-import { newest, useForgotten } from "./latest";
-import type { Opened } from "./opened";
+import { type Latest, newest, useForgotten } from "./latest";
 
 const kept = question("kept");
 const part = option("measure.part", "");
 const axis = option("measure.axis", "");
 const named = option("measure.metric", "");
-const metric = computed(() => metricOf(named.value));
+const metric = computed(() => METRICS.find((each) => each.name === named.value) ?? METRICS[0]);
 
-interface Part {
-  label: string;
-  done: number;
-  total: number;
-  state: "finished" | "running" | "interrupted";
-}
-
-interface Values {
-  name: string;
-  kind: string;
-  commands: string[];
-  version: string;
-  running: boolean;
-  parts: Part[];
-  part: string;
-  path?: string;
-  answer?: string;
-  caveats?: string[];
-  axes?: Record<string, string[]>;
-  controls?: string[];
-  ccas?: string[];
-  axis?: string;
-  at?: Record<string, string>;
-}
-
-export function Kept({ opened }: { opened: Opened }) {
+export function Kept({ opened }: { opened: OpenedDocument }) {
   const [at, stand] = useState<Record<string, string>>({});
   const [cell, openCell] = useState(-1);
   const [diagnosed, diagnose] = useState(false);
@@ -56,8 +31,8 @@ export function Kept({ opened }: { opened: Opened }) {
   }, [opened, part.value, axis.value, at, cell]);
   useForgotten(kept);
   const blocks = newest(kept);
-  const values = blocks.kept?.values as unknown as Values | undefined;
-  useMoved(blocks.state?.values as { state: State; remarks: string[]; row: number } | undefined, cell, () => openCell(-1));
+  const values = blocks.kept?.values;
+  useMoved(blocks.state?.values, cell, () => openCell(-1));
   if (kept.status.value === "failed") return <Failed question={kept} options={["measure.part", "measure.axis"]} />;
   if (!values) return <Status kind="working">Reading …</Status>;
   return (
@@ -85,7 +60,7 @@ export function Kept({ opened }: { opened: Opened }) {
 }
 
 /** Moves the sliders as soon as the scenario of the chosen cell is there. */
-function useMoved(there: { state: State; remarks: string[]; row: number } | undefined, cell: number, done: () => void): void {
+function useMoved(there: KeptState | undefined, cell: number, done: () => void): void {
   useEffect(() => {
     if (!there || there.row !== cell) return;
     change(there.state);
@@ -94,7 +69,7 @@ function useMoved(there: { state: State; remarks: string[]; row: number } | unde
   }, [there, cell]);
 }
 
-function Parts({ values }: { values: Values }) {
+function Parts({ values }: { values: KeptValues }) {
   const shown = values.parts.find((one) => one.label === values.part);
   const choices = values.parts.map((one) => ({ value: one.label, title: `${one.label || values.name}, ${one.done} runs` }));
   return (
@@ -121,15 +96,15 @@ function Parts({ values }: { values: Values }) {
   );
 }
 
-function Curve({ blocks, values, stand }: { blocks: ReturnType<typeof newest>; values: Values; stand: (name: string, level: string) => void }) {
+function Curve({ blocks, values, stand }: { blocks: Latest<"kept">; values: KeptValues; stand: (name: string, level: string) => void }) {
   const labels = values.controls ?? [];
   const looks = looksOf(values.ccas ?? [], start.value?.controls ?? []);
   const { axis: head, points, runs } = blocks;
-  const chart = useMemo(
-    () =>
-      curve(blocks, metric.value, labels, (place) => ({ ...(looks.get(values.ccas?.[place] ?? "") ?? { colour: "#888888", dash: 0, marker: "o" }) })),
-    [head, points, runs, metric.value, labels.join()],
-  );
+  const chart = useMemo(() => {
+    const found = gather([head, points, runs].filter((block) => block !== undefined));
+    const look = (label: string) => looks.get(values.ccas?.[labels.indexOf(label)] ?? "") ?? { colour: "#888888", dash: 0, marker: "o" };
+    return found && chartOf(found, null, metric.value, look, { bands: true, runs: true, log: false }, []);
+  }, [head, points, runs, metric.value, labels.join()]);
   const axes = Object.keys(values.axes ?? {});
   if (!chart) return null;
   return (
@@ -152,14 +127,8 @@ function Curve({ blocks, values, stand }: { blocks: ReturnType<typeof newest>; v
   );
 }
 
-function Cells({ blocks, open }: { blocks: ReturnType<typeof newest>; open: (row: number) => void }) {
-  const {
-    columns = [],
-    rows = [],
-    left = 1,
-    notes = [],
-    more = 0,
-  } = (blocks.cells?.values ?? {}) as { columns?: string[]; rows?: string[][]; left?: number; notes?: string[]; more?: number };
+function Cells({ blocks, open }: { blocks: Latest<"kept">; open: (row: number) => void }) {
+  const { columns = [], rows = [], left = 1, notes = [], more = 0 } = blocks.cells?.values ?? {};
   if (!rows.length) return null;
   return (
     <>

@@ -3,21 +3,11 @@ import { effect, signal } from "@preact/signals";
 import { post } from "../server/post";
 import { start } from "../server/start";
 import { page } from "../server/stream";
-import { change, choose, options, type State } from "../state/state";
-
-/** The document of something that is open (`python/tcpscape/web/opened/base.py`). */
-export interface Opened {
-  kind: "measurement" | "results" | "setup";
-  name: string;
-  about: string;
-  /** Of a scenario, campaign or study: the state that it stands for, and what that leaves out. */
-  state?: State;
-  remarks?: string[];
-  axes?: Record<string, string[]>;
-}
+import type { OpenedDocument } from "../server/contract";
+import { change, choose, options } from "../state/state";
 
 /** What is open; null where nothing is. A new object for each thing that is opened. */
-export const opened = signal<Opened | null>(null);
+export const opened = signal<OpenedDocument | null>(null);
 /** What is wrong with the last upload, as a line. */
 export const problem = signal("");
 /** How far an upload is, 0 to 1; null where there is none. */
@@ -38,7 +28,7 @@ export async function upload(file: File): Promise<void> {
   uploading.value = 0;
   try {
     const answer = await send(`/api/upload?page=${page}&name=${encodeURIComponent(file.name)}`, file);
-    if (answer.ok) open(answer.document as Opened);
+    if (answer.ok) open(answer.document as OpenedDocument);
     else problem.value = (answer.document as { text?: string }).text ?? "the server did not take the file; try again";
   } catch {
     problem.value = "the server did not take the file; is it still running?";
@@ -55,7 +45,7 @@ export function close(): void {
 }
 
 /** Shows what was opened: a path moves the sliders, everything else has its view. */
-function open(document: Opened): void {
+function open(document: OpenedDocument): void {
   opened.value = document;
   // A flow, a part or an axis of what was open before is none of this.
   options.value = Object.fromEntries(Object.entries(options.peek()).filter(([name]) => !OF_ONE.includes(name)));
@@ -86,7 +76,7 @@ function send(url: string, file: File): Promise<{ ok: boolean; document: unknown
 
 let begun = false;
 effect(() => {
-  const there = start.value as { opened?: Opened | null } | null;
+  const there = start.value;
   if (!there || begun) return;
   begun = true;
   // After the state was taken from the address: what that says is stronger than what the command line named.
@@ -94,7 +84,7 @@ effect(() => {
   if (named) queueMicrotask(() => begin(named));
 });
 
-function begin(named: Opened): void {
+function begin(named: OpenedDocument): void {
   opened.value = named;
   if (location.hash.length > 1) return;
   if (named.state) change(named.state);

@@ -1,11 +1,12 @@
 /** The view of what is measured: a capture with its replay, results that are kept or land now, a scenario. */
 import "./measure.css";
 import { useRef } from "preact/hooks";
+import type { OpenedDocument } from "../server/contract";
 import { Button, Icon, Progress, Status, Toolbar, Space } from "../ui";
 import { Diagnosis } from "./diagnosis";
 import { hovering } from "./drop";
 import { Kept } from "./kept";
-import { close, type Opened, opened, problem, upload, uploading } from "./opened";
+import { close, opened, problem, upload, uploading } from "./opened";
 
 export function MeasureView() {
   const now = opened.value;
@@ -54,7 +55,7 @@ function Empty() {
   );
 }
 
-function Bar({ opened }: { opened: Opened }) {
+function Bar({ opened }: { opened: OpenedDocument }) {
   return (
     <Toolbar label="What is open">
       <span class="what">
@@ -67,7 +68,7 @@ function Bar({ opened }: { opened: Opened }) {
   );
 }
 
-function Setup({ opened }: { opened: Opened }) {
+function Setup({ opened }: { opened: OpenedDocument }) {
   const axes = Object.entries(opened.axes ?? {});
   return (
     <section aria-label="What is open">

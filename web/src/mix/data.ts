@@ -2,42 +2,19 @@
 import type { Look, Series } from "../charts/description";
 import type { Panel } from "../inside/stacker";
 import type { Block } from "../server/blocks";
+import type { Shares, Verdict } from "../server/contract";
 
-export interface Interval {
-  value: number | null;
-  low: number | null;
-  high: number | null;
-}
-
-export interface Verdict {
-  text: string;
-  n: number;
-  wanted: number;
-  groups: { name: string; equal: number; whole: Interval; overlap: Interval }[];
-  jain: Interval;
-  jain_overlap: Interval;
-  fair_after_s: Interval;
-  became_fair: number;
-  starved: number;
-  caveats: string[];
-}
-
-export interface Shares {
-  seed: number;
-  every_s: number;
-  others: number;
-  flows: { cca: string; direction?: string; start_s: number; stop_s: number; goodput_bps: number }[];
+export interface Sharing extends Shares {
   columns: Record<string, Float32Array>;
 }
 
-export function sharesOf(blocks: readonly Block[]): Shares | null {
+export function sharesOf(blocks: readonly Block<"mix">[]): Sharing | null {
   const block = blocks.find((each) => each.name === "shares");
-  return block ? { ...(block.values as unknown as Shares), columns: block.columns as Record<string, Float32Array> } : null;
+  return block ? { ...block.values, columns: block.columns as Sharing["columns"] } : null;
 }
 
-export function verdictOf(blocks: readonly Block[]): Verdict | null {
-  const block = blocks.findLast((each) => each.name === "verdict");
-  return block ? (block.values as unknown as Verdict) : null;
+export function verdictOf(blocks: readonly Block<"mix">[]): Verdict | null {
+  return blocks.findLast((each) => each.name === "verdict")?.values ?? null;
 }
 
 /** One flow, how it is called and drawn: its control's colour, another dash for each further flow of the control. */
@@ -50,7 +27,7 @@ export interface Member {
 
 const OTHERS: Look = { colour: "#7a858f", dash: 0, marker: "o" };
 
-export function members({ flows, columns, others }: Shares, lookOf: (label: string) => Look): Member[] {
+export function members({ flows, columns, others }: Sharing, lookOf: (label: string) => Look): Member[] {
   const used = new Map<string, number>();
   const listed = flows.map(({ cca, direction, goodput_bps: mean_bps }, i) => {
     const place = used.get(cca) ?? 0;
@@ -80,7 +57,7 @@ export function stacked(all: readonly Pick<Member, "goodput">[]): { low: Float32
 }
 
 /** The panels: shares as stacked areas, goodput of each flow, Jain's index. */
-export function panelsOf(shares: Shares, all: readonly Member[]): Panel[] {
+export function panelsOf(shares: Sharing, all: readonly Member[]): Panel[] {
   const { t = new Float32Array(0), jain = new Float32Array(0) } = shares.columns;
   const x = { title: "time", quantity: "time" } as const;
   const parts = stacked(all);

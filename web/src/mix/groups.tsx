@@ -1,6 +1,6 @@
 /** The table behind the sentence: shares against equal ones over the runs, Jain's index, and what is said of all flows. */
 import { format, plain } from "../charts/units";
-import type { Interval, Verdict } from "./data";
+import type { Interval, Verdict } from "../server/contract";
 
 const HEAD = ["flows", "share of whole transfers", "share while all run", "equal share", "while all run, in equal shares"];
 

@@ -12,10 +12,11 @@ import { look } from "../controls/look";
 import { seedOf, SEEDS, Seeds } from "../inside/seeds";
 import { Stack } from "../inside/stack";
 import { short, valueTable } from "../inside/values";
+import type { Verdict } from "../server/contract";
 import { question } from "../server/question";
 import { change, choose, option, state } from "../state/state";
 import { Button, Disclosure, Table } from "../ui";
-import { members, panelsOf, type Shares, sharesOf, type Verdict, verdictOf } from "./data";
+import { members, panelsOf, type Sharing, sharesOf, verdictOf } from "./data";
 import { Editor } from "./editor";
 import { Groups, together } from "./groups";
 import { group, write } from "./grammar";
@@ -122,17 +123,17 @@ function Values({ shown }: { shown: Range }) {
   return <Table caption="Values over the shown time" columns={columns} rows={() => rows} />;
 }
 
-function end({ columns: { t }, every_s }: Shares): number {
+function end({ columns: { t }, every_s }: Sharing): number {
   return t?.at(-1) ?? every_s;
 }
 
 /** Where the next flow begins or ends. */
-function turn({ flows }: Shares, from: number, direction: 1 | -1): number | null {
+function turn({ flows }: Sharing, from: number, direction: 1 | -1): number | null {
   const turns = flows.flatMap((each) => [each.start_s, each.stop_s]).filter((at) => (at - from) * direction > 1e-6);
   return turns.length ? (direction > 0 ? Math.min(...turns) : Math.max(...turns)) : null;
 }
 
-function table({ columns }: Shares) {
+function table({ columns }: Sharing) {
   const names = Object.keys(columns).filter((name) => name !== "t" && name !== "jain");
   const rows = Array.from(columns.t ?? [], (at, i) => [at, ...names.map((name) => columns[name]?.[i] ?? NaN), columns.jain?.[i] ?? NaN].map(short));
   return { columns: ["time (s)", ...names.map((name, i) => `${all.peek()[i]?.label ?? name} (bit/s)`), "Jain's index"], rows };

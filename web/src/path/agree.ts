@@ -5,30 +5,14 @@
 import { effect, signal } from "@preact/signals";
 import { post, Refusal } from "../server/post";
 import { connection, lost } from "../server/stream";
-import { change, state, type State } from "../state/state";
-
-/** The answer of `/api/path` (`python/tcpscape/web/path.py`). */
-export interface Path {
-  state: State;
-  /** Whether fields say the whole path. */
-  fields: boolean;
-  /** The fields that words replace. */
-  fixed: string[];
-  /** What the words say of these. */
-  says: Record<string, string>;
-  words: Record<Part, string>;
-  tc: Record<Part, string[] | string>;
-  /** The path in a sentence. */
-  text: string;
-  notes: string[];
-  caveats: string[];
-}
+import type { PathDocument, State } from "../server/contract";
+import { change, state } from "../state/state";
 
 export const PARTS = ["forward", "bottleneck", "reverse"] as const;
 export type Part = (typeof PARTS)[number];
 
 /** The path of the state; null until the server has said it. */
-export const path = signal<Path | null>(null);
+export const path = signal<PathDocument | null>(null);
 /** What is wrong with the state as a whole, from an address or a preset; empty where nothing is. */
 export const wrong = signal("");
 /** Texts that were typed and refused: field → the text and the server's line. */
@@ -46,7 +30,7 @@ let before = Promise.resolve();
 async function judge(name: string, text: string, fields: Partial<State>): Promise<void> {
   const sent = { ...state.peek(), ...fields };
   try {
-    const answer = await post<Path>("path", { state: sent });
+    const answer = await post<PathDocument>("path", { state: sent });
     forget(name);
     // A slider may have moved meanwhile: only what the server says otherwise than it was sent is changed.
     change({ ...fields, ...differing(answer.state, sent) });
@@ -81,7 +65,7 @@ async function look(): Promise<void> {
     again = false;
     const asked = state.peek();
     try {
-      const answer = await post<Path>("path", { state: asked });
+      const answer = await post<PathDocument>("path", { state: asked });
       if (asked !== state.peek()) continue;
       path.value = answer;
       wrong.value = "";

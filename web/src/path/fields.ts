@@ -1,6 +1,6 @@
 /** The quantities of the path's panel: each is a field of the state with a slider, whose ends the server says. */
 import { start } from "../server/start";
-import type { State } from "../state/state";
+import type { State } from "../server/contract";
 import { logScale, type Scale } from "../ui/scale";
 
 /** Names of the state's fields that are one text. */
@@ -32,7 +32,7 @@ function made(name: TextField): Quantity | null {
     high: slider.high,
     zeroLast: WITHOUT_LIMIT.has(name),
     standard: slider.standard,
-    ...(slider.zero ? { zero: "", zeroSaid: slider.zero_text } : {}),
+    ...(slider.zero_text ? { zero: "", zeroSaid: slider.zero_text } : {}),
   };
   return { label: slider.label, scale: logScale(scale), placeholder: slider.zero_text || slider.standard };
 }

@@ -1,7 +1,8 @@
 /** The path: sliders and typed fields in groups, tc's words below them; all say the same. */
 import "./path.css";
 import { start } from "../server/start";
-import { change, state, type State } from "../state/state";
+import type { State } from "../server/contract";
+import { change, state } from "../state/state";
 import { Disclosure, Field, Select, Switch, Toggle } from "../ui";
 import { forget, path, slips, take, wrong } from "./agree";
 import { quantityOf, type TextField } from "./fields";

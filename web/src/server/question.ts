@@ -4,33 +4,34 @@
  */
 import { signal, type Signal } from "@preact/signals";
 import { state } from "../state/state";
-import type { Block } from "./blocks";
+import type { Block, Kind } from "./blocks";
+import type { Options } from "./contract";
 import { post, Refusal } from "./post";
 import { connection, lost, onBlock } from "./stream";
 
 export type Status = "idle" | "asked" | "running" | "done" | "failed";
 
-export interface Question {
+export interface Question<K extends Kind> {
   /** Blocks of the newest answer, in order; the old ones stay until the first new one is there. */
-  readonly blocks: Signal<Block[]>;
+  readonly blocks: Signal<Block<K>[]>;
   readonly status: Signal<Status>;
   /** What is wrong with the state or the options, as a line; empty where nothing is. */
   readonly error: Signal<string>;
   /** Asks about the state as it is now. */
-  ask(options?: Record<string, unknown>): void;
+  ask(options: Options[K]): void;
   /** Ends the answer. */
   cancel(): void;
 }
 
 /** The question of this kind; a page has one of each. */
-export function question(kind: string): Question {
-  const blocks = signal<Block[]>([]);
+export function question<K extends Kind>(kind: K): Question<K> {
+  const blocks = signal<Block<K>[]>([]);
   const status = signal<Status>("idle");
   const error = signal("");
   let generation = 0;
   let sending = false;
-  let waiting: Record<string, unknown> | null = null;
-  let last: Record<string, unknown> | null = null;
+  let waiting: Options[K] | null = null;
+  let last: Options[K] | null = null;
   let wasLost = false;
 
   onBlock(kind, (block) => {
@@ -38,9 +39,10 @@ export function question(kind: string): Question {
     if (block.name === "end") status.value = "done";
     else if (block.name === "error") {
       status.value = "failed";
-      error.value = String(block.values.text);
+      error.value = (block.values as { text: string }).text;
     } else {
-      blocks.value = status.value === "asked" ? [block] : [...blocks.value, block];
+      const one = block as unknown as Block<K>;
+      blocks.value = status.value === "asked" ? [one] : [...blocks.value, one];
       status.value = "running";
       error.value = "";
     }
@@ -51,7 +53,7 @@ export function question(kind: string): Question {
     post("cancel", { kind, generation }).catch((problem) => problem instanceof Refusal || lost());
   }
 
-  async function send(options: Record<string, unknown>): Promise<void> {
+  async function send(options: Options[K]): Promise<void> {
     sending = true;
     generation += 1;
     const mine = generation;
@@ -73,7 +75,7 @@ export function question(kind: string): Question {
     }
   }
 
-  function ask(options: Record<string, unknown> = {}): void {
+  function ask(options: Options[K]): void {
     last = options;
     if (sending) waiting = options;
     else void send(options);

@@ -1,6 +1,6 @@
 /** The page's stream of events: one for the whole page, with the blocks of every question. */
 import { signal } from "@preact/signals";
-import { type Block, decode } from "./blocks";
+import { decode, type RawBlock } from "./blocks";
 
 /** This page's name at the server. */
 export const page: string = crypto.randomUUID();
@@ -11,10 +11,10 @@ export const connection = signal<"opening" | "open" | "lost" | "refused">("openi
 /** Time between two attempts to open the stream again, ms. */
 const AGAIN = 1000;
 
-const takers = new Map<string, (block: Block) => void>();
+const takers = new Map<string, (block: RawBlock) => void>();
 
 /** Calls `take` with every block of this kind of question. */
-export function onBlock(kind: string, take: (block: Block) => void): void {
+export function onBlock(kind: string, take: (block: RawBlock) => void): void {
   takers.set(kind, take);
 }
 

@@ -1,6 +1,7 @@
 /** The page's address: fields of the state and options that differ from their defaults, readable, behind the `#` (which is never sent anywhere). */
 import { batch, effect } from "@preact/signals";
-import { options, state, type State } from "./state";
+import type { State } from "../server/contract";
+import { options, state } from "./state";
 
 /** The address of a state: `#rtt=80ms&cca=cubic,bbr&view=map`. */
 export function write(now: State, chosen: Record<string, string>, standard: State): string {

@@ -1,35 +1,9 @@
 /**
  * The state of the page: every field is text as a user writes it (`50ms`, `10mbit`, `0.1%`); an empty text is the default. The same texts stand in the
- * page's address. The names are those of `State` in `python/tcpscape/web/state.py`.
+ * page's address.
  */
 import { batch, computed, signal, type Signal } from "@preact/signals";
-
-export interface State {
-  rtt: string;
-  jitter: string;
-  jitter_on: string;
-  distribution: string;
-  order: string;
-  loss: string;
-  loss_on: string;
-  loss_burst: string;
-  limit: string;
-  forward_at: string;
-  reverse_at: string;
-  rate: string;
-  buffer: string;
-  queue: string;
-  rcvbuf: string;
-  app: string;
-  read: string;
-  ecn: boolean;
-  duration: string;
-  kernel: string;
-  words: Record<string, string>;
-  changes: string[];
-  cca: string[];
-  mix: string;
-}
+import type { State } from "../server/contract";
 
 /** The state that the questions are about. Views read it, the path's panel and the views' clicks write it through `change`. */
 export const state: Signal<State> = signal({} as State);

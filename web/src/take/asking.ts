@@ -1,20 +1,15 @@
 /** What the server hands out of the page's state: texts that run the same trials, and one run as a file. */
 import { save } from "../charts/save";
+import type { TakenTexts } from "../server/contract";
 import { post, request } from "../server/post";
 import { state } from "../state/state";
-
-export interface Texts {
-  command: string;
-  yaml: string;
-  python: string;
-}
 
 /** Axis → its levels as written; none is the server's own choice of levels. */
 export type Axes = Record<string, string[]>;
 
 /** The three texts of the state as it is now. Throws as `post` does. */
-export function texts(wanted: { seeds: string; axes: Axes; resolution: number }): Promise<Texts> {
-  return post<Texts>("take", { state: state.peek(), address: address(), ...wanted });
+export function texts(wanted: { seeds: string; axes: Axes; resolution: number }): Promise<TakenTexts> {
+  return post<TakenTexts>("take", { state: state.peek(), address: address(), ...wanted });
 }
 
 /** Hands one run to the browser as a file of this kind. Throws as `post` does. */

@@ -1,9 +1,10 @@
 /** "Take it along": the link, the copies and the files of one run. */
 import { signal, useSignal, useSignalEffect } from "@preact/signals";
+import { FILES, type TakenTexts } from "../server/contract";
 import { lineOf } from "../server/post";
 import { options, state } from "../state/state";
 import { Button, Dialog, Field, Icon, Select, Status, Switch, toast } from "../ui";
-import { address, type Axes, copy, download, type Texts, texts } from "./asking";
+import { address, type Axes, copy, download, texts } from "./asking";
 import { wantedRuns } from "../answer/answer";
 import { isOpen } from "./take";
 import "./take.css";
@@ -16,13 +17,7 @@ const LANGUAGES = [
   { value: "yaml", title: "YAML" },
   { value: "python", title: "Python" },
 ] as const;
-const FILES = [
-  { kind: "pcapng", title: "pcapng", note: "every packet at the sender, for Wireshark" },
-  { kind: "perfetto", title: "Perfetto trace", note: "windows, rates, queues and events over time, for ui.perfetto.dev" },
-  { kind: "qlog", title: "qlog", note: "the same as QUIC's events, with packets, for qvis" },
-  { kind: "csv", title: "CSV", note: "a row for each sample of each flow" },
-] as const;
-const language = signal<keyof Texts>("command");
+const language = signal<keyof TakenTexts>("command");
 
 /** Trials of each control that the answer has. */
 const runs = () => String(wantedRuns.value);
@@ -71,7 +66,7 @@ function Link() {
 
 function Copies() {
   const along = useSignal(varied().axes.length > 0);
-  const there = useSignal<Texts | null>(null);
+  const there = useSignal<TakenTexts | null>(null);
   const problem = useSignal("");
   const { axes, seeds } = along.value ? varied() : { axes: varied().axes, seeds: runs() };
   useSignalEffect(() => {
@@ -101,7 +96,7 @@ function Copies() {
         Seeds 0 to {Number(seeds) - 1}, as {along.value ? "the view" : "the answer"} has them: the same seed gives the same run, to the last bit.
       </p>
       <div class="choices">
-        <Switch label="As" value={language.value} choices={LANGUAGES} onChoose={(value) => (language.value = value as keyof Texts)} />
+        <Switch label="As" value={language.value} choices={LANGUAGES} onChoose={(value) => (language.value = value as keyof TakenTexts)} />
         {axes.length > 0 && (
           <Select
             label="What"

@@ -3,7 +3,7 @@
  *
  *     <Sample control={look("cubic")} />
  */
-import type { Control } from "../server/start";
+import type { Control } from "../server/contract";
 
 const DASHES = ["", "5 2", "1.5 2", "5 1.5 1 1.5"];
 

@@ -2,7 +2,8 @@
 import { batch, computed } from "@preact/signals";
 import { start } from "../server/start";
 import { jump } from "../state/address";
-import { option, options, type State, state } from "../state/state";
+import type { State } from "../server/contract";
+import { option, options, state } from "../state/state";
 import bufferbloat from "./data/bufferbloat.json";
 import cliff from "./data/cliff.json";
 import fairness from "./data/fairness.json";

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type AxisDocument, chartAxis, hereOn, place, words } from "../../src/axes/axes";
+import { chartAxis, hereOn, place, words } from "../../src/axes/axes";
 import { subject, whole } from "../../src/curves/asking";
 import { chartOf, withAll } from "../../src/curves/chart";
-import { gather, METRICS, type Metric } from "../../src/curves/gather";
+import { gather } from "../../src/curves/gather";
+import { type AxisDocument, METRICS, type State } from "../../src/server/contract";
 import type { Block } from "../../src/server/blocks";
-import type { State } from "../../src/state/state";
+import { block } from "../blocks";
 
 const axis = (more: Partial<AxisDocument> = {}): AxisDocument => ({
   axis: "rtt",
@@ -18,16 +19,10 @@ const axis = (more: Partial<AxisDocument> = {}): AxisDocument => ({
   ...more,
 });
 const X = [0.01, 0.05, 0.2];
-const block = (name: string, values: Record<string, unknown>, columns: Record<string, number[]>): Block => ({
-  kind: "curve",
-  generation: 1,
-  name,
-  values,
-  columns: Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, Float64Array.from(column)])),
-});
-const head = block("axis", axis() as unknown as Record<string, unknown>, { x: X });
+type Own = Block<"curve">;
+const headOf = (controls: string[]) => block<Own>("axis", { ...axis(), controls }, { x: X });
 const point = (place: number, control: number, n: number, goodput: number, end = 1e6) =>
-  block(
+  block<Own>(
     "points",
     {},
     { place: [place], control: [control], n: [n], goodput: [goodput], "goodput.low": [goodput - end], "goodput.high": [goodput + end] },
@@ -37,10 +32,10 @@ const SHOWN = { bands: true, runs: true, log: false };
 
 describe("blocks", () => {
   test("say nothing before the axis", () => {
-    expect(gather([], ["cubic"])).toBeNull();
+    expect(gather([])).toBeNull();
   });
   test("become lines along the axis, whatever order they come in; a later row replaces an earlier one", () => {
-    const curve = gather([head, point(2, 0, 1, 3e6), point(0, 0, 1, 9e6), point(2, 0, 5, 4e6), point(0, 1, 2, 1e6)], ["cubic", "bbr"]);
+    const curve = gather([headOf(["cubic", "bbr"]), point(2, 0, 1, 3e6), point(0, 0, 1, 9e6), point(2, 0, 5, 4e6), point(0, 1, 2, 1e6)]);
     const line = curve?.lines[0]?.get("goodput");
     expect([line?.x, line?.y, line?.n]).toEqual([
       [0.01, 0.2],
@@ -49,35 +44,31 @@ describe("blocks", () => {
     ]);
     expect([curve?.least, curve?.most, curve?.complete]).toEqual([1, 5, 1]);
   });
-  test("belong to the controls that they name, whatever was asked since", () => {
-    const named = block("axis", { ...axis(), controls: ["reno", "vegas"] }, { x: X });
-    expect(gather([named, point(0, 1, 1, 1)], ["cubic"])?.labels).toEqual(["reno", "vegas"]);
-  });
   test("an end that is not bounded has no place in a band", () => {
-    const line = gather([head, point(0, 0, 2, 5e6, Infinity)], ["cubic"])?.lines[0]?.get("goodput");
+    const line = gather([headOf(["cubic"]), point(0, 0, 2, 5e6, Infinity)])?.lines[0]?.get("goodput");
     expect([line?.low, line?.high]).toEqual([[NaN], [NaN]]);
   });
   test("single runs become the strip of their control", () => {
-    const runs = block("runs", {}, { place: [0, 0, 1], control: [0, 1, 0], seed: [0, 0, 0], goodput: [1, 2, 3] });
-    const curve = gather([head, point(0, 0, 1, 1), runs], ["cubic", "bbr"]);
+    const runs = block<Own>("runs", {}, { place: [0, 0, 1], control: [0, 1, 0], seed: [0, 0, 0], goodput: [1, 2, 3] });
+    const curve = gather([headOf(["cubic", "bbr"]), point(0, 0, 1, 1), runs]);
     expect(curve?.lines[0]?.get("goodput")?.strip).toEqual({ x: [0.01, 0.05], y: [1, 3] });
   });
 });
 
 test("a chart has the whole axis from its first point on, and the curve before behind it", () => {
-  const curve = gather([head, point(1, 0, 1, 5e6)], ["cubic"])!;
-  const before = gather([head, ...[0, 1, 2].map((at) => point(at, 0, 9, 8e6))], ["cubic"]);
-  const chart = chartOf(curve, before, METRICS[0] as Metric, () => LOOK, SHOWN, []);
+  const curve = gather([headOf(["cubic"]), point(1, 0, 1, 5e6)])!;
+  const before = gather([headOf(["cubic"]), ...[0, 1, 2].map((at) => point(at, 0, 9, 8e6))]);
+  const chart = chartOf(curve, before, METRICS[0], () => LOOK, SHOWN, []);
   expect([chart.x.from, chart.x.to, chart.x.scale]).toEqual([0.01, 0.2, "log"]);
   expect([chart.series[0]?.x, chart.before?.[0]?.x]).toEqual([[0.05], X]);
-  expect(chartOf(curve, null, METRICS[0] as Metric, () => LOOK, { ...SHOWN, bands: false }, []).series[0]?.low).toBeUndefined();
+  expect(chartOf(curve, null, METRICS[0], () => LOOK, { ...SHOWN, bands: false }, []).series[0]?.low).toBeUndefined();
 });
 
 test("a point has a band from five runs on", () => {
-  const curve = gather([head, point(0, 0, 4, 5e6), point(1, 0, 5, 5e6)], ["cubic"])!;
-  const chart = chartOf(curve, null, METRICS[0] as Metric, () => LOOK, SHOWN, []);
+  const curve = gather([headOf(["cubic"]), point(0, 0, 4, 5e6), point(1, 0, 5, 5e6)])!;
+  const chart = chartOf(curve, null, METRICS[0], () => LOOK, SHOWN, []);
   expect(chart.series[0]?.low).toEqual([NaN, 4e6]);
-  expect(withAll(chart, curve, METRICS[0] as Metric).series[0]?.low).toEqual([4e6, 4e6]);
+  expect(withAll(chart, curve, METRICS[0]).series[0]?.low).toEqual([4e6, 4e6]);
 });
 
 describe("places", () => {

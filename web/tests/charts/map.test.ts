@@ -6,23 +6,18 @@ import { cellAt, drawMap, edges, hatches, layout, picture, valueText } from "../
 import { gather, type Grid, isoline, levels, undecided } from "../../src/map/grid";
 import { moved, sentence } from "../../src/map/cursor";
 import type { Block } from "../../src/server/blocks";
+import { block } from "../blocks";
 
 const LIGHT: Theme = { ground: "#ffffff", ink: "#1d2125", soft: "#56616b", line: "#d5dade" };
 const DARK: Theme = { ground: "#14171a", ink: "#e4e7ea", soft: "#a2abb4", line: "#363d44" };
 const [CUBIC, BBR] = ["#d68000", "#009ede"];
 const colour = (label: string) => (label === "cubic" ? CUBIC : BBR);
 
+type Own = Block<"map">;
 const axis = (name: string, log: boolean) => ({ axis: name, title: name, quantity: "time", log, here: 0.01, text: "10ms", note: "", words: [] });
-const block = (name: string, values: Record<string, unknown>, columns: Record<string, number[]>): Block => ({
-  kind: "map",
-  generation: 1,
-  name,
-  values,
-  columns: Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, Float64Array.from(column)])),
-});
 const SIDE = 10;
 const head = (quantity = "ratio") =>
-  block(
+  block<Own>(
     "grid",
     { x: axis("jitter", false), y: axis("rtt", true), quantity, text: "what a cell is", first: "cubic", second: "bbr" },
     {
@@ -31,7 +26,7 @@ const head = (quantity = "ratio") =>
     },
   );
 const cells = (rows: [number, number, number, number, number?][]) =>
-  block(
+  block<Own>(
     "cells",
     {},
     {

@@ -8,6 +8,7 @@ import { arranged, fitted, withRoom } from "../../src/inside/stacker";
 import { freePlace } from "../../src/inside/timeline";
 import { everyValue, valueTable } from "../../src/inside/values";
 import type { Block } from "../../src/server/blocks";
+import { block } from "../blocks";
 
 const kinds = Object.keys(SHAPES).map((name) => ({ name, title: name, about: "" }));
 const floats = (...values: number[]) => Float32Array.from(values);
@@ -17,50 +18,28 @@ const LOOKS: Record<string, { colour: string; dash: number; marker: string }> = 
 };
 const look = (label: string) => LOOKS[label]!;
 
-function run(number: number, ccas: string[], pinned = false): Block[] {
-  const head = { kind: "inside", generation: 1, columns: {} };
-  const rtt = 0.05;
-  const change = { at_s: 2, where: "bottleneck", set: {}, bound: { ratio: 4, d_s: rtt, spike_s: 0.15, unlimited_s: 0.15, text: "" } };
+type Own = Block<"inside">;
+
+function run(number: number, ccas: string[], pinned = false): Own[] {
+  const numbers = ccas.map((cca) => ({ cca, goodput_mbps: 1 }));
+  const about = { run: number, cca: ccas.join("+"), pinned, seed: 0, duration_s: 4, interval_s: 1, numbers, caveats: [] };
+  const series = { t: floats(0, 1, 2, 3), cwnd: floats(10, 20, 10, 20), ssthresh: floats(NaN, NaN, NaN, NaN), rtt: floats(0.05, 0.05, 0.1, 0.1) };
+  const marks = {
+    t: floats(0.5, 0.5, 1.5, 1.5),
+    kind: floats(0, 2, 0, 1),
+    flow: floats(0, 0, 0, ccas.length - 1),
+    count: floats(3, 1, 2, 5),
+    cwnd: floats(8, 8, 7, 7),
+    "span.from": floats(0.5),
+    "span.to": floats(0.9),
+    "span.state": floats(3),
+    "span.flow": floats(0),
+  };
   return [
-    {
-      ...head,
-      name: "run",
-      values: {
-        run: number,
-        cca: ccas.join("+"),
-        pinned,
-        seed: 0,
-        rtt_s: rtt,
-        duration_s: 4,
-        interval_s: 1,
-        flows: ccas.map((cca) => ({ cca, goodput_mbps: 1 })),
-        changes: [change],
-        caveats: [],
-      },
-    },
-    ...ccas.map((cca, flow) => ({
-      ...head,
-      name: "series",
-      values: { run: number, flow, cca },
-      columns: { t: floats(0, 1, 2, 3), cwnd: floats(10, 20, 10, 20), ssthresh: floats(NaN, NaN, NaN, NaN), rtt: floats(0.05, 0.05, 0.1, 0.1) },
-    })),
-    { ...head, name: "queue", values: { run: number, kind: "tbf", rate_bps: 1e7 }, columns: { t: floats(0, 1, 2, 3), packets: floats(0, 1, 2, 3) } },
-    {
-      ...head,
-      name: "marks",
-      values: { run: number, kinds },
-      columns: {
-        t: floats(0.5, 0.5, 1.5, 1.5),
-        kind: floats(0, 2, 0, 1),
-        flow: floats(0, 0, 0, ccas.length - 1),
-        count: floats(3, 1, 2, 5),
-        cwnd: floats(8, 8, 7, 7),
-        "span.from": floats(0.5),
-        "span.to": floats(0.9),
-        "span.state": floats(3),
-        "span.flow": floats(0),
-      },
-    },
+    block<Own>("run", { ...about, bounds: [{ at_s: 2, d_s: 0.05, spike_s: 0.15, text: "" }] }),
+    ...ccas.map((cca, flow) => block<Own>("series", { run: number, flow, cca }, series)),
+    block<Own>("queue", { run: number }, { t: floats(0, 1, 2, 3), packets: floats(0, 1, 2, 3) }),
+    block<Own>("marks", { run: number, kinds }, marks),
   ];
 }
 

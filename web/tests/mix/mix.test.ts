@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { members, panelsOf, type Shares, stacked } from "../../src/mix/data";
+import { members, panelsOf, type Sharing, stacked } from "../../src/mix/data";
 import { together } from "../../src/mix/groups";
 import { group, parse, write } from "../../src/mix/grammar";
 
@@ -33,12 +33,12 @@ test("shares are stacked to one wherever anything is carried; a flow that does n
 });
 
 test("flows of one control have its colour and dashes of their own, the rest is one grey line", () => {
-  const shares: Shares = {
+  const shares: Sharing = {
     seed: 0,
     every_s: 1,
     others: 5,
     columns: { t: floats(1), jain: floats(1), "flow.0": floats(1), "flow.1": floats(1), "flow.2": floats(1), others: floats(9) },
-    flows: ["cubic", "cubic", "bbr"].map((cca) => ({ cca, start_s: 0, stop_s: 1, goodput_bps: 1 })),
+    flows: ["cubic", "cubic", "bbr"].map((cca) => ({ cca, direction: "down", start_s: 0, stop_s: 1, goodput_bps: 1 })),
   };
   const all = members(shares, (label) => ({ colour: label, dash: label === "bbr" ? 1 : 0, marker: "o" }));
   expect(all.map(({ label, look: { colour, dash } }) => [label, colour, dash])).toEqual([

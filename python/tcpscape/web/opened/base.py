@@ -8,19 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
 
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.diagnosis.observed import Observation
 from tcpscape.interchange import observing
 from tcpscape.reading import files as reading
+from tcpscape.web.routes import OpenedDocument
 
 
 class Opened(ABC):
     """Something that a page, or the command line, has opened. Several threads may read it."""
-
-    kind: ClassVar[str]
-    """`measurement`, `results`, `setup`: which questions can be asked about it."""
 
     def __init__(self, name: str) -> None:
         """`name`: what people call it, as typed or as the uploaded file was called; never used as a path."""
@@ -28,8 +25,8 @@ class Opened(ABC):
         self._after: Callable[[], None] | None = None
 
     @abstractmethod
-    def document(self) -> dict[str, Any]:
-        """What the page shows of it at once, plain values: `kind`, `name`, `about`; of a setup the state that it stands for."""
+    def document(self) -> OpenedDocument:
+        """What the page shows of it at once."""
 
     def when_closed(self, call: Callable[[], None]) -> None:
         """Calls this at the end, to remove what was kept for it alone."""
@@ -55,8 +52,6 @@ def naming(path: Path, name: str) -> Iterator[None]:
 class Measurement(Opened):
     """A file that shows flows."""
 
-    kind: ClassVar[str] = "measurement"
-
     def __init__(self, path: Path, name: str) -> None:
         """:raises TcpscapeError: one line, where the first bytes show that it is of no kind."""
         super().__init__(name)
@@ -66,9 +61,9 @@ class Measurement(Opened):
         with naming(path, name):
             observing.expect(path)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> OpenedDocument:
         """What the page shows of it at once."""
-        return {"kind": self.kind, "name": self.name, "about": "a measurement"}
+        return OpenedDocument(kind="measurement", name=self.name, about="a measurement")
 
     def observation(self, progress: observing.Progress) -> Observation:
         """What it shows; read once, and again where the file has changed.

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
 
 from tcpscape.campaign import record
 from tcpscape.campaign.following import Follower, Unfinished
@@ -19,6 +18,7 @@ from tcpscape.reading import files as reading
 from tcpscape.store.database import FILE
 from tcpscape.store.results import Store
 from tcpscape.web.opened.base import Opened, naming
+from tcpscape.web.routes import OpenedDocument
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,6 @@ class Kept:
 class Results(Opened):
     """A directory that run, sweep, study or advise wrote with `--out`."""
 
-    kind: ClassVar[str] = "results"
-
     def __init__(self, root: Path, name: str) -> None:
         """:raises TcpscapeError: one line, where there are no results, or a database of somebody else."""
         super().__init__(name)
@@ -66,9 +64,9 @@ class Results(Opened):
         self._seen = ""
         self._finished: record.Record | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> OpenedDocument:
         """What the page shows of it at once."""
-        return {"kind": self.kind, "name": self.name, "about": "results of tcpscape"}
+        return OpenedDocument(kind="results", name=self.name, about="results of tcpscape")
 
     def kept(self) -> Kept:
         """What is there now; what has not changed is not read again.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any
 
 from tcpscape.campaign import source as campaigns
 from tcpscape.campaign.campaign import Campaign
@@ -16,16 +16,15 @@ from tcpscape.reading.files import Origin
 from tcpscape.scenario import files as scenarios
 from tcpscape.studies import study as studies
 from tcpscape.web.opened.base import Opened
+from tcpscape.web.routes import OpenedDocument
 from tcpscape.web.state import of_campaign, trusted
 
-OWN_CODE = "an uploaded file cannot bring code of its own; name a congestion control of `tcpscape cca list`, or open the file on the command line"
-"""Why a Python class is refused."""
+OWN_CODE = ("an uploaded file cannot bring code of its own", "name a congestion control of `tcpscape cca list`, or open the file on the command line")
+"""Why a Python class is refused, and what to do."""
 
 
 class Setup(Opened):
     """A scenario, a campaign or a study."""
-
-    kind: ClassVar[str] = "setup"
 
     def __init__(self, name: str, about: str, campaign: Campaign) -> None:
         """:raises TcpscapeError: one line, for a campaign that makes no sense."""
@@ -70,11 +69,10 @@ class Setup(Opened):
         _refuse_code(list(made.controls))
         return made
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> OpenedDocument:
         """What the page shows of it at once."""
         axes = {name: list(levels) for name, levels in _moves(self.campaign).items()}
-        state = self.state.model_dump(mode="json")
-        return {"kind": self.kind, "name": self.name, "about": self._about, "state": state, "remarks": list(self.remarks), "axes": axes}
+        return OpenedDocument(kind="setup", name=self.name, about=self._about, state=self.state, remarks=list(self.remarks), axes=axes)
 
 
 def _moves(campaign: Campaign) -> dict[str, tuple[str, ...]]:
@@ -89,7 +87,7 @@ def _refuse_code(values: Any) -> None:
     """Refuses a Python class anywhere in plain values. :raises TcpscapeError: one line."""
     for text in _texts(values):
         if any(spelling.is_class(part.strip()) for part in text.split(",")):
-            refuse("cca", OWN_CODE.partition("; ")[0], OWN_CODE.partition("; ")[2])
+            refuse("cca", *OWN_CODE)
 
 
 def _texts(values: Any) -> Iterator[str]:

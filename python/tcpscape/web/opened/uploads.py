@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path, PurePath
-from typing import Any
 
 from tcpscape import writing
 from tcpscape.campaign import source as campaigns
@@ -16,7 +15,7 @@ from tcpscape.store.database import FILE
 from tcpscape.web.opened.base import Measurement, Opened
 from tcpscape.web.opened.results import Results
 from tcpscape.web.opened.setup import Setup
-from tcpscape.web.routes import Asked, Context, Post, Upload
+from tcpscape.web.routes import Asked, Context, OpenedDocument, Post, Upload
 
 MOST = 256 * MIB
 """Bytes of one upload."""
@@ -94,7 +93,7 @@ UPLOADS = Uploads()
 """Those of all pages."""
 
 
-def upload(context: Context, file: Path, name: str) -> dict[str, Any]:
+def upload(context: Context, file: Path, name: str) -> OpenedDocument:
     """Opens a file that the page has sent; answers with the document of what it is."""
     opened = UPLOADS.take(file, name)
     context.page.hold(opened)

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape.scenario.fields import Spec
 from tcpscape.web.state import State
@@ -19,6 +20,26 @@ from tcpscape.web.work import Work
 
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 """The seed of a trial that the page names: a whole number that JavaScript has exactly."""
+
+
+class Interval(TypedDict):
+    """A value with its 95 % interval; null is not known, of an end also not bounded."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Progress(TypedDict):
+    """How far a question is."""
+
+    done: int
+    """Trials."""
+    total: int
+
+
+class NoValues(TypedDict):
+    """The values of a block that has columns alone."""
 
 
 class Question(Spec, ABC):
@@ -30,6 +51,8 @@ class Question(Spec, ABC):
 
     kind: ClassVar[str]
     """Its name in requests and blocks; of each kind, a page has one question at a time."""
+    blocks: ClassVar[Mapping[str, Any]]
+    """Name of a block → the type of its values; the page's TypeScript is made of it (`scripts/page_contract.py`)."""
 
     @abstractmethod
     def answer(self, state: State, work: Work, opened: Any) -> None:

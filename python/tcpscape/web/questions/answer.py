@@ -1,29 +1,14 @@
-"""The question `answer`: which congestion control carries how much, as a sentence that becomes surer as the trials come in.
-
-Sends blocks `answer`; each replaces the one before. Values:
-
-- `text`: the sentence, that of `tcpscape run` for the same trials. `n`: trials of each congestion control behind it, `wanted`: how many there will
-  be, `final`: whether this is the last block.
-- `controls`: of each congestion control `label`; `value`, `low`, `high`, `unit`: its mean goodput with the 95 % interval, as in the table of
-  `tcpscape run`; `delay` (added RTT, 95th percentile, ms), `retransmits` (segments) and `cv` (a fraction): `{value, low, high, unit, text}`; null
-  is not known. `side`: `before`, `past` or `on` its cliff (`on`: undecided, or in the chaos zone), null where no cliff is asked for or of too few
-  trials; `side_text`: the same as a sentence; `retention`: `{value, low, high}`, the share of the goodput that it keeps of that without the
-  impairment.
-- `ratio`: `{of, over, value, low, high, text}`, the best control's mean goodput over another's, which the sentence is about; null of one control.
-- `decided`: whether the interval of the ratio leaves out 1, or lies within ± 5 % of it; `more`: about so many trials of each are still missing,
-  null where none is; `more_text`: `about 12 more runs`.
-- `cliff`: the impairment whose cliff is asked for, `jitter` or `loss`; empty where the path has none.
-- `assumes`, `caveats`: lines. The first one of `assumes` is the path in words, as `tcpscape run` prints it.
-"""
+"""The question `answer`: which congestion control carries how much, as a sentence that becomes surer as the trials come in."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape import stats, units
 from tcpscape.campaign.campaign import Campaign
@@ -35,7 +20,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import percent
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import Question
+from tcpscape.web.questions import Interval, Question
 from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work
@@ -49,10 +34,46 @@ SURE = 20
 """Trials after which the sentence is sure enough to wait for others: it has these as soon as possible."""
 
 
+class ControlAnswer(Interval):
+    """What is known of a congestion control: its mean goodput, Mbit/s, as in the table of `tcpscape run`."""
+
+    label: str
+    text: str
+    """The goodput with its interval and unit."""
+    side: Literal["before", "past", "on"] | None
+    """Where it is to its cliff; `on`: undecided, or in the chaos zone; null where no cliff is asked for, or of too few trials."""
+    side_text: str
+    """The same as a sentence."""
+
+
+class AnswerValues(TypedDict):
+    """The values of the block `answer`; each replaces the one before."""
+
+    text: str
+    """The sentence, that of `tcpscape run` for the same trials."""
+    n: int
+    """Trials of each congestion control behind it."""
+    wanted: int
+    """How many there will be."""
+    final: bool
+    """Whether this is the last block."""
+    controls: list[ControlAnswer]
+    decided: bool
+    """Whether the interval of the ratio that the sentence is about leaves out 1, or lies within ± 5 % of it."""
+    more: int | None
+    """About so many trials of each are still missing; null where none is."""
+    more_text: str
+    """`about 12 more runs`."""
+    assumes: list[str]
+    """Lines; the first one is the path in words, as `tcpscape run` prints it."""
+    caveats: list[str]
+
+
 class Answer(Question):
     """The sentence for the state as it is."""
 
     kind: ClassVar[str] = "answer"
+    blocks: ClassVar[Mapping[str, Any]] = {"answer": AnswerValues}
     seeds: int = Field(default=20, ge=1, le=MOST_SEEDS)
     """Trials of each congestion control."""
 
@@ -100,37 +121,40 @@ class _Answering:
     def block(self, done: Runs, n: int, *, final: bool) -> Block:
         """The answer of the first `n` trials."""
         outcome = done.outcome(self.campaign, self.cases, n)
-        values: dict[str, Any] = {"text": sentences.run_answer(outcome), "n": n, "wanted": self.seeds, "final": final, "cliff": self.along}
-        values |= {"controls": list(self._controls(outcome, done)), **_comparison(outcome)}
-        return Block("answer", {**values, "assumes": list(self._assumes(outcome)), "caveats": list(_caveats(outcome))})
+        decided, more, more_text = _missing(outcome)
+        return Block("answer", AnswerValues(
+            text=sentences.run_answer(outcome), n=n, wanted=self.seeds, final=final, controls=list(self._controls(outcome, done)), decided=decided,
+            more=more, more_text=more_text, assumes=list(self._assumes(outcome)), caveats=list(_caveats(outcome)),
+        ))  # fmt: skip
 
-    def _controls(self, outcome: Outcome, done: Runs) -> Iterator[dict[str, Any]]:
+    def _controls(self, outcome: Outcome, done: Runs) -> Iterator[ControlAnswer]:
         """What is known of each congestion control; of a mixture, of each in it."""
         calms: Sequence[Planned | None] = self.calm or [None] * len(outcome.cells)
         for cell, calm in zip(outcome.cells, calms, strict=True):
             for label in cell.ccas if len(cell.ccas) > 1 else [cell.cca]:
-                only = f":{label}" if len(cell.ccas) > 1 else ""
-                goodput = _estimate(cell, f"goodput{only}")
-                row: dict[str, Any] = {"label": label, "value": goodput.value, "low": goodput.low, "high": goodput.high, "unit": "Mbit/s"}
-                row["text"] = goodput.text(unit="Mbit/s")
-                row |= {name: _shown(_estimate(cell, metric + only), unit) for name, (metric, unit) in BESIDE.items()}
-                row["cv"] = _shown(cell.cv(f"goodput{only}"), "1")
-                yield row | self._side(cell, calm, f"goodput{only}", label, done)
+                metric = f"goodput:{label}" if len(cell.ccas) > 1 else "goodput"
+                known = stats.known(cell.values(metric))
+                mean = stats.mean(known) if known else Estimate(math.nan, math.nan, math.nan, 0)
+                side, text = self._side(cell, calm, metric, label, done)
+                yield ControlAnswer(
+                    label=label, value=mean.value, low=mean.low, high=mean.high, text=mean.text(unit="Mbit/s"), side=side, side_text=text
+                )
 
-    def _side(self, cell: Cell, calm: Planned | None, metric: str, label: str, done: Runs) -> dict[str, Any]:
+    def _side(self, cell: Cell, calm: Planned | None, metric: str, label: str, done: Runs) -> tuple[Literal["before", "past", "on"] | None, str]:
         """On which side of its cliff a congestion control is: its goodput here over that without the impairment, under the same seeds."""
         n = min(len(cell.trials), done.count(calm)) if calm else 0
         if not calm or n < FEWEST:
-            return {"side": None, "side_text": "", "retention": None}
+            return None, ""
         values, base = cell.values(metric)[:n], done.cell(calm, n).values(metric)
         if not any(base):
-            return {"side": None, "side_text": f"{label} carries nothing without {self.along} either.", "retention": None}
+            return None, f"{label} carries nothing without {self.along} either."
         here = level(0.0, values, base)
         keeps = here.retention
-        side = "on" if here.chaotic or not keeps.excludes(HALF) else "before" if keeps.value > HALF else "past"
+        side: Literal["before", "past", "on"] = "before" if keeps.value > HALF else "past"
+        if here.chaotic or not keeps.excludes(HALF):
+            side = "on"
         why = "" if side != "on" else ", in its chaos zone: single runs differ much" if here.chaotic else ", undecided"
-        text = f"{label} is {side} its cliff{why}; it keeps {keeps.percent()} of its goodput without {self.along}."
-        return {"side": side, "side_text": text, "retention": keeps.plain()}
+        return side, f"{label} is {side} its cliff{why}; it keeps {keeps.percent()} of its goodput without {self.along}."
 
     def _assumes(self, outcome: Outcome) -> Iterator[str]:
         """What the answer assumes: the path, the trials, what the impairment is, and what a cliff is."""
@@ -153,30 +177,16 @@ def _planned(campaign: Campaign) -> list[Planned]:
     return [Planned.of(case) for case in campaign.cases()]
 
 
-BESIDE = {"delay": ("added_rtt", "ms"), "retransmits": ("retransmits", "segments")}
-"""Name in blocks → the metric beside the goodput, and its unit."""
+def _missing(outcome: Outcome) -> tuple[bool, int | None, str]:
+    """Whether the ratio that the sentence is about is decided, and how many trials of each are missing, as a number and in words.
 
-
-def _estimate(cell: Cell, metric: str) -> Estimate:
-    """The mean of what is known of a metric."""
-    known = stats.known(cell.values(metric))
-    return stats.mean(known) if known else Estimate(math.nan, math.nan, math.nan, 0)
-
-
-def _shown(estimate: Estimate, unit: str) -> dict[str, Any]:
-    text = estimate.percent() if unit == "1" and math.isfinite(estimate.value) else estimate.text(unit=unit)
-    return {**estimate.plain(), "unit": unit, "text": text}
-
-
-def _comparison(outcome: Outcome) -> dict[str, Any]:
-    """The ratio that the sentence is about, and whether it is decided; nothing is to be decided of one congestion control or a mixture."""
+    Nothing is to be decided of one congestion control or a mixture.
+    """
     if len(outcome.cells) < 2:
-        return {"ratio": None, "decided": True, "more": None, "more_text": ""}
+        return True, None, ""
     best, other = sentences.rivals(outcome.cells)
-    gain = best.over(other)
-    missing = stats.runs_missing(gain)
-    ratio = {"of": best.cca, "over": other.cca, **gain.plain(), "text": gain.text(unit="×")}
-    return {"ratio": ratio, "decided": not missing, "more": missing or None, "more_text": stats.runs_text(missing)}
+    missing = stats.runs_missing(best.over(other))
+    return not missing, missing or None, stats.runs_text(missing)
 
 
 def _caveats(outcome: Outcome) -> Iterator[str]:

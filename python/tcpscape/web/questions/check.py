@@ -1,12 +1,4 @@
-"""The question `check`: the state as it is on a real kernel, beside the model.
-
-Blocks:
-
-- `check`, again after each trial: values `engine`, `kernel` (its version), `n` (seeds of which both have all trials), `done`, `total` (trials of the
-  kernel), `rows` (for each congestion control `cca`, `model`, `real`, `ratio`: estimates of the mean goodput with their intervals, Mbit/s, and
-  kernel / model; null before there is one, `text` as people write it), `text` (the sentence), `caveats`.
-- `trial`: values `engine`, `cca`, `seed`, `goodput` (Mbit/s), `rtt` (median, ms).
-"""
+"""The question `check`: the state as it is on a real kernel, beside the model."""
 
 from __future__ import annotations
 
@@ -17,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape import engines, kernels, stats
 from tcpscape.campaign.campaign import Case
@@ -29,7 +22,7 @@ from tcpscape.text.numbers import number, percent
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import Question
+from tcpscape.web.questions import Interval, Question
 from tcpscape.web.routes import Asked, Post
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, Job, Work
@@ -47,10 +40,50 @@ _turn = threading.Lock()
 """One check at a time in this process: two would measure each other."""
 
 
+class CheckEstimate(Interval):
+    """An estimate as people write it."""
+
+    text: str
+
+
+class CheckRow(TypedDict):
+    """A congestion control: the mean goodput, Mbit/s, and kernel / model; null before there is one."""
+
+    cca: str
+    model: CheckEstimate | None
+    real: CheckEstimate | None
+    ratio: CheckEstimate | None
+
+
+class CheckValues(TypedDict):
+    """The values of the block `check`, which comes again after each trial."""
+
+    engine: str
+    kernel: str
+    """Its version."""
+    done: int
+    """Trials of the kernel."""
+    total: int
+    rows: list[CheckRow]
+    text: str
+    """The sentence."""
+    caveats: list[str]
+
+
+class EngineDocument(TypedDict):
+    """An engine that could check a state."""
+
+    name: str
+    about: str
+    missing: str
+    """Why it cannot, and what to do; empty where it can."""
+
+
 class Check(Question):
     """Which kernel, and how often."""
 
     kind: ClassVar[str] = "check"
+    blocks: ClassVar[Mapping[str, Any]] = {"check": CheckValues}
     engine: str = Field(default="virtual", max_length=80)
     """As `tcpscape run --engine` takes it: `virtual:6.1`, `live`."""
     seeds: int = Field(default=3, ge=1, le=MOST_SEEDS)
@@ -87,10 +120,6 @@ class _Checking:
         self._tell()
         for place, trial in in_own_thread(self._engine, [(self._cases[place], seed, place) for place, seed in self._jobs], self._work):
             self._real[place].append(trial)
-            flows = trial.flows
-            rtt = next((flow.rtt_ms.p50 for flow in flows if flow.rtt_ms.p50 is not None), None)
-            values = {"cca": self._cases[place].cca, "seed": trial.seed, "goodput": sum(flow.goodput_mbps for flow in flows), "rtt": rtt}
-            self._work.send(Block("trial", {"engine": self._asked.engine, **values}))
             self._tell()
 
     def _tell(self) -> None:
@@ -98,16 +127,16 @@ class _Checking:
         ratios = {case.cca: self._ratio(place) for place, case in enumerate(self._cases)}
         done = sum(len(trials) for trials in self._real)
         caveats = dict.fromkeys(caveat for trials in (*self._model, *self._real) for trial in trials for caveat in trial.caveats)
-        self._work.send(Block("check", {
-            "engine": self._asked.engine, "kernel": self._engine.version, "n": min(len(trials) for trials in self._real), "done": done,
-            "total": len(self._jobs), "rows": rows, "text": sentence(ratios, self._asked.engine, done), "caveats": list(caveats),
-        }))  # fmt: skip
+        self._work.send(Block("check", CheckValues(
+            engine=self._asked.engine, kernel=self._engine.version, done=done, total=len(self._jobs), rows=rows,
+            text=sentence(ratios, self._asked.engine, done), caveats=list(caveats),
+        )))  # fmt: skip
 
-    def _row(self, place: int) -> dict[str, Any]:
+    def _row(self, place: int) -> CheckRow:
         model, real = self._cells(place)
         ratio = self._ratio(place)
         values = [_estimate(cell.mean()) if cell.trials else None for cell in (model, real)]
-        return {"cca": self._cases[place].cca, "model": values[0], "real": values[1], "ratio": _estimate(ratio) if ratio else None}
+        return CheckRow(cca=self._cases[place].cca, model=values[0], real=values[1], ratio=_estimate(ratio) if ratio else None)
 
     def _ratio(self, place: int) -> Estimate | None:
         """Kernel / model; None before there is one."""
@@ -184,14 +213,14 @@ def sentence(ratios: Mapping[str, Estimate | None], engine: str, done: int) -> s
     return f"The kernel and the model agree within {percent(ALIKE)}."
 
 
-def engines_here() -> list[dict[str, Any]]:
-    """The engines that could check a state: `name`, `about`, and `missing`, why one cannot and what to do; empty where it can."""
+def engines_here() -> list[EngineDocument]:
+    """The engines that could check a state."""
     built = [f"virtual:{kernel.name}" for kernel in kernels.built_kernels()] or ["virtual"]
     found = []
     for name in (*built, "live"):
         kind, _, variant = name.partition(":")
         engine = engines.REGISTRY[kind].of(variant or None)
-        found.append({"name": name, "about": ABOUT[kind], "missing": engine.unavailable() or ""})
+        found.append(EngineDocument(name=name, about=ABOUT[kind], missing=engine.unavailable() or ""))
     return found
 
 
@@ -199,9 +228,9 @@ ABOUT = {"virtual": "a real Linux kernel in virtual time", "live": "this machine
 """What each engine is, in words."""
 
 
-def _estimate(estimate: Estimate) -> dict[str, Any]:
+def _estimate(estimate: Estimate) -> CheckEstimate:
     text = number(estimate.value) if estimate.n < 2 else estimate.text()
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "text": text}
+    return CheckEstimate(value=estimate.value, low=estimate.low, high=estimate.high, text=text)
 
 
 def _expect_short(case: Case, engine: Engine) -> None:

@@ -1,23 +1,17 @@
 """The question `curve`: every metric along one axis, coarse to fine; choosing another metric asks nothing.
 
-Blocks, all numbers in SI units (bit/s, s, shares as fractions):
-
-- `axis`, once: values `axis`, `title`, `quantity` (`time`, `rate`, `share`, `size`, `number`), `log`, `here` (the state's own value, null where it
-  is no number, as a rate without a limit), `text` (the same as written), `note` (why the axis makes no sense here; then nothing follows), `words`
-  (each level as written, which `change({field: text})` takes), `controls` (their labels; of a mixture one, `bbr+cubic`), `metrics` (names of the
-  columns below); column `x`: the levels, ascending; `here` is one of them exactly.
-- `points`: a row for each place and congestion control whose number of trials grew; a later row replaces an earlier one of the same place and
-  control. Columns `place` (index into `x`), `control` (index into the state's `cca`; of a mixture, 0), `n` (trials), and of each metric `goodput`,
-  `rtt`, `delay` (added RTT, 95th percentile), `retransmissions`, `cv`: `NAME`, `NAME.low`, `NAME.high`. The value is the median and its 95 %
-  interval, as in the table of `tcpscape sweep`; NaN is not known (one trial has no interval), an infinite end is not bounded by so few trials.
-- `runs`: a row for each new trial: `place`, `control`, `seed`, and each metric but `cv`.
-- `progress`: values `done`, `total` trials.
+Its columns are in SI units (bit/s, s, shares as fractions). `axis` comes once, with `x`: the levels, ascending; the state's own value is one of them
+exactly. `points` has a row for each place and congestion control whose number of trials grew; a later row replaces an earlier one of the same place
+and control. Its columns are `place` (index into `x`), `control` (index into `controls`), `n` (trials), and of each metric of
+:data:`tcpscape.web.questions.runs.METRICS` `NAME`, `NAME.low`, `NAME.high`: the median and its 95 % interval, as in the table of `tcpscape sweep`;
+NaN is not known (one trial has no interval), an infinite end is not bounded by so few trials. `runs` has a row for each new trial: `place`,
+`control`, `seed`, and each metric but `cv`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +20,10 @@ from pydantic import Field
 from tcpscape import engines
 from tcpscape.errors import refuse, shown
 from tcpscape.web import axes
+from tcpscape.web.axes import AxisDocument
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import Question, runs
-from tcpscape.web.questions.runs import METRICS, SPREAD, Planned, Runs, Wanted
+from tcpscape.web.questions import NoValues, Progress, Question, runs
+from tcpscape.web.questions.runs import Planned, Runs, Wanted
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work
 
@@ -40,10 +35,22 @@ DEAR = 4.0
 """A level whose trial takes this many times that of the state's own is not among the first to run."""
 
 
+class CurveAxis(AxisDocument):
+    """The values of the block `axis`; nothing follows where it has a note."""
+
+    controls: list[str]
+    """Labels of the congestion controls; of a mixture one, `bbr+cubic`."""
+
+
+CURVE: Mapping[str, Any] = {"axis": CurveAxis, "points": NoValues, "runs": NoValues}
+"""The blocks of a curve."""
+
+
 class Curve(Question):
     """What the congestion controls do along one axis of the path."""
 
     kind: ClassVar[str] = "curve"
+    blocks: ClassVar[Mapping[str, Any]] = {**CURVE, "progress": Progress}
     axis: str = "jitter"
     """A name of :data:`tcpscape.web.axes.AXES`."""
     seeds: int = Field(default=10, ge=1, le=MOST_SEEDS)
@@ -55,8 +62,8 @@ class Curve(Question):
         """Runs the state's own value and the ends once, then the levels between them once, then more seeds of all."""
         state.campaign().cases()  # what is wrong with the state is told of it, not of the levels around it
         axis = axes.find(self.axis, state)
-        if axis.missing(state):
-            work.send(Block("axis", {**axis.document(state), "words": [], "controls": [], "metrics": []}, {"x": np.array([], dtype="<f8")}))
+        if any(axis.missing(state)):
+            work.send(Block("axis", CurveAxis(**axis.document(state, ()), controls=[]), {"x": np.array([], dtype="<f8")}))
             return
         levels = self.levels or axis.levels(state)
         if wrong := [text for text in levels if math.isnan(axes.place(text))]:
@@ -65,7 +72,7 @@ class Curve(Question):
         runs.expect_room(len(cases) * self.seeds, cases[0])
         controls = [planned.case.cca for planned in cases[: len(cases) // len(levels)]]
         x = np.array([axes.place(text) for text in levels], dtype="<f8")
-        work.send(Block("axis", {**axis.document(state), "words": list(levels), "metrics": [*METRICS, SPREAD], "controls": controls}, {"x": x}))
+        work.send(Block("axis", CurveAxis(**axis.document(state, levels), controls=controls), {"x": x}))
         here = axis.here(state)
         _Curve(cases, len(levels), self.seeds, Runs(work)).run(levels.index(here) if here in levels else len(levels) // 2)
 
@@ -121,7 +128,7 @@ class _Curve:
         work = self._done.work
         work.send(Block("points", {}, runs.columns(points)))
         work.send(Block("runs", {}, runs.columns(rows)))
-        work.send(Block("progress", {"done": self._done.done, "total": len(self._index) * self._seeds}))
+        work.send(Block("progress", Progress(done=self._done.done, total=len(self._index) * self._seeds)))
 
     def _point(self, i: int) -> dict[str, float]:
         """The row of a case in the block `points`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape.engines import Capture
 from tcpscape.scenario.scenario import Scenario
@@ -36,14 +37,38 @@ class _Run:
     pinned: bool
 
 
-class Inside(Question):
-    """Sends a `run` for each run and behind it its `series` (one for each flow), `queue` and `marks`.
+class FlowNumbers(TypedDict):
+    """What the page shows of a flow's results."""
 
-    A `run` has its number, `cca`, `pinned`, `seed`, the results of each flow, `rtt_s` of the path, `changes` of the path, and the `interval_s` of
-    the samples. Runs come in the order in which they are ready.
-    """
+    cca: str
+    goodput_mbps: float
+    retransmits: int | None
+    rtos: int | None
+    fast_recoveries: int | None
+    undos: int | None
+
+
+class RunValues(series.OfRun):
+    """The values of the block `run`."""
+
+    cca: str
+    pinned: bool
+    """Whether it is a run of the pinned state."""
+    seed: int
+    duration_s: float
+    interval_s: float
+    """Of the samples."""
+    numbers: list[FlowNumbers]
+    """Of each flow."""
+    bounds: list[series.SpikeBound]
+    caveats: list[str]
+
+
+class Inside(Question):
+    """Sends a `run` for each run and behind it its `series` (one for each flow), `queue` and `marks`, in the order in which runs are ready."""
 
     kind: ClassVar[str] = "inside"
+    blocks: ClassVar[Mapping[str, Any]] = {"run": RunValues, "series": series.SeriesValues, "queue": series.OfRun, "marks": series.MarksValues}
     seed: Seed = 0
     """The seed of every run."""
     median: bool = False
@@ -89,12 +114,17 @@ class Inside(Question):
 
     def _blocks(self, number: int, run: _Run, trial: Trial) -> Iterator[Block]:
         scenario, window = run.scenario, self._window
-        yield Block("run", {
-            "run": number, "cca": scenario.cca, "pinned": run.pinned, "seed": trial.seed, "rtt_s": scenario.rtt_ns / 1e9,
-            "duration_s": trial.duration, "interval_s": self._interval_ns(scenario) / 1e9,
-            "flows": [_numbers(flow.to_dict()) for flow in trial.flows],
-            "changes": series.path_changes(scenario), "caveats": trial.caveats,
-        })  # fmt: skip
+        numbers = [
+            FlowNumbers(
+                cca=flow.cca, goodput_mbps=flow.goodput_mbps, retransmits=flow.retransmits, rtos=flow.rtos,
+                fast_recoveries=flow.fast_recoveries, undos=flow.undos,
+            )
+            for flow in trial.flows
+        ]  # fmt: skip
+        yield Block("run", RunValues(
+            run=number, cca=scenario.cca, pinned=run.pinned, seed=trial.seed, duration_s=trial.duration, interval_s=self._interval_ns(scenario) / 1e9,
+            numbers=numbers, bounds=series.spike_bounds(scenario), caveats=list(trial.caveats),
+        ))  # fmt: skip
         yield from series.of_flows(number, trial, scenario, window)
         yield from series.of_queue(number, trial, scenario, window)
         yield series.marks(number, trial, window)
@@ -145,12 +175,3 @@ def _ranks(values: Sequence[float]) -> list[float]:
     """The place of each value in their order; equal ones share the mean of theirs."""
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
-
-
-def _numbers(flow: dict[str, Any]) -> dict[str, Any]:
-    """What the page shows of a flow's results."""
-    names = (
-        "cca", "goodput_mbps", "start_s", "stop_s", "retransmits", "spurious_retransmits", "rtos", "fast_recoveries", "undos", "ecn_reductions",
-        "reord_seen", "limited_by",
-    )  # fmt: skip
-    return {name: flow[name] for name in names}

@@ -1,14 +1,7 @@
 """The question `kept`: what an open result directory holds, and what lands in it while another process runs a campaign.
 
-Blocks; while somebody writes (option `follow`) all of them come again whenever trials have landed, and later ones replace earlier ones:
-
-- `kept`: values `name`, `kind`, `commands`, `version`, `running`, `parts` (`label`, `done`, `total`, `state`: `finished`, `running`, `interrupted`),
-  `part` (the label of the one that is shown), and, as soon as it has a trial, `path`, `answer`, `caveats`, `metric`, `axes` (axis → levels, of those
-  with several), `controls` (what the curves are called: congestion controls, with the engine where there are several; `ccas` has their names
-  alone), `axis` (the one that is drawn), `at` (the level of each other axis).
-- `cells`: values `columns`, `rows` (texts, a row for each cell), `left` (how many columns are names), `notes`, `more` (cells that are left out).
-- `axis`, `points`, `runs`: the curve along `axis`, as the question `curve` has them.
-- `state`: only with the option `cell`: values `state`, `remarks`, the scenario of that row of `cells`.
+While somebody writes (option `follow`) all of its blocks come again whenever trials have landed, and later ones replace earlier ones. The curve along
+an axis has the blocks of the question `curve`.
 """
 
 from __future__ import annotations
@@ -16,21 +9,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import Required, TypedDict
 
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import refuse, shown
 from tcpscape.text.screen import Screen
-from tcpscape.web.axes import place
+from tcpscape.web.axes import Quantity, place
 from tcpscape.web.blocks import Block
 from tcpscape.web.opened import Results
 from tcpscape.web.opened.results import Kept, KeptPart
 from tcpscape.web.questions import Question, runs
-from tcpscape.web.questions.runs import METRICS, SPREAD
+from tcpscape.web.questions.curve import CURVE, CurveAxis
 from tcpscape.web.state import State, of_scenario
 from tcpscape.web.work import Work
 from tcpscape.words import campaign as answer
@@ -45,14 +39,75 @@ SPARED = 4.0
 """A large one is looked at less often: between two looks is this many times what one took."""
 PATIENCE_S = 0.05
 """How soon the end of the question is noticed meanwhile, s."""
-QUANTITIES = {"ms": "time", "Mbit/s": "rate", "%": "share", "B": "size", "": "number"}
+QUANTITIES: Mapping[str, Quantity] = {"ms": "time", "Mbit/s": "rate", "%": "share", "B": "size", "": "number"}
 """Unit of an axis → what its numbers are."""
+
+
+class KeptPartValues(TypedDict):
+    """A campaign of the directory, or a part of a study."""
+
+    label: str
+    done: int
+    """Trials."""
+    total: int
+    state: Literal["finished", "running", "interrupted"]
+
+
+class KeptAnswer(TypedDict, total=False):
+    """What there is as soon as the part that is shown has a trial."""
+
+    path: str
+    answer: str
+    caveats: list[str]
+    axes: dict[str, list[str]]
+    """Axis → levels, of those with several."""
+    controls: list[str]
+    """What the curves are called: congestion controls, with the engine where there are several."""
+    ccas: list[str]
+    """Their congestion controls alone."""
+    axis: str
+    """The one that is drawn."""
+    at: dict[str, str]
+    """The level of each other axis."""
+
+
+class KeptValues(KeptAnswer):
+    """The values of the block `kept`."""
+
+    name: Required[str]
+    commands: Required[list[str]]
+    running: Required[bool]
+    parts: Required[list[KeptPartValues]]
+    part: Required[str]
+    """The label of the one that is shown."""
+
+
+class KeptCells(TypedDict):
+    """The values of the block `cells`: a table."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    left: int
+    """How many columns are names."""
+    notes: list[str]
+    more: int
+    """Cells that are left out."""
+
+
+class KeptState(TypedDict):
+    """The values of the block `state`, which comes only with the option `cell`: the scenario of that row of the table."""
+
+    state: State
+    remarks: list[str]
+    """What it leaves out."""
+    row: int
 
 
 class KeptResults(Question):
     """What is shown of a result directory."""
 
     kind: ClassVar[str] = "kept"
+    blocks: ClassVar[Mapping[str, Any]] = {"kept": KeptValues, "cells": KeptCells, "state": KeptState, **CURVE}
     part: str = Field(default="", max_length=200)
     """Which campaign or part; empty is the one that grows, or the first."""
     axis: str = Field(default="", max_length=100)
@@ -84,8 +139,9 @@ class KeptResults(Question):
     def _send(self, work: Work, name: str, kept: Kept) -> None:
         part = self._part(kept)
         view = _View(part, self.axis, self.at) if part.outcome else None
-        about = {"name": name, "kind": kept.kind, "commands": list(kept.commands), "version": kept.version, "running": kept.is_running}
-        work.send(Block("kept", {**about, "parts": [_part_values(one) for one in kept.parts], "part": part.label, **(view.values() if view else {})}))
+        shown = view.values() if view else KeptAnswer()
+        parts = [_part_values(one) for one in kept.parts]
+        work.send(Block("kept", KeptValues(name=name, commands=list(kept.commands), running=kept.is_running, parts=parts, part=part.label, **shown)))
         if view is None:
             return
         work.send(view.table())
@@ -119,14 +175,14 @@ class _View:
         self._cca = {self._label(cell): cell.cca for cell in self._outcome.cells}
         self._controls = list(self._cca)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> KeptAnswer:
         """Of the block `kept`."""
         screen: Screen = answer.screen(self._outcome)
-        return {
-            "path": screen.path, "answer": screen.answer, "caveats": list(screen.caveats), "metric": self._outcome.campaign.metric,
-            "axes": self._levels, "controls": self._controls, "ccas": [self._cca[label] for label in self._controls], "axis": self._axis,
-            "at": self._at,
-        }  # fmt: skip
+        ccas = [self._cca[label] for label in self._controls]
+        return KeptAnswer(
+            path=screen.path, answer=screen.answer, caveats=list(screen.caveats), axes=self._levels, controls=self._controls, ccas=ccas,
+            axis=self._axis, at=self._at,
+        )  # fmt: skip
 
     def _label(self, cell: Cell) -> str:
         """What the page calls the curve of a cell."""
@@ -138,7 +194,7 @@ class _View:
         rows = [list(row) for row in table.rows[:MOST_ROWS]]
         more = max(0, len(table.rows) - MOST_ROWS)
         notes = [note for note in table.notes if not note.startswith("caveat: ")]  # the block `kept` has them
-        return Block("cells", {"columns": list(table.columns), "rows": rows, "left": table.left, "notes": notes, "more": more})
+        return Block("cells", KeptCells(columns=list(table.columns), rows=rows, left=table.left, notes=notes, more=more))
 
     def state(self, row: int) -> Block:
         """The block `state` of a row of the table."""
@@ -147,7 +203,7 @@ class _View:
             refuse("cell", f"there is no row {row}", f"choose one below {len(cells)}")
         ccas = tuple(dict.fromkeys(cell.cca for cell in cells if "+" not in cell.cca))
         state, remarks = of_scenario(cells[row].scenarios[0], ccas)
-        return Block("state", {"state": state.model_dump(mode="json"), "remarks": list(remarks), "row": row})
+        return Block("state", KeptState(state=state, remarks=list(remarks), row=row))
 
     def curve(self) -> Sequence[Block]:
         """The blocks `axis`, `points` and `runs`; none where no axis has several levels."""
@@ -156,10 +212,10 @@ class _View:
         levels = self._levels[self._axis]
         x, words, note = self._places(levels)
         shown_cells = [cell for cell in self._outcome.cells if cell.stands(self._at)]
-        head = {
-            "axis": self._axis, "title": self._axis, "quantity": self._quantity(levels), "log": False, "here": None, "text": "", "note": note,
-            "words": words, "metrics": [*METRICS, SPREAD],
-        }  # fmt: skip
+        head = CurveAxis(
+            axis=self._axis, title=self._axis, quantity=self._quantity(levels), log=False, here=None, text="", note=note, words=words,
+            controls=self._controls,
+        )  # fmt: skip
         points: list[dict[str, float]] = []
         single: list[dict[str, float]] = []
         for cell in shown_cells:
@@ -175,7 +231,7 @@ class _View:
             return places, list(levels), ""
         return np.arange(len(levels), dtype="<f8"), list(levels), "its levels are words"
 
-    def _quantity(self, levels: Sequence[str]) -> str:
+    def _quantity(self, levels: Sequence[str]) -> Quantity:
         return QUANTITIES.get(axes.read(levels[0]).unit, "number") if math.isfinite(_place(levels[0])) else "number"
 
     def _place_of(self, cell: Cell, levels: Sequence[str]) -> int:
@@ -190,13 +246,13 @@ def _place(text: str) -> float:
         return math.nan
 
 
-def _part_values(part: KeptPart) -> dict[str, Any]:
+def _part_values(part: KeptPart) -> KeptPartValues:
     """A part as the page lists it."""
     one = part.unfinished
     if one is None:
         trials = part.outcome.trial_count if part.outcome else 0
-        return {"label": part.label, "done": trials, "total": trials, "state": "finished"}
-    return {"label": part.label, "done": one.done, "total": one.total, "state": "running" if one.is_running else "interrupted"}
+        return KeptPartValues(label=part.label, done=trials, total=trials, state="finished")
+    return KeptPartValues(label=part.label, done=one.done, total=one.total, state="running" if one.is_running else "interrupted")
 
 
 def _pause(work: Work, seconds: float) -> None:

@@ -1,15 +1,9 @@
 """The question `map`: one number over two axes, coarse to fine, where it changes most first.
 
-Blocks, SI units:
-
-- `grid`, once: values `x`, `y` (each as the block `axis` of a curve: `axis`, `title`, `quantity`, `log`, `here`, `text`, `words`), `quantity`,
-  `unit` (of the values: `1`, `bit/s`, `s`), `text` (what a cell is, in words), `first`, `second` (the congestion controls); columns `x`, `y`: the
-  values at the cells' centres.
-- `cells`: a row for each cell whose value is new; a later row replaces an earlier one of the same cell. Columns `i`, `j` (index into `x` and `y`),
-  `span` (so many of the finest cells to each side this one stands for until those beside it have run: 5 for the coarse grid, otherwise 1: draw
-  larger spans first), `value`, `low`, `high` (95 % interval, NaN of one trial), `n` (trials of each congestion control). **Nothing is
-  interpolated**: a cell that has not run has no row.
-- `progress`: values `done`, `total` (trials), `cells` (how many have run), `of` (how many there are), `seconds` (left, about; null at first).
+`grid` comes once, with columns `x`, `y`: the values at the cells' centres, SI. `cells` has a row for each cell whose value is new; a later row
+replaces an earlier one of the same cell. Its columns are `i`, `j` (index into `x` and `y`), `span` (so many of the finest cells to each side this one
+stands for until those beside it have run: 5 for the coarse grid, otherwise 1: draw larger spans first), `value`, `low`, `high` (95 % interval, NaN of
+one trial), `n` (trials of each congestion control). **Nothing is interpolated**: a cell that has not run has no row.
 """
 
 from __future__ import annotations
@@ -17,18 +11,20 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape.errors import refuse, shown
 from tcpscape.stats import Estimate
 from tcpscape.web import axes
-from tcpscape.web.axes import Axis
+from tcpscape.web.axes import Axis, AxisDocument
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import Question, runs
+from tcpscape.web.questions import NoValues, Progress, Question, runs
 from tcpscape.web.questions.answer import impairment
 from tcpscape.web.questions.runs import SPREAD, Planned, Runs, Wanted
 from tcpscape.web.state import State
@@ -45,29 +41,71 @@ REACH = 3
 MOST_RESOLUTION, MOST_SEEDS = 40, 50
 Point = tuple[int, int]
 """A cell: its index on x and on y."""
-TITLES = {
-    "ratio": "mean goodput of {first} over that of {second}, under the same seeds",
-    "retention": "mean goodput of {first} over that of the same path without {along}, under the same seeds",
-    "cv": "coefficient of variation of the goodput of {first}",
-    "goodput": "median goodput of {first}", "rtt": "median over the trials of the mean RTT of {first}",
-    "delay": "median over the trials of the added RTT (95th percentile) of {first}",
-    "retransmissions": "median share of segments sent again of {first}",
+MapQuantity = Literal["ratio", "retention", "cv", "goodput", "rtt", "delay", "retransmissions"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a map can show."""
+
+    title: str
+    """In the list of choices."""
+    quantity: Literal["time", "rate", "share", "ratio", "number"]
+    """What its numbers are, in s, bit/s, 1, 1, 1."""
+    about: str
+    """What a cell is."""
+    told: str
+    """A cell's value with what it is of."""
+
+
+QUANTITIES: Mapping[MapQuantity, Shown] = {
+    "ratio": Shown(
+        "Ratio of two controls", "ratio", "mean goodput of {first} over that of {second}, under the same seeds", "{first} carries {value} {second}",
+    ),
+    "retention": Shown(
+        "Share that is left (retention)", "share", "mean goodput of {first} over that of the same path without {along}, under the same seeds",
+        "{value} of the goodput of {first} is left",
+    ),
+    "cv": Shown("Variation (CV)", "number", "coefficient of variation of the goodput of {first}", "CV of {first} {value}"),
+    "goodput": Shown("Goodput", "rate", "median goodput of {first}", "{first} carries {value}"),
+    "rtt": Shown("RTT", "time", "median over the trials of the mean RTT of {first}", "RTT of {first} {value}"),
+    "delay": Shown("Delay added", "time", "median over the trials of the added RTT (95th percentile) of {first}", "{first} adds {value}"),
+    "retransmissions": Shown("Retransmissions", "share", "median share of segments sent again of {first}", "{first} sends {value} again"),
 }  # fmt: skip
-"""Quantity → what a cell is."""
-UNITS = {"goodput": "bit/s", "rtt": "s", "delay": "s"}
-"""Quantity → its unit, where it is not a plain number."""
+"""Every quantity of a map, in the order of the list."""
+
+
+class MapGrid(TypedDict):
+    """The values of the block `grid`."""
+
+    x: AxisDocument
+    y: AxisDocument
+    quantity: MapQuantity
+    text: str
+    """What a cell is, in words."""
+    first: str
+    second: str
+    """The congestion controls; the second one is empty where the quantity is of one."""
+
+
+class MapProgress(Progress):
+    """How far a map is."""
+
+    seconds: float | None
+    """Left, about; null at first."""
 
 
 class Map(Question):
     """One number over two axes of the path."""
 
     kind: ClassVar[str] = "map"
+    blocks: ClassVar[Mapping[str, Any]] = {"grid": MapGrid, "cells": NoValues, "progress": MapProgress}
     x: str = "jitter"
     """A name of :data:`tcpscape.web.axes.AXES`."""
     y: str = "rtt"
     """Another one."""
-    quantity: Literal["ratio", "retention", "cv", "goodput", "rtt", "delay", "retransmissions"] = "ratio"
-    """What a cell is: :data:`TITLES`."""
+    quantity: MapQuantity = "ratio"
+    """What a cell is: :data:`QUANTITIES`."""
     first: str = ""
     """The congestion control; empty: the state's first one."""
     second: str = ""
@@ -87,9 +125,9 @@ class Map(Question):
         controls = self._controls(state)
         grid = _Grid(state, controls, axes.find(self.x, state).expect(state), axes.find(self.y, state).expect(state), self)
         runs.expect_room(grid.count * self.seeds, grid.needs(grid.points[:1])[0, 0][0])
-        title = TITLES[self.quantity].format(first=controls[0], second=controls[-1], along=grid.along)
-        values = {"x": grid.document("x"), "y": grid.document("y"), "quantity": self.quantity, "unit": UNITS.get(self.quantity, "1"), "text": title}
-        values |= {"first": controls[0], "second": controls[-1] if self.quantity == "ratio" else ""}
+        text = QUANTITIES[self.quantity].about.format(first=controls[0], second=controls[-1], along=grid.along)
+        second = controls[-1] if self.quantity == "ratio" else ""
+        values = MapGrid(x=grid.document("x"), y=grid.document("y"), quantity=self.quantity, text=text, first=controls[0], second=second)
         work.send(Block("grid", values, {name: np.array([axes.place(t) for t in grid.levels[name]], dtype="<f8") for name in ("x", "y")}))
         _Filling(grid, Runs(work), self.seeds).run()
 
@@ -116,9 +154,9 @@ class _Grid:
         self._cases: dict[Point, list[Planned]] = {}
         self._bases: dict[Point, list[Planned]] = {}
 
-    def document(self, name: str) -> dict[str, Any]:
+    def document(self, name: str) -> AxisDocument:
         """What the page needs of an axis."""
-        return {**self._axes[name].document(self._state), "words": list(self.levels[name])}
+        return self._axes[name].document(self._state, self.levels[name])
 
     @property
     def points(self) -> list[Point]:
@@ -211,12 +249,12 @@ class _Filling:
         place = {"i": float(point[0]), "j": float(point[1]), "span": float(span)}
         return {**place, "value": estimate.value, "low": estimate.low, "high": estimate.high, "n": float(n)}
 
-    def _progress(self) -> dict[str, Any]:
+    def _progress(self) -> MapProgress:
         """How far it is."""
         total = self._grid.count * self._seeds
         took, left = time.monotonic() - self._begin, total - self._done.done
         seconds = took / self._done.done * left if len(self._values) > len(self._coarse) else None
-        return {"done": self._done.done, "total": total, "cells": len(self._values), "of": len(self._grid.points), "seconds": seconds}
+        return MapProgress(done=self._done.done, total=total, seconds=seconds)
 
     def _steepest(self, points: Iterable[Point]) -> list[Point]:
         """Cells that have not run: where those around differ most, and farthest from any that has run, first."""

@@ -1,32 +1,21 @@
 """The question `measure`: what a measurement says of its path and of what limits a flow, and the model's replay beside it.
 
-Blocks, all numbers of columns and `levels` in SI units (s, bit/s, bytes), times from the flow's first packet:
-
-- `source`, once: values `name`, `about`, `notes` (what could not be read), `count` (flows in it), `flows` (the largest: `name`, `text` for the option
-  `flow`, `bytes`, `mbps`, `seconds`, `packets`, `chosen`).
-- `progress`: values `text`, `done`, `total` (0: nobody knows).
-- `flow`, before the replay and after it (`final`): values `name`, `sentences` (three; before the replay two), `title` and `rows` (what, value with
-  its interval, remark), `limits` (cause → share of the time), `missing` (what is not identifiable, and why), `caveats`, `changes` (s), `levels`
-  (fitted `rate` and `rtt` with their intervals), `state` and `remarks` (the fitted path as a state of the page, and what that leaves out; null
-  without a path).
-- `observed`: columns `goodput.t`, `goodput`, `rtt.t`, `rtt`, `flight.t`, `flight`, those that the source shows; values `seconds`, `step` (a bin of
-  the goodput), `marks` (kind of event → times).
-- `limits`: columns `begin`, `end`, `cause` (index into the values' `causes`).
-- `replay`: of runs of the model columns `t`, and of `goodput`, `rtt` (smoothed), `flight` the first run, `NAME.low` and `NAME.high` of all; values
-  `cca`, `runs`, `text` (what they are).
-- `document`: the values are the document of `tcpscape diagnose --flows 1 --json`.
+Numbers of columns and levels are in SI units (s, bit/s, bytes), times from the flow's first packet. Columns of `observed` are `goodput.t`, `goodput`,
+`rtt.t`, `rtt`, `flight.t`, `flight`, those that the source shows; of `limits` `begin`, `end`, `cause` (index into `causes`); of `replay` `t`, and of
+`goodput`, `rtt` (smoothed), `flight` the first run, `NAME.low` and `NAME.high` of all.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape import engines, units
 from tcpscape.campaign.execute import Runner
@@ -47,7 +36,7 @@ from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.blocks import Block
 from tcpscape.web.opened import Measurement, Results
-from tcpscape.web.questions import Question
+from tcpscape.web.questions import Interval, Progress, Question
 from tcpscape.web.state import State, of_scenario
 from tcpscape.web.work import LATER, SOON, Job, Work
 
@@ -72,10 +61,87 @@ SEGMENT = 1448
 Array = NDArray[np.float64]
 
 
+class SourceFlow(TypedDict):
+    """A flow from which the page can choose."""
+
+    name: str
+    text: str
+    """For the option `flow`."""
+    bytes: int | None
+    chosen: bool
+
+
+class SourceValues(TypedDict):
+    """The values of the block `source`, which comes once for each reading."""
+
+    name: str
+    about: str
+    notes: list[str]
+    """What could not be read."""
+    flows: list[SourceFlow]
+    """The largest."""
+
+
+class MeasureProgress(Progress):
+    """What is being done; a `total` of 0 is not known."""
+
+    text: str
+
+
+class FlowValues(TypedDict):
+    """The values of the block `flow`, which comes before the replay and after it."""
+
+    name: str
+    final: bool
+    sentences: list[str]
+    """Three; before the replay two."""
+    title: str
+    rows: list[list[str]]
+    """What, value with its interval, remark."""
+    limits: dict[str, float]
+    """Cause → share of the time."""
+    missing: list[list[str]]
+    """What is not identifiable, and why."""
+    caveats: list[str]
+    changes: list[float]
+    """Times at which the path changed, s."""
+    levels: dict[str, Interval]
+    """Fitted `rate` and `rtt`."""
+    state: State | None
+    """The fitted path; null without one."""
+    remarks: list[str]
+    """What that leaves out."""
+
+
+class ObservedValues(TypedDict):
+    """The values of the block `observed`: what the source shows over time."""
+
+    seconds: float
+
+
+class LimitsValues(TypedDict):
+    """The values of the block `limits`: what held the flow when."""
+
+    causes: list[str]
+
+
+class ReplayValues(TypedDict):
+    """The values of the block `replay`: runs of the model on the fitted path."""
+
+    cca: str | None
+    text: str
+    """What they are."""
+
+
 class Measure(Question):
     """What is diagnosed, and what is known already."""
 
     kind: ClassVar[str] = "measure"
+    blocks: ClassVar[Mapping[str, Any]] = {
+        "source": SourceValues, "progress": MeasureProgress, "flow": FlowValues, "observed": ObservedValues, "limits": LimitsValues,
+        "replay": ReplayValues, "document": Mapping[str, object],
+    }  # fmt: skip
+    """`document` is that of `tcpscape diagnose --flows 1 --json`."""
     flow: str = Field(default="", max_length=200)
     """Which flow, as `tcpscape diagnose --flow` reads it; empty is the largest."""
     cca: str = Field(default="", max_length=40)
@@ -132,13 +198,12 @@ class _Diagnosing:
         runner = Runner(engines.make("model"), executor=OnPool(self._work), progress=self._told.trials)
         return ReplaySettings(runner, None, self._asked.quick, self._told.say)
 
-    def _source(self) -> dict[str, Any]:
+    def _source(self) -> SourceValues:
         seen = self._observation
         flows = sorted(seen.flows, key=lambda flow: flow.bytes or 0, reverse=True)[:MOST_FLOWS]
-        about = answer.KINDS.get(seen.kind, seen.kind)
-        rows = [_flow_row(flow, chosen=any(flow is one for one in self._chosen)) for flow in flows]
-        text = f"{about}, {counted(len(seen.flows), 'flow')}"
-        return {"name": seen.name, "about": text, "notes": list(seen.notes), "flows": rows, "count": len(seen.flows)}
+        rows = [SourceFlow(name=flow.name, text=_ends(flow), bytes=flow.bytes, chosen=any(flow is one for one in self._chosen)) for flow in flows]
+        about = f"{answer.KINDS.get(seen.kind, seen.kind)}, {counted(len(seen.flows), 'flow')}"
+        return SourceValues(name=seen.name, about=about, notes=list(seen.notes), flows=rows)
 
     def _send_flow(self, found: FlowDiagnosis, *, final: bool) -> None:
         if final or self._asked.replay:
@@ -173,7 +238,7 @@ class _Told:
         now = time.monotonic()
         if now - self._last >= PROGRESS_S or done == total:
             self._last = now
-            self._work.send(Block("progress", {"text": self._text, "done": done, "total": total}))
+            self._work.send(Block("progress", MeasureProgress(text=self._text, done=done, total=total)))
 
 
 def _wait(work: Work, is_over: Callable[[], bool]) -> None:
@@ -188,39 +253,39 @@ def _wait(work: Work, is_over: Callable[[], bool]) -> None:
             next_look = time.monotonic() + LOOK_S
 
 
-def _flow_row(flow: ObservedFlow, *, chosen: bool) -> dict[str, Any]:
-    ends = f"{flow.source.text}-{flow.destination.text}" if flow.source.address and flow.destination.address else ""
-    return {
-        "name": flow.name, "text": ends, "bytes": flow.bytes, "mbps": flow.goodput_mbps, "seconds": flow.seconds, "packets": flow.packets,
-        "chosen": chosen,
-    }  # fmt: skip
+def _ends(flow: ObservedFlow) -> str:
+    """A flow as the option `flow` names it."""
+    return f"{flow.source.text}-{flow.destination.text}" if flow.source.address and flow.destination.address else ""
 
 
-def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool) -> dict[str, Any]:
+def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool) -> FlowValues:
     """The values of the block `flow`."""
     table = answer.of_flow(found)
     texts = [sentences.path_sentence(found), limiting.sentence(found), *([sentences.advice_sentence(found)] if final else [])]
     rows = [list(row) for row in table.rows if final or row[0] not in ("zone", "replay", "better")]
     fit, path = files.fit(found), found.path
-    values: dict[str, Any] = {"state": None, "remarks": []}
+    state: State | None = None
+    remarks: Sequence[str] = ()
     if fit is not None:
-        state, remarks = of_scenario(found.repeated.scenario if found.repeated else fit.scenario(files.likely(found.control)))
-        values = {"state": rounded(state).model_dump(mode="json"), "remarks": list(remarks)}
-    levels = {name: _level(estimate, factor) for name, field, factor in LEVELS if path and (estimate := getattr(path, field))}
-    missing = [[what, why] for what, why in found.not_identifiable.items() if why and (final or what not in diagnosis.RUN_PARTS)]
-    return {
-        "name": found.flow.name, "final": final, "sentences": texts, "title": table.title, "rows": rows, "limits": dict(found.limited_by or {}),
-        "missing": missing, "caveats": answer.what_weakens(Diagnosis(observation, [found])),
-        "changes": [change.at_s - found.flow.start_s for change in path.changes] if path else [], "levels": levels, **values,
-    }  # fmt: skip
+        own, remarks = of_scenario(found.repeated.scenario if found.repeated else fit.scenario(files.likely(found.control)))
+        state = rounded(own)
+    return FlowValues(
+        name=found.flow.name, final=final, sentences=texts, title=table.title, rows=rows,
+        limits={str(cause): share for cause, share in (found.limited_by or {}).items()},
+        missing=[[what, why] for what, why in found.not_identifiable.items() if why and (final or what not in diagnosis.RUN_PARTS)],
+        caveats=answer.what_weakens(Diagnosis(observation, [found])),
+        changes=[change.at_s - found.flow.start_s for change in path.changes] if path else [],
+        levels={name: _level(estimate, factor) for name, field, factor in LEVELS if path and (estimate := getattr(path, field))},
+        state=state, remarks=list(remarks),
+    )  # fmt: skip
 
 
 LEVELS = (("rate", "rate_mbps", 1e6), ("rtt", "rtt_ms", 1e-3))
 """Fitted values that the page draws: its name, that of the path, the factor to SI units."""
 
 
-def _level(estimate: Estimate, factor: float) -> dict[str, float]:
-    return {"value": estimate.value * factor, "low": estimate.low * factor, "high": estimate.high * factor}
+def _level(estimate: Estimate, factor: float) -> Interval:
+    return Interval(value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor)
 
 
 def observed(found: FlowDiagnosis) -> Block:
@@ -231,8 +296,7 @@ def observed(found: FlowDiagnosis) -> Block:
         if curve is not None:
             t, values = thinned(*curve, MOST_POINTS)
             columns |= {f"{name}.t": np.ascontiguousarray(t, "<f8"), name: np.ascontiguousarray(values * factor, "<f8")}
-    marks = {series.EVENTS[kind][0]: [float(at) for at in times] for kind, times in series.marks(flow).items()}
-    return Block("observed", {"step": series.bin_length(flow), "marks": marks, "seconds": flow.seconds}, columns)
+    return Block("observed", ObservedValues(seconds=flow.seconds), columns)
 
 
 def limits(found: FlowDiagnosis) -> Block:
@@ -241,7 +305,7 @@ def limits(found: FlowDiagnosis) -> Block:
     shown, begin = intervals.readable(found.flow.limits, MOST_LIMITS), found.flow.start_s
     rows = [(one.start_s - begin, one.end_s - begin, causes.index(one.cause)) for one in shown]
     columns = {name: np.array([row[i] for row in rows], "<f8") for i, name in enumerate(("begin", "end", "cause"))}
-    return Block("limits", {"causes": [limiting.NAMES[cause] for cause in causes]}, columns)
+    return Block("limits", LimitsValues(causes=[limiting.NAMES[cause] for cause in causes]), columns)
 
 
 class OnPool(Executor):
@@ -275,7 +339,7 @@ def replay(found: FlowDiagnosis, work: Work) -> Block:
         columns |= {name: rows[0], f"{name}.low": _over(np.nanmin, rows), f"{name}.high": _over(np.nanmax, rows)}
     own = found.replay.control if found.replay else None
     begin = f"; its first {number(repeated.warmup_s)} s are left out" if repeated.warmup_s else ""
-    values = {"cca": own, "runs": len(runs), "text": f"{len(runs)} runs of {own} on the fitted path, by the model{begin}"}
+    values = ReplayValues(cca=own, text=f"{len(runs)} runs of {own} on the fitted path, by the model{begin}")
     return Block("replay", values, {name: np.ascontiguousarray(column, "<f8") for name, column in columns.items()})
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from tcpscape import metrics
 from tcpscape.campaign import outcome
@@ -17,14 +19,13 @@ from tcpscape.errors import refuse
 from tcpscape.findings import fairness
 from tcpscape.interchange.base import HEADERS
 from tcpscape.metrics.flows import jain_index
-from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.blocks import Block
-from tcpscape.web.questions import Question, Seed
+from tcpscape.web.questions import Interval, Question, Seed
+from tcpscape.web.questions.runs import interval
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, Job, Work
-from tcpscape.words import sentences
 
 MOST_SAMPLES = 4_000_000
 """Most samples of all flows in all runs, which are kept until the question is answered: 600 MB."""
@@ -39,15 +40,63 @@ EDGE_S = 1e-6
 """Times this close are the same, s."""
 
 
-class Mix(Question):
-    """Sends `shares` of one run, and after each run a `verdict`.
+class SharingFlow(TypedDict):
+    """A flow of the shown run."""
 
-    A `verdict` has the sentence `text` of the runs so far, their number `n` of `wanted`, Jain's index (`jain` over whole transfers, `jain_overlap`
-    while all run), for each group of flows its share (`whole`, `overlap`) with the `equal` one, how long it takes until shares are fair, and how
-    often a flow starves.
-    """
+    cca: str
+    direction: str
+    start_s: float
+    stop_s: float
+    goodput_bps: float
+
+
+class Shares(TypedDict):
+    """The values of the block `shares`."""
+
+    seed: int
+    flows: list[SharingFlow]
+    others: int
+    """Flows whose columns are together in `others`."""
+    every_s: float
+    """Length of an interval."""
+
+
+class GroupShare(TypedDict):
+    """What a group of flows has of the bottleneck."""
+
+    name: str
+    equal: float
+    """Its share if all flows had the same."""
+    whole: Interval
+    """Its share over whole transfers."""
+    overlap: Interval
+    """Its share while all run."""
+
+
+class Verdict(TypedDict):
+    """The values of the block `verdict`: how the flows share over the runs so far."""
+
+    n: int
+    """Runs so far."""
+    wanted: int
+    groups: list[GroupShare]
+    jain: Interval
+    """Jain's index over whole transfers."""
+    jain_overlap: Interval
+    """The same while all run."""
+    fair_after_s: Interval
+    became_fair: float
+    """Share of the runs in which shares become fair."""
+    starved: float
+    """Share of the runs in which a flow starves."""
+    caveats: list[str]
+
+
+class Mix(Question):
+    """Sends `shares` of one run, and after each run a `verdict`."""
 
     kind: ClassVar[str] = "mix"
+    blocks: ClassVar[Mapping[str, Any]] = {"shares": Shares, "verdict": Verdict}
     seed: Seed = 0
     """The seed of the run whose shares are shown over time."""
     seeds: int = Field(default=20, ge=1, le=100)
@@ -79,14 +128,13 @@ class Mix(Question):
     def _verdict(self, of: Outcome, judged: fairness.Fairness) -> Block:
         cell = of.cells[0]
         groups = [
-            {"name": name, "equal": equal, "whole": _plain(whole), "overlap": _plain(overlap)}
+            GroupShare(name=name, equal=equal, whole=interval(whole), overlap=interval(overlap))
             for name, equal, whole, overlap in zip(judged.names, judged.fair, judged.whole, judged.overlap, strict=True)
         ]
-        return Block("verdict", {
-            "text": sentences.run_answer(of), "n": len(cell.trials), "wanted": self.seeds, "groups": groups,
-            "jain": _plain(cell.mean("jain")), "jain_overlap": _plain(judged.jain_overlap), "fair_after_s": _plain(judged.fair_after_s),
-            "became_fair": judged.became_fair, "starved": judged.starved, "caveats": cell.trials[0].caveats,
-        })  # fmt: skip
+        return Block("verdict", Verdict(
+            n=len(cell.trials), wanted=self.seeds, groups=groups, jain=interval(cell.mean("jain")), jain_overlap=interval(judged.jain_overlap),
+            fair_after_s=interval(judged.fair_after_s), became_fair=judged.became_fair, starved=judged.starved, caveats=list(cell.trials[0].caveats),
+        ))  # fmt: skip
 
 
 def _expect_room(flows: int, seeds: int) -> None:
@@ -94,10 +142,6 @@ def _expect_room(flows: int, seeds: int) -> None:
     most = MOST_SAMPLES // (BINS * SAMPLES_PER_BIN)
     if flows * seeds > most:
         refuse("mix", f"{seeds} runs of {flows} flows would be kept, and at most {most} flows are", "take fewer flows or runs")
-
-
-def _plain(estimate: Estimate) -> dict[str, float]:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 def bin_ns(duration_ns: int, rtt_ns: int) -> int:
@@ -121,10 +165,10 @@ def over_time(trial: Trial, every_ns: int, mss: int) -> Block:
     if len(rates) > MOST_COLUMNS:
         columns["others"] = rates[MOST_COLUMNS:].sum(axis=0)
     flows = [
-        {"cca": f.cca, "direction": f.direction, "start_s": f.start_s, "stop_s": f.stop_s, "goodput_bps": f.goodput_mbps * 1e6}
+        SharingFlow(cca=f.cca, direction=f.direction, start_s=f.start_s, stop_s=f.stop_s, goodput_bps=f.goodput_mbps * 1e6)
         for f in trial.flows[:MOST_COLUMNS]
     ]
-    values = {"seed": trial.seed, "flows": flows, "others": max(0, len(trial.flows) - MOST_COLUMNS), "every_s": every_ns / NS_PER_S}
+    values = Shares(seed=trial.seed, flows=flows, others=max(0, len(trial.flows) - MOST_COLUMNS), every_s=every_ns / NS_PER_S)
     return Block("shares", values, {name: np.ascontiguousarray(column, np.float32) for name, column in columns.items()})
 
 

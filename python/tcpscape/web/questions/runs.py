@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,10 +15,30 @@ from tcpscape.campaign.outcome import Cell, Outcome, gather
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
+from tcpscape.web.questions import Interval
 from tcpscape.web.work import Job, Work
 
-METRICS = {"goodput": ("goodput", 1e6), "rtt": ("rtt", 1e-3), "delay": ("added_rtt", 1e-3), "retransmissions": ("retransmit_rate", 1.0)}
-"""Name in blocks → the metric, and the factor from its unit to bit/s, s or 1."""
+
+@dataclass(frozen=True)
+class CurveMetric:
+    """A metric of curves."""
+
+    title: str
+    quantity: Literal["rate", "time", "share", "number"]
+    """What its numbers are, in bit/s, s, 1, 1."""
+    source: str
+    """Name in :data:`tcpscape.metrics.REGISTRY`."""
+    factor: float
+    """From there to SI units."""
+
+
+METRICS = {
+    "goodput": CurveMetric("Goodput", "rate", "goodput", 1e6), "rtt": CurveMetric("RTT", "time", "rtt", 1e-3),
+    "retransmissions": CurveMetric("Retransmissions", "share", "retransmit_rate", 1.0),
+    "cv": CurveMetric("Variation of the goodput (CV)", "number", "goodput", 1.0),
+    "delay": CurveMetric("Delay added, 95th percentile", "time", "added_rtt", 1e-3),
+}  # fmt: skip
+"""Every metric of curves by its name in blocks, in the order of the page."""
 MOST_FLOWS = 100_000
 """Most results of flows that a question keeps, about 4 kB each."""
 SPREAD = "cv"
@@ -111,20 +131,25 @@ class Runs:
 
 
 def values(trial: Trial) -> dict[str, float]:
-    """Every metric of :data:`METRICS` of a trial, in SI units; NaN where it is not known."""
-    return {name: factor * metrics.find(metric).of(trial) for name, (metric, factor) in METRICS.items()}
+    """Every metric of a trial, in SI units; NaN where it is not known."""
+    return {name: metric.factor * metrics.find(metric.source).of(trial) for name, metric in METRICS.items() if name != SPREAD}
 
 
-def estimates(cell: Cell, names: Iterable[str] = (*METRICS, SPREAD)) -> dict[str, Estimate]:
-    """The median of metrics of :data:`METRICS` over the trials of a cell, and the goodput's CV, as `tcpscape sweep` prints them; SI units."""
-    return {name: cell.cv() if name == SPREAD else _median(cell, *METRICS[name]) for name in names}
+def estimates(cell: Cell, names: Iterable[str] = tuple(METRICS)) -> dict[str, Estimate]:
+    """The median of metrics over the trials of a cell, and the goodput's CV, as `tcpscape sweep` prints them; SI units."""
+    return {name: cell.cv() if name == SPREAD else _median(cell, METRICS[name]) for name in names}
 
 
-def _median(cell: Cell, metric: str, factor: float) -> Estimate:
-    """The median of what is known of a metric, times a factor."""
-    known = stats.known(cell.values(metric))
+def _median(cell: Cell, metric: CurveMetric) -> Estimate:
+    """The median of what is known of a metric."""
+    known = stats.known(cell.values(metric.source))
     estimate = stats.median(known) if known else Estimate(math.nan, math.nan, math.nan, 0)
-    return Estimate(factor * estimate.value, factor * estimate.low, factor * estimate.high, estimate.n)
+    return Estimate(metric.factor * estimate.value, metric.factor * estimate.low, metric.factor * estimate.high, estimate.n)
+
+
+def interval(estimate: Estimate) -> Interval:
+    """An estimate as blocks have it."""
+    return Interval(value=estimate.value, low=estimate.low, high=estimate.high)
 
 
 def columns(rows: Sequence[dict[str, float]]) -> dict[str, np.ndarray[Any, Any]]:

@@ -1,26 +1,25 @@
 """One run over time, as columns for the page, in s, bit/s, bytes and packets.
 
-Quantities of its flows and of the bottleneck's queue; what happened to the senders, exactly as often as the trial's own counters say; and what the
-path did, with the bound on the latency spike of each drop of its rate.
+Quantities of its flows and of the bottleneck's queue; what happened to the senders, exactly as often as the trial's own counters say; and the
+bound on the latency spike of each drop of the path's rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from tcpscape.controls import palette
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.spike.bound import Bound
 from tcpscape.metrics import queues
-from tcpscape.metrics.events import STATES
 from tcpscape.plots import traces
 from tcpscape.scenario import bottleneck
-from tcpscape.scenario.bottleneck import Bottleneck
 from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
@@ -46,6 +45,44 @@ NO_VALUE = {"ssthresh": 2**31 - 1, "min_rtt": (2**32 - 1) * 1e-6}
 MOST_FLOWS = 8
 """Most flows of a run that are sent."""
 FIRST_STEPS = (5, 2, 1)
+
+
+class OfRun(TypedDict):
+    """The values of a block about a run."""
+
+    run: int
+
+
+class SeriesValues(OfRun):
+    """The values of the block `series`."""
+
+    flow: int
+    cca: str
+
+
+class EventDocument(TypedDict):
+    """A kind of event, as the page has it."""
+
+    name: str
+    title: str
+    about: str
+
+
+class MarksValues(OfRun):
+    """The values of the block `marks`."""
+
+    kinds: list[EventDocument]
+
+
+class SpikeBound(TypedDict):
+    """How high the delay must rise after a drop of the bottleneck's rate."""
+
+    at_s: float
+    d_s: float
+    """The delay of the path without its queue."""
+    spike_s: float
+    text: str
+    """The same as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +135,7 @@ def of_flows(run: int, trial: Trial, scenario: Scenario, window: tuple[float, fl
         rows = trial.samples if len(trial.flows) == 1 else trial.samples.filter(numbers == flow)
         columns = _columns(_within(rows, window), FLOW_COLUMNS)
         columns |= _goodput(trial, scenario, flow)
-        yield Block("series", {"run": run, "flow": flow, "cca": trial.flows[flow].cca}, columns)
+        yield Block("series", SeriesValues(run=run, flow=flow, cca=trial.flows[flow].cca), columns)
 
 
 def of_queue(run: int, trial: Trial, scenario: Scenario, window: tuple[float, float] | None = None) -> Iterator[Block]:
@@ -108,16 +145,7 @@ def of_queue(run: int, trial: Trial, scenario: Scenario, window: tuple[float, fl
         return
     frame = trial.queue_samples
     here = (frame["pipe"] == queues.pipe(trial, link)) & (frame["stage"] == link.stage) & (frame["depth"] == link.depth)
-    yield Block("queue", {"run": run, **about(link)}, _columns(_within(frame.filter(here), window), QUEUE_COLUMNS))
-
-
-def about(link: Bottleneck) -> dict[str, object]:
-    """What the bottleneck is: its kind, rate and limits; `delays` where what is on its way waits in the same queue."""
-    holder = link.holder
-    return {
-        "kind": holder.kind, "rate_bps": link.rate_bps, "limit_packets": holder.limit_packets, "limit_bytes": holder.limit_bytes,
-        "delays": link.delays,
-    }  # fmt: skip
+    yield Block("queue", OfRun(run=run), _columns(_within(frame.filter(here), window), QUEUE_COLUMNS))
 
 
 def _within(rows: pl.DataFrame, window: tuple[float, float] | None) -> pl.DataFrame:
@@ -149,8 +177,7 @@ def _goodput(trial: Trial, scenario: Scenario, flow: int) -> dict[str, Array]:
 
 def marks(run: int, trial: Trial, window: tuple[float, float] | None = None) -> Block:
     """The block `marks` of a run: each mark's time, flow, kind (a place in `kinds`), how many at once, and the window then; spans of states."""
-    kinds = [{"name": kind.name, "title": kind.title, "about": kind.about} for kind in EVENTS]
-    values = {"run": run, "kinds": kinds, "states": STATES}
+    values = MarksValues(run=run, kinds=[EventDocument(name=kind.name, title=kind.title, about=kind.about) for kind in EVENTS])
     events = trial.sender_events
     if events is None or events.is_empty():
         return Block("marks", values, {name: np.empty(0, np.float32) for name in (*MARK, *SPAN)})
@@ -187,41 +214,22 @@ def _spans(times: np.ndarray, flows: np.ndarray, states: np.ndarray, end_s: floa
     return dict(zip(SPAN, columns, strict=True))
 
 
-def path_changes(scenario: Scenario) -> list[dict[str, Any]]:
-    """The changes at one moment, in the scenario's order: `at_s`, `where`, `hop`, new values, and the `bound` of a drop of the bottleneck's rate."""
-    bounds = _bounds(scenario)
-    return [
-        {
-            "at_s": change.at / NS_PER_S, "where": change.where, "hop": change.hop,
-            "set": change.set.model_dump(mode="json", exclude_none=True) if change.set else {}, "bound": bounds.get(place),
-        }
-        for place, change in enumerate(scenario.changes)
-        if change.at is not None
-    ]  # fmt: skip
-
-
-def _bounds(scenario: Scenario) -> dict[int, dict[str, Any]]:
-    """The bound of each drop of the bottleneck's rate, by the change's place."""
+def spike_bounds(scenario: Scenario) -> list[SpikeBound]:
+    """The bound of each drop of the bottleneck's rate at one moment, in the order of time."""
     rates = [rate_bps(hop) for hop in scenario.bottleneck]
     steps = [
         (change.at, place, change.hop, change.set.rate)
         for place, change in enumerate(scenario.changes)
         if change.where == "bottleneck" and change.at is not None and change.set and change.set.rate and change.hop < len(rates)
     ]
-    found = {}
-    for _, place, hop, rate in sorted(steps):
+    bounds = []
+    for at, _, hop, rate in sorted(steps):
         before, rates[hop] = rates[hop], rate
         if before and rate < before:
-            found[place] = _bound(scenario, before, rate)
-    return found
-
-
-def _bound(scenario: Scenario, before: int, after: int) -> dict[str, Any]:
-    bound = Bound(before, after, ((scenario.rtt_ns, 1.0),), _longest_queue_ns(scenario, after))
-    return {
-        "ratio": bound.ratio, "d_s": bound.d_ns / NS_PER_S, "spike_s": bound.spike_ns / NS_PER_S, "unlimited_s": bound.unlimited_ns / NS_PER_S,
-        "text": words.answer(bound),
-    }  # fmt: skip
+            bound = Bound(before, rate, ((scenario.rtt_ns, 1.0),), _longest_queue_ns(scenario, rate))
+            d_s, spike_s = bound.d_ns / NS_PER_S, bound.spike_ns / NS_PER_S
+            bounds.append(SpikeBound(at_s=at / NS_PER_S, d_s=d_s, spike_s=spike_s, text=words.answer(bound)))
+    return bounds
 
 
 def _longest_queue_ns(scenario: Scenario, rate: int) -> int | None:
