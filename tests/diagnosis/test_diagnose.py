@@ -15,10 +15,11 @@ import pytest
 
 import observations
 from observations import SITUATIONS, diagnosed, flow, observation
+from tcpscape import formats
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.chaos.zone import Side
-from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, files, limiting, selection, sentences
+from tcpscape.findings.diagnosis import checks, diagnosis, files, selection
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, Vantage
@@ -28,6 +29,8 @@ from tcpscape.interchange import observing
 from tcpscape.plots import diagnosis as figures
 from tcpscape.report import diagnosis as report
 from tcpscape.schemas.documents import DOCUMENTS
+from tcpscape.words import diagnosis as answer
+from tcpscape.words import flow as words
 
 SAYS = {
     "receive window": (
@@ -57,8 +60,8 @@ SAYS = {
 
 def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):
-        assert said in sentences.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
-    assert "the bottleneck: it is full" in sentences.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
+        assert said in words.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
+    assert "the bottleneck: it is full" in words.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
 
 
 @pytest.mark.parametrize(
@@ -68,21 +71,21 @@ def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_ag
     held = {"unknown": 0.95, "recovery": 0.05}
     seen = flow(goodput_mbps=12.0, limits=held, facts={"limits_doubt": doubt})
     one = diagnosed(seen, limited_by=held, replay=None, advice=None)
-    text = sentences.answer(one)
+    text = words.answer(one)
     assert "What limits you is not identifiable here: " in text
     assert capture_again in text
     assert "application" not in text
     assert "only the application" not in answer.screen(whole(one)).text(verbose=True)
-    (plain,) = document.plain(whole(one))["flows"]
+    (plain,) = answer.document(whole(one))["flows"]
     assert (plain["limited_by"], plain["facts"]["limits_doubt"]) == (held, doubt)
     assert capture_again in plain["not_identifiable"]["limited_by"]
     for cause in ("application", "receive_window"):  # either may have a part of what is unknown
         with pytest.raises(TcpscapeError, match="is not identifiable"):
             checks.verdicts(checks.read([f"limited:{cause} < 20%"]), whole(one))
     known = diagnosed(seen, limited_by={"receive_window": 0.99, "unknown": 0.01})
-    assert "the receiver's window (99 % of the time)" in sentences.answer(known)
+    assert "the receiver's window (99 % of the time)" in words.answer(known)
     assert "limited_by" not in known.not_identifiable
-    assert "the bottleneck: it is full" in sentences.answer(diagnosed(replace(seen, goodput_mbps=18.5), limited_by=held))
+    assert "the bottleneck: it is full" in words.answer(diagnosed(replace(seen, goodput_mbps=18.5), limited_by=held))
 
 
 def test_a_replay_of_a_flow_in_doubt_says_what_it_assumes():
@@ -102,7 +105,7 @@ def values(alias):
 @pytest.mark.parametrize(
     ("phrases", "named"),
     [
-        (limiting.NAMES, Cause), (diagnosis.DOUBTS, Doubt), (answer.PLACES, Vantage), (answer.SIDES, Side), (sentences.VERDICTS, Verdict), (answer.COMPARED, Verdict),
+        (words.NAMES, Cause), (diagnosis.DOUBTS, Doubt), (answer.PLACES, Vantage), (answer.SIDES, Side), (words.VERDICTS, Verdict), (answer.COMPARED, Verdict),
         (answer.QUEUES, get_type_hints(FittedPath)["queue"]), (answer.REPLAYS, get_type_hints(Replay)["verdict"]),
     ],
 )  # fmt: skip
@@ -115,7 +118,7 @@ def test_every_value_has_its_phrase(phrases, named):
 def test_every_verdict_is_a_sentence(verdict, choice):
     advised = ReplayAdvice(choice, choice and observations.estimate(1.1), verdict)
     one = diagnosed(advice=advised)
-    said = sentences.advice_sentence(one)
+    said = words.advice_sentence(one)
     assert re.fullmatch(r"[A-Za-z].*\.", said)
     assert not re.search(rf": {verdict}\.$|None", said), said
     assert "None" not in answer.screen(whole(one)).text()
@@ -136,7 +139,7 @@ def whole(*parts, others=(), **fields):
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_answer_of_a_situation(name):
-    text = sentences.answer(SITUATIONS[name])
+    text = words.answer(SITUATIONS[name])
     at = 0
     for part in SAYS[name]:
         assert part in text[at:], text
@@ -158,17 +161,17 @@ def test_a_screen_fits(name, width):
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_document_fits_its_schema(name):
-    value = json.loads(json.dumps(document.plain(whole(SITUATIONS[name])), allow_nan=False))
+    value = json.loads(json.dumps(answer.document(whole(SITUATIONS[name])), allow_nan=False))
     jsonschema.Draft202012Validator(DOCUMENTS["diagnosis"].schema()).validate(value)
     (one,) = value["flows"]
     assert {"tuple", "packets", "bytes", "seconds", "vantage", "goodput_mbps", "cca", "limited_by", "path", "zone", "replay", "advice"} <= one.keys()
     assert {"rtt_ms", "jitter_ms", "order_kept", "loss_pct", "rate_mbps", "buffer_bytes"} <= one["path"].keys()
     assert all(value is None or isinstance(value, str | list) or {"value", "low", "high"} == value.keys() for value in one["path"].values())
-    assert one["answer"] == sentences.answer(SITUATIONS[name])
+    assert one["answer"] == words.answer(SITUATIONS[name])
 
 
 def test_numbers_that_json_has_not_are_null():
-    assert document.finite({"a": math.nan, "b": [math.inf, 1.5], 3: (True, None, "x")}) == {"a": None, "b": [None, 1.5], "3": [True, None, "x"]}
+    assert formats.finite({"a": math.nan, "b": [math.inf, 1.5], "c": (True, None, "x")}) == {"a": None, "b": [None, 1.5], "c": [True, None, "x"]}
 
 
 def test_the_largest_flows_are_diagnosed_and_the_others_counted():
@@ -220,7 +223,7 @@ def test_a_flow_whose_both_ends_are_sockets_of_this_machine_is_diagnosed_once_as
 
 def test_a_queue_that_drops_more_than_is_lost_at_random_is_what_is_blamed():
     path = observations.fitted(rtt_ms=50.0, loss_pct=0.02, queue_loss_pct=2.9, rate_mbps=40.0)
-    said = sentences.answer(diagnosed(path=path, limited_by={"congestion_window": 0.9}))
+    said = words.answer(diagnosed(path=path, limited_by={"congestion_window": 0.9}))
     assert "the full queue of the bottleneck drops 2.9 % of the packets" in said
     assert "random loss of" not in said.partition("What limits you")[2]
 
@@ -287,8 +290,8 @@ def test_what_is_not_identifiable_cannot_be_checked():
 def test_a_file_of_no_kind_is_one_line(cli, tmp_path):
     (tmp_path / "x.txt").write_text("nothing of the kind\n")
     (tmp_path / "empty").write_text("")
-    for words in (("x.txt",), ("empty",), ("missing",), (".",), ("/dev/zero",), ()):
-        result = cli("diagnose", *(tmp_path / word if not word.startswith("/") else word for word in words))
+    for typed in (("x.txt",), ("empty",), ("missing",), (".",), ("/dev/zero",), ()):
+        result = cli("diagnose", *(tmp_path / word if not word.startswith("/") else word for word in typed))
         assert result.status == 2
         assert result.err.startswith("error: ")
         assert result.err.count("\n") == 1
@@ -298,7 +301,7 @@ def test_a_file_of_no_kind_is_one_line(cli, tmp_path):
 def test_a_page_opens_offline_with_every_answer(name, tmp_path):
     file = report.build(whole(SITUATIONS[name]), tmp_path / "page.html", "tcpscape diagnose slow.pcap --report page.html", "0.1.0")
     page = file.read_text("utf-8")
-    assert sentences.answer(SITUATIONS[name]) in html.unescape(page)
+    assert words.answer(SITUATIONS[name]) in html.unescape(page)
     assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]', page)
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
 
@@ -448,5 +451,5 @@ def test_python_says_the_same(need_model, capture, tmp_path, cli):
 
     result = tcpscape.diagnose(capture, replay=False, out=tmp_path / "path.yaml")
     (value,) = cli("diagnose", capture, "--no-replay", "--json").lines
-    assert json.loads(json.dumps(document.plain(result)))["flows"] == value["flows"]
+    assert json.loads(json.dumps(answer.document(result)))["flows"] == value["flows"]
     assert tcpscape.load(str(tmp_path / "path.yaml")).flows

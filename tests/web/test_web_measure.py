@@ -25,7 +25,6 @@ from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.following import Follower
 from tcpscape.engines import REGISTRY, Capture, Mock
 from tcpscape.errors import StoreError, TcpscapeError
-from tcpscape.findings.diagnosis import document
 from tcpscape.findings.diagnosis.runs import measure
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind
@@ -43,6 +42,7 @@ from tcpscape.web.questions.check import engines_here, sentence
 from tcpscape.web.state import State
 from tcpscape.web.work import Cancelled, Pool, Work
 from tcpscape.words import campaign as answer
+from tcpscape.words import diagnosis as document
 
 DATA = TESTS / "data"
 POOL = Pool(2)
@@ -97,8 +97,8 @@ def test_every_kind_of_measurement_gives_the_document_of_diagnose(capture: Path,
         opened = of_argument(str(file))
         assert isinstance(opened, Measurement)
         blocks = ask("measure", opened, replay=False)
-        assert last(blocks, "document").values == document.plain(api.diagnose(file, flows=1, replay=False)) | {
-            "source": {**document.plain(api.diagnose(file, flows=1, replay=False))["source"], "name": str(file)}
+        assert last(blocks, "document").values == document.document(api.diagnose(file, flows=1, replay=False)) | {
+            "source": {**document.document(api.diagnose(file, flows=1, replay=False))["source"], "name": str(file)}
         }
         assert last(blocks, "flow").values["final"] is True
 
@@ -107,7 +107,7 @@ def test_a_replay_is_that_of_diagnose_and_stands_beside_the_observation(capture:
     blocks = ask("measure", of_argument(str(capture)), quick=True)
     names = [block.name for block in blocks if block.name != "progress"]
     assert names == ["source", "flow", "observed", "limits", "flow", "replay", "document"]
-    expected = document.plain(api.diagnose(capture, flows=1, quick=True))
+    expected = document.document(api.diagnose(capture, flows=1, quick=True))
     assert json.loads(json.dumps(last(blocks, "document").values)) == json.loads(json.dumps(expected))
     first, final = (block.values for block in blocks if block.name == "flow")
     assert (len(first["sentences"]), len(final["sentences"])) == (2, 3)
@@ -210,7 +210,7 @@ def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytes
     thread.join(10)
     assert not thread.is_alive()
     assert first.values != second.values
-    assert second.values == document.plain(api.diagnose(file, flows=1, replay=False))
+    assert second.values == document.document(api.diagnose(file, flows=1, replay=False))
 
 
 # Results that are kept

@@ -113,10 +113,11 @@ def diagnose(
     the reason, and never guessed.
     """
     from tcpscape.capture import Pseudonyms
-    from tcpscape.findings.diagnosis import answer, diagnosis, document
     from tcpscape.findings.diagnosis import checks as expected
+    from tcpscape.findings.diagnosis import diagnosis
     from tcpscape.findings.diagnosis.settings import expect_known
     from tcpscape.interchange import diagnosed
+    from tcpscape.words import diagnosis as answer
 
     checked = expected.read(results.check)
     expect_known(known.cca, known.kernel)
@@ -128,7 +129,7 @@ def diagnose(
     _write(result, shown, results, known, pseudonyms)
     verdicts = expected.verdicts(checked, shown)
     if results.as_json:
-        print(json.dumps(document.plain(shown), allow_nan=False))
+        print(json.dumps(answer.document(shown), allow_nan=False))
     else:
         terminal.show(answer.screen(shown, next_=_next(shown, results, output)), output)
     checks.finish(verdicts, as_json=results.as_json)
@@ -168,11 +169,13 @@ def _write(result: Diagnosis, shown: Diagnosis, results: DiagnosisOutput, known:
     from tcpscape.findings.diagnosis import files
     from tcpscape.interchange import diagnosed
     from tcpscape.report import diagnosis
+    from tcpscape.words import flow
 
     if results.out:
         files.write_scenario(shown, results.out, known.kernel)
     if results.annotate:
-        diagnosed.annotate(result, result.observation.name, results.annotate, pseudonyms)
+        sayings = [note for one in result.flows for note in flow.frame_notes(one)]
+        diagnosed.annotate(result, result.observation.name, results.annotate, sayings, pseudonyms)
     if results.xplot:
         if not shown.flows:
             refuse("xplot", "there is no flow with data", "leave it out")

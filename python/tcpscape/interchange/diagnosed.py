@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from tcpscape import capture
 from tcpscape.capture import Pseudonyms, verdicts
 from tcpscape.errors import refuse
-from tcpscape.findings.diagnosis import sentences
-from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
 from tcpscape.reading.streams import STDIN
 
@@ -26,16 +25,16 @@ def expect_capture(observation: Observation, source: str, option: str) -> None:
         refuse(option, "standard input can be read only once", "save the capture to a file and name that")
 
 
-def annotate(diagnosis: Diagnosis, source: str, out: Path, pseudonyms: Pseudonyms | None = None) -> Path:
-    """Writes the capture again as pcapng: at the first frame of a flow its diagnosis, at others what happened there.
+def annotate(diagnosis: Diagnosis, source: str, out: Path, sayings: Iterable[tuple[int, str]], pseudonyms: Pseudonyms | None = None) -> Path:
+    """Writes the capture again as pcapng with comments: what happened at a frame, and before it what is said of it.
 
+    :param sayings: frames, and what a diagnosis says there.
     :param pseudonyms: replace the addresses; then payload is left out too.
     :raises TcpscapeError: one line, where the capture cannot be read a second time, or the file not be written.
     """
     notes = verdicts(diagnosis.observation)
-    for one in diagnosis.flows:
-        for frame, note in _notes(one):
-            notes.setdefault(frame, []).insert(0, note)
+    for frame, note in sayings:
+        notes.setdefault(frame, []).insert(0, note)
     return capture.annotate(source, out, notes, pseudonyms=pseudonyms)
 
 
@@ -49,11 +48,3 @@ def anonymised(diagnosis: Diagnosis, pseudonyms: Pseudonyms) -> Diagnosis:
     observation = pseudonyms.observation(diagnosis.observation)
     flows = [replace(one, flow=renamed(one.flow)) for one in diagnosis.flows]
     return Diagnosis(observation, flows, [renamed(flow) for flow in diagnosis.others])
-
-
-def _notes(one: FlowDiagnosis) -> Sequence[tuple[int, str]]:
-    """What a diagnosis says of single frames: the whole of it at the flow's first frame, and where its path changed."""
-    frames = one.flow.segments.get("frame")
-    first = [(int(frames[0]), f"diagnosis of this flow: {sentences.answer(one)}")] if frames is not None and len(frames) else []
-    changes = one.path.changes if one.path else ()
-    return [*first, *((change.frame, f"the path changed: {sentences.change_text(change)}") for change in changes if change.frame)]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.controls import palette
-from tcpscape.findings.diagnosis import limiting
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.plots import style
 from tcpscape.plots.base import Context
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
+from tcpscape.words.flow import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +187,7 @@ def _draw_limits(ax: Axes, flow: ObservedFlow) -> None:
         if held.any():
             low, high = (np.append(side, side[-1]) for side in (below, below + held))
             alpha = 0.35 if cause == "unknown" else 0.75
-            ax.fill_between(edges, low, high, step="post", color=colour, alpha=alpha, hatch=hatch, linewidth=0, label=limiting.NAMES[cause])
+            ax.fill_between(edges, low, high, step="post", color=colour, alpha=alpha, hatch=hatch, linewidth=0, label=NAMES[cause])
             below += held
     ax.set_ylim(0, 1)
     ax.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=8)

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from tcpscape import writing
 from tcpscape.controls import palette
-from tcpscape.findings.diagnosis import answer, sentences
 from tcpscape.findings.diagnosis import files as fitted
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.plots import Context, diagnosis, files, style
@@ -21,6 +20,8 @@ from tcpscape.report.figures import EmbeddedFigure
 from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, render
 from tcpscape.report.tables import PageTable
 from tcpscape.text.table import Table
+from tcpscape.words import diagnosis as answer
+from tcpscape.words import flow as words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +44,7 @@ def build(result: Diagnosis, file: Path, command: str, version: str) -> Path:
     screen = answer.screen(result)
     page = Page(
         Heading("diagnose", _title(result), about=(f"{screen.path}.",)),
-        [Answer(sentences.answer(one), part=one.flow.name if several else "") for one in result.flows] or [Answer(screen.answer)],
+        [Answer(words.answer(one), part=one.flow.name if several else "") for one in result.flows] or [Answer(screen.answer)],
         screen.caveats,
         [view for i, one in enumerate(result.flows, 1) for view in _paths(one, one.flow.name if several else "", f"path-{i}")],
         figures=[FigureGroup(one.flow.name if several else "", list(_drawn(one, f"flow-{i}"))) for i, one in enumerate(result.flows, 1)],
@@ -57,7 +58,7 @@ def _paths(one: FlowDiagnosis, part: str, name: str) -> Iterator[PathView]:
     """The fitted path as a diagram, where there is one."""
     if made := fitted.fit(one):
         cca = fitted.likely(one.control)
-        yield PathView.of(part, [made.scenario(cca)], sentences.path_sentence(one), looks=palette.looks([cca]), name=name)
+        yield PathView.of(part, [made.scenario(cca)], words.path_sentence(one), looks=palette.looks([cca]), name=name)
 
 
 def _title(result: Diagnosis) -> str:

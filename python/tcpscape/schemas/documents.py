@@ -10,9 +10,9 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.emulation.summary import EmulationDocument
 from tcpscape.formats import FIELD, FORMATS
 from tcpscape.scenario.scenario import PARTS, Scenario
-from tcpscape.schemas import answers, diagnosis, generator, kept, trials
+from tcpscape.schemas import answers, generator, kept, trials
 from tcpscape.studies.study import Study
-from tcpscape.words import advice, bound, calls, cliff, comparison, divergence
+from tcpscape.words import advice, bound, calls, cliff, comparison, diagnosis, divergence
 
 STAMP = "Format of the document; a reader that does not know the number must refuse it."
 """Description of the field `format` of what users write."""

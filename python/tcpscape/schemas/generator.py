@@ -72,9 +72,13 @@ class _Printed(GenerateJsonSchema):
 
 
 class _Finite(_Printed):
-    """The same of documents whose numbers may all be null."""
+    """The same of documents that :func:`tcpscape.formats.printed` makes: their numbers may all be null, and a field with a default is there, too."""
 
     nullable = True
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Every field of a dataclass."""
+        return field["type"] != "typed-dict-field" or super().field_is_required(field, total)
 
 
 class _Written(_Printed):

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import WrapSerializer
 from typing_extensions import TypedDict
 
 from tcpscape.text.numbers import number, percent
@@ -112,6 +114,13 @@ class Estimate:
         if half == 0:
             return 0.0
         return half / abs(self.value) if self.value and not math.isnan(half) else math.inf
+
+
+if TYPE_CHECKING:
+    WithInterval = Estimate
+else:
+    WithInterval = Annotated[Interval, WrapSerializer(lambda estimate, interval: interval(estimate.plain()))]
+"""An estimate that a document has as its value and the ends of its interval."""
 
 
 def _finite(value: float) -> float | None:

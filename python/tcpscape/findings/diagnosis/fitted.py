@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, WrapSerializer
+from typing_extensions import TypedDict
 
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import WithInterval
 
 UNKNOWN = "unknown"
 """Name of a congestion control that is not known."""
@@ -15,49 +18,72 @@ Direction = Literal["forward", "reverse", "both", "none"]
 """Of the data, of the ACKs."""
 
 
+class KnownOrder(TypedDict):
+    """Whether packets keep their order."""
+
+    value: bool
+    """Whether they do."""
+    low: None
+    """Always null: there is no interval."""
+    high: None
+    """Always null: there is no interval."""
+
+
+if TYPE_CHECKING:
+    Order = bool
+else:
+    Order = Annotated[KnownOrder, WrapSerializer(lambda kept, order: order(KnownOrder(value=kept, low=None, high=None)))]
+
+
 @dataclass(frozen=True, slots=True)
 class PathChange:
     """A change of the path during the observation."""
 
     at_s: float
+    """When, s from the beginning of the observation."""
     kind: Literal["rtt", "rate", "outage", "loss"]
+    """What changed."""
     before: float | None
     """In the unit of the quantity: ms, Mbit/s, share; an outage has none."""
     after: float | None
-    """The same; of an outage its length in s."""
+    """Its value afterwards; of an outage its length, s."""
     frame: int | None = None
-    """Where the capture shows it."""
+    """The frame that shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FittedPath:
     """The path that explains an observation. Intervals are of 95 %."""
 
-    rtt_ms: Estimate | None
+    rtt_ms: WithInterval | None = None
     """Round trip without queueing, jitter's mean included: the sum of the delays that tc would be told."""
-    jitter_ms: Estimate | None
+    jitter_ms: WithInterval | None = None
     """Standard deviation of one direction's delay (of the direction that has it; where both have it, their mean)."""
-    jitter_on: Direction | None
-    jitter_forward_ms: Estimate | None
-    jitter_reverse_ms: Estimate | None
-    distribution: str | None
+    jitter_on: Direction | None = None
+    """The direction that has the jitter: forward is that of the data."""
+    jitter_forward_ms: WithInterval | None = None
+    """Standard deviation of the data's delay, ms."""
+    jitter_reverse_ms: WithInterval | None = None
+    """Standard deviation of the ACKs' delay, ms."""
+    distribution: str | None = None
     """tc's name: `normal`, `pareto`, `paretonormal`, `uniform`, `experimental`; None where not identifiable."""
-    order_kept: bool | None
+    order_kept: Order | None = None
     """Whether the jitter keeps the order of packets."""
-    correlation_ms: Estimate | None
-    """Time constant of the delay's correlation; 0 is independent."""
-    loss_pct: Estimate | None
+    correlation_ms: WithInterval | None = None
+    """Time constant of the delay's correlation, ms; 0 is independent."""
+    loss_pct: WithInterval | None = None
     """Random loss of data packets, %, without what a full queue dropped."""
-    queue_loss_pct: Estimate | None
-    """Loss of data packets by a full queue, %."""
-    rate_mbps: Estimate | None
+    queue_loss_pct: WithInterval | None = None
+    """Data packets that a full queue dropped, %."""
+    rate_mbps: WithInterval | None = None
     """Rate of the bottleneck as tc is told (with Ethernet headers)."""
-    buffer_bytes: Estimate | None
-    """Size of its buffer, bytes."""
-    queue: Literal["self-induced", "standing", "none"] | None
+    buffer_bytes: WithInterval | None = None
+    """Buffer of the bottleneck, bytes."""
+    queue: Literal["self-induced", "standing", "none"] | None = None
     """What fills the bottleneck's queue: this flow, others all the time, nothing."""
     changes: Sequence[PathChange] = ()
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Changes of the path during the observation, in their order."""
+    reasons: Annotated[Mapping[str, str], Field(exclude=True)] = field(default_factory=dict)
     """Field → why it is not identifiable or which fields cannot be told apart; sentences."""
 
 
@@ -66,7 +92,7 @@ class Control:
     """The congestion control, as the packets show it."""
 
     name: str
-    """Its name in Linux, or `unknown`."""
+    """Its name in Linux, or unknown."""
     confidence: float
     """Probability that the name is right, by runs drawn apart from the training; of `unknown` that of the best candidate."""
     candidates: Mapping[str, float] = field(default_factory=dict)
@@ -80,42 +106,48 @@ class Zone:
     """The indicators of a flow: its path against its control's cliff, how far one measurement can be trusted, its stability."""
 
     side: Literal["stable", "chaos zone", "collapsed"] | None
-    """Against this control's cliff."""
+    """Side of this congestion control's cliff on which the path stands."""
     published: Literal["stable", "chaos zone", "collapsed"] | None
-    """By jitter / RTT alone."""
-    retention: Estimate | None
-    """Predicted goodput / goodput without the jitter."""
-    cv: Estimate | None
-    """Predicted coefficient of variation between runs."""
+    """The same by jitter / RTT alone."""
+    retention: WithInterval | None
+    """Predicted goodput / goodput without the jitter, a fraction."""
+    cv: WithInterval | None
+    """Predicted coefficient of variation between runs, a fraction."""
     runs_needed: float | None
-    """Runs for ± 10 %."""
+    """Runs for a mean to ± 10 %."""
     rtt_cv: float | None
+    """Coefficient of variation of the RTTs, a fraction."""
     throughput_cv: float | None
+    """The same of the throughput over time, a fraction."""
     health: str | None
-    """By the published thresholds of the RTTs' coefficient of variation."""
+    """Health by the published thresholds of the RTTs' coefficient of variation."""
     problem: str | None
     """By the published signatures: receiver, network, both, neither."""
     guidance: str = ""
     """What to do, a sentence."""
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Annotated[Mapping[str, str], Field(exclude=True)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """The same control on the fitted path, by the model."""
 
-    goodput_mbps: Estimate | None
-    rtt_ms: Estimate | None
+    goodput_mbps: WithInterval | None
+    """Its goodput, Mbit/s."""
+    rtt_ms: WithInterval | None
     """Median of the smoothed RTT, as the observation's is taken."""
     observed_goodput_mbps: float | None
+    """The observed goodput, Mbit/s."""
     observed_rtt_ms: float | None
+    """The observed median RTT, ms."""
     verdict: Literal["agrees", "differs", "impossible"]
     """Whether the fit repeats the observation: within the interval or 25 %; `impossible` where there is nothing to run."""
     reason: str = ""
+    """Why it does not; empty where it does."""
     control: str | None = None
     """The congestion control that was run: the flow's own, or one that is assumed where the flow's is not known; None where nothing was run."""
     is_assumed: bool = False
-    """Whether that control is an assumption."""
+    """Whether that is an assumption, because the flow's own is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +156,12 @@ class Alternative:
 
     name: str
     """A congestion control, or a setting: `receive buffer 4 MiB`, `fq_codel at the bottleneck`, `keep order`."""
-    gain: Estimate
+    gain: WithInterval
     """Goodput / that of the replay, paired."""
-    rtt_ms: Estimate | None
-    retransmits_pct: Estimate | None
+    rtt_ms: WithInterval | None
+    """Its median RTT, ms."""
+    retransmits_pct: WithInterval | None
+    """Segments sent again, %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +180,7 @@ class ReplayAdvice:
 
     choice: str | None
     """None where nothing can be advised."""
-    gain: Estimate | None
+    gain: WithInterval | None
     """Goodput of the choice / goodput of the control in use, paired; as `advise` gives it."""
     verdict: Verdict | Withheld
     """`undecided` also where the choice is the probable one, and the gain's interval holds 1."""

@@ -43,8 +43,11 @@ class LimitInterval:
     """A time during which one cause held a flow."""
 
     start_s: float
+    """Its beginning, s from the beginning of the observation."""
     end_s: float
+    """Its end, s."""
     cause: Cause
+    """The cause."""
     frames: tuple[int, ...] = ()
     """Numbers of the frames that prove it, as Wireshark counts them."""
 

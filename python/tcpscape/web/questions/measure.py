@@ -23,7 +23,7 @@ from tcpscape.campaign.executors import local
 from tcpscape.campaign.executors.local import Executor, Task, Trials
 from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError, refuse
-from tcpscape.findings.diagnosis import answer, diagnosis, document, files, limiting, selection, sentences
+from tcpscape.findings.diagnosis import diagnosis, files, selection
 from tcpscape.findings.diagnosis import limits as intervals
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
@@ -39,6 +39,8 @@ from tcpscape.web.opened import Measurement, Results
 from tcpscape.web.questions import Interval, Progress, Question
 from tcpscape.web.state import State, of_scenario
 from tcpscape.web.work import LATER, SOON, Job, Work
+from tcpscape.words import diagnosis as answer
+from tcpscape.words import flow as words
 
 MOST_FLOWS = 50
 """Flows from which the page can choose."""
@@ -179,7 +181,7 @@ class _Diagnosing:
         """Sends everything."""
         self._work.send(Block("source", self._source()))
         if not self._chosen:
-            self._work.send(Block("document", document.plain(Diagnosis(self._observation, [], self._observation.flows))))
+            self._work.send(Block("document", answer.document(Diagnosis(self._observation, [], self._observation.flows))))
             return
         self._told.say("what the packets say")
         settings = DiagnosisSettings(1, self._asked.flow, self._asked.cca or None, self._replay() if self._asked.replay else None)
@@ -192,7 +194,7 @@ class _Diagnosing:
                 self._told.say("the replay")
                 self._work.send(replay(found, self._work))
         others = [flow for flow in self._observation.flows if flow is not self._chosen[0]]
-        self._work.send(Block("document", document.plain(Diagnosis(self._observation, [found], others))))
+        self._work.send(Block("document", answer.document(Diagnosis(self._observation, [found], others))))
 
     def _replay(self) -> ReplaySettings:
         runner = Runner(engines.make("model"), executor=OnPool(self._work), progress=self._told.trials)
@@ -261,7 +263,7 @@ def _ends(flow: ObservedFlow) -> str:
 def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool) -> FlowValues:
     """The values of the block `flow`."""
     table = answer.of_flow(found)
-    texts = [sentences.path_sentence(found), limiting.sentence(found), *([sentences.advice_sentence(found)] if final else [])]
+    texts = [words.path_sentence(found), words.limit_sentence(found), *([words.advice_sentence(found)] if final else [])]
     rows = [list(row) for row in table.rows if final or row[0] not in ("zone", "replay", "better")]
     fit, path = files.fit(found), found.path
     state: State | None = None
@@ -301,11 +303,11 @@ def observed(found: FlowDiagnosis) -> Block:
 
 def limits(found: FlowDiagnosis) -> Block:
     """What held a flow when."""
-    causes = list(limiting.NAMES)
+    causes = list(words.NAMES)
     shown, begin = intervals.readable(found.flow.limits, MOST_LIMITS), found.flow.start_s
     rows = [(one.start_s - begin, one.end_s - begin, causes.index(one.cause)) for one in shown]
     columns = {name: np.array([row[i] for row in rows], "<f8") for i, name in enumerate(("begin", "end", "cause"))}
-    return Block("limits", LimitsValues(causes=[limiting.NAMES[cause] for cause in causes]), columns)
+    return Block("limits", {"causes": [words.NAMES[cause] for cause in causes]}, columns)
 
 
 class OnPool(Executor):

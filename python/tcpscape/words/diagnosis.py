@@ -1,21 +1,28 @@
-"""The answer of a diagnosis as people read it: three sentences, a table for each flow, what weakens them, what to do next."""
+"""The answer of a diagnosis as people read it: three sentences, a table for each flow, what weakens them, what to do next; and its document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from typing_extensions import TypedDict
 
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.chaos.zone import Side
-from tcpscape.findings.diagnosis import limiting, limits, sentences
+from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.diagnosis import DOUBTS, Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, Withheld
-from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, Control, FittedPath, Replay, ReplayAdvice, Withheld, Zone
+from tcpscape.findings.diagnosis.observed import Cause, LimitInterval, ObservedFlow, Vantage
+from tcpscape.formats import printed
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import WithInterval
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.units import counted
+from tcpscape.words import flow as words
 
 KINDS = {
     "pcap": "a capture (pcap)",
@@ -57,6 +64,107 @@ SMALL = 0.02
 LEAST_QUEUE_MS = 0.1
 """Queueing delay below which none is told, ms."""
 UNKNOWN_FIELD = "not identifiable"
+NO_PATH = FittedPath()
+"""What a document has where no path was fitted."""
+
+
+Ends = tuple[str, int, str, int]
+
+
+class OtherFlowsDocument(TypedDict):
+    """The flows of a source that were not diagnosed."""
+
+    flows: int
+    """Their number."""
+    bytes: int
+    """Payload that they delivered, bytes."""
+
+
+class SourceDocument(TypedDict):
+    """What was read."""
+
+    kind: str
+    """Its kind: pcap, pcapng, sockets, ss, iperf3, flent, result."""
+    name: str
+    """The file, `-` for standard input, or what was asked of the sockets."""
+    facts: Mapping[str, Any]
+    """Counters of the source as a whole; docs/diagnosis.md lists them."""
+    notes: Sequence[str]
+    """What could not be read or is not in it, a sentence each."""
+    flows: int
+    """Number of flows in it."""
+    others: OtherFlowsDocument
+    """Those of them that were not diagnosed."""
+
+
+class ReplayAdviceDocument(TypedDict):
+    """What would be better."""
+
+    choice: str | None
+    """The congestion control to use; null where nothing can be advised."""
+    gain: WithInterval | None
+    """Its goodput / that of the congestion control in use: 1.35 is 35 % more."""
+    verdict: str
+    """better, as good, undecided, or why there is no advice."""
+    controls: Sequence[Alternative]
+    """Every congestion control that was run."""
+    settings: Sequence[Alternative]
+    """Other settings that were run."""
+    assumption: str
+    """The largest assumption."""
+
+
+class DiagnosedFlowDocument(TypedDict):
+    """One direction of one connection: the data and what acknowledges it."""
+
+    tuple: Ends
+    """Address and port of the sender of the data, then of the receiver; empty and 0 where the source has none."""
+    packets: int | None
+    """Data packets seen."""
+    bytes: int | None
+    """Payload delivered, bytes, each once."""
+    seconds: float
+    """From the first to the last packet, s."""
+    start_s: float
+    """From the beginning of the observation to the flow's, s."""
+    vantage: Vantage
+    """Where it was seen."""
+    goodput_mbps: float | None
+    """Payload over time, Mbit/s."""
+    answer: str
+    """The diagnosis in three sentences."""
+    cca: Control
+    """The congestion control."""
+    limited_by: Mapping[Cause, float] | None
+    """Cause → share of the time during which it held the flow, a fraction; the largest first."""
+    limits: Sequence[LimitInterval]
+    """What held the flow when."""
+    path: FittedPath
+    """The path."""
+    zone: Zone | None
+    """Its zone and the published indicators."""
+    replay: Replay | None
+    """The replay on the model."""
+    advice: ReplayAdviceDocument | None
+    """What would be better."""
+    not_identifiable: Mapping[str, str]
+    """Part or field that is null, `advice` or `path.buffer_bytes` → why; `limited_by` also where a part of its time is `unknown`."""
+    facts: Mapping[str, Any]
+    """Counters and handshake; docs/diagnosis.md lists them."""
+
+
+class DiagnosisDocument(TypedDict):
+    """What a capture, a socket or a result says of its flows. What `tcpscape diagnose --json` prints.
+
+    A number that is infinite or not known is null.
+    """
+
+    format: Literal[1]
+    """Format of a diagnosis."""
+    source: SourceDocument
+    """What was read."""
+    flows: list[DiagnosedFlowDocument]
+    """The flows that were diagnosed, the largest first."""
 
 
 def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> Screen:
@@ -69,7 +177,7 @@ def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> S
     tables = [of_flow(first), *([summary(diagnosis)] if len(diagnosis.flows) + len(diagnosis.others) > 1 else [])]
     details = [table for one in diagnosis.flows for table in _details(one, is_first=one is first)]
     return Screen(
-        f"{source}{_subject(diagnosis)}", sentences.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_,
+        f"{source}{_subject(diagnosis)}", words.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_,
         kept=kept,
     )  # fmt: skip
 
@@ -94,7 +202,7 @@ def summary(diagnosis: Diagnosis) -> Table:
 def _summary_row(one: FlowDiagnosis) -> tuple[str, ...]:
     flow, path = one.flow, one.path
     return (
-        flow.name, _megabytes(flow.bytes), _number(flow.goodput_mbps), one.control.name, _top(one), _value(path.rtt_ms if path else None),
+        flow.name, _megabytes(flow.bytes), number(flow.goodput_mbps), one.control.name, _top(one), _value(path.rtt_ms if path else None),
         _value(path.loss_pct if path else None), (one.advice and one.advice.choice) or "–",
     )  # fmt: skip
 
@@ -112,7 +220,7 @@ def _subject(diagnosis: Diagnosis) -> str:
 def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     """The rows of a flow's table: what, value, remark."""
     flow, control, path = diagnosis.flow, diagnosis.control, diagnosis.path
-    yield "goodput", f"{_number(flow.goodput_mbps)} Mbit/s" if flow.goodput_mbps is not None else UNKNOWN_FIELD, ""
+    yield "goodput", f"{number(flow.goodput_mbps)} Mbit/s" if flow.goodput_mbps is not None else UNKNOWN_FIELD, ""
     sure = f"{percent(control.confidence)} sure" if control.name != UNKNOWN and control.confidence < 1 else ""
     yield "congestion control", control.name, "; ".join(part for part in (sure, control.reason) if part)
     yield from _limits(diagnosis)
@@ -139,7 +247,7 @@ def _limits(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     shares = [(cause, share) for cause, share in diagnosis.limited_by.items() if share >= SMALL]
     for place, (cause, share) in enumerate(shares):
         remark = DOUBTS[diagnosis.doubt] if cause == "unknown" and diagnosis.doubt else _longest(diagnosis.flow, cause)
-        yield "" if place else "limited by", f"{limiting.NAMES[cause]} {percent(share)}", remark
+        yield "" if place else "limited by", f"{words.NAMES[cause]} {percent(share)}", remark
 
 
 def _longest(flow: ObservedFlow, cause: Cause) -> str:
@@ -154,7 +262,7 @@ def _longest(flow: ObservedFlow, cause: Cause) -> str:
 
 def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str, str, str]]:
     """The rows of a fitted path."""
-    queued = limiting.queueing_ms(diagnosis)
+    queued = words.queueing_ms(diagnosis)
     yield _row(path, "RTT of the path", "rtt_ms", "ms", f"the queue adds {number(queued, 2)} ms" if queued and queued >= LEAST_QUEUE_MS else "")
     about = [
         {"forward": "of the data", "reverse": "of the ACKs", "both": "each way"}.get(path.jitter_on or "", ""),
@@ -167,7 +275,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", QUEUES[path.queue] if path.queue else "")
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
     for change in path.changes[:3]:
-        yield "change", f"at {change.at_s:.2f} s", f"{sentences.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
+        yield "change", f"at {change.at_s:.2f} s", f"{words.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
     if len(path.changes) > 3:
         yield "", f"{len(path.changes) - 3} more changes", "--json has them"
 
@@ -186,10 +294,10 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
     if advice is None:
         return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
     if isinstance(advice.verdict, Withheld):
-        return "–", sentences.no_advice(replace(advice.verdict, detail=""))  # the replay's row has it
+        return "–", words.no_advice(replace(advice.verdict, detail=""))  # the replay's row has it
     if advice.choice is None or advice.gain is None:
         return "–", COMPARED[advice.verdict]
-    own = sentences.in_use(diagnosis)
+    own = words.in_use(diagnosis)
     if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
         return "–", f"no other congestion control carries clearly more than {own}"
     return f"{advice.choice}, {advice.gain.text()} ×", COMPARED[advice.verdict].format(own=own)
@@ -219,7 +327,12 @@ def _timeline(flow: ObservedFlow) -> Table:
     """What held the flow when, with the frames that prove it."""
     shown = [one for one in limits.readable(flow.limits, MOST_INTERVALS) if one.end_s - one.start_s >= LEAST_S]
     rows = [
-        (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", limiting.NAMES[one.cause], ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f))
+        (
+            f"{one.start_s:.3f}",
+            f"{one.end_s - one.start_s:.3f}",
+            words.NAMES[one.cause],
+            ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f),
+        )
         for one in shown
     ]
     notes = [f"{len(flow.limits)} intervals, shorter ones within these: --json has them"] if len(shown) < len(flow.limits) else []
@@ -247,7 +360,7 @@ def _top(diagnosis: FlowDiagnosis) -> str:
     if not diagnosis.limited_by:
         return "–"
     cause, share = next(iter(diagnosis.limited_by.items()))
-    return f"{limiting.NAMES[cause]} {percent(share)}"
+    return f"{words.NAMES[cause]} {percent(share)}"
 
 
 def _volume(flow: ObservedFlow) -> str:
@@ -258,9 +371,66 @@ def _megabytes(size: int | None) -> str:
     return "–" if size is None else number(size / 1e6)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else number(value)
-
-
 def _value(estimate: Estimate | None) -> str:
     return "–" if estimate is None else number(estimate.value)
+
+
+def document(diagnosis: Diagnosis) -> dict[str, Any]:
+    """What `--json` prints of a diagnosis; what is infinite or not known is None."""
+    observation, others = diagnosis.observation, diagnosis.others
+    source = SourceDocument(
+        kind=observation.kind,
+        name=observation.name,
+        facts=_plain(observation.facts),
+        notes=list(observation.notes),
+        flows=len(observation.flows),
+        others=OtherFlowsDocument(flows=len(others), bytes=sum(flow.bytes or 0 for flow in others)),
+    )
+    return printed(DiagnosisDocument, DiagnosisDocument(format=1, source=source, flows=[_flow_document(one) for one in diagnosis.flows]))
+
+
+def _flow_document(one: FlowDiagnosis) -> DiagnosedFlowDocument:
+    flow = one.flow
+    return DiagnosedFlowDocument(
+        tuple=(flow.source.address, flow.source.port, flow.destination.address, flow.destination.port),
+        packets=flow.packets,
+        bytes=flow.bytes,
+        seconds=flow.seconds,
+        start_s=flow.start_s,
+        vantage=flow.vantage,
+        goodput_mbps=flow.goodput_mbps,
+        answer=words.answer(one),
+        cca=one.control,
+        limited_by=one.limited_by,
+        limits=flow.limits,
+        path=one.path or NO_PATH,
+        zone=one.zone,
+        replay=one.replay,
+        advice=_advice_document(one.advice) if one.advice else None,
+        not_identifiable=one.not_identifiable,
+        facts=_plain(flow.facts),
+    )
+
+
+def _advice_document(advice: ReplayAdvice) -> ReplayAdviceDocument:
+    return ReplayAdviceDocument(
+        choice=advice.choice,
+        gain=advice.gain,
+        verdict=words.no_advice(advice.verdict) if isinstance(advice.verdict, Withheld) else advice.verdict,
+        controls=advice.controls,
+        settings=advice.settings,
+        assumption=advice.assumption,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Facts of a source as JSON's own types."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,354 @@
+"""A diagnosed flow in three sentences that everyone can act on: what the path is, what limits the flow, what would be better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.diagnosis.diagnosis import DOUBTS, FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
+from tcpscape.findings.diagnosis.observed import Cause
+from tcpscape.findings.diagnosis.replay import observed_rtt
+from tcpscape.stats import Estimate
+from tcpscape.text.numbers import joined, number, percent
+from tcpscape.units import counted
+
+HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005
+"""Jitter below both, ms and as a share of the RTT, is called none."""
+RARE_PCT = 0.0005
+"""Random loss below this, %, is called none."""
+CLEAR = 1.05
+"""Gain from which a setting is named beside the congestion control."""
+VERDICTS: Mapping[Verdict, str] = {
+    "better": "{choice} would carry more than {own}",
+    "as good": "Nothing to change: no other congestion control carries clearly more than {own}",
+    "undecided": "Whether another congestion control would carry more is undecided: the intervals are too wide",
+    "only": "No other congestion control that can be deployed comes near {choice} on this path",
+    "nothing carried": "What would carry more cannot be told: no congestion control carried anything in the replay",
+    "none deployable": "What would carry more cannot be told: no congestion control of this kernel can be compared",
+}
+"""Verdict on the congestion controls → the sentence about it, where no setting is named."""
+WITHHELD: Mapping[str, str] = {
+    "differs": "the replay differs",
+    "impossible": "the replay is impossible",
+    "no replay": "there is no replay",
+    "too wide": "the replay agrees by the width of its interval alone, which tells too little of this path",
+}
+"""Why nothing is advised, in words."""
+ASIDE: Mapping[str, str] = {
+    "rtt_ms": "RTT",
+    "jitter_ms": "jitter",
+    "loss_pct": "random loss",
+    "rate_mbps": "rate of the bottleneck",
+    "buffer_bytes": "its buffer",
+}
+"""Fields of a path that the first sentence names where they are not identifiable."""
+FULL = 0.88
+"""Goodput / rate of the bottleneck from which on the bottleneck is full: headers take 4 to 5 %, short pauses of the sender some more."""
+SURELY_FULL = 0.9
+"""The same from which on it is full whatever seems to hold the sender: little more than headers is missing."""
+BLOATED_MS, BLOATED_OF_RTT = 50.0, 1.0
+"""Queueing delay, ms, and as a share of the base RTT, above both of which a buffer is called bloated."""
+NAMES: dict[Cause, str] = {
+    "application": "application",
+    "send_buffer": "send buffer",
+    "receive_window": "receive window",
+    "congestion_window": "congestion window",
+    "pacing": "pacing",
+    "recovery": "loss recovery",
+    "timeout": "timeouts",
+    "handshake": "handshake",
+    "unknown": "not identifiable",
+}
+"""Cause → what tables call it."""
+IGNORE_LOSS = ("bbr", "bbr3")
+"""Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
+HELD = 0.5
+"""Share of the time from which a cause is what limits a flow."""
+
+
+def answer(diagnosis: FlowDiagnosis) -> str:
+    """The three sentences in one line."""
+    return " ".join((path_sentence(diagnosis), limit_sentence(diagnosis), advice_sentence(diagnosis)))
+
+
+def path_sentence(diagnosis: FlowDiagnosis) -> str:
+    """`Your path is a round trip of 50.1 ms with 3.02 ms of jitter that reorders packets, …`."""
+    path = diagnosis.path
+    if path is None:
+        return f"What your path is cannot be told: {diagnosis.reasons.get('path', 'the source does not show it')}."
+    parts = [part for part in (_trip(path), _loss(path), _bottleneck(path)) if part]
+    if not parts:
+        why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), "the source does not show it")
+        return f"What your path is cannot be told: {_clause(why)}."
+    missing = [name for field, name in ASIDE.items() if getattr(path, field) is None]
+    aside = f" (not identifiable: {', '.join(missing)})" if missing else ""
+    return f"Your path is {joined(parts)}{aside}{_changes(path)}."
+
+
+def advice_sentence(diagnosis: FlowDiagnosis) -> str:
+    """`bbr would carry 3.20 × as much as cubic [2.80, 3.60].`, or that there is nothing to change, or why nobody knows."""
+    advice = diagnosis.advice
+    if advice is None or isinstance(advice.verdict, Withheld):
+        return _without_advice(diagnosis)
+    setting = best_setting(advice)
+    if advice.verdict == "better" and advice.choice and advice.gain:
+        more = f"; {_setting(setting)}" if setting else ""
+        return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}."
+    if setting:
+        return f"No other congestion control would carry clearly more, but {_setting(setting)}."
+    own = in_use(diagnosis)
+    return f"{VERDICTS[advice.verdict].format(choice=advice.choice or own, own=own)}."
+
+
+def no_advice(withheld: Withheld) -> str:
+    """`no advice, because the replay differs: 5.1 Mbit/s was observed, …`."""
+    return f"no advice, because {WITHHELD[withheld.why]}{f': {withheld.detail}' * bool(withheld.detail)}"
+
+
+def in_use(diagnosis: FlowDiagnosis) -> str:
+    """The congestion control of the flow, or words for it."""
+    if diagnosis.control.name != UNKNOWN:
+        return diagnosis.control.name
+    replay = diagnosis.replay
+    return f"{replay.control} (assumed)" if replay and replay.is_assumed else "the congestion control in use"
+
+
+def best_setting(advice: ReplayAdvice) -> Alternative | None:
+    """The setting with the largest gain, where that is clear and larger than the chosen congestion control's."""
+    beaten = advice.gain.value if advice.verdict == "better" and advice.gain else CLEAR
+    clear = [s for s in advice.settings if s.gain.low >= CLEAR and s.gain.value > beaten]
+    return max(clear, key=lambda s: s.gain.value, default=None)
+
+
+def _without_advice(diagnosis: FlowDiagnosis) -> str:
+    """Why nothing is advised; where the application is slow or the bottleneck full, that nothing has to be."""
+    if holds(diagnosis, "application"):
+        return "Nothing to change on the path or in TCP: only the application could make it faster."
+    if filled(diagnosis):
+        return "No congestion control can carry much more than that."
+    withheld = diagnosis.advice.verdict if diagnosis.advice else None
+    why = _clause(withheld.detail if isinstance(withheld, Withheld) else diagnosis.reasons.get("advice", "there was no replay"))
+    if isinstance(withheld, Withheld) and withheld.why != "no replay":
+        why = f"{WITHHELD[withheld.why]}{f': {why}' * bool(why)}"
+    if holds(diagnosis, "receive_window") or holds(diagnosis, "send_buffer"):
+        return f"How much more that would carry is not known: {why}."
+    return f"What would carry more is not known: {why}."
+
+
+def _setting(setting: Alternative) -> str:
+    name = setting.name[:1].lower() + setting.name[1:]
+    return f"this setting would carry {_times(setting.gain)}: {name}"
+
+
+def _times(gain: Estimate, other: str = "") -> str:
+    """`3.20 × as much as cubic [2.80, 3.60]`."""
+    value, bracket, interval = gain.text().partition(" [")
+    return f"{value} × as much{f' as {other}' if other else ''}{bracket}{interval}"
+
+
+def _trip(path: FittedPath) -> str:
+    """The round trip and its jitter."""
+    if path.rtt_ms is None:
+        return _jitter(path)
+    trip, jitter = f"a round trip of {number(path.rtt_ms.value)} ms", _jitter(path)
+    return f"{trip} with {jitter}" if jitter else trip
+
+
+def _jitter(path: FittedPath) -> str:
+    if path.jitter_ms is None:
+        return ""
+    is_small = path.jitter_ms.value < HARDLY_MS and (path.rtt_ms is None or path.jitter_ms.value < HARDLY_OF_RTT * path.rtt_ms.value)
+    if is_small or path.jitter_on == "none":
+        return "hardly any jitter"
+    where = {"forward": " of the data", "reverse": " of the ACKs", "both": " each way"}.get(path.jitter_on or "", "")
+    order = {True: " that keeps packets in order", False: " that reorders packets", None: ""}[path.order_kept]
+    return f"{number(path.jitter_ms.value)} ms of jitter{where}{order}"
+
+
+def _loss(path: FittedPath) -> str:
+    if path.loss_pct is None:
+        return ""
+    return f"{number(path.loss_pct.value, 2)} % of random loss" if path.loss_pct.value >= RARE_PCT else "no random loss"
+
+
+def _bottleneck(path: FittedPath) -> str:
+    """`a bottleneck of 20 Mbit/s with a buffer of 200 kB (80 ms)`."""
+    if path.rate_mbps is None:
+        return ""
+    link = f"a bottleneck of {number(path.rate_mbps.value)} Mbit/s"
+    if path.buffer_bytes is None:
+        return link
+    size = path.buffer_bytes.value
+    delay = size * 8 / (path.rate_mbps.value * 1e3) if path.rate_mbps.value > 0 else 0.0
+    return f"{link} with a buffer of {number(size / 1e3)} kB ({number(delay, 2)} ms when full)"
+
+
+def _changes(path: FittedPath) -> str:
+    """`; it changed 3 times, first at 8.0 s: rate 20 → 5 Mbit/s`."""
+    if not path.changes:
+        return ""
+    first = min(path.changes, key=lambda change: change.at_s)
+    times = "once" if len(path.changes) == 1 else counted(len(path.changes), "time")
+    return f"; it changed {times}, {'first ' if len(path.changes) > 1 else ''}at {first.at_s:.1f} s: {change_text(first)}"
+
+
+def change_text(change: PathChange) -> str:
+    """`rate 20.0 → 5.00 Mbit/s`, `an outage of 0.500 s`."""
+    if change.kind == "outage":
+        return f"an outage of {number(change.after)} s" if change.after is not None else "an outage"
+    name, unit, factor = {"rtt": ("RTT", "ms", 1.0), "rate": ("rate", "Mbit/s", 1.0), "loss": ("loss", "%", 100.0)}[change.kind]
+    before, after = ("?" if v is None else number(v * factor) for v in (change.before, change.after))
+    return f"{name} {before} → {after} {unit}"
+
+
+def _clause(text: str) -> str:
+    """A sentence as a clause: without its full stop, with a small letter where a word begins it."""
+    text = text.strip().removesuffix(".")
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+
+
+def holds(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
+    """Whether a cause held the flow most of the time."""
+    return bool(diagnosis.limited_by) and (diagnosis.limited_by or {}).get(cause, 0.0) >= HELD
+
+
+def limit_sentence(diagnosis: FlowDiagnosis) -> str:
+    """`What limits you is the receive window (82 % of the time): …`, or that it is not identifiable, and which capture would tell."""
+    shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if share > 0 and (cause != "unknown" or diagnosis.doubt)}
+    top = max(shares, key=lambda cause: shares[cause], default=None)
+    is_open = top in (None, "congestion_window", "pacing", "recovery")
+    if (fill := filled(diagnosis)) and (is_open or _share_of_rate(diagnosis) >= SURELY_FULL):
+        get = number(diagnosis.flow.goodput_mbps or 0.0)
+        return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
+    if top == "unknown" and diagnosis.doubt:
+        return f"What limits you is not identifiable here: {DOUBTS[diagnosis.doubt]}."
+    if not top:
+        return f"What limits you cannot be told: {diagnosis.reasons.get('limited_by', 'the source does not show it').removesuffix('.')}."
+    return f"What limits you is {_because(diagnosis, top, percent(shares[top]))}."
+
+
+def filled(diagnosis: FlowDiagnosis) -> str:
+    """The bottleneck's rate in Mbit/s, where the flow fills it; otherwise empty."""
+    rate = diagnosis.path.rate_mbps if diagnosis.path else None
+    return number(rate.value) if rate and _share_of_rate(diagnosis) >= FULL else ""
+
+
+def _share_of_rate(diagnosis: FlowDiagnosis) -> float:
+    """Goodput / the bottleneck's rate; 0 where one of them is not known."""
+    rate, goodput = diagnosis.path.rate_mbps if diagnosis.path else None, diagnosis.flow.goodput_mbps
+    return goodput / rate.value if rate and goodput and rate.value > 0 else 0.0
+
+
+def queueing_ms(diagnosis: FlowDiagnosis) -> float | None:
+    """What the median RTT is above that of the empty path, ms; None where one of them is not known."""
+    base = diagnosis.path.rtt_ms if diagnosis.path else None
+    median = diagnosis.replay.observed_rtt_ms if diagnosis.replay else observed_rtt(diagnosis.flow)
+    return None if base is None or median is None else max(0.0, median - base.value)
+
+
+def is_bloated(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the flow's queue adds more delay than the path has."""
+    queued, base = queueing_ms(diagnosis), diagnosis.path.rtt_ms if diagnosis.path else None
+    return queued is not None and base is not None and queued > max(BLOATED_MS, BLOATED_OF_RTT * base.value)
+
+
+def _bloat(diagnosis: FlowDiagnosis) -> str:
+    """What the queue adds to the RTT, where that is much."""
+    if not is_bloated(diagnosis):
+        return ""
+    added = number(queueing_ms(diagnosis) or 0.0, 2)
+    return f"; the queue there adds {added} ms to every round trip (bufferbloat): a smaller buffer or fq_codel would end that"
+
+
+def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
+    """The cause with its share of the time, the reason and the remedy."""
+    control = "the congestion control" if diagnosis.control.name == UNKNOWN else diagnosis.control.name
+    what, why = {
+        "application": ("the sending application", ": it offers no more data, so a faster path would carry no more"),
+        "send_buffer": ("the sender's socket buffer", f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)"),
+        "receive_window": ("the receiver's window", _reader(diagnosis)),
+        "recovery": ("the repair of losses", _why_lost(diagnosis, control)),
+        "timeout": ("waiting for retransmission timeouts", _why_lost(diagnosis, control)),
+        "pacing": ("the sender's own pacing", f": {control} sends at the rate that it has measured, not faster"),
+        "handshake": ("the handshake", ": the connection was too short to become fast"),
+    }.get(cause, ("the congestion window", _why_small(diagnosis, control)))
+    return f"{what} ({share} of the time){why}"
+
+
+def _needs(diagnosis: FlowDiagnosis) -> str:
+    """`; the path needs at least 125 kB`, where rate and RTT are known."""
+    path = diagnosis.path
+    if path is None or path.rate_mbps is None or path.rtt_ms is None:
+        return ""
+    return f"; the path needs at least {number(path.rate_mbps.value * path.rtt_ms.value / 8)} kB"
+
+
+def _reader(diagnosis: FlowDiagnosis) -> str:
+    closed = diagnosis.flow.facts.get("zero_windows") or 0
+    if closed:
+        return f": it was closed {closed} times, since the receiving application reads too slowly"
+    return f"{_needs(diagnosis)}: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
+
+
+def _reorders(diagnosis: FlowDiagnosis) -> bool:
+    path = diagnosis.path
+    return path is not None and path.order_kept is False and path.jitter_on in ("forward", "both")
+
+
+def _is_past_cliff(diagnosis: FlowDiagnosis) -> bool:
+    return diagnosis.zone is not None and diagnosis.zone.side in ("chaos zone", "collapsed") and _reorders(diagnosis)
+
+
+def _loses(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the path loses at random, beyond doubt."""
+    path = diagnosis.path
+    if path is None or path.loss_pct is None:
+        return False
+    return path.loss_pct.low > 0 or (math.isnan(path.loss_pct.low) and path.loss_pct.value > 0)
+
+
+def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
+    if _is_past_cliff(diagnosis):
+        return f": most were none, jitter puts packets out of order and {control} takes that for loss"
+    path = diagnosis.path
+    parts = []
+    if path and path.loss_pct and _loses(diagnosis):
+        parts.append(f"the path loses {number(path.loss_pct.value, 2)} % of the packets at random")
+    if dropped := _dropped_pct(diagnosis):
+        parts.append(f"the full queue of the bottleneck drops {number(dropped, 2)} %{'' if parts else ' of the packets'}")
+    return f": {' and '.join(parts)}" if parts else ""
+
+
+def _dropped_pct(diagnosis: FlowDiagnosis) -> float:
+    """What full queues dropped, % of the packets; 0 where that is not known."""
+    path = diagnosis.path
+    return path.queue_loss_pct.value if path and path.queue_loss_pct else 0.0
+
+
+def _answers(control: str) -> str:
+    """What the congestion control does about losses."""
+    return "" if control in IGNORE_LOSS else f", and {control} makes its window smaller after each loss"
+
+
+def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
+    if _is_past_cliff(diagnosis):
+        return f": jitter puts packets out of order, {control} takes that for loss and keeps its window small (the jitter cliff)"
+    path = diagnosis.path
+    random = path.loss_pct.value if path and path.loss_pct and _loses(diagnosis) else 0.0
+    if (dropped := _dropped_pct(diagnosis)) > random:
+        return f": the full queue of the bottleneck drops {number(dropped, 2)} % of the packets{_answers(control)}{_bloat(diagnosis)}"
+    if random and control not in IGNORE_LOSS:
+        return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
+    if path and path.queue == "standing":
+        return ": other traffic fills the queue of the bottleneck"
+    return f": {control} allows no more packets on their way at a time"
+
+
+def frame_notes(one: FlowDiagnosis) -> list[tuple[int, str]]:
+    """What a diagnosis says of single frames: the whole of it at the flow's first frame, and where its path changed."""
+    frames = one.flow.segments.get("frame")
+    first = [(int(frames[0]), f"diagnosis of this flow: {answer(one)}")] if frames is not None and len(frames) else []
+    changes = one.path.changes if one.path else ()
+    return [*first, *((change.frame, f"the path changed: {change_text(change)}") for change in changes if change.frame)]
