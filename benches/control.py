@@ -5,7 +5,7 @@
     .venv/bin/python benches/control.py train FEATURES --sets train,wide,model    # writes the forest that comes with tcpscape
     .venv/bin/python benches/control.py measure FEATURES --sets test              # confusion matrix, precision against coverage
 
-Training is the same to the last bit for the same features, and knows nothing of the sets that it is not told.
+It needs scikit-learn: `.venv/bin/python -m pip install scikit-learn`. Training is the same to the last bit for the same features, and knows nothing of the sets that it is not told.
 """
 
 from __future__ import annotations

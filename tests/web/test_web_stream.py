@@ -11,7 +11,7 @@ from tcpscape.web.stream import EventStream, Outbox
 
 PATIENCE = 20
 """Seconds after which a test gives up."""
-LATER = ("matplotlib", "scipy", "sklearn", "polars", "rich", "jinja2", "tcpscape.findings.diagnosis", "tcpscape.plots", "tcpscape.report")
+LATER = ("matplotlib", "scipy", "polars", "rich", "jinja2", "tcpscape.findings.diagnosis", "tcpscape.plots", "tcpscape.report")
 """What computes or draws; none of it is needed before the page is there."""
 
 
