@@ -15,9 +15,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from typing_extensions import NotRequired, Required
 
-from tcpscape.findings.diagnosis import limiting
+from tcpscape import units
 from tcpscape.metrics.events import STATES
 from tcpscape.plots import diagnosis
+from tcpscape.scenario.changes import CHANGE
+from tcpscape.scenario.grammar import MIX
 from tcpscape.web import download
 from tcpscape.web.path import PathDocument
 from tcpscape.web.questions import KINDS
@@ -28,7 +30,10 @@ from tcpscape.web.routes import OpenedDocument
 from tcpscape.web.start import StartDocument
 from tcpscape.web.state import State
 from tcpscape.web.take import TakenTexts
+from tcpscape.words.flow import NAMES
 
+WIDTH = 151
+"""Characters of a line with its end, as prettier breaks it."""
 FILE = Path(__file__).parent.parent / "web" / "src" / "server" / "contract.ts"
 DOCUMENTS = (State, StartDocument, PathDocument, TakenTexts, EngineDocument, OpenedDocument)
 """The state, and what routes answer."""
@@ -36,6 +41,18 @@ HEAD = """\
 /** What the server and the page say to each other: by `scripts/page_contract.py` from the types in `python/tcpscape/web/`, which say what each is. */
 """
 PLAIN: dict[object, str] = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", object: "unknown"}
+
+
+READ: Mapping[str, Mapping[str, float]] = {
+    "time": {name: size / units.NS_PER_S for name, size in units.TIME_UNITS.items()},
+    "rate": units.RATE_UNITS,
+    "size": {"": 1, **units.SIZE_UNITS},
+    "byterate": {name: size / 8 for name, size in units.RATE_UNITS.items()},
+    "share": {"%": 0.01},
+    "buffer": {"bdp": 1},
+    "number": {"": 1},
+}
+"""What a field's texts are → the units in which they are read, in s, bit/s, bytes, bytes/s, 1."""
 
 
 class Contract:
@@ -105,15 +122,25 @@ def tables() -> Iterator[str]:
     yield constant("METRICS", [{"name": name, "title": metric.title, "quantity": metric.quantity} for name, metric in METRICS.items()])
     yield constant("QUANTITIES", {name: {"title": each.title, "quantity": each.quantity, "told": each.told} for name, each in QUANTITIES.items()})
     yield constant("FILES", [{"kind": kind.name, "title": kind.title, "note": kind.note} for kind in download.KINDS.values()])
-    yield constant("CAUSES", {limiting.NAMES[cause]: {"colour": colour, "pattern": cause} for cause, (colour, _) in diagnosis.CAUSES.items()})
+    yield constant("CAUSES", {NAMES[cause]: {"colour": colour, "pattern": cause} for cause, (colour, _) in diagnosis.CAUSES.items()})
+    yield constant("UNITS", READ)
+    yield constant("GRAMMAR", {name: pattern.pattern.replace("(?P<", "(?<") for name, pattern in {"change": CHANGE, "mix": MIX}.items()})
     yield f"export const STATES = {value(STATES)};\n"
 
 
 def constant(name: str, rows: Mapping[str, object] | list[dict[str, object]]) -> str:
     """A table, a row to each line."""
-    named = [f"{key(row)}: {value(of)}" for row, of in rows.items()] if isinstance(rows, Mapping) else [value(row) for row in rows]
+    named = [line(row, of) for row, of in rows.items()] if isinstance(rows, Mapping) else [f"  {value(row)},\n" for row in rows]
     begin, end = "{}" if isinstance(rows, Mapping) else "[]"
-    return f"export const {name} = {begin}\n{''.join(f'  {row},{chr(10)}' for row in named)}{end} as const;\n"
+    return f"export const {name} = {begin}\n{''.join(named)}{end} as const;\n"
+
+
+def line(name: str, of: object) -> str:
+    """A row of a table, on several lines where it is too long for one."""
+    text = f"  {key(name)}: {value(of)},\n"
+    if len(text) <= WIDTH or not isinstance(of, Mapping):
+        return text
+    return f"  {key(name)}: {{\n{''.join(f'    {key(unit)}: {value(size)},{chr(10)}' for unit, size in of.items())}  }},\n"
 
 
 def key(name: str) -> str:
@@ -127,6 +154,8 @@ def value(of: object) -> str:
         return f"{{ {', '.join(f'{key(name)}: {value(each)}' for name, each in of.items())} }}"
     if isinstance(of, (list, tuple)):
         return f"[{', '.join(value(each) for each in of)}]"
+    if isinstance(of, float):
+        return str(int(of)) if of.is_integer() else repr(of).replace("e-0", "e-")
     return json.dumps(of, ensure_ascii=False)
 
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { logScale, quantity, written } from "../src/ui/scale";
+import { read, written } from "../src/charts/units";
+import { logScale } from "../src/ui/scale";
 
 test("a slider's steps are texts that stand at the same step", () => {
   for (const scale of [
@@ -7,7 +8,7 @@ test("a slider's steps are texts that stand at the same step", () => {
     logScale({ kind: "time", low: "0.1ms", high: "200ms", zero: "" }),
     logScale({ kind: "rate", low: "500kbit", high: "1gbit", zero: "", zeroLast: true }),
     logScale({ kind: "byterate", low: "100kB/s", high: "100MB/s", zero: "", zeroLast: true }),
-    logScale({ kind: "percent", low: "0.01%", high: "20%", zero: "" }),
+    logScale({ kind: "share", low: "0.01%", high: "20%", zero: "" }),
     logScale({ kind: "buffer", low: "0.1bdp", high: "20bdp", standard: "1bdp" }),
   ])
     for (let step = 0; step <= scale.last; step++) expect(Math.abs((scale.step(scale.text(step)) ?? -9) - step)).toBeLessThanOrEqual(1);
@@ -23,15 +24,15 @@ test("an empty text stands at its end of the slider, or at what it stands for", 
 });
 
 test("quantities are read as people write them", () => {
-  expect(quantity("time", "1.5 s")).toBe(1500);
-  expect(quantity("rate", "10Mbit")).toBe(1e7);
-  expect(quantity("rate", "10mB/s")).toBe(8e7);
-  expect(quantity("percent", "0.1%")).toBeCloseTo(0.1);
-  for (const text of ["", "ms", "1e", "-3ms", "5 parsecs", "1,5ms", "NaN"]) expect(quantity("time", text)).toBeNull();
-  expect(written("time", 0.25)).toBe("250us");
+  expect(read("time", "1.5 s")).toBe(1.5);
+  expect(read("rate", "10Mbit")).toBe(1e7);
+  expect(read("rate", "10mB/s")).toBe(8e7);
+  expect(read("share", "0.1%")).toBeCloseTo(0.001);
+  for (const text of ["", "ms", "1e", "-3ms", "5 parsecs", "1,5ms", "NaN"]) expect(read("time", text)).toBeNull();
+  expect(written("time", 0.25e-3)).toBe("250us");
   expect(written("rate", 42e6)).toBe("42mbit");
 });
 
 test("a unit that every object has by itself is none", () => {
-  expect([quantity("time", "5constructor"), quantity("rate", "1toString"), quantity("size", "1__proto__")]).toEqual([null, null, null]);
+  expect([read("time", "5constructor"), read("rate", "1toString"), read("size", "1__proto__")]).toEqual([null, null, null]);
 });

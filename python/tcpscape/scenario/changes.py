@@ -121,7 +121,8 @@ class Change(Spec):
         return {"kind": "set", "at": self.at, "set": values}
 
 
-_CHANGE = re.compile(r"\s*(?P<where>[^@:]+?)(\.(?P<hop>\d+))?\s*@\s*(?P<at>[^:\s]+)\s*:\s*(?P<words>.+)", re.DOTALL)
+CHANGE = re.compile(r"\s*(?P<where>[^@:]+?)(\.(?P<hop>\d+))?\s*@\s*(?P<at>[^:\s]+)\s*:\s*(?P<words>.+)", re.DOTALL)
+"""How a change is typed; the page reads it by the same pattern."""
 EXAMPLE = "write for example 'bottleneck@8s: rate 20mbit', or 'forward@5s: delay 40ms loss 1%'"
 
 
@@ -132,7 +133,7 @@ def parse(text: str, example: str = EXAMPLE) -> dict[str, Any]:
 
     :raises ScenarioError: the text does not follow the grammar; the values are checked with the scenario.
     """
-    match = _CHANGE.fullmatch(text)
+    match = CHANGE.fullmatch(text)
     if not match:
         refuse("change", f"{shown(text)} is not WHERE@TIME: NAME VALUE", example)
     words, values = match["words"].replace(",", " ").split(), {}

@@ -35,7 +35,8 @@ MOST_SPREAD = 1000
 LINK_EXAMPLE = "write for example 'delay 5ms rate 50mbit'"
 
 _TAIL = r"(?P<fields>(?:~[^~@]*)*)(?:@(?P<start>[^-@\s]+)(?:-(?P<stop>[^@\s]+))?)?"
-_MIX = re.compile(rf"(?P<cca>(?:~/)?[^:*@~\s]+(?::[^*@~\s]+)?)(?:\*(?P<count>[0-9]{{1,9}}))?{_TAIL}")
+MIX = re.compile(rf"(?P<cca>(?:~/)?[^:*@~\s]+(?::[^*@~\s]+)?)(?:\*(?P<count>[0-9]{{1,9}}))?{_TAIL}")
+"""An entry of a mixture; the page reads it by the same pattern."""
 _HEADED = re.compile(rf"(?P<head>[^~@\s]+){_TAIL}")
 
 
@@ -48,7 +49,7 @@ def parse_mix(text: str) -> list[dict[str, Any]]:
     """
     flows = []
     for part in text.split(","):
-        match = _MIX.fullmatch(part.strip())
+        match = MIX.fullmatch(part.strip())
         if not match:
             refuse("mix", f"{shown(part.strip())} is not CCA[*COUNT][~FIELD][@START[-STOP]]", "write for example cubic*2~rtt=20ms,bbr@5s")
         flow = {"cca": match["cca"], "count": int(match["count"] or 1), **_tail(match, "mix", PLACE)}

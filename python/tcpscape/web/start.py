@@ -19,7 +19,7 @@ from tcpscape.web.state import State
 if TYPE_CHECKING:
     from tcpscape.web.opened import Opened
 
-FieldKind = Literal["time", "rate", "percent", "size", "buffer", "byterate", "number"]
+FieldKind = Literal["time", "rate", "share", "size", "buffer", "byterate", "number"]
 """What a field's texts are."""
 
 
@@ -121,7 +121,7 @@ def _titled(**titles: str) -> list[Choice]:
 FIELDS = {
     "rtt": Slider("RTT", "time", "1ms", "1s"),
     "jitter": Slider("Jitter", "time", "0.1ms", "200ms", "0ms", "no jitter"),
-    "loss": Slider("Loss", "percent", "0.01%", "20%", "0%", "no loss"),
+    "loss": Slider("Loss", "share", "0.01%", "20%", "0%", "no loss"),
     "loss_burst": Slider("Packets lost in a row", "number", "1", "50", "1", "each by itself"),
     "rate": Slider("Rate", "rate", "500kbit", "1gbit", "", "no limit"),
     "buffer": Slider("Buffer", "buffer", "0.1bdp", "20bdp", "1bdp"),

@@ -99,7 +99,7 @@ function Intervals({ controls }: { controls: ControlAnswer[] }) {
         return (
           <li key={each.label}>
             <span class="who">
-              <Sample control={look(each.label)} /> {each.label}
+              <Sample look={look(each.label)} /> {each.label}
             </span>
             <span class="scale" aria-hidden="true">
               {each.value !== null && <span class="whisker" style={{ left: at(low), width: `calc(${at(high)} - ${at(low)})`, background: colour }} />}

@@ -4,18 +4,9 @@
  */
 import type { Axis } from "../charts/description";
 import { transform } from "../charts/scales";
-import { written as asTyped, type Quantity } from "../charts/units";
+import { type Kind, read, written } from "../charts/units";
 import type { AxisChoice, AxisDocument, State } from "../server/contract";
-import { type Kind, quantity } from "../ui/scale";
 
-const KINDS: Record<Quantity, [Kind, number]> = {
-  time: ["time", 1e-3],
-  rate: ["rate", 1],
-  size: ["size", 1],
-  share: ["percent", 0.01],
-  ratio: ["number", 1],
-  number: ["number", 1],
-};
 /** A place this close to a level, as a share of the axis' length on the screen, is the level: less than a step of the arrow keys. */
 const CLOSE = 0.004;
 
@@ -25,11 +16,14 @@ export function textOf(axis: string, state: State): string {
   return typeof text === "string" ? text : "";
 }
 
+/** What the texts of an axis are: those of a buffer without a unit of its own are multiples of the bandwidth-delay product. */
+function kindOf(axis: AxisChoice): Kind {
+  return axis.axis === "buffer" && axis.quantity === "number" ? "buffer" : axis.quantity;
+}
+
 /** Where a text stands, SI; null where it is no number on this axis. */
 export function place(axis: AxisChoice, text: string): number | null {
-  const [kind, factor] = KINDS[axis.quantity];
-  const value = quantity(axis.axis === "buffer" && axis.quantity === "number" ? "buffer" : kind, text);
-  return value === null ? null : value * factor;
+  return read(kindOf(axis), text);
 }
 
 /** The state's place on an axis of an answer; `asked` is the text that the state had when it was asked. */
@@ -43,15 +37,12 @@ export function words(axis: AxisDocument, x: ArrayLike<number>, value: number): 
   const apart = (level: number) => Math.abs(to(level) - to(value));
   const near = CLOSE * Math.abs(to(x[x.length - 1] as number) - to(x[0] as number));
   const at = Array.from(x).findIndex((level) => apart(level) <= near);
-  return axis.words[at] ?? asTyped(value, axis.quantity) + (axis.axis === "buffer" && axis.quantity === "number" ? "bdp" : "");
+  return axis.words[at] ?? (value === 0 ? "0" : written(kindOf(axis), value));
 }
 
 /** The axis of a chart: logarithmic where the server says so, with room for 0 where 0 is a level. */
 export function chartAxis(axis: AxisChoice, x: ArrayLike<number>): Axis {
-  const title =
-    axis.title.charAt(0).toUpperCase() +
-    axis.title.slice(1) +
-    (axis.axis === "buffer" && axis.quantity === "number" ? " (bandwidth-delay products)" : "");
+  const title = axis.title.charAt(0).toUpperCase() + axis.title.slice(1) + (kindOf(axis) === "buffer" ? " (bandwidth-delay products)" : "");
   const plain = { title, quantity: axis.quantity };
   if (!axis.log) return { ...plain, scale: "linear" };
   const positive = Array.from(x).find((each) => each > 0) ?? 1;

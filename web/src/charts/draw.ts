@@ -1,7 +1,7 @@
 /** Draws what a chart describes: its data inside the axes (`drawData`), and a whole figure with axes and legend (`drawFigure`) for files. */
 import type { Axis, Chart, Range, Series } from "./description";
 import { band, dense, envelope, marked, trace, View, type Area } from "./lines";
-import { dashOf, marker, type Pen, SIZE, type Words } from "./pen";
+import { dashOf, LINE_WIDTH, MARKER, marker, type Pen, SIZE, type Words } from "./pen";
 import { ticks, titleOf, transform, xRange, yRange } from "./scales";
 import type { Unit } from "./units";
 
@@ -13,8 +13,6 @@ export interface Theme {
   line: string;
 }
 
-export const LINE_WIDTH = 2;
-export const MARKER = 4;
 const BAND_ALPHA = 0.2;
 const STRIP_ALPHA = 0.3;
 const BEFORE_ALPHA = 0.3;

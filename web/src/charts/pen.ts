@@ -38,6 +38,9 @@ export interface Pen {
 
 const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 export const SIZE = 12;
+/** Width of a line, and half of that of a marker, where nothing else is said. */
+export const LINE_WIDTH = 2;
+export const MARKER = 4;
 /** Dashes of a line 2 pixels wide: solid, dashed, dotted, mixed. */
 const DASHES: readonly (readonly number[])[] = [[], [9, 4], [2, 3], [9, 3, 2, 3]];
 

@@ -2,6 +2,7 @@
 import type { Chart, Range } from "./description";
 import { drawFigure, type Theme } from "./draw";
 import { CanvasPen, type Pen, SvgPen } from "./pen";
+import { inBase } from "./units";
 
 /** Size of a figure in a file, pixels. */
 export const FIGURE = { width: 900, height: 520 };
@@ -39,9 +40,7 @@ function cell(value: string | number): string {
 
 /** The table behind a chart: a row for each value of each series, in base units. */
 export function rowsOf(chart: Chart): { columns: string[]; rows: (string | number)[][] } {
-  const unit = { time: "s", rate: "bit/s", size: "B", share: "share", ratio: "ratio", number: "" };
-  const named = (title: string, quantity: keyof typeof unit) => (unit[quantity] ? `${title} (${unit[quantity]})` : title);
-  const [x, y] = [named(chart.x.title, chart.x.quantity), named(chart.y.title, chart.y.quantity)];
+  const [x, y] = [inBase(chart.x.title, chart.x.quantity), inBase(chart.y.title, chart.y.quantity)];
   const rows = chart.series.flatMap((series) =>
     Array.from(series.x, (at, i) => [series.label, at, series.y[i] ?? NaN, series.low?.[i] ?? NaN, series.high?.[i] ?? NaN, series.n?.[i] ?? NaN]),
   );

@@ -1,5 +1,8 @@
-/** Quantities in base units (s, bit/s, bytes, shares of one) as people read them: `38.2 Mbit/s`, `50 ms`, `0.1 %`. */
+/** Quantities in base units (s, bit/s, bytes, shares of one) as people read them (`38.2 Mbit/s`) and type them (`38.2mbit`). */
+import { UNITS } from "../server/contract";
 
+/** What a field's texts are. */
+export type Kind = keyof typeof UNITS;
 export type Quantity = "time" | "rate" | "size" | "share" | "ratio" | "number";
 
 export interface Unit {
@@ -8,35 +11,35 @@ export interface Unit {
   size: number;
 }
 
-const UNITS: Record<Quantity, Unit[]> = {
-  time: [
-    { name: "µs", size: 1e-6 },
-    { name: "ms", size: 1e-3 },
-    { name: "s", size: 1 },
-  ],
-  rate: [
-    { name: "bit/s", size: 1 },
-    { name: "kbit/s", size: 1e3 },
-    { name: "Mbit/s", size: 1e6 },
-    { name: "Gbit/s", size: 1e9 },
-  ],
-  size: [
-    { name: "B", size: 1 },
-    { name: "kB", size: 1e3 },
-    { name: "MB", size: 1e6 },
-    { name: "GB", size: 1e9 },
-  ],
-  share: [{ name: "%", size: 0.01 }],
-  ratio: [{ name: "×", size: 1 }],
-  number: [{ name: "", size: 1 }],
+const SHOWN: Record<Quantity, readonly Unit[]> = {
+  time: [unit("µs", 1e-6), unit("ms", 1e-3), unit("s", 1)],
+  rate: [unit("bit/s", 1), unit("kbit/s", 1e3), unit("Mbit/s", 1e6), unit("Gbit/s", 1e9)],
+  size: [unit("B", 1), unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9)],
+  share: [unit("%", 0.01)],
+  ratio: [unit("×", 1)],
+  number: [unit("", 1)],
 };
-const WRITTEN: Record<string, string> = { µs: "us", "bit/s": "bit", "kbit/s": "kbit", "Mbit/s": "mbit", "Gbit/s": "gbit" };
+/** Units that are typed, each with its name as it is spoken. */
+const TYPED: Record<Kind, Record<string, string>> = {
+  time: { us: "microseconds", ms: "milliseconds", s: "seconds" },
+  rate: { kbit: "kilobit per second", mbit: "megabit per second", gbit: "gigabit per second" },
+  size: { B: "bytes", KiB: "kibibytes", MiB: "mebibytes", GiB: "gibibytes" },
+  byterate: { "B/s": "bytes per second", "kB/s": "kilobytes per second", "MB/s": "megabytes per second", "GB/s": "gigabytes per second" },
+  share: { "%": "percent" },
+  buffer: { bdp: "bandwidth-delay products" },
+  number: { "": "" },
+};
+const QUANTITY = /^\s*([+]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s.,+-]*)\s*$/i;
+
+function unit(name: string, size: number): Unit {
+  return { name, size };
+}
 
 /** The unit in which the largest of these values is at least one. */
 export function unitOf(quantity: Quantity, ...values: number[]): Unit {
-  const units = UNITS[quantity];
+  const units = SHOWN[quantity];
   const largest = Math.max(0, ...values.filter(Number.isFinite).map(Math.abs));
-  const fitting = units.filter((unit) => largest >= unit.size * (1 - 1e-9));
+  const fitting = units.filter(({ size }) => largest >= size * (1 - 1e-9));
   return (largest ? fitting.at(-1) : units.at(quantity === "time" ? 1 : 0)) ?? (units[0] as Unit);
 }
 
@@ -54,9 +57,9 @@ export function plain(value: number, digits = 3): string {
 /** A value with its unit. */
 export function format(value: number, quantity: Quantity, digits = 3): string {
   if (!Number.isFinite(value)) return "–";
-  const unit = unitOf(quantity, value);
-  const number = plain(value / unit.size, digits);
-  return unit.name ? (quantity === "ratio" ? `${unit.name}${number}` : `${number} ${unit.name}`) : number;
+  const { name, size } = unitOf(quantity, value);
+  const number = plain(value / size, digits);
+  return name ? (quantity === "ratio" ? `${name}${number}` : `${number} ${name}`) : number;
 }
 
 /** A value with its interval, all in one unit: `38.2 Mbit/s [36, 40.1]`. */
@@ -66,15 +69,50 @@ export function formatInterval(value: number, low: number, high: number, quantit
   return `${format(value, quantity)} [${plain(low / size)}, ${plain(high / size)}]`;
 }
 
-/** A value as one types it into a field: `38.2mbit`, `50ms`, `0.1%`. */
-export function written(value: number, quantity: Quantity, digits = 3): string {
-  const unit = unitOf(quantity, value);
-  if (quantity === "ratio" || quantity === "number") return plain(value, digits);
-  return value === 0 ? "0" : `${plain(value / unit.size, digits)}${WRITTEN[unit.name] ?? unit.name}`;
+/** The base unit of a quantity, behind the name of a column: `RTT (s)`. */
+export function inBase(name: string, quantity: Quantity): string {
+  const base = { time: "s", rate: "bit/s", size: "B", share: "share", ratio: "", number: "" }[quantity];
+  return base ? `${name} (${base})` : name;
 }
 
 /** What stands behind an axis' title: ` (ms)`; nothing where each tick has its own unit. */
-export function behindTitle(quantity: Quantity, unit: Unit | null): string {
+export function behindTitle(quantity: Quantity, shown: Unit | null): string {
   if (quantity === "ratio") return "";
-  return unit?.name ? ` (${unit.name})` : "";
+  return shown?.name ? ` (${shown.name})` : "";
+}
+
+/** A typed quantity in base units, null where it is none: the server judges, this places a slider. */
+export function read(kind: Kind, text: string): number | null {
+  const parts = QUANTITY.exec(text);
+  if (!parts) return null;
+  const value = Number(parts[1]);
+  if (value === 0 && !parts[2]) return 0;
+  const [units, name] = [UNITS[kind] as Record<string, number>, (parts[2] ?? "").toLowerCase()];
+  return Object.hasOwn(units, name) && Number.isFinite(value) ? value * (units[name] as number) : null;
+}
+
+/** A quantity as one types it, with at most `digits` significant digits: `42ms`, `1.5s`, `10mbit`, `0.1%`. */
+export function written(kind: Kind, value: number, digits = 3): string {
+  const { number, name } = parted(kind, value, digits);
+  return number + name;
+}
+
+/** The same in words. */
+export function spoken(kind: Kind, value: number, digits = 3): string {
+  const { number, name } = parted(kind, value, digits);
+  return `${number} ${TYPED[kind][name]}`.trim();
+}
+
+/** The number and the unit of a typed quantity: the largest unit of which there is one. */
+function parted(kind: Kind, value: number, digits: number): { number: string; name: string } {
+  const rounded = Number(value.toPrecision(digits));
+  const units = Object.keys(TYPED[kind]).map((name) => unit(name, (UNITS[kind] as Record<string, number>)[name.toLowerCase()] as number));
+  const { name, size } = units.findLast((each) => rounded >= each.size * (1 - 1e-9)) ?? (units[0] as Unit);
+  return { number: decimal(Number((value / size).toPrecision(digits))), name };
+}
+
+/** A number without an exponent, which a field of a path would not show. */
+function decimal(value: number): string {
+  const text = String(value);
+  return text.includes("e") ? value.toFixed(12).replace(/\.?0+$/, "") : text;
 }

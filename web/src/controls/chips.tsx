@@ -35,7 +35,7 @@ export function Chips() {
             title={on && chosen.length === 1 ? "One congestion control stays" : about}
             onClick={() => toggle(label)}
           >
-            <Sample control={look(label)} />
+            <Sample look={look(label)} />
             {label}
           </button>
         );

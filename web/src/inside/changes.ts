@@ -2,7 +2,8 @@
  * The changes of the path in `state.changes`, as things on a timeline: a step of one value, an outage with its begin and end, a handover (a short outage
  * after which the delay is another one). Texts follow `scenario/changes.py`: `WHERE[.HOP]@TIME: NAME VALUE …`. What these rules do not know stays as it is.
  */
-import { plain } from "../charts/units";
+import { plain, read } from "../charts/units";
+import { GRAMMAR } from "../server/contract";
 
 /** One text, taken apart. */
 export interface Change {
@@ -27,16 +28,13 @@ export interface Happening {
   values: [name: string, value: string][];
 }
 
-const TEXT = /^\s*(\w+(?:\.\d+)?)\s*@\s*([^:\s]+)\s*:\s*([^]+)$/;
-const UNITS: Record<string, number> = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, m: 60, h: 3600 };
+const TEXT = new RegExp(`^${GRAMMAR.change}$`, "s");
 /** Shortest outage that dragging leaves, s. */
 const SHORTEST = 0.01;
 
-/** A time as it is typed, in s; null where it is none. */
+/** A time as it is typed, in s, without a unit too; null where it is none. */
 export function seconds(text: string): number | null {
-  const match = /^([0-9]*\.?[0-9]+(?:e-?\d+)?)\s*([a-zµ]*)$/i.exec(text.trim());
-  const unit = (match?.[2] || "s").replace("µ", "u").toLowerCase();
-  return match && Object.hasOwn(UNITS, unit) ? Number(match[1]) * (UNITS[unit] as number) : null;
+  return read("time", /[a-zµ]/i.test(text) ? text : `${text}s`);
 }
 
 /** A time on a timeline as text: `8s`, `8.25s`, `150ms`. */
@@ -47,10 +45,10 @@ export function timeText(at: number): string {
 
 /** A text taken apart; null where it does not follow the grammar. */
 export function parse(text: string): Change | null {
-  const match = TEXT.exec(text);
-  const at = match && seconds(match[2] as string);
-  if (!match || at === null) return null;
-  const words = (match[3] as string).replaceAll(",", " ").split(/\s+/).filter(Boolean);
+  const { where, hop, at = "", words: rest = "" } = TEXT.exec(text)?.groups ?? {};
+  const time = seconds(at);
+  if (!where || time === null) return null;
+  const words = rest.replaceAll(",", " ").split(/\s+/).filter(Boolean);
   const values: [string, string][] = [];
   while (words.length) {
     const name = words.shift() as string;
@@ -58,7 +56,7 @@ export function parse(text: string): Change | null {
     else if (!words.length) return null;
     else values.push([name, words.shift() as string]);
   }
-  return { where: match[1] as string, at, values };
+  return { where: hop ? `${where}.${hop}` : where, at: time, values };
 }
 
 /** The text of a change. */

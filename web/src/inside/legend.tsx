@@ -1,9 +1,8 @@
 /** What the lines and symbols mean, with the numbers of each run; the table of events. */
-import { Sample } from "../charts/legend";
 import { outline } from "../charts/pen";
 import type { Range } from "../charts/description";
 import { format } from "../charts/units";
-import { Disclosure, Table } from "../ui";
+import { Disclosure, Sample, Table } from "../ui";
 import { counts } from "./data";
 import { eventRows, timeOf } from "./events";
 import { type Drawn, SHAPES } from "./panels";
@@ -26,7 +25,7 @@ export function Legend({ lines }: { lines: readonly Drawn[] }) {
       <ul>
         {lines.map(({ run, flow, label, look }) => (
           <li key={label}>
-            <Sample series={{ look, width: 1.75 }} />
+            <Sample look={look} width={1.75} />
             <span>{label}</span>
             <span class="value">{format((run.numbers[flow.flow]?.goodput_mbps ?? NaN) * 1e6, "rate")}</span>
           </li>

@@ -1,16 +1,15 @@
 /** What panels show as numbers: some rows for a table, all of them for a file. */
 import type { Range } from "../charts/description";
 import { read } from "../charts/reading";
-import { format } from "../charts/units";
+import { format, inBase } from "../charts/units";
 import type { Panel } from "./stacker";
 
 /** Rows of the table of values. */
 const ROWS = 100;
-const BASE: Record<string, string> = { time: " (s)", rate: " (bit/s)", size: " (B)" };
-
 /** The quantity of a panel with its base unit. */
 function quantityOf({ chart }: Panel): string {
-  return chart.title + (chart.y.quantity === "number" ? (chart.y.title ? ` (${chart.y.title})` : "") : (BASE[chart.y.quantity] ?? ""));
+  const { title, quantity } = chart.y;
+  return quantity === "number" && title ? `${chart.title} (${title})` : inBase(chart.title, quantity);
 }
 
 /** The values at even times of what is shown: a column for each line of each panel. */

@@ -5,6 +5,7 @@ import { hereOn, textOf, titled } from "../axes/axes";
 import { Exports } from "../charts/exports";
 import type { Figure } from "../charts/save";
 import { theme } from "../charts/theme";
+import { inBase } from "../charts/units";
 import { look } from "../controls/look";
 import { subject, whole } from "../curves/asking";
 import { type AxisDocument, type MapGrid, type Options, QUANTITIES } from "../server/contract";
@@ -253,12 +254,14 @@ function Waiting() {
   );
 }
 
-const NAMES = (cells: Grid) => [named(cells.x), named(cells.y), cells.quantity, "low", "high", "runs"];
-
-function named(axis: AxisDocument): string {
-  const unit = { time: "s", rate: "bit/s", size: "B", share: "share", ratio: "", number: "" }[axis.quantity];
-  return unit ? `${axis.title} (${unit})` : axis.title;
-}
+const NAMES = (cells: Grid) => [
+  inBase(cells.x.title, cells.x.quantity),
+  inBase(cells.y.title, cells.y.quantity),
+  cells.quantity,
+  "low",
+  "high",
+  "runs",
+];
 
 /** A row for each cell that has run, in base units. */
 function rows(cells: Grid): number[][] {

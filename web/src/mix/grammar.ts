@@ -1,4 +1,6 @@
 /** The grammar of a mixture, `CCA[*COUNT][~FIELD…][@START[-STOP]],…` as in `cubic*2~rtt=20ms,bbr~up@5s-8s` (`scenario/grammar.py`). */
+import { GRAMMAR } from "../server/contract";
+
 export interface Group {
   cca: string;
   count: number;
@@ -13,25 +15,25 @@ export interface Group {
   stop: string;
 }
 
-const PART = /^((?:~\/)?[^:*@~\s]+(?::[^*@~\s]+)?)(?:\*([0-9]{1,9}))?((?:~[^~@]*)*)(?:@([^-@\s]+)(?:-([^@\s]+))?)?$/;
+const PART = new RegExp(`^${GRAMMAR.mix}$`);
 
 /** The groups of a text; null where a part of it does not follow the grammar. */
 export function parse(text: string): Group[] | null {
   if (!text.trim()) return [];
   const groups = text.split(",").map((part) => {
-    const match = PART.exec(part.trim());
-    if (!match) return null;
-    const fields = (match[3] ?? "").split("~").slice(1);
+    const said = PART.exec(part.trim())?.groups;
+    if (!said) return null;
+    const fields = (said.fields ?? "").split("~").slice(1);
     const rtt = fields.find((each) => each.startsWith("rtt=")) ?? "";
     const others = fields.filter((each) => each !== "up" && each !== "down" && each !== rtt);
     return {
-      cca: match[1] as string,
-      count: Number(match[2] ?? 1),
+      cca: said.cca as string,
+      count: Number(said.count ?? 1),
       up: fields.includes("up"),
       rtt: rtt.replace("rtt=", ""),
       fields: others.map((each) => `~${each}`).join(""),
-      start: match[4] ?? "",
-      stop: match[5] ?? "",
+      start: said.start ?? "",
+      stop: said.stop ?? "",
     };
   });
   return groups.every((each) => each !== null) ? groups : null;

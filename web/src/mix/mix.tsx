@@ -4,7 +4,6 @@ import { useEffect } from "preact/hooks";
 import "../inside/inside.css";
 import "./mix.css";
 import type { Range } from "../charts/description";
-import { Sample } from "../charts/legend";
 import { keepWithin, link } from "../charts/links";
 import { format } from "../charts/units";
 import { StackFiles } from "../inside/files";
@@ -15,7 +14,7 @@ import { short, valueTable } from "../inside/values";
 import type { Verdict } from "../server/contract";
 import { question } from "../server/question";
 import { change, choose, option, state } from "../state/state";
-import { Button, Disclosure, Table } from "../ui";
+import { Button, Disclosure, Sample, Table } from "../ui";
 import { members, panelsOf, type Sharing, sharesOf, verdictOf } from "./data";
 import { Editor } from "./editor";
 import { Groups, together } from "./groups";
@@ -61,7 +60,7 @@ export function Mix() {
           <ul class="mix-legend">
             {all.value.map(({ label, look, mean_bps: mean }) => (
               <li key={label}>
-                <Sample series={{ look, width: 2 }} />
+                <Sample look={look} width={2} />
                 <span>{label}</span>
                 <span class="value">{Number.isFinite(mean) ? format(mean, "rate") : ""}</span>
               </li>

@@ -63,7 +63,7 @@ export interface Parameter {
 
 export interface Slider {
   label: string;
-  kind: "time" | "rate" | "percent" | "size" | "buffer" | "byterate" | "number";
+  kind: "time" | "rate" | "share" | "size" | "buffer" | "byterate" | "number";
   low: string;
   high: string;
   standard: string;
@@ -524,6 +524,55 @@ export const CAUSES = {
   timeouts: { colour: "#b23b16", pattern: "timeout" },
   handshake: { colour: "#009ede", pattern: "handshake" },
   "not identifiable": { colour: "#808080", pattern: "unknown" },
+} as const;
+
+export const UNITS = {
+  time: { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 0.001, s: 1, sec: 1, min: 60, h: 3600, d: 86400 },
+  rate: {
+    bit: 1,
+    kbit: 1000,
+    mbit: 1000000,
+    gbit: 1000000000,
+    tbit: 1000000000000,
+    "bit/s": 1,
+    "kbit/s": 1000,
+    "mbit/s": 1000000,
+    "gbit/s": 1000000000,
+    "b/s": 8,
+    "kb/s": 8000,
+    "mb/s": 8000000,
+    "gb/s": 8000000000,
+    "kib/s": 8192,
+    "mib/s": 8388608,
+    "gib/s": 8589934592,
+  },
+  size: { "": 1, b: 1, kb: 1000, mb: 1000000, gb: 1000000000, kib: 1024, mib: 1048576, gib: 1073741824, k: 1024, m: 1048576, g: 1073741824 },
+  byterate: {
+    bit: 0.125,
+    kbit: 125,
+    mbit: 125000,
+    gbit: 125000000,
+    tbit: 125000000000,
+    "bit/s": 0.125,
+    "kbit/s": 125,
+    "mbit/s": 125000,
+    "gbit/s": 125000000,
+    "b/s": 1,
+    "kb/s": 1000,
+    "mb/s": 1000000,
+    "gb/s": 1000000000,
+    "kib/s": 1024,
+    "mib/s": 1048576,
+    "gib/s": 1073741824,
+  },
+  share: { "%": 0.01 },
+  buffer: { bdp: 1 },
+  number: { "": 1 },
+} as const;
+
+export const GRAMMAR = {
+  change: "\\s*(?<where>[^@:]+?)(\\.(?<hop>\\d+))?\\s*@\\s*(?<at>[^:\\s]+)\\s*:\\s*(?<words>.+)",
+  mix: "(?<cca>(?:~/)?[^:*@~\\s]+(?::[^*@~\\s]+)?)(?:\\*(?<count>[0-9]{1,9}))?(?<fields>(?:~[^~@]*)*)(?:@(?<start>[^-@\\s]+)(?:-(?<stop>[^@\\s]+))?)?",
 } as const;
 
 export const STATES = ["open", "disorder", "CWR", "recovery", "loss"];

@@ -18,12 +18,11 @@ describe("numbers", () => {
     expect(formatInterval(2e6, NaN, 3e6, "rate")).toBe("2 Mbit/s");
   });
   test("are written as fields take them", () => {
-    expect([written(0.0525, "time"), written(42e6, "rate"), written(0.001, "share"), written(0, "time"), written(64e3, "size")]).toEqual([
+    expect([written("time", 0.0525), written("rate", 42e6), written("share", 0.001), written("size", 65536)]).toEqual([
       "52.5ms",
       "42mbit",
       "0.1%",
-      "0",
-      "64kB",
+      "64KiB",
     ]);
   });
   test("units follow the largest value", () => {

@@ -4,8 +4,8 @@ import { added, ended, happenings, moved, parse, removed, seconds, timeText, tit
 const TEXTS = ["bottleneck@8s: rate 20mbit", "forward@2.5s: delay 40ms outage", "reverse@1s: loss 1%", "forward@2650ms: outage off"];
 
 test("times are read and written as people type them", () => {
-  expect(["8s", "300ms", "1.5s", "250us", "2", "1m"].map(seconds)).toEqual([8, 0.3, 1.5, 2.5e-4, 2, 60]);
-  expect(["", "soon", "8parsec", "8constructor"].map(seconds)).toEqual([null, null, null, null]);
+  expect(["8s", "300ms", "1.5s", "250us", "2", "1min"].map(seconds)).toEqual([8, 0.3, 1.5, 2.5e-4, 2, 60]);
+  expect(["", "soon", "1m", "8parsec", "8constructor"].map(seconds)).toEqual([null, null, null, null, null]);
   expect([8, 0.25, 8.25, 0, 12.3456, 600].map(timeText)).toEqual(["8s", "250ms", "8.25s", "0s", "12.346s", "600s"]);
 });
 
