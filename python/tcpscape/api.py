@@ -10,11 +10,16 @@ user can mend raises a :class:`tcpscape.TcpscapeError` of one line: field, probl
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+from typing_extensions import Unpack
 
 from tcpscape import engines, units
 from tcpscape.campaign import execute, executors, record, source
@@ -29,6 +34,7 @@ from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.options import ScenarioOptions, flow_fields, given
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.vocabulary import PATH, Levels, PathFields
 from tcpscape.store.results import Store
 
 if TYPE_CHECKING:
@@ -51,10 +57,37 @@ Hops = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None
 """tc's words, `"netem delay 25ms loss 0.1%"`, a hop with fields, `{"delay": "25ms"}`, or several in a row."""
 Entries = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 """One entry of a list or several, each as text or with fields."""
-Levels = str | Sequence[str | int | float] | None
-"""A value of a condition, or several, which make an axis: `"8ms"`, `"0..24ms/4ms"`, `"1..100mbit/x10"`, `["0ms", "4ms"]`."""
 
 
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _with_path(function: Callable[P, R]) -> Callable[P, R]:
+    """The function with the fields of a path as keyword arguments of their own in its signature and help; any other is refused as Python does."""
+    own = inspect.signature(function)
+    placed, named = ([p for p in own.parameters.values() if p.kind is kind] for kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, KEYWORD))
+    fields = [inspect.Parameter(name, KEYWORD, default=None, annotation="Levels") for name in PATH]
+    signature = own.replace(parameters=[*placed, *fields, *named])
+
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            signature.bind(*args, **options)
+        except TypeError as e:
+            raise TypeError(f"{function.__name__}() {e}") from None
+        return function(*args, **options)
+
+    texts = {name: re.sub(r"--([\w-]+)", lambda m: f"`{m[1].replace('-', '_')}`", about.help).rstrip(".") for name, about in PATH.items()}
+    examples = {name: "" if PATH[name].example in text else f', for example `"{PATH[name].example}"`' for name, text in texts.items()}
+    lines = "\n".join(f"    :param {name}: {text[:1].lower()}{text[1:]}{examples[name]}." for name, text in texts.items())
+    call.__doc__ = re.sub(r"^    :param path: .*$", lambda _: lines, function.__doc__ or "", flags=re.MULTILINE)
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+@_with_path
 def run(
     scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
     *,
@@ -89,12 +122,14 @@ def run(
     out: str | Path | None = None,
     verify: bool = False,
     progress: Progress | None = None,
+    **path: Unpack[PathFields],
 ) -> Outcome:
     """Runs a scenario once for each congestion control and seed.
 
     Without `scenario`, the options describe the path and its flows; with it, they change what it says.
 
     :param scenario: a :class:`tcpscape.Scenario`, a `.yaml` or `.toml` file, a gallery name (`"starlink-baseline"`) or plain values.
+    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param forward: hops of the data, the first at the sender, further ones at routers: `"netem delay 25ms 8ms distribution normal loss 0.1%"`.
         At the sender netem treats a super-packet as a whole, so that loss costs less there than at a router, where :func:`sweep` has it:
         `{"at": "router", "delay": "25ms", "loss": "0.1%"}`.
@@ -136,11 +171,11 @@ def run(
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr) | given({"listener": listener})
     fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     changes = [change] if isinstance(change, str) else change
-    path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
-    options = ScenarioOptions(path, flows, mix, flow, fields, changes, **_more(link, transfers, probe))
+    words = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
+    options = ScenarioOptions(words, flows, mix, flow, fields, changes, **_more(link, transfers, probe), conditions=dict(path))
     labels = _labels(cca, engine)
     if scenario is None and options.is_empty and not labels:
-        refuse("scenario", "none given", 'name a file or a gallery scenario, or give forward="netem delay 25ms"')
+        refuse("scenario", "none given", 'name a file or a gallery scenario, or give rtt="50ms"')
     compared = bool(labels)
     base = options.scenario(compared=compared) if scenario is None else options.over(_scenario(scenario), compared=compared)
     interval = samples or source.samples(base, kept=out is not None)
@@ -152,20 +187,10 @@ def run(
     return _measure("run", campaign, executor, jobs, out, progress)
 
 
+@_with_path
 def sweep(
     campaign: str | Path | Mapping[str, Any] | None = None,
     *,
-    rtt: Levels = None,
-    jitter: Levels = None,
-    loss: Levels = None,
-    loss_burst: Levels | float = None,
-    rate: Levels = None,
-    buffer: Levels = None,
-    queue: Levels = None,
-    order: Levels = None,
-    distribution: Levels = None,
-    jitter_on: Levels = None,
-    loss_on: Levels = None,
     flows: Levels | int = None,
     app: Levels = None,
     rcvbuf: Levels = None,
@@ -192,6 +217,7 @@ def sweep(
     out: str | Path | None = None,
     verify: bool = False,
     progress: Progress | None = None,
+    **path: Unpack[PathFields],
 ) -> Outcome:
     """Runs a path at every point of some axes, for each congestion control.
 
@@ -199,17 +225,7 @@ def sweep(
     loss=["0%", "0.1%"], cca="cubic,bbr")` has 7 × 2 × 2 cells.
 
     :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
-    :param rtt: round-trip time without jitter and queues; half of it each way.
-    :param jitter: spread of each one-way delay (`normal`: standard deviation).
-    :param loss: random loss of each direction, `"0.1%"`.
-    :param loss_burst: mean number of packets lost in a row, `loss` staying the share; 1 is independent loss.
-    :param rate: rate of the bottleneck; none is no limit.
-    :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
-    :param queue: queue of the bottleneck, `"fq_codel"`, or tc's words; None is a FIFO in bytes.
-    :param order: what jitter does to the order of packets: `reorder`, `keep` (correlated), `clamp` (late packets hold up those behind them).
-    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
-    :param jitter_on: where jitter is: `both`, `forward`, `reverse`.
-    :param loss_on: where loss is.
+    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param flows: flows in a trial.
     :param app: the application's rate.
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
@@ -241,8 +257,7 @@ def sweep(
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
     levels = {
-        "rtt": rtt, "jitter": jitter, "loss": loss, "loss_burst": loss_burst, "rate": rate, "buffer": buffer, "queue": queue, "order": order,
-        "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf,
+        **path, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf,
         "read": read, "player": player, "abr": abr, "duration": duration, "kernel": kernel, **(axes or {}),
     }  # fmt: skip
     names = [engine] if isinstance(engine, str) else list(engine or ())
@@ -256,22 +271,12 @@ def sweep(
     return _measure("sweep", plan, executor, jobs, out, progress)
 
 
+@_with_path
 def advise(
     *,
     source: str | Path | None = None,
-    rtt: str | None = None,
-    jitter: str | None = None,
     rtt_jitter: str | None = None,
-    loss: str | None = None,
     rtt_loss: str | None = None,
-    loss_burst: str | float | None = None,
-    rate: str | None = None,
-    buffer: str | None = None,
-    queue: str | None = None,
-    order: Literal["reorder", "keep", "correlated", "clamp"] | None = None,
-    distribution: str | None = None,
-    jitter_on: Literal["both", "forward", "reverse"] | None = None,
-    loss_on: Literal["both", "forward", "reverse"] | None = None,
     cca: CcaSpecs = "cubic,bbr,reno",
     goal: Literal["goodput", "delay", "video"] | None = None,
     flows: int | None = None,
@@ -289,25 +294,15 @@ def advise(
     jobs: int = 0,
     out: str | Path | None = None,
     progress: Progress | None = None,
+    **path: Unpack[PathFields],
 ) -> Advice:
     """Runs congestion controls on a path and says which to use, how certain that is, what would change it, and what to type.
 
     :param source: a file that describes the path, the command's `--from`: ping's output, iperf3's JSON, a Flent file, a scenario, a result
         directory. What the other parameters say comes first.
-    :param rtt: round-trip time without jitter and queues; half of it each way.
-    :param jitter: spread of each one-way delay (`normal`: standard deviation).
+    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param rtt_jitter: instead of `jitter`, the standard deviation of the round trip, ping's mdev.
-    :param loss: random loss of each direction, `"0.1%"`.
     :param rtt_loss: instead of `loss`, the share of the round trips that were lost, ping's packet loss.
-    :param loss_burst: mean number of packets lost in a row, `loss` staying the share; 1 is independent loss.
-    :param rate: rate of the bottleneck; none is no limit.
-    :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
-    :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
-    :param order: what jitter does to the order of packets: `reorder`, as netem does, `keep` (correlated), `clamp` (late packets hold up those
-        behind them).
-    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
-    :param jitter_on: where jitter is.
-    :param loss_on: where loss is.
     :param cca: congestion controls to compare.
     :param goal: what counts: `goodput`; `delay`, the least added RTT among those that keep half of the best goodput; `video`, the QoE of a
         viewer. None is goodput, and video with a `player`.
@@ -335,15 +330,14 @@ def advise(
     from tcpscape.words import advice  # noqa: F401 (has its table)
 
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr)
-    path, taken = measured.conditions({
-        "rtt": rtt, "jitter": jitter, "rtt_jitter": rtt_jitter, "loss": loss, "rtt_loss": rtt_loss, "loss_burst": loss_burst, "rate": rate,
-        "buffer": buffer, "queue": queue, "order": order, "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows,
+    fitted, taken = measured.conditions({
+        **path, "rtt_jitter": rtt_jitter, "rtt_loss": rtt_loss, "flows": flows,
         "duration": duration, "kernel": kernel, "flow": flow or None,
     }, None if source is None else Path(source))  # fmt: skip
     with nullcontext() if out is None else Store(out) as store:
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
         command = f"tcpscape.advise(…, out={str(out)!r}) in Python"
-        return Adviser(path, _labels(cca, engine), runner, numbers, goal_of(goal, path), command=command, taken=taken).advise()
+        return Adviser(fitted, _labels(cca, engine), runner, numbers, goal_of(goal, fitted), command=command, taken=taken).advise()
 
 
 def advise_calls(
@@ -393,21 +387,11 @@ def advise_calls(
         return CallAdviser(home, _labels(cca, engine), runner, SEEDS if seeds is None else _seeds(seeds), remedies(queue)).advise()
 
 
+@_with_path
 def cliff(
     *,
-    rtt: str,
     along: Literal["jitter", "loss"] = "jitter",
     threshold: str = "50%",
-    jitter: str | None = None,
-    loss: str | None = None,
-    loss_burst: str | float | None = None,
-    rate: str | None = None,
-    buffer: str | None = None,
-    queue: str | None = None,
-    order: str | None = None,
-    distribution: str | None = None,
-    jitter_on: Literal["both", "forward", "reverse"] | None = None,
-    loss_on: Literal["both", "forward", "reverse"] | None = None,
     cca: CcaSpecs = "cubic,bbr",
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
@@ -423,22 +407,13 @@ def cliff(
     jobs: int = 0,
     out: str | Path | None = None,
     progress: Progress | None = None,
+    **path: Unpack[PathFields],
 ) -> dict[str, Cliff]:
     """Finds where goodput falls below a share of what it is without the impairment: the edge, its interval and the chaos zone around it.
 
-    :param rtt: round-trip time without jitter and queues; half of it each way.
+    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param along: the impairment that the search varies: jitter (levels in ns) or loss (fractions).
     :param threshold: share of the unimpaired goodput that counts as fallen.
-    :param jitter: jitter beside the loss, with `along="loss"`.
-    :param loss: loss beside the jitter, with `along="jitter"`.
-    :param loss_burst: mean number of packets lost in a row, the share staying the loss; 1 is independent loss.
-    :param rate: rate of the bottleneck; none is no limit.
-    :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
-    :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
-    :param order: whether jitter may reorder packets: `reorder`, `keep` (correlated) or `clamp` (late packets hold up those behind them).
-    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
-    :param jitter_on: where jitter is.
-    :param loss_on: where loss is.
     :param cca: congestion controls to compare.
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
@@ -460,17 +435,16 @@ def cliff(
     from tcpscape.findings.cliff import runs, search
     from tcpscape.words import cliff as answer
 
-    varied = runs.impairment(along, {"jitter": jitter, "loss": loss})
-    path = _conditions({
-        "rtt": rtt, "jitter": jitter, "loss": loss, "loss_burst": loss_burst, "rate": rate, "buffer": buffer, "queue": queue, "order": order,
-        "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "duration": duration, "kernel": kernel,
+    varied = runs.impairment(along, {"jitter": path.get("jitter"), "loss": path.get("loss")})
+    searched = _conditions({
+        **path, "duration": duration, "kernel": kernel,
         "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
     })  # fmt: skip
     share = units.parse_percent(threshold, "threshold", example="50%")
     effort, runner = search.effort(share, most), Runner(engines.make(engine), jobs, progress=progress)
-    cliffs = {label: runs.on_path(runner, path, label, varied, effort) for label in _labels(cca, engine)}
+    cliffs = {label: runs.on_path(runner, searched, label, varied, effort) for label in _labels(cca, engine)}
     if out is not None:
-        searches = [answer.CliffSearch(label, path, varied, share, result) for label, result in cliffs.items()]
+        searches = [answer.CliffSearch(label, searched, varied, share, result) for label, result in cliffs.items()]
         answer.write(searches, {"name": runner.engine.name, "version": runner.engine.version}, Path(out))
     return cliffs
 

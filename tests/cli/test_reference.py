@@ -56,7 +56,7 @@ def test_an_option_has_its_default_and_its_limits():
     assert options["--no-ecn"].heading == "--ecn, --no-ecn"
     assert options["--check"].repeatable
     assert options["--quiet"].names == ("-q", "--quiet")
-    assert next(o for o in PAGES["tcpscape-cliff"].options if "--rtt" in o.names).required
+    assert next(o for o in PAGES["tcpscape-bound"].options if "--from" in o.names).required
 
 
 def test_the_table_of_statuses_has_those_of_the_code():

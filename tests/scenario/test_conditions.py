@@ -14,9 +14,10 @@ from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import level
 from tcpscape.report import tables
 from tcpscape.scenario import summary
-from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
+from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.vocabulary import PATH
 
 pytestmark = pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
 
@@ -169,13 +170,48 @@ def test_bursts_are_an_axis_of_a_sweep():
     assert "gemodel 0.2040816327% 10%" in bursts.words()[0]
 
 
-@pytest.mark.parametrize("command", ["sweep", "advise", "cliff"])
+@pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff"])
 def test_every_command_that_takes_a_path_takes_all_of_it(cli, command):
     """On the command line and in Python."""
     offered = cli(command, "--help").out
-    assert [name for name in PATH_FIELDS if f"--{name.replace('_', '-')} " not in offered] == []
-    assert set(PATH_FIELDS) <= inspect.signature(getattr(tcpscape, command)).parameters.keys()
-    assert set(PATH_FIELDS) <= Conditions.model_fields.keys()
+    assert [name for name in PATH if f"--{name.replace('_', '-')} " not in offered] == []
+    assert set(PATH) <= inspect.signature(getattr(tcpscape, command)).parameters.keys()
+    assert set(PATH) <= Conditions.model_fields.keys()
+
+
+def test_a_run_of_a_path_in_numbers_is_a_cell_of_its_sweep():
+    path = {
+        "rtt": "26ms",
+        "jitter": "4ms",
+        "loss": "0.1%",
+        "loss_burst": 3,
+        "rate": "10mbit",
+        "queue": "fq_codel",
+        "order": "keep",
+        "jitter_on": "forward",
+    }
+    run, sweep = (f(**path, cca="bbr", seeds=1, duration="1s") for f in (tcpscape.run, tcpscape.sweep))
+    assert [s.address() for s in run.cells[0].scenarios] == [s.address() for s in sweep.cells[0].scenarios]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--jitter", "8ms"), "rtt: missing, and jitter needs a path; give it too, for example 50ms"),
+        (("baseline", "--rtt", "5ms"), "rtt: baseline has its own path; leave out one of the two, or vary its fields in a sweep"),
+        (("--rtt", "5ms", "--forward", "netem delay 3ms"), "forward: the path is said by rtt, too; leave out one of the two"),
+        (("--rtt", "50,60ms"), "rtt: '50,60ms' is not a quantity; write for example 50ms"),
+    ],
+)
+def test_a_run_whose_path_is_said_twice_or_in_part_is_refused(cli, words, line):
+    answer = cli("run", *words)
+    assert (answer.status, answer.err) == (2, f"error: {line}\n")
+
+
+def test_a_function_has_the_fields_of_a_path_and_no_others():
+    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'jiter'"):
+        tcpscape.run(rtt="5ms", jiter="1ms")
+    assert ":param loss_burst: mean number of packets lost in a row, `loss` staying the share" in tcpscape.cliff.__doc__
 
 
 def test_a_cliff_says_what_kind_of_loss_and_where(cli, need_model):

@@ -6,12 +6,13 @@ import json
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
+from tcpscape.scenario.vocabulary import PathFields
 
 if TYPE_CHECKING:
     from tcpscape.findings.advice import Advice
@@ -32,12 +33,11 @@ DEFAULT_CCAS, CALLS_CCAS = "cubic,bbr,reno", "cubic,bbr"
 """Congestion controls that are compared; those of uploads beside a call."""
 
 
-@dataclass(frozen=True)
-class AdvisedPath(options.PathOptions):
+class AdvisedPath(PathFields, total=False):
     """The path, also as ping sees it."""
 
-    rtt_jitter: Annotated[str | None, Option("Instead of --jitter, standard deviation of the round trip: ping's mdev.")] = None
-    rtt_loss: Annotated[str | None, Option("Instead of --loss, loss of the round trip: ping's packet loss.")] = None
+    rtt_jitter: Annotated[str, Option("Instead of --jitter, standard deviation of the round trip: ping's mdev.")]
+    rtt_loss: Annotated[str, Option("Instead of --loss, loss of the round trip: ping's packet loss.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ def advise(
         _calls(source, path, calls, flows, trials, results, runner, output)
         return
     flow = flows.each.fields()
-    fields = {**asdict(path), **trials.fields(), "flows": flows.flows, "flow": flow or None}
+    fields = {**path, **trials.fields(), "flows": flows.flows, "flow": flow or None}
     conditions, taken = measured.conditions(fields, source)
     engine, expected = engines.make(runner.engine), checks.read(results.check)
     if results.report and not results.out:
@@ -140,12 +140,13 @@ def _calls(
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
     stray = {"from": source, "report": results.report, "check": results.check, **asdict(flows.each)}
-    stray |= {name: value for name, value in asdict(path).items() if name not in ("rtt", "rate", "buffer", "queue")}
+    link: dict[str, Any] = {**path}
+    stray |= {name: value for name, value in link.items() if name not in ("rtt", "rate", "buffer", "queue")}
     for name, value in stray.items():
         if value:
             refuse(name.replace("_", "-"), "an answer about calls has none", "leave it out; the link is --rate, --upload, --rtt, --buffer, --queue")
-    home = HomeLink.of({**asdict(path), **trials.fields(), "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
-    engine, queues = engines.make(runner.engine), remedies(path.queue)
+    home = HomeLink.of({**link, **trials.fields(), "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
+    engine, queues = engines.make(runner.engine), remedies(link.get("queue"))
     ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
         running = Runner(engine, runner.jobs, store=store, progress=progress.update)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,9 @@ from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress
+from tcpscape.errors import refuse
 from tcpscape.names import with_options
+from tcpscape.scenario.vocabulary import PathFields
 
 if TYPE_CHECKING:
     from tcpscape.findings.cliff.runs import Impairment
@@ -22,31 +24,31 @@ MOST_RUNS = 1200
 """Runs that a search may take for a narrow interval."""
 
 
-@dataclass(frozen=True)
-class SearchedPath(options.PathOptions):
+@dataclass(frozen=True, kw_only=True)
+class SearchedPath:
     """The path, and along what it gets worse."""
 
-    rtt: Annotated[str, Option("Round-trip times, half of each each way: 50ms, 24,50,100ms or 20..100ms/20ms.")] = field()
-    along: Annotated[str, Option("What gets worse: jitter or loss.", complete="jitter|loss")] = "jitter"
+    path: PathFields
+    along: Annotated[str, Option("What gets worse: jitter (loss stays beside it) or loss.", complete="jitter|loss")] = "jitter"
     threshold: Annotated[str, Option("Share of the unimpaired goodput that counts as fallen.")] = "50%"
-    jitter: Annotated[str | None, Option("Jitter beside the loss, with --along loss.")] = None
-    loss: Annotated[str | None, Option("Loss beside the jitter, with --along jitter.")] = None
 
     def impairment(self) -> Impairment:
         """What the search varies."""
         from tcpscape.findings.cliff.runs import impairment
 
-        return impairment(self.along, {"jitter": self.jitter, "loss": self.loss}, "--")
+        return impairment(self.along, {"jitter": self.path.get("jitter"), "loss": self.path.get("loss")}, "--")
 
     def conditions(self, flow: options.FlowOptions, trials: options.TrialOptions) -> list[Conditions]:
         """The paths to search, one for each round-trip time."""
         from tcpscape.campaign import axes
-        from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
+        from tcpscape.scenario.conditions import Conditions
         from tcpscape.scenario.fields import OPTIONS, validate
 
-        fields: dict[str, Any] = {name: getattr(self, name) for name in PATH_FIELDS} | {**trials.fields(), "flow": flow.fields()}
+        if "rtt" not in self.path:
+            refuse("rtt", "missing", "write for example --rtt 50ms, or several: 24,50,100ms, 20..100ms/20ms")
+        fields: dict[str, Any] = {**self.path, **trials.fields(), "flow": flow.fields()}
         given = {name: value for name, value in fields.items() if value is not None}
-        return [validate(Conditions, {**given, "rtt": rtt}, OPTIONS) for rtt in axes.levels(self.rtt, "rtt")]
+        return [validate(Conditions, {**given, "rtt": rtt}, OPTIONS) for rtt in axes.levels(str(self.path["rtt"]), "rtt")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@
     def cliff(runner: RunnerOptions, as_json: Annotated[bool, Option("One JSON line per edge.", name="--json")] = False) -> None: ...
 
 `cliff` is then a `click.Command` with --engine, --jobs and --json, in this order, whose help ends with the examples. A field may be a
-dataclass in turn.
+dataclass in turn, or a declaration of fields (:mod:`tcpscape.scenario.vocabulary`), whose value is a dict of those that were given.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import NoneType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
+from typing_extensions import is_typeddict
 
 from tcpscape.cli.values import click_type, typed_name
 from tcpscape.errors import refuse
+from tcpscape.scenario.vocabulary import About
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class Option:
     """A letter for it, `-v`."""
     complete: str = ""
     """What the shell completes its value with: a name of :data:`tcpscape.cli.candidates.KINDS`, or the values themselves, `both|forward|reverse`."""
+
+
+def option_of(about: About) -> Option:
+    """The option of a declared field."""
+    default = f"  [default: {about.default}]" if about.default else ""
+    return Option(f"{about.help}{default}", complete=about.names or "|".join(about.choices))
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,11 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
         for field in fields(hint):
             yield from _parameters(field.name, hints[field.name], field.default)
         return
+    if is_typeddict(hint):
+        for field_name, kind in get_type_hints(hint, include_extras=True).items():
+            about = next(word for word in kind.__metadata__ if isinstance(word, Option | About))
+            yield from _parameters(field_name, Annotated[str | None, about if isinstance(about, Option) else option_of(about)], None)
+        return
     word = next((word for word in getattr(hint, "__metadata__", ()) if isinstance(word, Option | Argument)), None)
     if word is None:
         raise TypeError(f"{name}: a parameter is a dataclass, or is annotated with Option or Argument")
@@ -211,6 +224,8 @@ def _typed(name: str) -> str:
 
 def _value(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
     """The value of a field: what was given for it, or its dataclass made of the values of its own fields."""
+    if is_typeddict(hint):
+        return {key: values[key] for key in get_type_hints(hint) if values[key] is not None}
     if not is_dataclass(hint):
         return values[name]
     hints = get_type_hints(hint, include_extras=True)

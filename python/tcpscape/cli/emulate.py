@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape import units
 from tcpscape.cli import options, terminal
-from tcpscape.cli.command import Argument, Option, command
+from tcpscape.cli.command import Argument, Option, command, option_of
 from tcpscape.cli.statusline import StatusLine
 from tcpscape.errors import refuse
+from tcpscape.scenario.vocabulary import PATH
 
 if TYPE_CHECKING:
     from tcpscape.emulation.path import EmulatedPath
@@ -26,15 +27,15 @@ class WayOptions:
     """The path: each value is for both directions, or behind up= or down= for one."""
 
     delay: Annotated[tuple[str, ...], Option("One-way delay of each direction.")] = ()
-    rtt: options.Rtt = None
-    jitter: Annotated[tuple[str, ...], options.JITTER] = ()
-    order: Annotated[tuple[str, ...], options.ORDER] = ()
-    distribution: Annotated[tuple[str, ...], options.DISTRIBUTION] = ()
-    loss: Annotated[tuple[str, ...], options.LOSS] = ()
-    rate: Annotated[tuple[str, ...], options.RATE] = ()
+    rtt: Annotated[str | None, option_of(PATH["rtt"])] = None
+    jitter: Annotated[tuple[str, ...], option_of(PATH["jitter"])] = ()
+    order: Annotated[tuple[str, ...], option_of(PATH["order"])] = ()
+    distribution: Annotated[tuple[str, ...], option_of(PATH["distribution"])] = ()
+    loss: Annotated[tuple[str, ...], option_of(PATH["loss"])] = ()
+    rate: Annotated[tuple[str, ...], option_of(PATH["rate"])] = ()
     trace: Annotated[tuple[str, ...], Option("A mahimahi trace of the bottleneck, instead of --rate.", metavar="FILE", complete="file")] = ()
-    buffer: Annotated[tuple[str, ...], options.BUFFER] = ()
-    queue: Annotated[tuple[str, ...], options.QUEUE] = ()
+    buffer: Annotated[tuple[str, ...], option_of(PATH["buffer"])] = ()
+    queue: Annotated[tuple[str, ...], option_of(PATH["queue"])] = ()
     up: Annotated[tuple[str, ...], Option('A hop towards the far end in tc words, instead of all above: "netem delay 25ms".')] = ()
     down: Annotated[tuple[str, ...], Option("A hop from the far end, in tc words.")] = ()
     change: Annotated[tuple[str, ...], Option('A change on the way: "down@8s: rate 5mbit". Repeatable.', metavar="WHERE@TIME: WORDS")] = ()

@@ -15,37 +15,6 @@ from tcpscape.errors import refuse, shown
 if TYPE_CHECKING:
     from tcpscape.engines import Engine
 
-JITTER = Option("Spread of each one-way delay (normal: standard deviation).")
-LOSS = Option("Random loss of each direction: 0.1%.")
-RATE = Option("Rate of the bottleneck; none is no limit.")
-BUFFER = Option("Buffer of the bottleneck, with --rate: 64KB or 2bdp.  [default: 1bdp, of a --queue its own]")
-QUEUE = Option("Queue of the bottleneck, with --rate: fq_codel, or tc words.  [default: a FIFO in bytes]", complete="queue")
-ORDER = Option(
-    "Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).  [default: reorder]", complete="reorder|keep|clamp"
-)  # fmt: skip
-DISTRIBUTION = Option(
-    "Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]", complete="normal|uniform|pareto|paretonormal"
-)  # fmt: skip
-Rtt = Annotated[str | None, Option("Round-trip time without jitter and queues; half of it each way.")]
-
-
-@dataclass(frozen=True)
-class PathOptions:
-    """The path: the fields of :data:`~tcpscape.scenario.conditions.PATH_FIELDS`, as every command has them."""
-
-    rtt: Rtt = None
-    jitter: Annotated[str | None, JITTER] = None
-    loss: Annotated[str | None, LOSS] = None
-    loss_burst: Annotated[str | None, Option("Mean number of packets lost in a row, --loss staying the share.  [default: 1, independent]")] = None
-    rate: Annotated[str | None, RATE] = None
-    buffer: Annotated[str | None, BUFFER] = None
-    queue: Annotated[str | None, QUEUE] = None
-    order: Annotated[str | None, ORDER] = None
-    distribution: Annotated[str | None, DISTRIBUTION] = None
-    jitter_on: Annotated[str | None, Option("Where jitter is: both, forward, reverse.", complete="both|forward|reverse")] = None
-    loss_on: Annotated[str | None, Option("Where loss is: both, forward, reverse.", complete="both|forward|reverse")] = None
-
-
 Cca = Annotated[str | None, Option("Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.", complete="ccas")]
 Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2~rtt=20ms,bbr~up@5s (CCA*COUNT~FIELD@START-STOP).", complete="mix")]
 CcaNames = Annotated[str, Option("Congestion controls to compare.", complete="ccas")]

@@ -1,12 +1,11 @@
-"""`tcpscape run`: a scenario, or a path in tc's own words."""
+"""`tcpscape run`: a scenario, or a path in numbers or in tc's own words."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
+from tcpscape.scenario.vocabulary import PathFields
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Outcome
@@ -41,7 +41,7 @@ class RunScenario:
     """The scenario that is run: a file's with what the options change, or one that the options alone make."""
 
     scenario: Annotated[str | None, Argument("A .yaml or .toml file or a gallery name; without one, say the path below.", complete="scenario")] = None
-    conditions: options.PathOptions
+    conditions: PathFields
     forward: Annotated[str | None, Option('tc words at the sender: "netem delay 25ms 8ms distribution normal loss 0.1%"')] = None
     bottleneck: Annotated[str | None, Option('tc words at the router: "tbf rate 10mbit burst 6056 limit 62500"')] = None
     reverse: Annotated[str | None, Option("tc words for the ACKs.")] = None
@@ -58,37 +58,17 @@ class RunScenario:
         from tcpscape.scenario import files
         from tcpscape.scenario.options import ScenarioOptions
 
-        words = {"forward": self.forward, "bottleneck": self.bottleneck, "reverse": self.reverse}
-        path = self._hops(words) or words
+        path = {"forward": self.forward, "bottleneck": self.bottleneck, "reverse": self.reverse}
         flow = self.each.fields() | ({"listener": self.hosts.listener} if self.hosts.listener else {})
-        chosen = ScenarioOptions(path, self.flows, self.mix, flow, self.hosts.fields(), self.change, **self.network.fields())
+        chosen = ScenarioOptions(
+            path, self.flows, self.mix, flow, self.hosts.fields(), self.change, **self.network.fields(), conditions=self.conditions
+        )
         if self.scenario is not None:
             return chosen.over(files.load(self.scenario), compared=compared)
         if chosen.is_empty and not compared:
             fix = "name a file or a gallery scenario (`tcpscape scenario list`), or say its --rtt"
             refuse("scenario", "none given", fix)
         return chosen.scenario(compared=compared)
-
-    def _hops(self, words: Mapping[str, str | None]) -> dict[str, Any]:
-        """The hops of the path that --rtt and the options beside it describe; empty without them.
-
-        :raises ScenarioError: where the path is said twice.
-        """
-        from tcpscape.scenario.conditions import Conditions
-        from tcpscape.scenario.fields import OPTIONS, validate
-
-        given = {name: value for name, value in asdict(self.conditions).items() if value is not None}
-        if not given:
-            return {}
-        first = next(iter(given)).replace("_", "-")
-        if self.scenario is not None:
-            refuse(first, f"{self.scenario} has its own path", "leave out one of the two; `tcpscape sweep` varies fields of a scenario")
-        if also := next((name for name, text in words.items() if text is not None), None):
-            refuse(also, f"the path is said by --{first}, too", "leave out one of the two")
-        if "rtt" not in given:
-            refuse("rtt", f"--{first} needs a path", "add --rtt 50ms")
-        fields = validate(Conditions, given, OPTIONS).scenario("cubic").to_dict()
-        return {name: fields[name] for name in words if name in fields}
 
 
 @dataclass(frozen=True)
@@ -107,8 +87,6 @@ class RunResults:
     examples=(
         "run --rtt 50ms --jitter 8ms --rate 20mbit --cca cubic,bbr",
         "run starlink-baseline --cca cubic,bbr --out out/starlink",
-        'run --forward "netem delay 25ms loss 0.5%"\n--reverse "netem delay 25ms" --cca cubic,bbr\n'
-        '--bottleneck "tbf rate 10mbit burst 6056 limit 62500"',
     ),
 )
 def run(

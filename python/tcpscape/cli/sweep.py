@@ -15,6 +15,7 @@ from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import stamped
+from tcpscape.scenario.vocabulary import PathFields
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
@@ -47,13 +48,14 @@ class FlowAxes:
 class AxisOptions:
     """Fields of the scenario: one value is a condition, several make an axis."""
 
-    path: options.PathOptions
+    path: PathFields
     flow: FlowAxes
     axis: Annotated[tuple[str, ...], Option("Any other field of a scenario or flow, bottleneck.buffer, … or ${NAME}.", metavar="NAME=VALUES")] = ()
 
     def values(self) -> dict[str, str]:
         """Field → its values as they were typed; those that were not given are left out."""
-        values = {name: value for name, value in (asdict(self.path) | asdict(self.flow)).items() if value is not None}
+        flow = {name: value for name, value in asdict(self.flow).items() if value is not None}
+        values: dict[str, str] = {**{name: str(value) for name, value in self.path.items()}, **flow}
         others: dict[str, str] = {}
         for text in self.axis:
             name, equals, levels = text.partition("=")

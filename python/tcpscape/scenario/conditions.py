@@ -15,8 +15,6 @@ from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, KernelField, Scenari
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
 Directions = Literal["both", "forward", "reverse"]
-PATH_FIELDS = ("rtt", "jitter", "loss", "loss_burst", "rate", "buffer", "queue", "order", "distribution", "jitter_on", "loss_on")
-"""Fields of :class:`Conditions` that are about the path alone: each is an option of every command that takes a path."""
 
 
 def one_way_jitter(rtt_spread: int, jitter_on: Directions = "both", distribution: Distribution = "normal") -> int:

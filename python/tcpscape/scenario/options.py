@@ -12,10 +12,11 @@ from typing import Any
 
 from tcpscape.errors import refuse
 from tcpscape.scenario import changes
-from tcpscape.scenario.fields import OPTIONS
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.flows import MAX_FLOWS
 from tcpscape.scenario.grammar import parse_mix
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.units import format_time
 
 UNNAMED = "words"
@@ -44,11 +45,13 @@ class ScenarioOptions:
     """Transfers besides those of an existing scenario: `20/s,30kB`, or fields."""
     probes: Sequence[Any] = ()
     """Probes besides those of an existing scenario: `voice`, `ping~up`, or fields."""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    """The path in numbers instead of `path`: fields of :class:`~tcpscape.scenario.vocabulary.PathFields`."""
 
     @property
     def is_empty(self) -> bool:
         """Whether they describe neither a path nor its flows."""
-        return not (given(self.path) or given(self.flow) or self.flows is not None or self.mix is not None or self.links)
+        return not (self._path() or given(self.flow) or self.flows is not None or self.mix is not None or self.links)
 
     def scenario(self, *, compared: bool = False) -> Scenario:
         """The scenario that the options alone describe; `compared`: its flows will run under several congestion controls, one trial each.
@@ -58,7 +61,7 @@ class ScenarioOptions:
         self._check_mix(compared)
         flows = parse_mix(self.mix) if self.mix is not None else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = given(self.flow)
-        fields = {"name": UNNAMED, **given(self.path), **given(self.fields), **self._added({}), "flows": [{**each, **flow} for flow in flows]}
+        fields = {"name": UNNAMED, **self._path(), **given(self.fields), **self._added({}), "flows": [{**each, **flow} for flow in flows]}
         return self._with_changes_in_time(Scenario.of(fields, OPTIONS))
 
     def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
@@ -67,6 +70,10 @@ class ScenarioOptions:
         :raises ScenarioError: one line that names the option that is wrong.
         """
         self._check_mix(compared)
+        if conditions := given(self.conditions):
+            refuse(
+                next(iter(conditions)).replace("_", "-"), f"{base.name} has its own path", "leave out one of the two, or vary its fields in a sweep"
+            )
         flows = [flow.model_dump(mode="json", exclude_defaults=True) for flow in base.flows]
         if self.mix is not None:
             flows = [_over(flows[0] if flows else {}, flow) for flow in parse_mix(self.mix)]
@@ -78,6 +85,22 @@ class ScenarioOptions:
         fields = base.to_dict() | given(self.path) | given(self.fields)
         fields |= self._added(fields)
         return self._with_changes_in_time(Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name))
+
+    def _path(self) -> dict[str, Any]:
+        """The fields of the scenario that are its path.
+
+        :raises ScenarioError: where it is said twice, or its RTT is not said.
+        """
+        conditions, words = given(self.conditions), given(self.path)
+        if not conditions:
+            return words
+        first = next(iter(conditions)).replace("_", "-")
+        if words:
+            refuse(next(iter(words)), f"the path is said by {first}, too", "leave out one of the two")
+        if "rtt" not in conditions:
+            refuse("rtt", f"missing, and {first} needs a path", "give it too, for example 50ms")
+        fields = validate(Conditions, conditions, OPTIONS).scenario("cubic").to_dict()
+        return {name: fields[name] for name in PARTS if name in fields}
 
     def _added(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of which the options say more: what there is `before`, then theirs."""

@@ -24,7 +24,7 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.controls import spelling
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import files
-from tcpscape.scenario.conditions import PATH_FIELDS
+from tcpscape.scenario.vocabulary import PATH
 from tcpscape.web import axes
 from tcpscape.web.routes import Asked, Context, Post
 from tcpscape.web.state import PageState, State
@@ -35,7 +35,7 @@ MOST_ADDRESS = 2000
 """Characters of the page's address in a comment."""
 MOST_AXES, MOST_LEVELS = 2, 50
 """A curve has one axis, a map two; each has at most so many levels."""
-PLAIN = (*PATH_FIELDS, "rcvbuf", "app", "read", "duration", "kernel")
+PLAIN = (*PATH, "rcvbuf", "app", "read", "duration", "kernel")
 """Fields of the state that are options of `tcpscape sweep` under the same name."""
 BY_AXIS = tuple(name for name, field in State.model_fields.items() if field.annotation is str and name not in (*PLAIN, "mix"))
 """Further fields of the state that are text: `tcpscape sweep` has them under `--axis`."""

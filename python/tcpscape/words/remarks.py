@@ -16,7 +16,8 @@ from tcpscape.findings import damage
 from tcpscape.findings.advice.answer import Advice, OtherOrder
 from tcpscape.findings.advice.choice import GOALS, Decision, Goal
 from tcpscape.names import with_options
-from tcpscape.scenario.conditions import PATH_FIELDS, Conditions
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.vocabulary import PATH
 from tcpscape.text.numbers import number, percent
 from tcpscape.units import NS_PER_S, brief_time, counted
 from tcpscape.words.sentences import times
@@ -137,7 +138,7 @@ def sharing(advice: Advice) -> str:
 def _of_path(path: Conditions) -> list[str]:
     """The path as options of `sweep`."""
     values = path.model_dump(mode="json", exclude_defaults=True)
-    words = [word for name in PATH_FIELDS if name in values for word in (f"--{name.replace('_', '-')}", str(values[name]))]
+    words = [word for name in PATH if name in values for word in (f"--{name.replace('_', '-')}", str(values[name]))]
     kernel = values.get("kernel", {})
     settings = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in kernel.items() if name != "profile"]
     return [*words, *(["--kernel", ",".join([path.kernel.profile, *settings])] if kernel else [])]
