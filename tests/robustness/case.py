@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FIFO, DIRECTORY, ENDLESS, LOOP = "fifo", "directory", "endless", "loop"
-"""What a file may be instead: a pipe without a writer, a directory, a link to /dev/zero, a link to itself."""
+FIFO, DIRECTORY, ENDLESS, LOOP, NOWHERE = "fifo", "directory", "endless", "loop", "nowhere"
+"""What a file may be instead: a pipe without a writer, a directory, a link to /dev/zero, to itself, to nothing."""
+EMPTY, LARGE = "empty", "large"
+"""A file without a byte, and one of a tebibyte, all holes."""
+LEADS_TO = {ENDLESS: "/dev/zero", NOWHERE: "no/such/file"}
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,11 @@ class Case:
                 os.mkfifo(path)
             elif content == DIRECTORY:
                 path.mkdir()
+            elif content in (EMPTY, LARGE):
+                with path.open("wb") as file:
+                    file.truncate(2**40 if content == LARGE else 0)
             else:
-                path.symlink_to("/dev/zero" if content == ENDLESS else path.name)
+                path.symlink_to(LEADS_TO.get(content, path.name))
 
     def command(self) -> str:
         """The command line as a shell takes it, long words shortened."""

@@ -109,6 +109,15 @@ class Mine(Control):
     def ssthresh(self, sample, window):
         return max(2, window.cwnd // 2)
 """
+COLUMNS = b"id,cca,rtt_ms,duration_s,jitter_ms,distribution,jitter_on,loss_pct,rate_mbit,buffer_bytes,rcvbuf,flows,app_MBps,"
+VALUES = b"c006,cubic,111.2,10,0,,,0,26.0,505520,0,2,0,"
+RECORDED = {
+    "recorded_conditions.csv": COLUMNS + b"listener,kernel\n" + VALUES + b",6.1\n",
+    "recorded_results.csv": COLUMNS
+    + b"repeat,goodput_mbps,flow_goodput_mbps,retransmits,data_segs_out,dsack_dups,reord_seen,min_rtt_us\n"
+    + VALUES + b"0,24.38111,6.29978;18.08133,38,20619,0,0,111200\n"
+    + VALUES + b"1,24.41458,6.85076;17.56381,37,20646,0,0,111200\n",
+}  # fmt: skip
 FRAGMENT = b"CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n"
 RESULTS = "results"
 """The result directory in a case's working directory."""
@@ -119,6 +128,7 @@ _MADE = {
     RESULTS: ["run", *_PATH, "--cca", "cubic,bbr", "--duration", "200ms", "--seeds", "2", "--samples", "50ms", "--out", RESULTS],
     "swept": ["sweep", "--rtt", "10ms", "--rate", "5mbit", "--jitter", "0,1ms", "--duration", "100ms", "--seeds", "2", "--cca", "cubic", "--out", "swept"],
     "studied": ["study", "run", "baseline", "--quick", "--engine", "mock", "--no-report", "--out", "studied"],
+    "advised": ["advise", "--rtt", "10ms", "--jitter", "1ms", "--seeds", "2", "--cca", "cubic,bbr", "--engine", "mock", "--out", "advised"],
     "validated": ["validate", "--engine", "model", "--engine", "mock", "--random", "2", "--seeds", "1", "--jobs", "1", "--cca", "cubic", "--worst", "0", "--out", "validated"],
     "rows.csv": ["export", RESULTS, "--to", "csv", "--out", "rows.csv"],
     "rows.parquet": ["export", RESULTS, "--to", "parquet", "--out", "rows.parquet"],
@@ -159,7 +169,7 @@ def content(name: str) -> bytes:
     """The good file of this name."""
     fixed = {
         "scenario.yaml": SCENARIO, "worded.yaml": WORDED, "network.yaml": NETWORK, "scenario.toml": TOML, "traced.yaml": TRACED, "campaign.yaml": CAMPAIGN, "conditions.yaml": CONDITIONS, "link.up": TRACE, "ping.txt": PING,
-        "conditions.csv": VALIDATED, "listed.yaml": LISTED, "mine.py": CONTROL, "fragment.config": FRAGMENT,
+        "conditions.csv": VALIDATED, "listed.yaml": LISTED, "mine.py": CONTROL, "fragment.config": FRAGMENT, **RECORDED,
     }  # fmt: skip
     if name in fixed:
         return fixed[name]
@@ -176,7 +186,7 @@ def needed(words: Iterable[str]) -> dict[str, bytes | str]:
     files: dict[str, bytes | str] = {name: content(name) for name in FILES if name in named}
     if "traced.yaml" in files:
         files["link.up"] = TRACE
-    for name in (RESULTS, "swept", "studied", "validated"):
+    for name in (RESULTS, "swept", "studied", "advised", "validated"):
         if name in named:
             files |= made()[name]
     return files

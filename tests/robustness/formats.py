@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from robustness import mutations, values
 from robustness.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
-from robustness.documents import CONTROL, RESULTS, content, made, needed
+from robustness.documents import CONTROL, RECORDED, RESULTS, content, made, needed
 
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scenario.yaml": (
@@ -43,6 +43,7 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "campaign.yaml": ("sweep {} --jobs 1",),
     "conditions.yaml": ("sweep {} --jobs 1",),
     "conditions.csv": ("validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v",),
+    "recorded_results.csv": ("validate --engine mock --against recorded --seeds 1 --jobs 1 --out out/v",),
     "listed.yaml": ("validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v",),
     "ping.txt": ("advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",),
     "iperf3.json": (
@@ -81,7 +82,7 @@ RESUMED = "run --bottleneck 'tbf rate 5mbit burst 6056 limit 15000' --forward 'n
 def formats() -> dict[str, st.SearchStrategy[Case]]:
     """A strategy for each format."""
     files = {name: _file(name) for name in READ_BY}
-    stores = {f"{name}/": _store(name) for name in (RESULTS, "swept", "studied")}
+    stores = {f"{name}/": _store(name) for name in (RESULTS, "swept", "studied", "advised")}
     return {**files, **stores, "validated/": _validated(), "control.py": _control()}
 
 
@@ -105,6 +106,8 @@ def _file(draw: st.DrawFn, name: str) -> Case:
     files = needed(words)
     if "iperf3-good.json" in words:
         files["iperf3-good.json"] = content("iperf3.json")
+    if "recorded" in words:
+        files |= RECORDED
     return Case(name, tuple(words), {**files, name: draw(_kinds(content(name), name))})
 
 
@@ -147,9 +150,17 @@ def _tables(name: str) -> list[tuple[str, int, str, Any]]:
     return found
 
 
+STATEMENTS = (
+    "DROP TABLE trials", "DROP TABLE manifests", "DELETE FROM trials WHERE rowid = 1", "DELETE FROM manifests", "UPDATE trials SET address = 'other' WHERE rowid = 1", "UPDATE trials SET queues = zeroblob(1000)",
+    "UPDATE trials SET trial = CAST(x'ff' AS text)", "UPDATE manifests SET document = CAST(x'ff' AS text)", "ALTER TABLE trials RENAME COLUMN queues TO q", "PRAGMA user_version = 77", "PRAGMA user_version = -1",
+    "PRAGMA application_id = 1",
+)  # fmt: skip
+"""What somebody else's program may do to a database."""
+
+
 @st.composite
 def _rows(draw: st.DrawFn, name: str) -> bytes:
-    """The database with one value of one row mutated: JSON as JSON, anything else by type."""
+    """The database after one of the statements, or with one value of one row mutated: JSON as JSON, anything else by type."""
     table, row, column, value = draw(st.sampled_from(_tables(name)))
     if isinstance(value, str) and value[:1] in "{[":
         new: Any = draw(mutations.mutated(json.loads(value)).map(json.dumps))
@@ -163,7 +174,10 @@ def _rows(draw: st.DrawFn, name: str) -> bytes:
         path.write_bytes(data)
         base = sqlite3.connect(path, isolation_level=None)
         try:
-            base.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
+            if draw(st.integers(0, 3)) == 3:
+                base.execute(draw(st.sampled_from(STATEMENTS)))
+            else:
+                base.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
         except (sqlite3.Error, UnicodeEncodeError):
             base.execute(f"DROP TABLE {table}")
         base.execute("PRAGMA wal_checkpoint(TRUNCATE)")

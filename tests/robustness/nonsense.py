@@ -1,94 +1,30 @@
-"""Inputs that must be refused whatever they are mixed with: each was accepted once, ended in a traceback, or did not end."""
+"""Inputs that are known to be nonsense: `nonsense.tsv` has a line for each, with what its refusal must say; and files that are none, wherever one is read."""
 
 from __future__ import annotations
 
+import gzip
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-from robustness.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
+from robustness.case import DIRECTORY, EMPTY, ENDLESS, FIFO, LARGE, LOOP, NOWHERE, Case
 from robustness.documents import needed
 
+TABLE = Path(__file__).with_suffix(".tsv")
 PATH = '--forward "netem delay 5ms" --bottleneck "tbf rate 5mbit burst 6056 limit 15000" --reverse "netem delay 5ms"'
 RUN = f"run {PATH} --duration 100ms --seeds 1"
-DIGITS, ZEROS = "9" * 5000, "0" * 5000
-LINES: Mapping[str, tuple[str, ...]] = {
-    "counts": (
-        f"{RUN} --flows 0", f"{RUN} --flows -1", f"{RUN} --flows 20000000", f"{RUN} --flows {DIGITS}", f"{RUN} --flows ٣", f"{RUN} --mix cubic*0", f"{RUN} --mix cubic*20000000",
-        f"{RUN} --mix cubic*٣", f"{RUN} --jobs -1", f"{RUN} --jobs ٣", f"run {PATH} --seeds 1,1", f"run {PATH} --seeds 0", f"run {PATH} --seeds 5..3", f"run {PATH} --seeds ٣", f"run {PATH} --seeds 1e3",
-        f"run {PATH} --seeds 1000000000", f"run {PATH} --seeds {DIGITS}", f"run {PATH} --seeds ''", f"run {PATH} --seeds 0..99999999999",
-    ),
-    "lists": (
-        f"{RUN} --mix ''", f"{RUN} --mix ,", f"{RUN} --cca ''", f"{RUN} --cca ,", f"{RUN} --cca cubic,", f"{RUN} --cca cubic,cubic", f"{RUN} --engine ''", f"{RUN} --kernel ''", f"{RUN} --player ''",
-        f"{RUN} --listener ''", f"{RUN} --mix 'cubic*2@0s-0s'", f"{RUN} --mix 'cubic@0-0'", f"{RUN} --check ''", "sweep --rtt '' --engine mock", "sweep --rtt 10ms --axis x=", "sweep --rtt 10ms --axis =1", "sweep --rtt 10ms --engine ''", "sweep --rtt 10ms --engine mock,",
-        "sweep --rtt 10,10ms --engine mock", "sweep --rtt 10ms --cca '' --engine mock", "sweep --rtt 10ms --mix '' --engine mock",
-    ),
-    "networks": (
-        *(f"{RUN} --mix '{text}'" for text in (
-            "cubic~", "cubic~up~up", "cubic~up=1", "cubic~rtt", "cubic~rtt=", "cubic~rtt=0", "cubic~rtt=nan", "cubic~rtt=-1ms", "cubic~rtt=1ms", "cubic~rtt=1ms..2ms", "cubic*2~rtt=2ms..1ms", "cubic*2~rtt=..", "cubic*999999999~rtt=1s..2s",
-            "cubic~rtt=٣s", f"cubic~rtt={DIGITS}ms", "cubic~enter=r9", "cubic~enter=r1", "cubic~enter=r1~leave=r0", "cubic~access=", "cubic~access=5", "cubic~access=1ms+1ms", "cubic~access=0mbit", "cubic~app=1", "~up", "cubic~[/x]=1",
-        )),
-        *(f"{RUN} --probe {shlex.quote(text)}" for text in ("", "x", "voice~", "voice~interval=0", "voice~interval=1ns", "voice~size=0B", "voice~size=1MB", "voice~size=nan", "voice~name=../x", "voice~name=", "voice@1s", "voice@nan", "voice~up~down", "voice,ping")),
-        *(f"{RUN} --probe voice --probe voice", f"{RUN} --duration 24h --probe voice~interval=1ms"),
-        *(f"{RUN} --transfers {shlex.quote(text)}" for text in ("", "x", "0/s", "-1/s", "nan/s", "inf/s", "1e9/s", "20/s,0B", "20/s,1B,1B", "20/s,30kB~most=1kB", "20/s~shape=0", "20/s~shape=nan", "20/s~cca=nosuch", "20/s@1s", f"{DIGITS}/s", "٣/s")),
-        *(f"{RUN} --link {shlex.quote(text)}" for text in ("", "x", "rate", "rate 0mbit", "delay -1ms", "delay nan", "delay 1ms delay 2ms", "buffer 1bdp", "up_rate 1mbit", "name bottleneck", "name ../x delay 1ms", "loss 101% delay 1ms", "queue nosuch rate 1mbit", "rate 1mbit buffer 99999bdp")),
-        f"{RUN} --link 'delay 1ms name a' --link 'delay 1ms name a'", " ".join([RUN, *["--link 'delay 1ms'"] * 40]), f"{RUN} --change 'core@50ms: rate 1mbit'", f"{RUN} --link 'delay 1ms name core' --change 'core.9@50ms: delay 1ms'",
-        f"{RUN} --engine mock --probe voice", f"{RUN} --engine mock --mix cubic~up", "run --forward 'netem delay 5ms' --mix cubic~up --seeds 1 --duration 100ms",
-    ),
-    "ranges": (
-        "sweep --rtt 1..1e300ms/x1.0000001 --engine mock", "sweep --rtt 0..1s/1ns --engine mock", "sweep --rtt 10ms --jitter 0..24ms/0 --engine mock", "sweep --rtt 10ms --jitter 0..24ms/-1ms --engine mock",
-        "sweep --rtt 10ms --jitter 24..0ms/4ms --engine mock", "sweep --rtt 1..4ms/x1 --engine mock", "sweep --rtt 1..4ms/x0 --engine mock", "sweep --rtt 1..nan/1 --engine mock", "sweep --rtt 1..inf/1 --engine mock",
-        "sweep --rtt 1..100ms/1ms --engine mock --seeds 1000000", "sweep --rtt 1..1000ms/1ms --jitter 0..1000ms/1ms --loss 0..99%/1% --engine mock",
-    ),
-    "quantities": tuple(
-        f"run {PATH} --seeds 1 --duration {text}" for text in ("0", "0s", "-1s", "nan", "inf", "1e300s", "1e400s", "1e-30s", "0x_", "0x10s", "٣s", "３s", "²s", "1__0s", "1e", f"{DIGITS}s", f"1{ZEROS}ms", "5parsecs", "5mbit", "5%", "''", "' '", "s", "1,5s", "99999999h")
-    ) + tuple(
-        f"{RUN} {option}" for option in (
-            "--rcvbuf -1", "--rcvbuf nan", "--rcvbuf 1e300", "--rcvbuf 5ms", "--rcvbuf ٣KiB", "--sndbuf -1", "--app -1", "--app nan", "--app 1e400MB/s", "--chunk 0", "--chunk -1", "--chunk nan", "--read 0/1ms", "--read /",
-            "--read 16KiB/-1ms", "--read 16KiB/nan", "--read 16KiB/", "--rcvbuf 1e-320B", "--app 1e-320MB/s", "--kernel 6.1,host_time=1s", "--kernel 6.1,host_time=-1us", "--samples 1us --duration 24h", "--samples 1ns", "--samples -1ms", "--samples nan", "--player 0", "--player nan", "--player -1mbit", "--abr bola", "--kernel 0", "--kernel nan",
-            "--kernel 6.1,hz=nan", "--kernel 6.1,rmem_max=-1", "--kernel 6.1,rmem_max=1e400", "--kernel 6.1,x=1",
-        )
-    ),
-    "tc words": tuple(
-        f'run --forward "{words}" --seeds 1 --duration 100ms' for words in (
-            "", "netem delay nan", "netem delay -1ms", "netem delay 1e400ms", "netem delay ٣ms", f"netem delay {DIGITS}ms", "netem delay 0x_ms", "netem loss 101%", "netem loss nan", "netem loss -1%",
-            "netem delay 5ms delay", "netem nosuch", "tbf rate 0 burst 6056 limit 6000", "tbf rate nan burst 6056 limit 6000", "tbf rate 1mbit burst 0 limit 0", "tbf", "fq_codel quantum nan", "htb rate 10mbit quantum nan",
-            "htb rate 10mbit prio abc", "pfifo limit -1", "pfifo limit 1e400", "pfifo limit 1e-320", "bfifo limit 1e-320", "netem delay 1e-320ms", "tbf rate 5mbit burst 1 limit 50000", "nosuch", "netem [/x]", "netem delay 5ms child nosuch",
-        )
-    ),
-    "changes": tuple(
-        f"{RUN} --change '{change}'" for change in (
-            "bottleneck@50ms: delay 5ms", "forward@50ms: rate nan", "forward@-1s: delay 5ms", "forward@nan: delay 5ms", "forward@5s: delay 5ms", "nowhere@50ms: delay 5ms", "forward@50ms:", "forward: delay 5ms", "forward@50ms: delay",
-            "forward@50ms: delay 1ms delay 2ms", "forward@50ms: nosuch 1", "",
-        )
-    ),
-    "checks": tuple(
-        f"{RUN} --check {shlex.quote(check)}" for check in ("goodput", "> 5", "goodput >", "goodput > nan", "goodput > ٣", "goodput.nosuch > 5", "nosuch > 5", "goodput > 5parsecs", "goodput[cca=nosuch] > 5", "goodput[ > 5", "goodput = 5", "goodput.p0 > 5", "goodput.p٩٥ > 1", "goodput > 1e400", "goodput > 5 > 3")
-    ),
-    "bound": (
-        *(f"bound --to 20mbit --rtt 50ms --from {text}" for text in ("0", "nan", "-1mbit", "1e400mbit", "60ms", "''", "٣mbit")),
-        "bound --from 60mbit --to 20mbit --rtt nan", "bound --from 60mbit --to 20mbit --rtt -1ms", "bound --from 60mbit --to 20mbit --flows 50ms:nan", "bound --from 60mbit --to 20mbit --flows 50ms:-1", "bound --from 60mbit --to 20mbit",
-        "bound --from 60mbit --to 20mbit --rtt 50ms --packet 0", "bound --from 60mbit --to 20mbit --rtt 50ms --packet nan", "bound --from 60mbit --to 20mbit --rtt 50ms --max-queue -1ms",
-    ),
-    "searches": (
-        "cliff --rtt 20ms --engine mock --threshold nan", "cliff --rtt 20ms --engine mock --threshold 0", "cliff --rtt 20ms --engine mock --threshold 2", "cliff --rtt 0 --engine mock", "cliff --rtt nan --engine mock", "cliff --rtt 20ms --engine mock --most -1",
-        "cliff --rtt 20ms --engine mock --along nosuch", "cliff --rtt 1..1e300ms/x1.0000001 --engine mock", "advise --rtt nan --engine mock", "advise --rtt -5ms --engine mock", "advise --rtt 20ms --engine mock --flows 0", "advise --rtt 20ms --engine mock --flows 20000000",
-        "advise --rtt 20ms --engine mock --seeds 1,1", "advise --rtt 20ms --engine mock --cca ''", "advise --rtt 20ms --engine mock --goal nosuch", "advise --rtt 20ms --engine mock --rtt-loss 101%", "advise --rtt 20ms --engine mock --rtt-jitter nan",
-        "advise --rtt 20ms --engine mock --rate 0", "validate --engine mock --engine mock --random 0", "validate --engine mock --engine mock --random -1", "validate --engine mock --engine mock --random 99999999999", "validate --engine mock --engine mock --random 2 --seeds 0",
-        "validate --engine mock --engine mock --random 2 --seeds 3/0", "validate --engine mock --engine mock --random 2 --precision nan", "validate --engine mock --engine mock --random 2 --precision -1",
-        "validate --engine mock --engine mock --random 2 --check median<=nan",
-    ),
-    "results": (
-        "report /dev/zero", "report ''", "plot results --what nosuch", "plot results --what ''", "plot results --formats exe", "plot results --formats ''", "plot results --metric nosuch", "compare results", "compare results results --metric nosuch",
-        "diagnose x.yaml", "diagnose ''", "diagnose results --flow ''", "diagnose results --flow 1-2-3", "diagnose results --flows 0", "diagnose results --cca nosuch", "diagnose results --kernel 9", "diagnose results --duration 5s",
-        "diagnose --live --duration nan", "diagnose results --check x", "diagnose results --check 'goodput > 1'", "diagnose results --no-replay --annotate x", "diagnose /dev/zero", "diagnose results --out results",
-        "compare results results --at x", "compare results results --cca ''", "compare results results --cca :", "compare results results --cca cubic:", "export results --to nosuch", "export results --to ''", "export results --to csv --seed -1", "export results --to csv --seed ٣", "export results --to csv --cca nosuch",
-        "export scenario.yaml --to csv", "scenario show ../../etc/passwd", "cca show ''", "metric show ''", "qdisc show ''", "study run nosuch", "study run baseline --part nosuch", "study run baseline --seeds 0", "kernel remove ../x", "kernel info ''",
-    ),
-    "explorer": (
-        "explore nosuch", "explore ''", "explore /dev/zero", "explore /", "explore x.yaml", "explore a b", "explore --port 70000", "explore --port -1", "explore --port x", "explore --port nan nosuch", "explore --no-browser --browser nosuch",
-    ),
-}  # fmt: skip
-"""What is wrong → command lines."""
+BRACES = {
+    "{run}": RUN,
+    "{path}": PATH,
+    "{digits}": "9" * 5000,
+    "{zeros}": "0" * 5000,
+    "{long}": "x" * 3000,
+    "{links}": " ".join(["--link 'delay 1ms'"] * 40),
+}
+"""Words of the table in braces → what they stand for."""
+DIGITS = BRACES["{digits}"]
 
 BASE = "forward: {delay: 5ms}\nbottleneck: {rate: 5mbit}\nreverse: {delay: 5ms}\nduration: 100ms\n"
 SCENARIOS: Mapping[str, str | bytes] = {
@@ -129,31 +65,92 @@ CONTROLS: Mapping[str, str] = {
 """What is wrong → the file of a user's congestion control."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """A line of the table."""
+
+    field: str
+    """What the message names first."""
+    fix: str
+    """How its last words begin: what to do instead."""
+    line: str
+    """The command line as the table has it, or `scenario:`, `campaign:` or `control:` and what is wrong with that file."""
+
+    @property
+    def case(self) -> Case:
+        """The command with its files."""
+        kind, _, what = self.line.partition(": ")
+        if kind == "scenario":
+            content = SCENARIOS[what]
+            files = {"s.yaml": content if isinstance(content, bytes) else content.encode(), "day.up": b"86400000\n"}
+            return Case("nonsense", ("run", "s.yaml", "--seeds", "1"), files, nonsense=True)
+        if kind == "campaign":
+            return Case("nonsense", ("sweep", "c.yaml"), {"c.yaml": CAMPAIGNS[what].encode()}, nonsense=True)
+        if kind == "control":
+            words = (*shlex.split(RUN), "--cca", "mine.py:Mine", "--check", "goodput > 0")
+            return Case("nonsense", words, {"mine.py": CONTROLS[what].encode()}, nonsense=True)
+        written = self.line
+        for word, meaning in BRACES.items():
+            written = written.replace(word, meaning)
+        return Case("nonsense", tuple(shlex.split(written)), needed(shlex.split(written)), nonsense=True)
+
+    def said(self, err: str) -> str:
+        """What the message says where this line says something, in the words of the table."""
+        field, _, rest = err.removeprefix("error: ").rstrip("\n").partition(": ")
+        return "\t".join(shown if _begins(text, shown) else text for text, shown in ((field, self.field), (rest.rpartition("; ")[2], self.fix)))
+
+
+def _begins(text: str, shown: str) -> bool:
+    """Whether a text is as the table shows it; `…` stands for the rest."""
+    return text.startswith(shown[:-1].rstrip()) if shown.endswith("…") else text == shown
+
+
+def known() -> list[Known]:
+    """The lines of the table."""
+    lines = TABLE.read_text("utf-8").splitlines()
+    return [Known(*line.split("\t")) for line in lines if line and not line.startswith("#")]
+
+
+MOCK = "--engine mock"
+READERS = (
+    f"run bad.yaml {MOCK}", f"run bad.toml {MOCK}", f"run trace.yaml {MOCK}", "run cca.yaml --seeds 1", "run --cca bad.py:Mine --rtt 9ms", f"sweep bad.yaml {MOCK}", "scenario show bad.yaml", "export bad.yaml --to tc",
+    "export bad.csv --to iperf3", "export bad.parquet --to csv", "compare bad.csv bad.csv", "compare bad.json bad.json", "compare bad.flent.gz bad.flent.gz", "compare bad.parquet bad.parquet", "advise --from bad.txt", "advise --from bad.json",
+    "advise --from bad.flent", "advise --from bad.yaml", "validate --conditions bad.csv", "validate --conditions bad.yaml", "validate --against bad_results.csv", "report bad.d", "plot bad.d --what bars", "export bad.d --to csv",
+    "compare bad.d bad.d", f"run baseline {MOCK} --out bad.d", "kernel build --source bad.tar.xz --name x",
+)  # fmt: skip
+"""A command line for each place that reads a file, `bad.…`; `bad.d` is a directory whose database is that file."""
+BESIDE: Mapping[str, Mapping[str, bytes]] = {
+    "trace.yaml": {"trace.yaml": b"bottleneck: {trace: bad.up, buffer: 20KB}\n"},
+    "cca.yaml": {"cca.yaml": b"flows: [{cca: 'bad.py:Mine'}]\n"},
+    "bad_results.csv": {"bad_conditions.csv": b"id,cca,rtt_ms\na,cubic,9\n"},
+}
+"""A word of such a line → the files beside the bad one."""
+READ = {"trace.yaml": "bad.up", "cca.yaml": "bad.py", "bad.d": "bad.d/results.sqlite", "bad.py:Mine": "bad.py"}
+"""A word of such a line → the file that is bad, where it is another."""
+MAY_BE_EMPTY = (EMPTY, DIRECTORY, NOWHERE, LOOP)
+"""What a scenario of defaults, or a new place for results, may be."""
+
+
+@cache
+def no_files() -> Mapping[str, bytes | str]:
+    """What may be where a file should be."""
+    contents = {
+        "binary": bytes(range(256)) * 100,
+        "UTF-16": "name: x\n".encode("utf-16"),
+        "brackets": b"[" * 100_000,
+        "a bomb": gzip.compress(bytes(200_000_000), 1),
+    }
+    return {kind: kind for kind in (FIFO, ENDLESS, DIRECTORY, LOOP, NOWHERE, EMPTY, LARGE)} | contents
+
+
+def unreadable(line: str, kind: str) -> Case:
+    """A reader's command line, and what is no file there."""
+    words = tuple(line.split())
+    name = next(word for word in words if word.startswith("bad.") or word in BESIDE)
+    return Case("nonsense", words, {**BESIDE.get(name, {}), READ.get(name, name): no_files()[kind]}, nonsense=kind not in MAY_BE_EMPTY)
+
+
 def cases() -> Iterator[tuple[str, Case]]:
     """Every one with a name."""
-    for group, lines in LINES.items():
-        for line in lines:
-            words = tuple(shlex.split(line))
-            yield f"{group}: {line.removeprefix(RUN).removeprefix(f'run {PATH}').strip()[:70]}", _case(words, needed(words))
-    for what, text in SCENARIOS.items():
-        content = text if isinstance(text, bytes) else text.encode()
-        yield f"scenario: {what}", _case(("run", "s.yaml", "--seeds", "1"), {"s.yaml": content, "day.up": b"86400000\n"})
-    for what, text in CAMPAIGNS.items():
-        yield f"campaign: {what}", _case(("sweep", "c.yaml"), {"c.yaml": text.encode()})
-    for what, text in CONTROLS.items():
-        yield f"control: {what}", _case((*shlex.split(RUN), "--cca", "mine.py:Mine", "--check", "goodput > 0"), {"mine.py": text.encode()})
-    for kind in (FIFO, DIRECTORY, ENDLESS, LOOP):
-        for line in READERS:
-            name = next(word for word in line.replace(":", " ").split() if word.startswith("x."))
-            yield f"{kind}: {line}", _case(tuple(line.split()), {name: kind})
-
-
-READERS = (
-    "run x.yaml", "sweep x.yaml", "compare x.csv x.csv", "compare x.json x.json", "compare x.flent.gz x.flent.gz", "export x.yaml --to tc", "export x.parquet --to csv", "advise --from x.txt", "run baseline --cca x.py:X",
-    "validate --engine mock --engine mock --conditions x.csv",
-)  # fmt: skip
-"""Command lines that read a file, which is none."""
-
-
-def _case(words: tuple[str, ...], files: Mapping[str, bytes | str]) -> Case:
-    return Case("nonsense", words, files, nonsense=True)
+    yield from ((one.line[:70], one.case) for one in known())
+    yield from ((f"{kind}: {line}", unreadable(line, kind)) for line in READERS for kind in no_files())

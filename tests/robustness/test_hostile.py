@@ -344,12 +344,7 @@ def test_errors_are_one_printable_line(cli):
 def test_an_advice_is_kept_through_no_link(tmp_path):
     (tmp_path / "else").write_text("mine")
     (tmp_path / kept_advice.ANSWER).symlink_to(tmp_path / "else")
-
-    class Small:
-        def to_dict(self):
-            return {"goal": "x"}
-
-    kept_advice.save(Small(), tmp_path)  # type: ignore[arg-type]
+    kept_advice.save({"goal": "x"}, tmp_path)
     assert (tmp_path / "else").read_text() == "mine"
     assert json.loads((tmp_path / kept_advice.ANSWER).read_text()) == {"goal": "x"}
 

@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 
 from robustness import commands, documents, formats, judge
 
-EACH = 3
+EACH_COMMAND, EACH_FORMAT = 3, 20
 """Cases of each command and of each format."""
 PROMPT_S, STALLED_S = 10, 120
 """Most processor time of a case, and most time in all, s: a busy machine fails no test, and what waits without end does."""
-SLOW = {"plot", "report", "study run", "validate", "validate/", "advise", "kernel build"}
-"""Draw figures or run many trials: fewer cases here."""
+SLOW = {"plot", "report", "study run", "validate", "advise", "kernel build", "doctor"}
+"""Draw figures, run many trials or look at the machine: fewer cases here."""
+SLOW_FORMATS = {"validated/", "conditions.csv", "listed.yaml", "recorded_results.csv", "flow.flent.gz", "studied/"}
 
 
 SETTINGS = settings(
@@ -109,12 +110,12 @@ def check(strategy: st.SearchStrategy, count: int) -> None:
 
 @pytest.mark.parametrize("name", list(commands.commands()))
 def test_every_command_refuses_what_it_cannot_read_in_one_line(name):
-    check(commands.lines(name), 1 if name in SLOW else EACH)
+    check(commands.lines(name), 1 if name in SLOW else EACH_COMMAND)
 
 
 @pytest.mark.parametrize("name", list(formats.formats()))
 def test_every_format_refuses_what_is_damaged_in_one_line(name):
-    check(formats.formats()[name], 1 if name in SLOW else EACH)
+    check(formats.formats()[name], 3 if name in SLOW_FORMATS else EACH_FORMAT)
 
 
 def test_every_command_and_every_option_is_drawn_from():

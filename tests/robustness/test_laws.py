@@ -1,4 +1,4 @@
-"""Laws that hold for every good input: nothing is missing, no link carries more than its rate, what is written is read back as it was."""
+"""Laws that hold for every good path and network: nothing is missing, no link carries more than its rate, what is written is read back as it was."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tcpscape import _core, engines, metrics
 from tcpscape.campaign import record
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange import sources
-from tcpscape.scenario import files
+from tcpscape.report.diagram import PathView
+from tcpscape.scenario import bottleneck, files, limits, network, path, summary
 from tcpscape.scenario.words import describe
 from tcpscape.words import campaign as answer
 
@@ -76,12 +77,12 @@ def test_the_same_seed_gives_the_same_bytes(scenario, seed):
 
 
 @QUICK
-@given(good.scenarios())
+@given(st.one_of(good.scenarios(), good.networks()))
 def test_a_scenario_is_read_back_as_it_was_written(scenario):
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "drawn.yaml")
-        path.write_text(files.dump(scenario))
-        again = files.load(path)
+        file = Path(folder, "drawn.yaml")
+        file.write_text(files.dump(scenario))
+        again = files.load(file)
     assert again == scenario
     assert again.address() == scenario.address()
     assert files.dump(again) == files.dump(scenario)
@@ -135,11 +136,43 @@ def _call(words):
 
 
 @MODEL
-@settings(QUICK, max_examples=6)
-@given(good.scenarios(), st.integers(40, 200))
+@settings(QUICK, max_examples=8)
+@given(st.one_of(good.scenarios(), good.networks()), st.integers(40, 200))
 def test_a_screen_fits_whatever_ran(scenario, width):
     text = answer.run_screen(tcpscape.run(scenario, seeds=2)).text(width)
     too_wide = [
         line for line in text.splitlines() if len(line) > width and not line.startswith("Next: ") and max(map(len, line.split())) < width - 10
     ]
     assert not too_wide
+
+
+@MODEL
+@QUICK
+@given(good.networks())
+def test_a_network_has_words_a_diagram_and_ways(scenario):
+    assert summary.in_words(scenario)
+    assert PathView.of("", [scenario]).wide
+    list(limits.caveats(scenario))
+    for end in scenario.endpoints:
+        data, acks = network.way(scenario, end)
+        assert scenario.rtt_of(end) == sum(path.delay_ns(hop) for hop in (*data, *acks))
+        assert end.rtt is None or scenario.rtt_of(end) == end.rtt
+        lowest = bottleneck.of_flow(scenario, end)
+        assert lowest is None or lowest.rate_bps > 0
+
+
+@MODEL
+@QUICK
+@given(good.networks())
+def test_results_of_a_network_obey_the_laws_of_every_trial(scenario):
+    """The model's own accounts are checked in its debug build; here: the same bytes for a seed, no infinite value, RTTs not below the way's."""
+    first, second = (trial(scenario) for _ in range(2))
+    assert json.dumps(first.to_dict(), allow_nan=False) == json.dumps(second.to_dict(), allow_nan=False)
+    for name, metric in metrics.REGISTRY.items():
+        assert not math.isinf(metric.of(first)), name
+    ends = [flow for flow in scenario.flows for _ in range(flow.count)]
+    assert [flow.direction for flow in first.flows] == [end.direction for end in ends]
+    for flow, end in zip(first.flows, ends, strict=True):
+        data, acks = network.way(scenario, end)
+        if flow.rtt_ms.min is not None and not any(getattr(hop, "jitter", 0) for hop in (*data, *acks)):
+            assert flow.rtt_ms.min >= scenario.rtt_of(end) / 1e6 - 0.01
