@@ -31,14 +31,13 @@ from tcpscape.reading.files import Kind
 from tcpscape.reading.streams import Stream
 from tcpscape.scenario import files as scenarios
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.stats import Estimate
 from tcpscape.store.results import Store
 from tcpscape.studies import study as studies
 from tcpscape.web.blocks import Block
 from tcpscape.web.opened import Measurement, Opened, Results, Setup, of_argument, uploads
 from tcpscape.web.opened.uploads import Uploads
 from tcpscape.web.questions import KINDS
-from tcpscape.web.questions.check import engines_here, sentence
+from tcpscape.web.questions.check import engines_here
 from tcpscape.web.state import State
 from tcpscape.web.work import Cancelled, Pool, Work
 from tcpscape.words import campaign as answer
@@ -511,20 +510,6 @@ def test_a_check_shows_both_with_their_ratio() -> None:
         ratio = mock.over(model)
         assert (row["ratio"]["value"], row["ratio"]["low"], row["ratio"]["high"]) == (ratio.value, ratio.low, ratio.high)
     assert "mock engine: the numbers mean nothing" in values["caveats"]
-
-
-@pytest.mark.parametrize(
-    ("ratios", "said"),
-    [
-        ({"cubic": None}, "so far"),
-        ({"cubic": Estimate(0.8, float("nan"), float("nan"), 1)}, "one run of each has no interval"),
-        ({"cubic": Estimate(0.837, 0.648, 1.08, 3)}, "3 runs of each show no difference, and leave one open: under cubic"),
-        ({"cubic": Estimate(1.0, 1.0, 1.0, 3), "bbr": Estimate(0.8, 0.7, 0.9, 3)}, "differ: the kernel carries 0.800 [0.700, 0.900] × under bbr"),
-        ({"cubic": Estimate(1.01, 1.005, 1.02, 3)}, "agree within 5 %"),
-    ],
-)
-def test_a_check_tells_a_difference_that_the_interval_shows_and_no_other(ratios: dict[str, Estimate | None], said: str) -> None:
-    assert said in sentence(ratios, "virtual", 3)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tcpscape import units
 from tcpscape.campaign import axes
 from tcpscape.errors import refuse, shown
 from tcpscape.findings.cliff.levels import WALK
-from tcpscape.web.state import State
+from tcpscape.web.state import FIELDS, State
 
 Quantity = Literal["time", "rate", "share", "size", "number"]
 """What the numbers of an axis are, in s, bit/s, 1, bytes, 1."""
@@ -104,7 +104,7 @@ class Axis:
 
     def here(self, state: State) -> str:
         """The state's own value as written; its default where the state has none, empty where there is no number for it."""
-        return str(getattr(state, self.name)) or DEFAULTS.get(self.name, "")
+        return str(getattr(state, self.name)) or FIELDS[self.name].standard
 
     def ends(self, state: State) -> tuple[float, float]:
         """The first and the last value above 0, with the state's own value between them."""
@@ -206,8 +206,6 @@ def _size(size: float) -> str:
     return f"{whole}KiB" if whole >= 16 or size % 1024 == 0 else f"{round(size)}B"
 
 
-DEFAULTS = {"jitter": "0ms", "loss": "0%", "buffer": "1bdp", "duration": "10s", "loss_burst": "1"}
-"""Field → what it is where the state says nothing; a field that is not here is then no number (no limit, autotuned)."""
 AXES = {
     axis.name: axis
     for axis in (

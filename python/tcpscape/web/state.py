@@ -5,8 +5,9 @@ Every field is text as a user writes it (`50ms`, `10mbit`, `0.1%`); an empty tex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -31,6 +32,43 @@ trusted: set[str] = set()
 """Congestion controls in Python that the command line named: no other file is imported for what a page asks."""
 
 
+FieldKind = Literal["time", "rate", "share", "size", "buffer", "byterate", "number", "choice", "text"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of a field that has a choice."""
+
+    value: str
+    title: str
+
+
+@dataclass(frozen=True)
+class PathField:
+    """How the page shows a field of the path; values are texts as a user writes them, and an empty choice is the standard one."""
+
+    label: str
+    group: Literal["Delay", "Loss", "Bursts", "Bottleneck", "Hosts", "More"]
+    kind: FieldKind = "choice"
+    low: str = ""
+    high: str = ""
+    """The ends of its slider; empty where it has none."""
+    standard: str = ""
+    """What an empty text stands for, or an example of one; empty where that is no value."""
+    zero_text: str = ""
+    """What the slider's end is called where it is the empty text: the left one, the right one where that stands for no value."""
+    needs: str = ""
+    """The field without which this one is not read."""
+    choices: tuple[Choice, ...] = ()
+    """Those of a queue are the registry's."""
+
+
+BOTH = (Choice("", "both directions"), Choice("forward", "the data"), Choice("reverse", "the ACKs"))
+NODES = (Choice("", "a router (each packet by itself)"), Choice("sender", "the sending host (super-packets as one)"))
+DISTRIBUTIONS = (Choice("", "normal"), *(Choice(name, name) for name in ("uniform", "pareto", "paretonormal")))
+ORDERS = (Choice("", "reorders packets"), Choice("keep", "keeps the order"), Choice("clamp", "late packets hold up those behind"))
+
+
 def _parts(words: dict[str, str]) -> dict[str, str]:
     if strange := [part for part in words if part not in PARTS]:
         refuse("words", f"{shown(strange[0])} is no part of a path", f"choose {', '.join(PARTS)}")
@@ -44,45 +82,45 @@ def _labels(controls: tuple[str, ...]) -> tuple[str, ...]:
 class State(Spec):
     """What the page shows."""
 
-    rtt: str = "50ms"
+    rtt: Annotated[str, PathField("RTT", "Delay", "time", "1ms", "1s")] = "50ms"
     """Round-trip time without jitter and queues."""
-    jitter: str = ""
+    jitter: Annotated[str, PathField("Jitter", "Delay", "time", "0.1ms", "200ms", "0ms", "no jitter")] = ""
     """Spread of each one-way delay."""
-    jitter_on: str = ""
+    jitter_on: Annotated[str, PathField("Jitter on", "More", needs="jitter", choices=BOTH)] = ""
     """`both`, `forward`, `reverse`."""
-    distribution: str = ""
+    distribution: Annotated[str, PathField("Jitter's distribution", "More", needs="jitter", choices=DISTRIBUTIONS)] = ""
     """Distribution of the jitter, in tc's words."""
-    order: str = ""
+    order: Annotated[str, PathField("Jitter and order", "More", needs="jitter", choices=ORDERS)] = ""
     """Whether jitter reorders: `reorder`, `keep`, `clamp`."""
-    loss: str = ""
+    loss: Annotated[str, PathField("Loss", "Loss", "share", "0.01%", "20%", "0%", "no loss")] = ""
     """Share of packets lost in each direction."""
-    loss_on: str = ""
+    loss_on: Annotated[str, PathField("Loss on", "More", needs="loss", choices=BOTH)] = ""
     """`both`, `forward`, `reverse`."""
-    loss_burst: str = ""
+    loss_burst: Annotated[str, PathField("Packets lost in a row", "Bursts", "number", "1", "50", "1", "each by itself")] = ""
     """Mean number of packets lost in a row; empty or 1 is independent loss."""
-    limit: str = ""
+    limit: Annotated[str, PathField("netem's limit", "More", "number", "10", "100000", "100000")] = ""
     """Packets that netem holds in each direction; empty is 100000."""
-    forward_at: str = ""
+    forward_at: Annotated[str, PathField("Data at", "More", choices=NODES)] = ""
     """The node at whose egress the data meet jitter and loss: `router` (empty), where netem treats each packet by itself, or `sender`."""
-    reverse_at: str = ""
+    reverse_at: Annotated[str, PathField("ACKs at", "More", choices=NODES)] = ""
     """The same of the ACKs."""
-    rate: str = "42mbit"
+    rate: Annotated[str, PathField("Rate", "Bottleneck", "rate", "500kbit", "1gbit", "", "no limit")] = "42mbit"
     """Rate of the bottleneck; empty is no limit."""
-    buffer: str = ""
+    buffer: Annotated[str, PathField("Buffer", "Bottleneck", "buffer", "0.1bdp", "20bdp", "1bdp", needs="rate")] = ""
     """Its queue's size; empty is 1bdp. Not read without a rate, as `queue`."""
-    queue: str = ""
+    queue: Annotated[str, PathField("Queue", "Bottleneck", needs="rate", choices=(Choice("", "a FIFO in bytes"),))] = ""
     """Its queue in tc's words; empty is a FIFO in bytes."""
-    rcvbuf: str = ""
+    rcvbuf: Annotated[str, PathField("Receive buffer", "Hosts", "size", "16KiB", "16MiB", "", "autotuned")] = ""
     """SO_RCVBUF; empty is autotuned."""
-    app: str = ""
+    app: Annotated[str, PathField("Application", "Hosts", "byterate", "100kB/s", "100MB/s", "", "as fast as it can")] = ""
     """Rate of the application; empty is as fast as it can."""
-    read: str = ""
+    read: Annotated[str, PathField("Receiver reads", "More", "text", standard="16KiB/1ms")] = ""
     """The receiver's reads, `16KiB/1ms`."""
     ecn: bool = False
     """Whether both ends negotiate ECN."""
-    duration: str = ""
+    duration: Annotated[str, PathField("Duration", "Hosts", "time", "1s", "60s", "10s")] = ""
     """How long a trial is; empty is 10s."""
-    kernel: str = ""
+    kernel: Annotated[str, PathField("Kernel", "More", "text", standard="6.1")] = ""
     """Kernel profile with overrides."""
     words: Annotated[dict[str, str], AfterValidator(_parts)] = Field(default_factory=dict)
     """`forward`, `bottleneck`, `reverse` in tc's own words (:mod:`tcpscape.web.texts`): that part of the path, for which no field is read then."""
@@ -151,6 +189,10 @@ class State(Spec):
         return self
 
 
+FIELDS: Mapping[str, PathField] = {
+    name: shown for name, known in State.model_fields.items() for shown in known.metadata if isinstance(shown, PathField)
+}
+"""How the page shows the fields of the path."""
 PageState = Annotated[State, AfterValidator(State.expect_harmless)]
 """A state that a page sends, as the type of a request's field."""
 

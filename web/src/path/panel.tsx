@@ -1,11 +1,10 @@
 /** The path: sliders and typed fields in groups, tc's words below them; all say the same. */
 import "./path.css";
 import { start } from "../server/start";
-import type { State } from "../server/contract";
+import type { PathField, State } from "../server/contract";
 import { change, state } from "../state/state";
-import { Disclosure, Field, Select, Switch, Toggle } from "../ui";
+import { Disclosure, Field, Select, Switch, Toggle, logScale, type Scale } from "../ui";
 import { forget, path, slips, take, wrong } from "./agree";
-import { quantityOf, type TextField } from "./fields";
 import { Words } from "./words";
 
 export function PathPanel() {
@@ -18,8 +17,7 @@ export function PathPanel() {
       {wrong.value && <p class="wrong-line">{wrong.value}</p>}
       <section>
         <h3>Delay</h3>
-        <Slider name="rtt" />
-        <Slider name="jitter" />
+        <Group of="Delay" />
         <Switch
           label="Does it reorder?"
           layout="row"
@@ -35,7 +33,7 @@ export function PathPanel() {
       </section>
       <section>
         <h3>Loss</h3>
-        <Slider name="loss" />
+        <Group of="Loss" />
         <Switch
           label="How"
           layout="row"
@@ -47,36 +45,18 @@ export function PathPanel() {
           ]}
           onChoose={(value) => change({ loss_burst: value ? "5" : "" })}
         />
-        {now.loss_burst && now.loss_burst !== "1" && <Slider name="loss_burst" />}
+        {now.loss_burst && now.loss_burst !== "1" && <Group of="Bursts" />}
       </section>
       <section>
         <h3>Bottleneck</h3>
-        <Slider name="rate" />
-        <Slider name="buffer" idle={!now.rate} />
-        <Choose name="queue" label="Queue" idle={!now.rate} />
+        <Group of="Bottleneck" />
         <Toggle label="ECN" layout="row" on={now.ecn} onChange={(ecn) => change({ ecn })} />
       </section>
       <section>
         <h3>Hosts</h3>
-        <Slider name="rcvbuf" />
-        <Slider name="app" />
-        <Slider name="duration" />
+        <Group of="Hosts" />
       </section>
-      <Disclosure title="More fields">
-        {() => (
-          <>
-            <Choose name="distribution" label="Jitter's distribution" idle={!now.jitter || now.order === "keep"} />
-            <Choose name="jitter_on" label="Jitter on" idle={!now.jitter} />
-            <Choose name="order" label="Jitter and order" idle={!now.jitter} />
-            <Choose name="loss_on" label="Loss on" idle={!hasLoss} />
-            <Slider name="limit" />
-            <Choose name="forward_at" label="Data at" />
-            <Choose name="reverse_at" label="ACKs at" />
-            <Text name="read" label="Receiver reads" placeholder="16KiB/1ms" />
-            <Text name="kernel" label="Kernel" placeholder="6.1" />
-          </>
-        )}
-      </Disclosure>
+      <Disclosure title="More fields">{() => <Group of="More" />}</Disclosure>
       <Disclosure title="In tc's words" open={Object.keys(now.words).length > 0}>
         {() => <Words />}
       </Disclosure>
@@ -94,9 +74,28 @@ function isFixed(name: string): boolean {
   return path.value?.fixed.includes(name) ?? false;
 }
 
-function Slider({ name, idle }: { name: TextField; idle?: boolean }) {
-  const of = quantityOf(name);
-  if (!of) return null;
+/** The fields of a group, in the server's order. */
+function Group({ of }: { of: PathField["group"] }) {
+  const named = Object.entries(start.value?.fields ?? {}).filter(([, field]) => field.group === of);
+  return (
+    <>
+      {named.map(([name, field]) =>
+        field.kind === "choice" ? (
+          <Choose key={name} name={name as TextField} field={field} />
+        ) : (
+          <Typed key={name} name={name as TextField} field={field} />
+        ),
+      )}
+    </>
+  );
+}
+
+/** Whether nothing reads this field now. */
+function isIdle(name: TextField, { needs }: PathField): boolean {
+  return Boolean(needs && !state.value[needs as TextField]) || (name === "distribution" && state.value.order === "keep");
+}
+
+function Typed({ name, field }: { name: TextField; field: PathField }) {
   const slip = slips.value[name];
   const fixed = isFixed(name);
   const set = (text: string) => {
@@ -105,46 +104,44 @@ function Slider({ name, idle }: { name: TextField; idle?: boolean }) {
   };
   return (
     <Field
-      label={of.label}
+      label={field.label}
       name={name}
       text={fixed ? (path.value?.says[name] ?? "") : (slip?.text ?? state.value[name])}
       slid={slip ? state.value[name] : undefined}
-      scale={of.scale}
-      placeholder={fixed ? "in tc's words" : of.placeholder}
+      scale={scaleOf(name, field)}
+      placeholder={fixed ? "in tc's words" : field.zero_text || field.standard}
       error={slip?.line}
-      disabled={fixed || idle}
+      disabled={fixed || isIdle(name, field)}
       onSlide={set}
       onText={(text) => void take(name, text, { [name]: text } as Partial<State>)}
     />
   );
 }
 
-function Text({ name, label, placeholder }: { name: TextField; label: string; placeholder: string }) {
-  const slip = slips.value[name];
+function Choose({ name, field }: { name: TextField; field: PathField }) {
   return (
-    <Field
-      label={label}
-      name={name}
-      text={slip?.text ?? state.value[name]}
-      placeholder={placeholder}
-      error={slip?.line}
-      onText={(text) => void take(name, text, { [name]: text } as Partial<State>)}
+    <Select
+      label={field.label}
+      layout="row"
+      value={state.value[name]}
+      choices={field.choices}
+      disabled={isFixed(name) || isIdle(name, field)}
+      onChoose={(value) => change({ [name]: value, ...(name === "order" && value === "keep" ? { distribution: "" } : {}) } as Partial<State>)}
     />
   );
 }
 
-function Choose({ name, label, idle }: { name: TextField; label: string; idle?: boolean }) {
-  const choices = start.value?.choices[name] ?? [];
-  return (
-    <Select
-      label={label}
-      layout="row"
-      value={state.value[name]}
-      choices={choices}
-      disabled={isFixed(name) || Boolean(idle)}
-      onChoose={(value) => change({ [name]: value, ...(name === "order" && value === "keep" ? { distribution: "" } : {}) } as Partial<State>)}
-    />
-  );
+/** Names of the state's fields that are one text. */
+type TextField = { [Name in keyof State]: State[Name] extends string ? Name : never }[keyof State];
+const scales = new Map<TextField, Scale>();
+
+/** The scale of a field's slider, the same one each time; none where it has no slider. */
+function scaleOf(name: TextField, { kind, low, high, standard, zero_text }: PathField): Scale | undefined {
+  if (kind === "choice" || kind === "text") return undefined;
+  const scale =
+    scales.get(name) ?? logScale({ kind, low, high, standard, ...(zero_text ? { zero: "", zeroSaid: zero_text, zeroLast: !standard } : {}) });
+  scales.set(name, scale);
+  return scale;
 }
 
 /** The path in one line, for where the panel is folded. */

@@ -30,8 +30,7 @@ export interface StartDocument {
   opened: OpenedDocument | null;
   state: State;
   controls: Control[];
-  fields: Record<string, Slider>;
-  choices: Record<string, Choice[]>;
+  fields: Record<string, PathField>;
   axes: AxisChoice[];
   presets: Preset[];
 }
@@ -61,13 +60,16 @@ export interface Parameter {
   values: string;
 }
 
-export interface Slider {
+export interface PathField {
   label: string;
-  kind: "time" | "rate" | "share" | "size" | "buffer" | "byterate" | "number";
+  group: "Delay" | "Loss" | "Bursts" | "Bottleneck" | "Hosts" | "More";
+  kind: "time" | "rate" | "share" | "size" | "buffer" | "byterate" | "number" | "choice" | "text";
   low: string;
   high: string;
   standard: string;
   zero_text: string;
+  needs: string;
+  choices: Choice[];
 }
 
 export interface Choice {

@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from tcpscape import stats, units
+from tcpscape import stats
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.findings.cliff.levels import FEWEST, HALF, jitter_meaning, level
-from tcpscape.scenario import summary
-from tcpscape.scenario.path import Netem
+from tcpscape.findings.cliff.levels import FEWEST, HALF, level
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import percent
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions import Interval, Question
 from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, LATER, SOON, Work
+from tcpscape.words import explorer as words
 from tcpscape.words import sentences
+from tcpscape.words.explorer import Side
 
 MILESTONES = (1, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200)
 """Numbers of trials at which the sentence is written anew: one that changes with every trial cannot be read."""
@@ -40,7 +39,7 @@ class ControlAnswer(Interval):
     label: str
     text: str
     """The goodput with its interval and unit."""
-    side: Literal["before", "past", "on"] | None
+    side: Side | None
     """Where it is to its cliff; `on`: undecided, or in the chaos zone; null where no cliff is asked for, or of too few trials."""
     side_text: str
     """The same as a sentence."""
@@ -124,7 +123,7 @@ class _Answering:
         decided, more, more_text = _missing(outcome)
         return Block("answer", AnswerValues(
             text=sentences.run_answer(outcome), n=n, wanted=self.seeds, final=final, controls=list(self._controls(outcome, done)), decided=decided,
-            more=more, more_text=more_text, assumes=list(self._assumes(outcome)), caveats=list(_caveats(outcome)),
+            more=more, more_text=more_text, assumes=list(words.assumptions(outcome, self.along)), caveats=list(_caveats(outcome)),
         ))  # fmt: skip
 
     def _controls(self, outcome: Outcome, done: Runs) -> Iterator[ControlAnswer]:
@@ -140,37 +139,19 @@ class _Answering:
                     label=label, value=mean.value, low=mean.low, high=mean.high, text=mean.text(unit="Mbit/s"), side=side, side_text=text
                 )
 
-    def _side(self, cell: Cell, calm: Planned | None, metric: str, label: str, done: Runs) -> tuple[Literal["before", "past", "on"] | None, str]:
+    def _side(self, cell: Cell, calm: Planned | None, metric: str, label: str, done: Runs) -> tuple[Side | None, str]:
         """On which side of its cliff a congestion control is: its goodput here over that without the impairment, under the same seeds."""
         n = min(len(cell.trials), done.count(calm)) if calm else 0
         if not calm or n < FEWEST:
             return None, ""
         values, base = cell.values(metric)[:n], done.cell(calm, n).values(metric)
         if not any(base):
-            return None, f"{label} carries nothing without {self.along} either."
+            return None, words.nothing_without(label, self.along)
         here = level(0.0, values, base)
-        keeps = here.retention
-        side: Literal["before", "past", "on"] = "before" if keeps.value > HALF else "past"
-        if here.chaotic or not keeps.excludes(HALF):
+        side: Side = "before" if here.retention.value > HALF else "past"
+        if here.chaotic or not here.retention.excludes(HALF):
             side = "on"
-        why = "" if side != "on" else ", in its chaos zone: single runs differ much" if here.chaotic else ", undecided"
-        return side, f"{label} is {side} its cliff{why}; it keeps {keeps.percent()} of its goodput without {self.along}."
-
-    def _assumes(self, outcome: Outcome) -> Iterator[str]:
-        """What the answer assumes: the path, the trials, what the impairment is, and what a cliff is."""
-        scenario = outcome.cells[0].scenarios[0]
-        yield summary.in_words(scenario)
-        yield f"{units.counted(len(outcome.cells[0].trials), 'trial')} each, seeds from 0, {outcome.label}; the same seeds for all"
-        if len(outcome.cells[0].ccas) > 1:
-            yield "each row is the sum of the flows of a congestion control, each over its own time"
-        jittery = next((hop for hop in (*scenario.forward, *scenario.reverse) if isinstance(hop, Netem) and hop.jitter), None)
-        if jittery:
-            yield jitter_meaning(jittery.distribution, jittery.order)
-        if self.along:
-            yield (
-                f"past its cliff is below {percent(HALF)} of the mean goodput of the same path without {self.along}, under the same seeds; "
-                f"all else, the RTT and the buffers too, is taken to stay; `tcpscape cliff` searches for the edge itself"
-            )
+        return side, words.side(label, here, side, self.along)
 
 
 def _planned(campaign: Campaign) -> list[Planned]:

@@ -11,21 +11,21 @@ from typing import Any, ClassVar
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from tcpscape import engines, kernels, stats
+from tcpscape import engines, kernels
 from tcpscape.campaign.campaign import Case
 from tcpscape.campaign.outcome import Cell
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.stats import Estimate
-from tcpscape.stats.comparison import ALIKE
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import number
 from tcpscape.trial import Trial
-from tcpscape.units import NS_PER_S, counted
+from tcpscape.units import NS_PER_S
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions import Interval, Question
 from tcpscape.web.routes import Asked, Post
 from tcpscape.web.state import State
 from tcpscape.web.work import FIRST, Job, Work
+from tcpscape.words import explorer as words
 
 MODEL = "model"
 MOST_SEEDS = 20
@@ -129,7 +129,7 @@ class _Checking:
         caveats = dict.fromkeys(caveat for trials in (*self._model, *self._real) for trial in trials for caveat in trial.caveats)
         self._work.send(Block("check", CheckValues(
             engine=self._asked.engine, kernel=self._engine.version, done=done, total=len(self._jobs), rows=rows,
-            text=sentence(ratios, self._asked.engine, done), caveats=list(caveats),
+            text=words.check(ratios, self._asked.engine, done), caveats=list(caveats),
         )))  # fmt: skip
 
     def _row(self, place: int) -> CheckRow:
@@ -188,29 +188,6 @@ def in_own_thread(engine: Engine, jobs: Sequence[tuple[Case, int, int]], work: W
         while thread.is_alive():  # again, where a trial began at this very moment
             engine.stop()
             thread.join(PATIENCE_S * 10)
-
-
-def sentence(ratios: Mapping[str, Estimate | None], engine: str, done: int) -> str:
-    """What the check says so far. A difference is one whose interval excludes 1, and that is not small; what is open is said to be.
-
-    :param ratios: congestion control → kernel / model, None before there is one.
-    """
-    known = {cca: ratio for cca, ratio in ratios.items() if ratio is not None}
-    if not done:
-        return f"The first trial on {engine} runs."
-    if len(known) < len(ratios) or any(ratio.n < 2 for ratio in known.values()):
-        return f"{counted(done, 'trial')} on {engine} so far: one run of each has no interval, so it tells no difference."
-    differing = {cca: ratio for cca, ratio in known.items() if ratio.excludes(1) and not stats.is_alike(ratio)}
-    if differing:
-        told = ", ".join(f"{ratio.text()} × under {cca}" for cca, ratio in differing.items())
-        return f"The kernel and the model differ: the kernel carries {told} what the model does."
-    if undecided := {cca: ratio for cca, ratio in known.items() if not stats.is_alike(ratio)}:
-        cca, ratio = max(undecided.items(), key=lambda item: item[1].high - item[1].low)
-        more = stats.missing_text(ratio)
-        told = f" {more[0].upper()}{more[1:]} would probably decide." if more else ""
-        open_ = f"under {cca} the kernel carries {ratio.text()} × what the model does"
-        return f"{counted(ratio.n, 'run')} of each show no difference, and leave one open: {open_}.{told}"
-    return f"The kernel and the model agree within {percent(ALIKE)}."
 
 
 def engines_here() -> list[EngineDocument]:
