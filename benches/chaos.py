@@ -16,8 +16,7 @@ from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.engines.base import Capture
-from tcpscape.findings import damage
-from tcpscape.findings.chaos import zone
+from tcpscape.findings import chaos, damage
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel
 from tcpscape.trial import Trial
@@ -54,7 +53,7 @@ def cells(n: int, jobs: int) -> None:
     def spreads() -> Iterator[Sequence[str]]:
         for (cca, rate), some in runs.items():
             got = [t.goodput_mbps for t in some]
-            one_mode = zone.one_mode(got)
+            one_mode = chaos.one_mode(got)
             rtos = stats.mean([float(sum(f.rtos or 0 for f in t.flows)) for t in some])
             yield (
                 cca,

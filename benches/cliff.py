@@ -17,7 +17,7 @@ import numpy as np
 
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
-from tcpscape.findings.cliff import runs, search
+from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Axis, jitter_axis, loss_axis
 from tcpscape.scenario.conditions import Conditions
 
@@ -133,7 +133,7 @@ class Bench:
 
     def measure(self, curve: Curve, paths: Paths, first: int) -> search.Measure:
         """Goodput in Mbit/s, the mean over what one measurement consists of."""
-        return runs.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
+        return search.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
 
     def dense(self, curve: Curve, paths: Paths, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Levels and goodputs (level × measurement) of the grid."""

@@ -15,7 +15,7 @@ from cliff import RIG, Bench, Curve, at
 from planes import Contour, MapEffort, SecondAxis, contour, fill, measure_pairs
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
-from tcpscape.findings.cliff import runs, search
+from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
@@ -87,13 +87,15 @@ def lines(bench: Bench) -> Iterator[tuple[str, str, Contour]]:
         yield (
             "RTT",
             cca,
-            contour(lambda rtt, c=cca: runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, SecondAxis("rtt", "ms", RTTS_MS), EFFORT),
+            contour(lambda rtt, c=cca: search.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, SecondAxis("rtt", "ms", RTTS_MS), EFFORT),
         )
     for cca in CCAS:
         yield (
             "loss",
             cca,
-            contour(lambda loss, c=cca: runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, SecondAxis("loss", "1", LOSSES), EFFORT),
+            contour(
+                lambda loss, c=cca: search.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, SecondAxis("loss", "1", LOSSES), EFFORT
+            ),
         )
 
 
@@ -127,7 +129,7 @@ def referee(jobs: int) -> None:
         path = at(RIG, RATE, rtt=rtt * 1_000_000, kernel=Kernel(), timer_slack=TIMER_SLACK)
         found = [
             search.find(
-                runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), jitter_axis(path.rtt), EFFORT
+                search.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), jitter_axis(path.rtt), EFFORT
             )
             for r in runners.values()
         ]

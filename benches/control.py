@@ -22,9 +22,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold
 
-from tcpscape.findings.diagnosis.control.classify import MOST_HELD
+from tcpscape.findings.diagnosis.control.classify import ARRAYS, FILE, FORMAT, MOST_HELD, combined, posterior, trained
 from tcpscape.findings.diagnosis.control.features import features, pairs, vector
-from tcpscape.findings.diagnosis.control.forest import ARRAYS, FILE, FORMAT, combined, posterior, trained
 from tcpscape.findings.diagnosis.control.shadows import CANDIDATES
 from tcpscape.findings.diagnosis.control.watched import watch
 

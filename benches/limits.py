@@ -31,7 +31,7 @@ import polars as pl
 
 from tcpscape import capture
 from tcpscape.findings.diagnosis import diagnosis
-from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 
 CAUSES = ("application", "send_buffer", "receive_window", "congestion_window", "pacing", "recovery", "timeout", "handshake", "unknown")
 PACED = ("bbr", "bbr3")

@@ -28,9 +28,8 @@ from tcpscape.controls.spelling import LINUX
 from tcpscape.engines.virtual import Virtual
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.diagnosis import limits, path, replays
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange, ReplaySettings
 from tcpscape.findings.diagnosis.observed import Cause, Endpoint, LimitInterval, ObservedFlow
-from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 

@@ -43,7 +43,7 @@ ALLOWED = {
     "engines.host.survey": "/proc alone",
     "engines.plan": "what the compiled engine returns",
     "engines.virtual": "what the compiled engine returns",
-    "findings.diagnosis.control.forest": "the trained forest that comes with tcpscape",
+    "findings.diagnosis.control.classify": "the trained forest that comes with tcpscape",
     "interchange.iperf3": "a text within a document that was read already",
     "kernels.build": "writes the log of a build; reads what make of this build wrote",
     "kernels.cache": "the lock of a build",

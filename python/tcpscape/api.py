@@ -432,17 +432,17 @@ def cliff(
     :return: congestion control → its cliff; `cliff.edge` is None where there is none on the axis.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
-    from tcpscape.findings.cliff import runs, search
+    from tcpscape.findings.cliff import search
     from tcpscape.words import cliff as answer
 
-    varied = runs.impairment(along, {"jitter": path.get("jitter"), "loss": path.get("loss")})
+    varied = search.impairment(along, {"jitter": path.get("jitter"), "loss": path.get("loss")})
     searched = _conditions({
         **path, "duration": duration, "kernel": kernel,
         "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
     })  # fmt: skip
     share = units.parse_percent(threshold, "threshold", example="50%")
     effort, runner = search.effort(share, most), Runner(engines.make(engine), jobs, progress=progress)
-    cliffs = {label: runs.on_path(runner, searched, label, varied, effort) for label in _labels(cca, engine)}
+    cliffs = {label: search.on_path(runner, searched, label, varied, effort) for label in _labels(cca, engine)}
     if out is not None:
         searches = [answer.CliffSearch(label, searched, varied, share, result) for label, result in cliffs.items()]
         answer.write(searches, {"name": runner.engine.name, "version": runner.engine.version}, Path(out))
@@ -516,8 +516,8 @@ def diagnose(
     :raises TcpscapeError: one line, for a file that cannot be read, and for what makes no sense.
     """
     from tcpscape.findings.diagnosis import diagnosis, files
-    from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings, expect_known
-    from tcpscape.interchange import observing, sockets
+    from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings, expect_known
+    from tcpscape.interchange import observing, tcp_info
 
     expect_known(cca, kernel)
     replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
@@ -526,7 +526,7 @@ def diagnose(
     if source is not None and duration is not None:
         refuse("duration", "nothing is watched without live", "leave it out, or write live instead of the source")
     seconds = units.parse_time(duration or "30s", "duration", example="30s") / units.NS_PER_S
-    observation = observing.observe(source) if source is not None else sockets.watch(live or "", seconds)
+    observation = observing.observe(source) if source is not None else tcp_info.watch(live or "", seconds)
     result = diagnosis.diagnose(observation, DiagnosisSettings(flows, flow or "", cca, replaying))
     if out is not None:
         files.write_scenario(result, Path(out), kernel)

@@ -10,7 +10,7 @@ import pytest
 
 from tcpscape.controls.deployment import deployment
 from tcpscape.errors import printable
-from tcpscape.findings.calls.link import REMEDIES
+from tcpscape.findings.calls import REMEDIES
 from tcpscape.names import wrapped
 from tcpscape.text.screen import Code, Screen
 

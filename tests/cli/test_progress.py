@@ -13,7 +13,7 @@ from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
 from tcpscape.cli.terminal import Progress
-from tcpscape.findings.cliff import runs, search
+from tcpscape.findings.cliff import search
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import validate
 from tcpscape.studies import run as studies_run
@@ -98,7 +98,7 @@ def test_a_campaign_with_precision_never_goes_back():
 def test_a_search_never_goes_back():
     path = validate(Conditions, {"rtt": "50ms"}, "the options")
     with Watched("cliff", is_open=True) as progress:
-        result = runs.on_path(Runner(engines.make("mock"), 1, progress=progress.update), path, "cubic", "jitter", search.effort(0.5, 0))
+        result = search.on_path(Runner(engines.make("mock"), 1, progress=progress.update), path, "cubic", "jitter", search.effort(0.5, 0))
     _, counts = progress.check()
     assert counts[-1] == result.runs
 

@@ -420,6 +420,6 @@ def test_a_field_of_a_path_has_another_name_in_a_scenario(cli, tmp_path, field, 
 
 
 def test_an_axis_adds_a_hop_at_the_router():
-    from tcpscape.campaign.fields import set_dotted
+    from tcpscape.campaign.axes import set_dotted
 
     assert set_dotted({}, "forward.loss", "1%") == {"forward": {"at": "router", "loss": "1%"}}

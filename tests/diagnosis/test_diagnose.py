@@ -18,13 +18,12 @@ from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape import formats
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.findings.chaos.zone import Side
-from tcpscape.findings.diagnosis import checks, diagnosis, files, selection
+from tcpscape.findings.chaos import Side
+from tcpscape.findings.diagnosis import checks, diagnosis, files, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
-from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange, Replay, ReplayAdvice
+from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, Vantage
 from tcpscape.findings.diagnosis.scenario import fit
-from tcpscape.findings.diagnosis.settings import DiagnosisSettings
 from tcpscape.interchange import observing
 from tcpscape.plots import diagnosis as figures
 from tcpscape.report import diagnosis as report
@@ -179,8 +178,8 @@ def test_the_largest_flows_are_diagnosed_and_the_others_counted():
     result = diagnosis.diagnose(observation(*flows[::-1]), DiagnosisSettings(3))
     assert [one.flow.destination.port for one in result.flows] == [1, 2, 3]
     assert [one.destination.port for one in result.others] == [5, 4]
-    assert len(selection.chosen(observation(*flows), 5)) == 4  # the one of 99 bytes is no transfer
-    assert len(selection.chosen(observation(*flows), 5, ":5")) == 1
+    assert len(observed.chosen(observation(*flows), 5)) == 4  # the one of 99 bytes is no transfer
+    assert len(observed.chosen(observation(*flows), 5, ":5")) == 1
     shown = answer.screen(result).text(80)
     assert "2 other flows, not diagnosed" in shown
     assert "10.0.0.1:40000 → 10.0.0.2:1, with 84 % of the bytes" in " ".join(shown.split())
@@ -194,13 +193,13 @@ def test_the_largest_flows_are_diagnosed_and_the_others_counted():
     ],
 )  # fmt: skip
 def test_a_flow_is_named_by_its_ends(text, ports):
-    assert [one.destination.port for one in selection.matching(observation(flow(443), flow(80)), text)] == ports
+    assert [one.destination.port for one in observed.matching(observation(flow(443), flow(80)), text)] == ports
 
 
 @pytest.mark.parametrize("text", [":1", "10.0.0.9", "-", "a-b-c", ":99999", "10.0.0.1:x", "[::1", "10.0.0.2:40000", "x" * 5000, "::::::", "٣"])
 def test_a_flow_that_there_is_not_is_one_line(text):
     with pytest.raises(TcpscapeError, match=r"^flow: ") as e:
-        selection.matching(observation(flow(443)), text)
+        observed.matching(observation(flow(443)), text)
     assert "\n" not in str(e.value)
     assert len(str(e.value)) < 500
 
@@ -210,7 +209,7 @@ def test_an_address_of_ipv6_has_brackets():
     assert (six.text, observations.Endpoint("", 0).text, observations.Endpoint("10.0.0.1", 0).text) == ("[2001:db8::1]:443", "?", "10.0.0.1")
     seen = observation(observations.ObservedFlow(six, observations.Endpoint("fe80::1", 5), 1, 1, 1.0, 0.0, "sender", 1.0))
     for text in ("[2001:db8::1]:443", "2001:db8::1", "[fe80::1]:5,[2001:db8::1]", "fe80::1"):
-        assert len(selection.matching(seen, text)) == 1
+        assert len(observed.matching(seen, text)) == 1
 
 
 def test_a_flow_whose_both_ends_are_sockets_of_this_machine_is_diagnosed_once_as_its_sender_shows_it():

@@ -15,8 +15,8 @@ import pytest
 from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis.control import classify
+from tcpscape.findings.diagnosis.control.classify import FILE, trained
 from tcpscape.findings.diagnosis.control.features import features
-from tcpscape.findings.diagnosis.control.forest import FILE, trained
 from tcpscape.findings.diagnosis.control.shadows import CANDIDATES, compare
 from tcpscape.findings.diagnosis.control.watched import LOSS, watch
 from tcpscape.findings.diagnosis.observed import ObservedFlow

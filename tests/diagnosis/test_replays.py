@@ -13,11 +13,10 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
-from tcpscape.findings.diagnosis import advice, buffers, helps, hosts, queues, replays, runs, scenario, zone
+from tcpscape.findings.diagnosis import advice, hosts, queues, replays, runs, scenario, zone
 from tcpscape.findings.diagnosis import replay as replaying
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange, Replay, Withheld
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange, Replay, ReplaySettings, Withheld
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
-from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -197,7 +196,7 @@ def test_an_application_a_receiver_and_a_send_buffer_that_limit_are_repeated(set
         assert not isinstance(lab, str)
         replayed = replaying.of(lab)
         assert replayed.verdict == "agrees", f"{name}: {replayed.reason}"
-        helped = [h.name for h in helps.helps(lab)]
+        helped = [h.name for h in advice.helps(lab)]
         assert any(h.startswith({"app": "fq_codel", "rcvbuf": "receive buffer", "sndbuf": "send buffer"}[name]) for h in helped), helped
 
 
@@ -205,12 +204,12 @@ def test_the_size_of_a_buffer_is_the_one_that_carries_what_was_seen(settings: Re
     flow = observed({**hops(rate="30mbit"), "flows": [{"cca": "cubic", "sndbuf": 40_000}]})
     lab = runs.open_lab(flow, path(rate_mbps=30.0, buffer_bytes=60_000.0), cubic(), settings)
     assert not isinstance(lab, str)
-    found = buffers.fitted(lab)
+    found = replays.fitted(lab)
     assert replaying.of(found).goodput_mbps.value == pytest.approx(flow.goodput_mbps, rel=0.05)  # type: ignore[union-attr]
     assert found.fit.hosts.flow["sndbuf"] == pytest.approx(40_000, rel=0.3)
     bulk = runs.open_lab(replace(flow, limits=()), path(rate_mbps=30.0, buffer_bytes=60_000.0), cubic(), settings)
     assert not isinstance(bulk, str)
-    assert buffers.fitted(bulk) is bulk
+    assert replays.fitted(bulk) is bulk
 
 
 def test_a_larger_receive_buffer_is_found_to_help(settings: ReplaySettings) -> None:

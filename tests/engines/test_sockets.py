@@ -79,7 +79,7 @@ def in_namespace(code: str) -> str:
 
 TRANSFER = """
     import socket, threading, time, json
-    from tcpscape.interchange import sockets
+    from tcpscape.interchange import tcp_info
     from tcpscape.errors import TcpscapeError
 
     def serve(listener):
@@ -122,7 +122,7 @@ class TestSockets:
         other = listen(family, address)
         threading.Thread(target=send, args=(family, address, other, 2.0, 0.01), daemon=True).start()
         time.sleep(0.3)
-        seen = sockets.watch(f"dst {address} dport = :{port}", 1.0)
+        seen = tcp_info.watch(f"dst {address} dport = :{port}", 1.0)
         print(json.dumps([[f.vantage, f.cca, f.destination.port == port, f.goodput_mbps, len(f.samples["t_s"]), f.facts["rtt"]["n"],
             {i.cause: 1 for i in f.limits}] for f in seen.flows]))
     """
@@ -150,7 +150,7 @@ class TestSockets:
                 end.sendall(bytes(5000))
 
     threading.Thread(target=short, daemon=True).start()
-    seen = sockets.watch(f"dport = :{port}", 1.5)
+    seen = tcp_info.watch(f"dport = :{port}", 1.5)
     print(json.dumps([len(seen.flows), sum(f.bytes for f in seen.flows), seen.facts["idle"]]))
     """
         )
@@ -164,7 +164,7 @@ class TestSockets:
             + """
     for text in ("", "dst 192.0.2.7", "state listening"):
         try:
-            sockets.watch(text, 0.2)
+            tcp_info.watch(text, 0.2)
         except TcpscapeError as e:
             print(e)
     """
@@ -185,7 +185,7 @@ class TestSockets:
         for end in many[:1000]:
             end.sendall(bytes(100))
     threading.Timer(0.3, talk).start()
-    seen = sockets.watch(f"dport = :{port}", 2.0)
+    seen = tcp_info.watch(f"dport = :{port}", 2.0)
     print(json.dumps([len(seen.flows), seen.facts["carrying"], seen.facts["untold"], seen.facts["idle"]]))
     """
         )

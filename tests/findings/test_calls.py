@@ -9,9 +9,7 @@ import pytest
 
 import tcpscape
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.calls import REMEDIES, HomeLink, remedies
-from tcpscape.findings.calls.answer import CallAdvice
-from tcpscape.findings.calls.choice import CallCase, choose, satisfaction, without_queue
+from tcpscape.findings.calls import REMEDIES, CallAdvice, CallCase, HomeLink, choose, remedies, satisfaction, without_queue
 from tcpscape.metrics import emodel
 from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.stats import Estimate

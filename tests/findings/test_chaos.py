@@ -8,7 +8,7 @@ import pytest
 
 from conftest import bench
 from tcpscape.errors import ScenarioError
-from tcpscape.findings.chaos import zone
+from tcpscape.findings import chaos
 from tcpscape.stats import order
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -23,10 +23,10 @@ def spread(cv, n, seed=0):
 def test_two_modes_and_one():
     draw = np.random.default_rng(1)
     two = [20 * draw.lognormal(0, 0.03) if draw.random() < 0.5 else 15 * draw.lognormal(0, 0.03) for _ in range(200)]
-    assert zone.one_mode(two) < 0.01
-    assert zone.one_mode(spread(0.3, 200)) > 0.05
-    assert zone.one_mode([1.0, 2.0] * 4) is None
-    assert zone.one_mode([0.0] * 20 + [1.0] * 20) is None
+    assert chaos.one_mode(two) < 0.01
+    assert chaos.one_mode(spread(0.3, 200)) > 0.05
+    assert chaos.one_mode([1.0, 2.0] * 4) is None
+    assert chaos.one_mode([0.0] * 20 + [1.0] * 20) is None
 
 
 def flow(**more):

@@ -9,7 +9,7 @@ from conftest import bench
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
-from tcpscape.findings.cliff import fit, runs, search
+from tcpscape.findings.cliff import fit, search
 from tcpscape.findings.cliff.levels import LOSS_FROM, Axis, jitter_axis, loss_axis
 from tcpscape.scenario.conditions import Conditions
 
@@ -251,12 +251,12 @@ def along(cca):
 def test_runs_of_an_engine():
     """The mock's cliff is at 20 % of the RTT for cubic; seeds follow `first`, and several scenarios are pooled."""
     runner = Runner(make("mock"))
-    cliff = search.find(runs.measure(runner, along("cubic")), jitter_axis(RIG.rtt), search.QUICK)
+    cliff = search.find(search.measure(runner, along("cubic")), jitter_axis(RIG.rtt), search.QUICK)
     assert cliff.edge.value / RIG.rtt == pytest.approx(0.2, abs=0.02)
-    one, other = (runs.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
+    one, other = (search.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
     assert one[2] == other[0]
-    bbr = runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
-    pooled = runs.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
+    bbr = search.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
+    pooled = search.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
     assert pooled == pytest.approx([(a + b) / 2 for a, b in zip(one, bbr, strict=True)])
     above, below = bench("planes").measure_pairs(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
     assert (above, below) == (bbr, one)
@@ -267,10 +267,10 @@ def test_runs_of_an_engine():
 @pytest.mark.parametrize("cca", ["cubic", "bbr"])
 def test_the_search_agrees_with_a_dense_grid(cca):
     """300 runs each 1 % of the RTT under other seeds; the search may use a tenth of 30 such points."""
-    measure = runs.measure(Runner(make("model"), 2), along(cca))
+    measure = search.measure(Runner(make("model"), 2), along(cca))
     found = search.find(measure, jitter_axis(RIG.rtt), search.Effort(most=600))
     near = [round(found.edge.value / RIG.rtt * 100) + i for i in range(-4, 5)]
-    grid = runs.measure(Runner(make("model"), 2), along(cca), 10_000)([0.0, *(k / 100 * RIG.rtt for k in near)], range(300))
+    grid = search.measure(Runner(make("model"), 2), along(cca), 10_000)([0.0, *(k / 100 * RIG.rtt for k in near)], range(300))
     base, *means = np.mean(grid, axis=1)
     i = next(i for i, m in enumerate(means) if m < base / 2)
     assert i > 0

@@ -8,8 +8,8 @@ import pytest
 from conftest import bench
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.cliff import search
+from tcpscape.findings.cliff.fit import PairedRuns, ratio_cells, verdict
 from tcpscape.findings.cliff.levels import Axis
-from tcpscape.findings.cliff.ratios import PairedRuns, ratio_cells, verdict
 from tcpscape.stats import Estimate
 
 planes = bench("planes")

@@ -8,9 +8,8 @@ import pytest
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
-from tcpscape.findings import damage
+from tcpscape.findings import chaos, damage
 from tcpscape.findings.advice import Adviser
-from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.trial import Trial
@@ -27,9 +26,9 @@ def test_a_path_that_carries_nothing_is_advised_on():
 
 def test_sides():
     base = [10.0] * 10
-    assert zone.side(level(1, [9.5] * 10, base)) == "stable"
-    assert zone.side(level(1, [1.0, 1.3] * 5, base)) == "collapsed"
-    assert zone.side(level(1, [9.0] * 5 + [2.0] * 5, base)) == "chaos zone"
+    assert chaos.side(level(1, [9.5] * 10, base)) == "stable"
+    assert chaos.side(level(1, [1.0, 1.3] * 5, base)) == "collapsed"
+    assert chaos.side(level(1, [9.0] * 5 + [2.0] * 5, base)) == "chaos zone"
 
 
 def test_the_chaos_zone_is_unbroken_and_agrees_with_the_side():

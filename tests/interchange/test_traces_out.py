@@ -9,7 +9,7 @@ import pytest
 import tcpscape
 from tcpscape import engines, interchange
 from tcpscape.engines import Capture
-from tcpscape.interchange import perfetto, protobuf, qlog, qlog_packets
+from tcpscape.interchange import perfetto, qlog, qlog_packets
 from tcpscape.interchange.base import HEADERS, InterchangeError
 from tcpscape.metrics import events
 from tcpscape.scenario.scenario import Scenario
@@ -96,17 +96,17 @@ def test_columns_that_were_not_sampled_give_no_events():
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 2**32, 2**63 - 1, 2**64 - 1, -1, -(2**63)])
 def test_integers_are_encoded_as_the_guide_says(number):
     """Decoded by the guide's own rule: groups of 7 bits, the least significant first."""
-    data = protobuf.varint(number)
+    data = perfetto.varint(number)
     assert all(byte & 0x80 for byte in data[:-1])
     assert not data[-1] & 0x80
     assert sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data)) == number % 2**64
 
 
 def test_the_guides_own_examples():
-    assert protobuf.integer(1, 150) == bytes.fromhex("089601")
-    assert protobuf.text(2, "testing") == bytes.fromhex("120774657374696e67")
-    assert protobuf.message(3, protobuf.integer(1, 150)) == bytes.fromhex("1a03089601")
-    assert protobuf.double(1, 1.5) == b"\x09" + struct.pack("<d", 1.5)
+    assert perfetto.integer(1, 150) == bytes.fromhex("089601")
+    assert perfetto.text(2, "testing") == bytes.fromhex("120774657374696e67")
+    assert perfetto.message(3, perfetto.integer(1, 150)) == bytes.fromhex("1a03089601")
+    assert perfetto.double(1, 1.5) == b"\x09" + struct.pack("<d", 1.5)
 
 
 def test_the_trace_has_nothing_that_perfetto_does_not_know(trace):

@@ -13,8 +13,7 @@ from tcpscape import engines, metrics
 from tcpscape.campaign import video
 from tcpscape.errors import ScenarioError
 from tcpscape.scenario import files, summary
-from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.player import carried
+from tcpscape.scenario.flows import Flow, carried
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.rows import decode, encode, flow_rows
 from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial

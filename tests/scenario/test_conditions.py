@@ -10,7 +10,7 @@ from tcpscape.campaign import manifest
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError, TcpscapeError
-from tcpscape.findings.chaos import zone
+from tcpscape.findings import chaos
 from tcpscape.findings.cliff.levels import level
 from tcpscape.report import tables
 from tcpscape.scenario import summary
@@ -117,8 +117,8 @@ def test_a_steady_mean_at_the_threshold_is_no_chaos():
     """Retention 0.5 with a CV of 1.6 %: half of the runs are below one half, and no two of them disagree about the path."""
     steady, torn = [4.92, 5.08] * 6, [2.0, 9.0] * 6
     assert level(1, steady, [10.0] * 12).cv.value == pytest.approx(0.0167, abs=1e-3)
-    assert zone.side(level(1, steady, [10.0] * 12)) != "chaos zone"
-    assert zone.side(level(1, torn, [10.0] * 12)) == "chaos zone"
+    assert chaos.side(level(1, steady, [10.0] * 12)) != "chaos zone"
+    assert chaos.side(level(1, torn, [10.0] * 12)) == "chaos zone"
 
 
 @pytest.mark.parametrize(("fields", "said"), [

@@ -29,8 +29,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from tcpscape import metrics, units
 from tcpscape.campaign import axes, derive, size
-from tcpscape.campaign.axes import MAX_SEEDS, parse_seeds
-from tcpscape.campaign.fields import is_dotted, set_dotted
+from tcpscape.campaign.axes import MAX_SEEDS, is_dotted, parse_seeds, set_dotted
 from tcpscape.campaign.size import Size
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture

@@ -25,7 +25,7 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.scenario.scenario import PARTS
 
 Document = dict[str, Any]
-"""A manifest, plain values: its fields are those of :class:`tcpscape.campaign.stored.StoredManifest`."""
+"""A manifest, plain values: its fields are those of :class:`tcpscape.campaign.record.StoredManifest`."""
 Key = tuple[Any, ...]
 """What a cell and its repetition have in common: engine, congestion control, where it stands on the axes."""
 FORMAT = formats.FORMATS["manifest"]

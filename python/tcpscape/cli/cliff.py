@@ -17,7 +17,7 @@ from tcpscape.names import with_options
 from tcpscape.scenario.vocabulary import PathFields
 
 if TYPE_CHECKING:
-    from tcpscape.findings.cliff.runs import Impairment
+    from tcpscape.findings.cliff.search import Impairment
     from tcpscape.scenario.conditions import Conditions
 
 MOST_RUNS = 1200
@@ -34,7 +34,7 @@ class SearchedPath:
 
     def impairment(self) -> Impairment:
         """What the search varies."""
-        from tcpscape.findings.cliff.runs import impairment
+        from tcpscape.findings.cliff.search import impairment
 
         return impairment(self.along, {"jitter": self.path.get("jitter"), "loss": self.path.get("loss")}, "--")
 
@@ -80,8 +80,7 @@ def cliff(
     """Find where a path falls off its cliff: the edge to ± 1 % of the RTT, its interval, and the chaos zone around it."""
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
-    from tcpscape.findings.cliff.runs import on_path
-    from tcpscape.findings.cliff.search import effort
+    from tcpscape.findings.cliff.search import effort, on_path
     from tcpscape.words import cliff as answer
 
     along, paths = path.impairment(), path.conditions(flows.each, trials)

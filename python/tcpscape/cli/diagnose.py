@@ -19,8 +19,8 @@ from tcpscape.text.numbers import percent
 if TYPE_CHECKING:
     from tcpscape.capture import Pseudonyms
     from tcpscape.findings.diagnosis.diagnosis import Diagnosis
+    from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings
     from tcpscape.findings.diagnosis.observed import Observation
-    from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
 LIVE = "30s"
 """How long sockets are watched where nothing says it."""
@@ -54,7 +54,7 @@ class ReplayOptions:
         """How the model replays; None where it does not."""
         from tcpscape import engines
         from tcpscape.campaign.execute import Runner
-        from tcpscape.findings.diagnosis.settings import ReplaySettings
+        from tcpscape.findings.diagnosis.fitted import ReplaySettings
 
         if not self.replay:
             return None
@@ -115,7 +115,7 @@ def diagnose(
     from tcpscape.capture import Pseudonyms
     from tcpscape.findings.diagnosis import checks as expected
     from tcpscape.findings.diagnosis import diagnosis
-    from tcpscape.findings.diagnosis.settings import expect_known
+    from tcpscape.findings.diagnosis.fitted import expect_known
     from tcpscape.interchange import diagnosed
     from tcpscape.words import diagnosis as answer
 
@@ -156,11 +156,11 @@ def _observed(source: str | None, watched: LiveOptions, results: DiagnosisOutput
 
 def _watched(wanted: str | None, watched: LiveOptions) -> Observation:
     """The sockets of this machine that the filter lets through, for the duration or until Ctrl-C."""
-    from tcpscape.interchange import sockets
+    from tcpscape.interchange import tcp_info
 
     seconds = units.parse_time(watched.duration or LIVE, "duration", example=LIVE) / units.NS_PER_S
     with terminal.waiting(f"watching sockets for {seconds:g} s") as say:
-        return sockets.watch(wanted or "", seconds, lambda at, count: say(f"watching {units.counted(count, 'socket')}: {at:.0f} of {seconds:g} s"))
+        return tcp_info.watch(wanted or "", seconds, lambda at, count: say(f"watching {units.counted(count, 'socket')}: {at:.0f} of {seconds:g} s"))
 
 
 def _write(result: Diagnosis, shown: Diagnosis, results: DiagnosisOutput, known: ReplayOptions, pseudonyms: Pseudonyms | None) -> None:
@@ -202,6 +202,6 @@ def _reading(source: str, done: int, total: int | None) -> str:
 
 def _settings(chosen: ChosenFlows, known: ReplayOptions, progress: Progress) -> DiagnosisSettings:
     """What is asked for, as the diagnosis takes it."""
-    from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+    from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 
     return DiagnosisSettings(chosen.flows, chosen.flow or "", known.cca, known.settings(progress))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Argument, Option, command, option_of
-from tcpscape.cli.statusline import StatusLine
+from tcpscape.cli.terminal import StatusLine
 from tcpscape.errors import refuse
 from tcpscape.scenario.vocabulary import PATH
 

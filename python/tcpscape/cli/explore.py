@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tcpscape import writing
-from tcpscape.cli import ending
+from tcpscape.cli import streams
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import EngineError, refuse
 
@@ -54,7 +54,7 @@ def explore(
     try:
         serve(begin, port, announce)
     except KeyboardInterrupt as e:
-        raise click.exceptions.Exit(ending.status(e)) from None
+        raise click.exceptions.Exit(streams.status(e)) from None
     finally:
         writing.end_spools()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tcpscape import kernels
-from tcpscape.cli import ending, terminal
+from tcpscape.cli import streams, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.kernels.toolchain import BuildProgress
 from tcpscape.text.table import Table
@@ -43,7 +43,7 @@ def build(
             built = make(BuildOptions(source, config, name, jobs), bar)
     except KeyboardInterrupt as e:
         print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise click.exceptions.Exit(ending.status(e)) from None
+        raise click.exceptions.Exit(streams.status(e)) from None
     print(f"kernel {built.name}: Linux {built.release}, {built.digest[:DIGITS]}, in {built.seconds:.1f} s: {built.path}")
 
 

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 
 import click
 
-from tcpscape.cli import completion, ending, streams
+from tcpscape.cli import completion, streams
 from tcpscape.cli.commands import COMMANDS, app
 from tcpscape.cli.values import typed_name
 from tcpscape.controls import usercode
@@ -23,16 +23,16 @@ ALIKE = 0.75
 
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
-    ending.listen()
+    streams.listen()
     _settle_environment()
     usercode.owns_process = True
     streams.guard()
     status = call(sys.argv[1:])
-    ending.deafen()
+    streams.deafen()
     if (problem := streams.unwritten()) and status == 0:
         print(f"error: stdout: the output could not be written: {problem}; write it to another place", file=sys.stderr)
         status = EXIT_OUTPUT
-    ending.leave(status)
+    streams.leave(status)
 
 
 def _settle_environment() -> None:
@@ -51,17 +51,17 @@ def call(args: list[str]) -> int:
     except MemoryError:
         return _refuse("memory: there is not enough of it; allow more (ulimit -v), run fewer trials at a time with --jobs 1, or smaller ones")
     except OSError as e:
-        if line := ending.refusal(e):
+        if line := streams.refusal(e):
             return _refuse(line)
         raise
     except KeyboardInterrupt as e:
         print(INTERRUPTED, file=sys.stderr)
-        return ending.status(e)
+        return streams.status(e)
 
 
 def _invoke(args: list[str]) -> int:
     """Runs a command; what Click itself raises becomes an exit status."""
-    ending.expect_memory(args)
+    streams.expect_memory(args)
     try:
         with app.make_context("tcpscape", list(args), obj=tuple(args)) as context:
             return app.invoke(context) or 0

@@ -1,4 +1,4 @@
-"""What commands show on the terminal: tables on stdout, progress on stderr, and what Ctrl-C leaves.
+"""What commands show on the terminal: tables on stdout, progress and a line of figures on stderr, and what Ctrl-C leaves.
 
 Progress is shown only on a terminal, and only once the work has taken a second, with the time that is left where the number of trials is known.
 Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten seconds.
@@ -15,24 +15,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
+from rich.progress import Progress as Bar
 
-from tcpscape.cli import ending
+from tcpscape.campaign.campaign import Campaign, Case
+from tcpscape.cli import streams
 from tcpscape.cli.options import ScreenOptions
+from tcpscape.engines.base import Engine
+from tcpscape.store.results import Store
 from tcpscape.text.screen import Screen, shown
 from tcpscape.text.table import PLAIN_WIDTH, Table
+from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, brief_time, counted
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    from tcpscape.campaign.campaign import Campaign, Case
-    from tcpscape.engines.base import Engine
-    from tcpscape.store.results import Store
-    from tcpscape.trial import Trial
 
 __all__ = ["Progress", "announce", "console", "hook_cost", "prepare", "print_table", "resumable", "show", "to_open"]
 
@@ -175,7 +171,7 @@ def resumable(store: Store | None) -> Iterator[None]:
         if store is None:
             raise
         print(f"interrupted: {counted(store.saved, 'trial')} ran, kept in {store.root}; the same command goes on from here", file=sys.stderr)
-        raise click.exceptions.Exit(ending.status(e)) from None
+        raise click.exceptions.Exit(streams.status(e)) from None
 
 
 def _bar(*, is_open: bool, screen: Console | None) -> Bar:
@@ -237,3 +233,45 @@ def hook_cost(trials: Sequence[Trial]) -> str:
     if not acks or whole <= hooks:
         return ""
     return f"{trials[0].cca}: Python takes {1e6 * hooks / acks:.2g} µs an ACK; the trials ran {whole / (whole - hooks):.0f} × slower for it"
+
+
+LEAST_ROWS, LEAST_COLUMNS = 5, 20
+"""Below this size of the terminal there is no line."""
+
+
+class StatusLine:
+    """The line; nothing where stderr is no terminal, or is not to be moved about in. A context manager."""
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self.is_shown = wanted and sys.stderr.isatty() and not moves_no_cursor()
+        """Whether there is one."""
+        self._rows = 0
+
+    def __enter__(self) -> StatusLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._rows:
+            _write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[K\x1b8")
+            self._rows = 0
+
+    def show(self, text: str) -> None:
+        """Writes the line anew, cut to the terminal's width."""
+        if not self.is_shown:
+            return
+        try:
+            columns, rows = os.get_terminal_size(2)
+        except OSError:
+            return
+        if rows < LEAST_ROWS or columns < LEAST_COLUMNS:
+            return
+        if rows != self._rows:
+            _write(f"\n\x1b7\x1b[1;{rows - 1}r\x1b8\x1b[1A")
+            self._rows = rows
+        _write(f"\x1b7\x1b[{rows};1H\x1b[K\x1b[2m{text[:columns]}\x1b[0m\x1b8")
+
+
+def _write(text: str) -> None:
+    """In one piece, so that the program's own writes do not come between."""
+    sys.stderr.write(text)
+    sys.stderr.flush()

@@ -16,8 +16,7 @@ from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core
 from tcpscape.errors import EngineError
 from tcpscape.scenario import network
-from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.player import Player
+from tcpscape.scenario.flows import Flow, Player
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tcpscape import metrics, stats
-from tcpscape.findings.chaos.zone import Side
+from tcpscape.findings.chaos import Side
 from tcpscape.stats import Estimate
 from tcpscape.trial import FlowResult, Trial
 

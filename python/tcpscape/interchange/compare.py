@@ -15,27 +15,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import Literal
+
+import polars as pl
 
 from tcpscape import stats
 from tcpscape.campaign.adaptive import widened
 from tcpscape.campaign.checks import metric_of
 from tcpscape.errors import TcpscapeError, shown
 from tcpscape.errors import refuse as refuse_option
-from tcpscape.interchange import paths
 from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, listed
 from tcpscape.scenario import summary
 from tcpscape.scenario.differences import differences
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.text.numbers import number
 from tcpscape.text.table import ShownAsTable, Table
 from tcpscape.trial import Trial
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from tcpscape.scenario.scenario import Scenario
 
 Verdict = Literal["different", "slightly different", "alike", "undecided"]
 """Whether two means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
@@ -175,7 +173,7 @@ def choose(a: ResultSource, b: ResultSource, cca: str | None = None, at: Mapping
     :param at: axis → value.
     :raises TcpscapeError: for an axis that neither has, and where one has no trial of what is chosen.
     """
-    a, b = paths.part([a, b])
+    a, b = part([a, b])
     axes = {name for group in (*a.groups, *b.groups) for name in group.at}
     if unknown := [name for name in at or {} if name not in axes]:
         choice = ", ".join(sorted(axes)) or "conditions with --cca: there are no axes"
@@ -192,7 +190,7 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     :raises TcpscapeError: one line, where a side does not contain the metric or the sides have no condition in common.
     """
     unit = unit_of(metric)
-    a, b = paths.part([a, b])
+    a, b = part([a, b])
     ours, theirs = measurements(a, metric), measurements(b, metric)
     pairs = _match(ours, theirs)
     if not pairs:
@@ -233,7 +231,7 @@ def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
     twins = tuple(tuple(key(i) for _, i in known) for key in TWINS)
     scenarios = {i.shared.place: i.shared.scenario for _, i in known if i.shared}
-    least = min((rtt for _, i in known if not math.isnan(rtt := paths.least_rtt(i))), default=math.nan)
+    least = min((rtt for _, i in known if not math.isnan(rtt := least_rtt(i))), default=math.nan)
     numbers, trials = tuple(v for v, _ in known), tuple(i.trial for _, i in known)
     return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), group.until_precise, group.at, least)
 
@@ -306,7 +304,7 @@ def _path_caveats(rows: Sequence[ComparedCondition]) -> Iterator[str]:
 
 def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
     """Whatever weakens the verdicts."""
-    apart = [r for r in rows if paths.differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
+    apart = [r for r in rows if differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
     caveats = sorted({r.comparison.caveat for r in rows if r.comparison.caveat and not r.is_same})
     if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
         caveats.append("a side with one measurement has no interval: nothing is decided; repeat it")
@@ -316,3 +314,51 @@ def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
     if len(rows) >= CHANCE:
         caveats.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
     return caveats
+
+
+AXIS = "least RTT"
+"""Axis that parts the measurements of a condition."""
+FACTOR, LEAST_GAP_MS = 1.2, 1.0
+"""Two paths differ by more than this factor, and by more than so many ms, in their least RTT: that of one path scatters less from file to file."""
+
+
+def part(sources: Sequence[ResultSource]) -> list[ResultSource]:
+    """The sources with a group for each path, by the same paths in all of them; unchanged where each condition of each source has one path."""
+    rtts = sorted({rtt for source in sources for item in source.items if not math.isnan(rtt := least_rtt(item))})
+    bounds = [math.sqrt(a * b) for a, b in pairwise(rtts) if differ(a, b)]
+    if not any(len({_path(item, bounds) for item in group.items}) > 1 for source in sources for group in source.groups):
+        return list(sources)
+    names = {place: f"{number(of[len(of) // 2])}ms" for place in range(len(bounds) + 1) if (of := [r for r in rtts if _place(r, bounds) == place])}
+    return [replace(source, groups=tuple(new for group in source.groups for new in _parts(group, bounds, names))) for source in sources]
+
+
+def least_rtt(item: SourceTrial) -> float:
+    """The least RTT of any flow of a trial whose path is not known, ms; NaN where it is known, or no RTT is."""
+    if item.shared is not None:
+        return math.nan
+    return min((f.rtt_ms.min for f in item.trial.flows if f.rtt_ms.min is not None), default=math.nan)
+
+
+def differ(a: float, b: float) -> bool:
+    """Whether two least RTTs, ms, are those of two paths; not where one is not known."""
+    return max(a, b) > FACTOR * min(a, b) and abs(a - b) > LEAST_GAP_MS
+
+
+def _parts(group: TrialGroup, bounds: Sequence[float], names: dict[int, str]) -> list[TrialGroup]:
+    by_path: dict[int, list[SourceTrial]] = {}
+    for item in group.items:
+        by_path.setdefault(_path(item, bounds), []).append(item)
+    return [
+        replace(group, items=tuple(items), at={**group.at, AXIS: names[place]} if place in names else group.at)
+        for place, items in sorted(by_path.items())
+    ]  # fmt: skip
+
+
+def _path(item: SourceTrial, bounds: Sequence[float]) -> int:
+    """The number of a trial's path; -1 where its RTT is not known."""
+    rtt = least_rtt(item)
+    return -1 if math.isnan(rtt) else _place(rtt, bounds)
+
+
+def _place(rtt: float, bounds: Sequence[float]) -> int:
+    return sum(rtt > bound for bound in bounds)

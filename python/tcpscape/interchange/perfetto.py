@@ -6,18 +6,16 @@ that it includes. Times are ns from the start of the trial. A counter is written
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
-from tcpscape.interchange.protobuf import integer, message, text
 from tcpscape.metrics import events, queues
 from tcpscape.trial import Trial
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PACKET = 1
 """Trace.packet."""
@@ -177,3 +175,41 @@ def _queues(trial: Trial) -> Iterable[tuple[str, pl.DataFrame]]:
     for key, rows in sorted(trial.queue_samples.partition_by("pipe", "stage", "depth", as_dict=True).items()):
         place = (int(str(key[0])), int(str(key[1])), int(str(key[2])))
         yield known.get(place, f"queue {place[0]}.{place[1]}.{place[2]}"), rows.sort("t_ns")
+
+
+VARINT, FIXED64, LENGTH_DELIMITED = 0, 1, 2
+"""Wire types."""
+NEGATIVE = 2**64
+"""A negative number is written as its two's complement of 64 bits."""
+
+
+def varint(value: int) -> bytes:
+    """An integer in groups of 7 bits, the least significant first; the high bit says that another group follows."""
+    value %= NEGATIVE
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
+
+
+def integer(number: int, value: int) -> bytes:
+    """A field of an integer type (`int64`, `uint32`, `bool`, an enum)."""
+    return varint(number << 3 | VARINT) + varint(value)
+
+
+def double(number: int, value: float) -> bytes:
+    """A field of type `double`."""
+    return varint(number << 3 | FIXED64) + struct.pack("<d", value)
+
+
+def message(number: int, *fields: bytes) -> bytes:
+    """A field whose value is a message of these fields, or plain bytes."""
+    content = b"".join(fields)
+    return varint(number << 3 | LENGTH_DELIMITED) + varint(len(content)) + content
+
+
+def text(number: int, value: str) -> bytes:
+    """A field of type `string`."""
+    return message(number, value.encode())

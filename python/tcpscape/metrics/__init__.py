@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from tcpscape import units
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse, shown
-from tcpscape.metrics import flows, player, queues, samples, traffic
+from tcpscape.metrics import flows, queues, samples, traffic
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
 
@@ -84,12 +84,12 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("fct_p99", "ms", "99th percentile of the smallest transfers' completion time", traffic.fct("p99"), "less", of_flows=False),
         Metric("unfinished", "1", "share of the transfers that were not complete at the end", traffic.unfinished, "less", of_flows=False),
         Metric("transfer_goodput", "Mbit/s", "bytes that transfers delivered / the whole trial", traffic.transfer_goodput, "more", of_flows=False),
-        Metric("video_startup", "s", "from a player's first request to the first picture", player.mean_of(lambda p: p.startup_s), "less"),
-        Metric("video_stalls", "1", "stops of a player after its start", player.mean_of(lambda p: p.stalls), "less"),
-        Metric("video_stalled", "s", "time that a player is stopped after its start", player.mean_of(lambda p: p.stalled_s), "less"),
-        Metric("video_bitrate", "Mbit/s", "mean bit rate of a player's segments", player.mean_of(lambda p: p.bitrate_mbps or 0.0), "more"),
-        Metric("video_switches", "1", "changes of a player's bit rate", player.mean_of(lambda p: p.switches), "less"),
-        Metric("video_qoe", "Mbit/s", "linear QoE for each segment of a player", player.mean_of(lambda p: p.qoe_mbps), "more"),
+        Metric("video_startup", "s", "from a player's first request to the first picture", flows.mean_of(lambda p: p.startup_s), "less"),
+        Metric("video_stalls", "1", "stops of a player after its start", flows.mean_of(lambda p: p.stalls), "less"),
+        Metric("video_stalled", "s", "time that a player is stopped after its start", flows.mean_of(lambda p: p.stalled_s), "less"),
+        Metric("video_bitrate", "Mbit/s", "mean bit rate of a player's segments", flows.mean_of(lambda p: p.bitrate_mbps or 0.0), "more"),
+        Metric("video_switches", "1", "changes of a player's bit rate", flows.mean_of(lambda p: p.switches), "less"),
+        Metric("video_qoe", "Mbit/s", "linear QoE for each segment of a player", flows.mean_of(lambda p: p.qoe_mbps), "more"),
         Metric("queue", "ms", "mean delay in the bottleneck's queue", queues.delay("mean"), "less", of_flows=False),
         Metric("queue_p50", "ms", "median delay in the bottleneck's queue", queues.delay("p50"), "less", of_flows=False),
         Metric("queue_p95", "ms", "95th percentile of the delay in the bottleneck's queue", queues.delay("p95"), "less", of_flows=False),

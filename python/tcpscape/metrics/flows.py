@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from tcpscape.metrics.base import UNKNOWN, under
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import FlowResult, PlayerResult, Trial
 
 
 def goodput(trial: Trial) -> float:
@@ -221,3 +221,13 @@ def _mean(values: Iterable[float | None]) -> float:
     """The mean of the values that are known."""
     known = [v for v in values if v is not None]
     return sum(known) / len(known) if known else UNKNOWN
+
+
+def mean_of(value: Callable[[PlayerResult], float | None]) -> Callable[[Trial], float]:
+    """A metric: the mean of `value` over the players of a trial; unknown without players, and where `value` is None for all of them."""
+
+    def of(trial: Trial) -> float:
+        known = [v for flow in trial.flows if flow.player and (v := value(flow.player)) is not None]
+        return sum(known) / len(known) if known else UNKNOWN
+
+    return of

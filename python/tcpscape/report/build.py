@@ -6,35 +6,33 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from tcpscape import units, writing
+from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Kind, Record
 from tcpscape.errors import StoreError, refuse
+from tcpscape.findings.advice import Advice
 from tcpscape.plots import Context, base
 from tcpscape.report import advice as advised
-from tcpscape.report import cells, claims, figures, tables
+from tcpscape.report import cells, figures, tables
 from tcpscape.report.cells import CellEstimates
 from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import FigureRequest
-from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, render
+from tcpscape.report.page import Answer, Claims, FigureGroup, Heading, Page, Provenance, render
 from tcpscape.report.tables import PageTable
 from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import run as runs
+from tcpscape.studies.result import Result
+from tcpscape.studies.study import WORKS
+from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim, JudgedStudy
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
 from tcpscape.words import study as studies
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from tcpscape.campaign.outcome import Outcome
-    from tcpscape.findings.advice import Advice
-    from tcpscape.studies.result import Result
-    from tcpscape.studies.verdict import JudgedStudy
 
 PAGE = "report.html"
 """The name of the page in the result directory."""
@@ -75,7 +73,7 @@ def build(
         groups, figure_files = _with_advice(advice, groups, figure_files, formats, root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
-        frames |= {"study": study.result.frame(), "claims": claims.frame(study.claims)}
+        frames |= {"study": study.result.frame(), "claims": frame(study.claims)}
     writing.clear(root, *folders)
     figures.tidy(figure_files, root)
     table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
@@ -90,7 +88,7 @@ def build(
         tables=[
             *_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated),
         ],
-        claims=claims.section(study.claims) if study else None,
+        claims=section(study.claims) if study else None,
         provenance=Provenance(
             record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
         ),
@@ -205,3 +203,42 @@ def _write_frame(frame: pl.DataFrame, stem: Path) -> list[Path]:
     stream = io.BytesIO()
     frame.write_parquet(stream)
     return [writing.whole(files[0], frame.write_csv()), writing.whole(files[1], stream.getbuffer())]
+
+
+FAILURES_FIRST: Sequence[ClaimVerdict] = ("not reproduced", "not decidable", "reproduced")
+"""The order of verdicts on a page."""
+CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
+"""Verdict → its CSS class."""
+COLUMNS = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
+
+
+def section(claims: Sequence[JudgedClaim]) -> Claims | None:
+    """The claims as a part of a page; None without any."""
+    if not claims:
+        return None
+    by_verdict = {verdict: [c for c in claims if c.verdict == verdict] for verdict in FAILURES_FIRST}
+    folded = by_verdict["reproduced"]
+    shown = [c for verdict in FAILURES_FIRST if verdict != "reproduced" for c in by_verdict[verdict]]
+    return Claims(
+        tally=[(verdict, len(of_verdict), CLASSES[verdict]) for verdict, of_verdict in by_verdict.items() if of_verdict],
+        open=_table(shown, "Not reproduced, or not decided by these runs") if shown else None,
+        reproduced=_table(folded, "Reproduced") if folded else None,
+        works=[(name, WORKS[name]) for name in dict.fromkeys(c.claim.work for c in claims)],
+    )
+
+
+def _table(claims: Sequence[JudgedClaim], caption: str) -> PageTable:
+    """Claims with their verdict, the measured value, what explains the published number, and the source (a name of `WORKS`)."""
+    rows = [
+        [tables.word(c.verdict, kind=CLASSES[c.verdict]), *map(tables.word, (c.claim.text, c.measured, c.why, c.claim.work))] for c in claims
+    ]  # fmt: skip
+    return PageTable("claims", caption, COLUMNS, rows, left=len(COLUMNS), stacked=True).dense()
+
+
+def frame(claims: Sequence[JudgedClaim]) -> pl.DataFrame:
+    """One row for each claim, in the study's order."""
+    import polars as pl
+
+    columns = ("verdict", "claim", "measured", "setup", "work", "measure")
+    rows = [(c.verdict, c.claim.text, c.measured, c.claim.setup, c.claim.work, c.claim.measure) for c in claims]
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")

@@ -15,8 +15,8 @@ from tcpscape.controls.palette import Look
 from tcpscape.findings import indicators
 from tcpscape.plots import base
 from tcpscape.report.swatch import swatch
+from tcpscape.scenario.flows import carried
 from tcpscape.scenario.path import Netem
-from tcpscape.scenario.player import carried
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.studies.known import KnownNumber

@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 from tcpscape import units
 from tcpscape.scenario import bottleneck, network, path, phrases
 from tcpscape.scenario.changes import Change
-from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.flows import Flow, Player
 from tcpscape.scenario.path import Netem, TracedLink
-from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.scenario.words import QueueDescription
 

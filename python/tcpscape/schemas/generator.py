@@ -6,8 +6,12 @@ prints may be null where a document says so of all that are not finite.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -15,7 +19,6 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from tcpscape.scenario import fields
-from tcpscape.schemas import docstrings
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 QUANTITIES: Mapping[str, tuple[dict[str, Any], str]] = {
@@ -63,7 +66,7 @@ class _Printed(GenerateJsonSchema):
         return {**plain, "type": ["number", "null"]} if self.nullable else plain
 
     def _described(self, json_schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
-        about = docstrings.of_fields(kind)
+        about = of_fields(kind)
         json_schema["description"] = _plain(" ".join((kind.__doc__ or "").split()))
         for name, value in json_schema.get("properties", {}).items():
             if text := about.get(name, value.get("description", "")):
@@ -149,3 +152,36 @@ def _with_quantities(schema: dict[str, Any]) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """A docstring without the roles of Sphinx: :class:`~tcpscape.trial.Trial` becomes `Trial`."""
     return _ROLE.sub(lambda match: f"`{match[1].rpartition('.')[2]}`", text)
+
+
+@cache
+def of_fields(kind: type) -> dict[str, str]:
+    """Field of a class → the docstring below it, as one paragraph; those of its base classes too."""
+    found: dict[str, str] = {}
+    bases = getattr(kind, "__orig_bases__", ())  # of a TypedDict, which has no others
+    for base in (*(b for b in bases if isinstance(b, type)), *reversed(kind.__mro__)):
+        if base.__module__.startswith("tcpscape"):
+            (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
+            found |= _below(tree.body) if isinstance(tree, ast.ClassDef) else {}
+    return found
+
+
+@cache
+def types(kind: type) -> dict[str, str]:
+    """Field of a class → its type as it is written in the source; those of its base classes too."""
+    body: list[ast.stmt] = []
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("tcpscape"):
+            (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
+            body += tree.body if isinstance(tree, ast.ClassDef) else []
+    return {item.target.id: ast.unparse(item.annotation) for item in body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)}
+
+
+def _below(body: list[ast.stmt]) -> dict[str, str]:
+    found = {}
+    for item, below in pairwise(body):
+        target = item.target if isinstance(item, ast.AnnAssign) else item.targets[0] if isinstance(item, ast.Assign) else None
+        text = below.value.value if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) else None
+        if isinstance(target, ast.Name) and isinstance(text, str):
+            found[target.id] = " ".join(text.split())
+    return found

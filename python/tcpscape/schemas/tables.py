@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args, get_type_hints
 
-from tcpscape.schemas import docstrings
+from tcpscape.schemas import generator
 from tcpscape.store.rows import HEAD, NESTED
 from tcpscape.trial import FlowResult, Rtt, Trial
 
@@ -66,7 +66,7 @@ def _unit(name: str) -> str:
 
 def _of_fields(kind: type, names: Sequence[str], prefix: str = "") -> tuple[Column, ...]:
     """Columns that are fields of a class, from its types and docstrings."""
-    about = docstrings.of_fields(kind)
+    about = generator.of_fields(kind)
     hints = get_type_hints(kind) if kind is not Trial else _HEAD
     return tuple(Column(f"{prefix}{n}", _kind(hints[n]), _unit(f"{prefix}{n}"), about[n].replace("None", "null")) for n in names)
 

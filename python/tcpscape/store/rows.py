@@ -17,8 +17,7 @@ from tcpscape.errors import StoreError
 from tcpscape.reading.files import MIB, inflated
 from tcpscape.reading.tables import LARGEST
 from tcpscape.store.tables import SIDE_TABLES
-from tcpscape.trial import Cwnd, FlowResult, PlayerResult, ResponseResult, Rtt, Trial
-from tcpscape.trial.flow import OF_NETWORKS
+from tcpscape.trial import OF_NETWORKS, Cwnd, FlowResult, PlayerResult, ResponseResult, Rtt, Trial
 
 if TYPE_CHECKING:
     import polars as pl

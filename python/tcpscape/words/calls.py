@@ -7,9 +7,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from tcpscape import units
-from tcpscape.findings.calls.answer import CallAdvice
-from tcpscape.findings.calls.choice import BEARABLE, WORTH, CallCase, satisfaction, without_queue
-from tcpscape.findings.calls.link import DEVICE, SHAPED, HomeLink
+from tcpscape.findings.calls import BEARABLE, DEVICE, SHAPED, WORTH, CallAdvice, CallCase, HomeLink, satisfaction, without_queue
 from tcpscape.formats import printed
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tcpscape import stats, units
-from tcpscape.campaign import change, groups, traffic, video
+from tcpscape.campaign import groups, traffic, video
 from tcpscape.campaign.outcome import Cell, CellSummary, Outcome, smoothed
 from tcpscape.metrics.flows import added_to, limits
 from tcpscape.scenario import summary
@@ -44,7 +44,7 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     has_flows = any(trial.flows for cell in cells for trial in cell.trials[:1])
     tables = (*([run_table(outcome, wide=wide)] if has_flows else []), *traffic.tables(outcome), *video.tables(outcome))
     answer = sentences.run_answer(outcome)
-    remarks = [text for text in (*change.sentences(outcome), *traffic.sentences(outcome), *video.sentences(outcome)) if text != answer]
+    remarks = [text for text in (*groups.sentences(outcome), *traffic.sentences(outcome), *video.sentences(outcome)) if text != answer]
     return Screen(path, answer, remarks, tables, caveats=tuple(caveats), next=next_)
 
 

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 import tcpscape
 from tcpscape import units, writing
 from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level, jitter_meaning
-from tcpscape.findings.cliff.runs import Impairment
+from tcpscape.findings.cliff.search import Impairment
 from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions, Directions
 from tcpscape.scenario.scenario import Scenario

@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.findings.chaos.zone import Side
+from tcpscape.findings.chaos import Side
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.diagnosis import DOUBTS, Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, Control, FittedPath, Replay, ReplayAdvice, Withheld, Zone

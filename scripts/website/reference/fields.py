@@ -14,13 +14,12 @@ from tcpscape import units
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.flows import App, Flow, Read
+from tcpscape.scenario.flows import App, Flow, Player, Read
 from tcpscape.scenario.path import Link, Netem, TracedLink
-from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import SYSCTLS, TRIPLES, Kernel, Scenario
 from tcpscape.scenario.topology import Access, ChainLink
 from tcpscape.scenario.traffic import Probe, Transfers
-from tcpscape.schemas import docstrings
+from tcpscape.schemas import generator
 from website.markdown import code, table
 
 TYPES = {
@@ -108,7 +107,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def _rows(kind: type[BaseModel]) -> Iterable[tuple[str, str, str, str]]:
-    docs, types = docstrings.of_fields(kind), docstrings.types(kind)
+    docs, types = generator.of_fields(kind), generator.types(kind)
     for name, field in kind.model_fields.items():
         about = docs.get(name) or field.description or ""
         about = UNIT.sub("", about) if types[name].removesuffix(" | None") in QUANTITIES else about

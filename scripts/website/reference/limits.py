@@ -12,7 +12,7 @@ from tcpscape.campaign import axes, size
 from tcpscape.plots import chosen
 from tcpscape.reading import documents, inspection, tables
 from tcpscape.reading.files import Kind
-from tcpscape.scenario import flows, player
+from tcpscape.scenario import flows
 from website.markdown import table
 
 MIB = 2**20
@@ -22,7 +22,7 @@ OWN = ("a page", "a table of published numbers", "the measured errors")
 
 def counts() -> str:
     """The largest numbers that are accepted."""
-    shortest, longest = (units.format_time(ns) for ns in player.SEGMENTS)
+    shortest, longest = (units.format_time(ns) for ns in flows.SEGMENTS)
     memory = f"Memory of a campaign's cells, trials and samples; `{size.VARIABLE}` raises it"
     rows = [
         ("Flows of a trial", flows.MAX_FLOWS), (memory, f"{size.MEMORY // 2**30} GiB"), ("Values of an axis", axes.MAX_LEVELS),

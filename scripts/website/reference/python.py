@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 
 import tcpscape
-from tcpscape.schemas import docstrings
+from tcpscape.schemas import generator
 from website.markdown import block, code, table, without_roles
 
 PARAMETER = re.compile(r":param (\w+): (.*?)(?=\n:|\Z)", re.DOTALL)
@@ -55,7 +55,7 @@ def _class(name: str, kind: type) -> str:
 
 def _fields(kind: type) -> Iterator[tuple[str, str]]:
     """Fields of a dataclass or of a model, members of an enumeration."""
-    docs = docstrings.of_fields(kind)
+    docs = generator.of_fields(kind)
     names = list(getattr(kind, "model_fields", ()))
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]

@@ -9,8 +9,7 @@ The channel is a pipe in each direction, with one JSON document in each line: th
 
 from __future__ import annotations
 
-from tcpscape.engines.host.facts import reason, unavailable
-from tcpscape.engines.host.process import PROGRAM, HostProcess
-from tcpscape.engines.host.turn import alone
+from tcpscape.engines.host.process import PROGRAM, HostProcess, alone
+from tcpscape.engines.host.survey import reason, unavailable
 
 __all__ = ["PROGRAM", "HostProcess", "alone", "reason", "unavailable"]

@@ -6,6 +6,7 @@ The main function is :func:`survey`. It takes three to five seconds, most of the
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import pwd
@@ -16,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape.controls import bpf
-from tcpscape.engines.host.facts import unavailable
-from tcpscape.engines.host.process import HostProcess
-from tcpscape.engines.host.turn import alone
+from tcpscape.engines.host.process import PROGRAM, HostProcess, alone, is_supported
 from tcpscape.errors import EngineError
 
 MEASURES = {"backends": "backends", "kinds": "queues", "netem": "netem", "timer": "timers", "rate": "the highest rate"}
@@ -214,3 +213,35 @@ def _loadable(ready: Sequence[str]) -> tuple[str, ...]:
     files = (MODULES / platform.release() / "kernel" / "net" / "ipv4").glob("tcp_*.ko*")
     names = {file.name.partition(".")[0].removeprefix("tcp_") for file in files}
     return tuple(sorted(name for name in names - set(ready) if name not in NOT_CONTROLS and not name.endswith("_diag")))
+
+
+ANSWER_S = 10.0
+"""Most that the program may take to enter namespaces and look around, s; it takes some milliseconds."""
+
+
+def unavailable(root: bool = False) -> str | None:
+    """Why the program cannot run here, and the fix, in one line; None where it can. `root`: without a user namespace."""
+    if not is_supported():
+        return "it needs Linux; use --engine model"
+    if not PROGRAM.exists():
+        return "its program is not built; run `make setup`"
+    try:
+        basics(root)
+    except EngineError as e:
+        return reason(e)
+    return None
+
+
+def reason(error: EngineError) -> str:
+    """What an error of the program says, without the engine's name in front."""
+    return str(error).removeprefix("engine: ").removeprefix("live: ")
+
+
+@functools.cache
+def basics(root: bool = False) -> Mapping[str, Any]:
+    """What can be had in namespaces at once, without a measurement.
+
+    :raises EngineError: there are no namespaces for this user; the message has the reason and the fix.
+    """
+    with HostProcess("probe", {"root": root}) as process:
+        return dict(process.result(ANSWER_S))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.video import Viewing
 from tcpscape.controls.deployment import Deployment, deployment
-from tcpscape.findings import damage
+from tcpscape.findings import chaos, damage
 from tcpscape.findings.advice.choice import Decision, Goal
-from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
@@ -44,9 +43,9 @@ class Standing:
     damage: tuple[damage.Damage, ...]
 
     @property
-    def side(self) -> zone.Side:
+    def side(self) -> chaos.Side:
         """The side of its measured cliff on which the path stands."""
-        return zone.side(self.cliff.here) if self.cliff.here else "stable"
+        return chaos.side(self.cliff.here) if self.cliff.here else "stable"
 
     @property
     def stands(self) -> str:

@@ -14,12 +14,16 @@ and the crossing is interpolated between the two levels around it. The interval 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape import stats
+from tcpscape.stats import Estimate
+from tcpscape.stats.comparison import is_alike
 from tcpscape.stats.estimate import CONFIDENCE, TAIL
 from tcpscape.stats.resample import student
 
@@ -156,3 +160,42 @@ def _relative_error(values: Array) -> float:
     """Relative standard error of the mean; 0 of a single value."""
     mean = float(values.mean())
     return float(values.std(ddof=1)) / math.sqrt(len(values)) / abs(mean) if len(values) > 1 and mean else 0.0
+
+
+RatioVerdict = Literal["better", "worse", "same", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRuns:
+    """The runs of one cell: the metric under both congestion controls, under the same seeds; larger is better."""
+
+    x: float
+    y: float
+    above: tuple[float, ...]
+    below: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RatioCell:
+    """One cell of a ratio map."""
+
+    x: float
+    y: float
+    ratio: Estimate
+    """Mean / mean, paired."""
+    verdict: RatioVerdict
+
+
+def verdict(ratio: Estimate) -> RatioVerdict:
+    """The verdict of a ratio's interval; `undecided` where there is no interval (one run, or nothing got through)."""
+    if not (math.isfinite(ratio.low) and math.isfinite(ratio.high)):
+        return "undecided"
+    if is_alike(ratio):
+        return "same"
+    return "better" if ratio.low > 1 else "worse" if ratio.high < 1 else "undecided"
+
+
+def ratio_cells(cells: Iterable[PairedRuns]) -> tuple[RatioCell, ...]:
+    """The cells of the map from their runs, row by row (y, then x, both rising)."""
+    ratios = [(c, stats.ratio(c.above, c.below)) for c in cells]
+    return tuple(sorted((RatioCell(c.x, c.y, ratio, verdict(ratio)) for c, ratio in ratios), key=lambda cell: (cell.y, cell.x)))

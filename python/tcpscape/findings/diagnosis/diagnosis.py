@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tcpscape.findings.diagnosis import control as recognised
-from tcpscape.findings.diagnosis import from_samples, limits, path, replays, selection, zone
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis import from_samples, limits, observed, path, replays, zone
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, DiagnosisSettings, FittedPath, Replay, ReplayAdvice, ReplaySettings, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, Observation, ObservedFlow
 from tcpscape.findings.diagnosis.replays import Repeated
-from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
 Progress = Callable[[str], None]
 """Told what is being done now."""
@@ -90,8 +89,8 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
 
     :raises TcpscapeError: one line, where the settings name no flow of the observation.
     """
-    observation = selection.seen_once(observation)
-    chosen = selection.chosen(observation, settings.most, settings.flow)
+    observation = observed.seen_once(observation)
+    chosen = observed.chosen(observation, settings.most, settings.flow)
     others = [flow for flow in observation.flows if not any(flow is one for one in chosen)]
     found = []
     for number, flow in enumerate(chosen, 1):

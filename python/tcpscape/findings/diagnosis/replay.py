@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.findings.diagnosis.bins import edges
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplaySettings
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import Lab, open_lab
-from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE
 from tcpscape.text.numbers import number

@@ -18,10 +18,9 @@ import numpy as np
 
 from tcpscape.engines import Capture
 from tcpscape.findings.diagnosis import scenario as scenarios
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, ReplaySettings
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.scenario import Fit, PathValues
-from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S

@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape import stats
-from tcpscape.findings import indicators
-from tcpscape.findings.chaos import zone as chaos
+from tcpscape.findings import chaos, indicators
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.cliff.levels import Level
 from tcpscape.findings.diagnosis.bins import edges
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Zone
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, ReplaySettings, Zone
 from tcpscape.findings.diagnosis.hosts import shares_of
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import Lab, open_lab
-from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.units import NS_PER_S
 
 RUNS, FEW_RUNS, MANY_RUNS = 20, 8, 60

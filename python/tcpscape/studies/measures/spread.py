@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell
-from tcpscape.findings.chaos import zone
+from tcpscape.findings import chaos
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
 from tcpscape.studies.result import Result
@@ -106,9 +106,9 @@ def cv_ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 
 def one_mode(_: Result, claim: Claim, cell: Cell) -> Estimate:
-    """Probability of runs at least as far from a single mode as these, were there one: :func:`tcpscape.findings.chaos.zone.one_mode`."""
+    """Probability of runs at least as far from a single mode as these, were there one: :func:`tcpscape.findings.chaos.one_mode`."""
     values = cell.values(claim.metric)
-    chance = zone.one_mode(values)
+    chance = chaos.one_mode(values)
     value = math.nan if chance is None else chance
     return Estimate(value, value, value, len(values), "1")
 

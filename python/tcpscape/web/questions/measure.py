@@ -23,11 +23,12 @@ from tcpscape.campaign.executors import local
 from tcpscape.campaign.executors.local import Executor, Task, Trials
 from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError, refuse
-from tcpscape.findings.diagnosis import diagnosis, files, selection
+from tcpscape.findings.diagnosis import diagnosis, files
 from tcpscape.findings.diagnosis import limits as intervals
+from tcpscape.findings.diagnosis import observed as observing
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings, expect_known
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
-from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings, expect_known
 from tcpscape.plots import diagnosis as series
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
@@ -174,8 +175,8 @@ class _Diagnosing:
 
     def __init__(self, asked: Measure, work: Work, told: _Told, observation: Observation) -> None:
         self._asked, self._work, self._told = asked, work, told
-        self._observation = selection.seen_once(observation)
-        self._chosen = selection.chosen(self._observation, 1, asked.flow)
+        self._observation = observing.seen_once(observation)
+        self._chosen = observing.chosen(self._observation, 1, asked.flow)
 
     def run(self) -> None:
         """Sends everything."""

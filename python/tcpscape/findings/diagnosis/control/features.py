@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tcpscape.findings.diagnosis.bins import MOST_BINS
 from tcpscape.findings.diagnosis.control.shadows import CANDIDATES, compare, distance
-from tcpscape.findings.diagnosis.control.shape import shape
-from tcpscape.findings.diagnosis.control.watched import Floats, Watched
+from tcpscape.findings.diagnosis.control.watched import CWR, DISORDER, LOSS, Floats, Ints, Watched
 
 COMPARED = (
     "unlikely_short", "unlikely_long", "backoff_unlikely", "error_short", "error_long", "middle_long", "exact_short", "exact_long", "backoff_error",
@@ -94,3 +94,127 @@ def pairs(values: Mapping[str, float]) -> Floats:
 def _is_common(name: str) -> bool:
     """Whether a feature is of no single candidate."""
     return "." not in name or name.startswith("best.")
+
+
+RATIOS = (0.0, 0.4, 0.46, 0.54, 0.62, 0.67, 0.73, 0.78, 0.84, 0.9, 0.96)
+"""Edges of the bins of window after / window before a reduction: 0.5 is Reno, 0.7 CUBIC, 0.8 BIC, 0.875 Scalable, 1 undone."""
+STEPS = (-0.99, -0.5, -0.1, -0.02, 0.02, 0.1, 0.5, 0.99)
+"""Edges of the bins of ln(window / window of the round trip before)."""
+PACKETS = (-1.5, -0.5, 0.5, 1.5, 2.5, 5.5)
+"""Edges of the bins of the same step in packets."""
+CYCLE = 8
+"""Round trips of BBR's gain cycle (draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.4.1)."""
+PROBE_PACKETS = 5
+"""Packets in flight of BBR's PROBE_RTT (four), and one for what is under way."""
+PROBE_S = 10.0
+"""Seconds between two PROBE_RTTs."""
+
+
+def shape(watched: Watched) -> dict[str, float]:
+    """Name of a feature → its value; NaN where the flow does not show it."""
+    return _conditions(watched) | _reductions(watched) | _growth(watched) | _pacing(watched) | _probes(watched)
+
+
+def _log(value: float) -> float:
+    return float(np.log(max(value, 1e-6)))
+
+
+def _quantiles(name: str, values: Floats, points: tuple[int, ...]) -> dict[str, float]:
+    finite = values[np.isfinite(values)]
+    return {f"{name}_p{p}": float(np.percentile(finite, p)) if len(finite) else float("nan") for p in points}
+
+
+def _shares(name: str, values: Floats, edges: tuple[float, ...]) -> dict[str, float]:
+    """Share of the values in each bin; the first and the last bin are open."""
+    finite = values[np.isfinite(values)]
+    counts = np.bincount(np.searchsorted(edges, finite, side="right"), minlength=len(edges) + 1)
+    return {f"{name}_in_{i}": float(c / len(finite)) if len(finite) else float("nan") for i, c in enumerate(counts)}
+
+
+def _conditions(watched: Watched) -> dict[str, float]:
+    rounds, acks = watched.rounds, watched.acks
+    rtt = rounds.rtt_ms[np.isfinite(rounds.rtt_ms)]
+    least = float(np.nanmin(rounds.least_rtt_ms)) if len(rtt) else float("nan")
+    windows = rounds.window[np.isfinite(rounds.window)]
+    seconds = max((watched.t[-1] - watched.t[0]) / 1e9, 1e-3)
+    rate = float(watched.delivered.sum()) / watched.mss / seconds
+    return {
+        "log_rounds": _log(len(rounds.ack)), "open": float(rounds.is_open.mean()), "cuts": _log((len(watched.cuts) + 0.5) / len(rounds.ack)),
+        "log_window": _log(float(np.median(windows))) if len(windows) else float("nan"), "log_rtt": _log(least),
+        "inflation_p50": _log(float(np.median(rtt)) / least) if len(rtt) else float("nan"),
+        "inflation_p95": _log(float(np.percentile(rtt, 95)) / least) if len(rtt) else float("nan"),
+        "bdps": _log(float(np.median(windows)) / max(rate * least / 1e3, 1e-3)) if len(windows) and len(rtt) else float("nan"),
+        "ecn": float(watched.ecn), "ece": float(np.mean(acks["ece"])) if "ece" in acks else 0.0,
+        "disorder": float((watched.state == DISORDER).mean()), "recovery": float((watched.state > CWR).mean()),
+        "reordered": float(watched.reordered[-1]),
+        "super": float(np.mean(watched.segments["segs"])), "rwnd_held": float(watched.limited[0]), "app_held": float(watched.limited[1]),
+    }  # fmt: skip
+
+
+def _reductions(watched: Watched) -> dict[str, float]:
+    ratios = np.array([c.after / c.before for c in watched.cuts if c.state != LOSS and c.before > 0], float)
+    timeouts = float(np.mean([c.state == LOSS for c in watched.cuts])) if watched.cuts else 0.0
+    return _quantiles("ratio", ratios, (10, 25, 50, 75, 90)) | _shares("ratio", ratios, RATIOS) | {"timeouts": timeouts}
+
+
+def _growth(watched: Watched) -> dict[str, float]:
+    rounds = watched.rounds
+    both = rounds.is_open[1:] & rounds.is_open[:-1]
+    before, after = rounds.window[:-1][both], rounds.window[1:][both]
+    steps = np.log(np.maximum(after, 1) / np.maximum(before, 1))
+    result = _shares("step", steps, STEPS) | _shares("packets", after - before, PACKETS) | _quantiles("step", steps, (5, 25, 50, 75, 95))
+    result |= _quantiles("packets", after - before, (5, 25, 50, 75, 95))
+    level = np.log(rounds.window / np.nanmedian(rounds.window)) if np.isfinite(rounds.window).any() else rounds.window
+    early = rounds.window[:6]
+    for i in (1, 2, 3):
+        result[f"early_{i}"] = _log(early[i] / early[i - 1]) if len(early) > i and early[i - 1] > 0 and np.isfinite(early[i]) else float("nan")
+    # How growth depends on the RTT and on the time: of stretches without a reduction, the correlation of the step with either.
+    rtt = rounds.rtt_ms[1:][both]
+    result["step_by_rtt"] = _correlation(after - before, rtt)
+    result["step_by_window"] = _correlation(after - before, before)
+    return result | _quantiles("level", level, (1, 5, 25, 75, 95, 99))
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    good = np.isfinite(a) & np.isfinite(b)
+    if good.sum() < 10 or a[good].std() == 0 or b[good].std() == 0:
+        return float("nan")
+    return float(np.corrcoef(a[good], b[good])[0, 1])
+
+
+def _pacing(watched: Watched) -> dict[str, float]:
+    rounds = watched.rounds
+    busy = rounds.sent >= 8
+    return _quantiles("pause", rounds.longest_pause[busy], (10, 50, 90)) | _quantiles("bursts", rounds.in_bursts[busy], (10, 50, 90))
+
+
+def _probes(watched: Watched) -> dict[str, float]:
+    """What BBR does: four packets in flight for 200 ms each 10 s, and a sending rate that goes up and down with a period of eight round trips."""
+    rounds = watched.rounds
+    usual = np.nanmedian(rounds.window) if np.isfinite(rounds.window).any() else float("nan")
+    low = (rounds.window <= PROBE_PACKETS) & (usual > 2 * PROBE_PACKETS)
+    begins = rounds.start_s[np.flatnonzero(low & ~np.append(False, low[:-1]))]
+    apart = np.diff(begins[np.append(True, np.diff(begins) > 1.0)]) if len(begins) else begins
+    near = float(np.mean(np.abs(apart - PROBE_S) < 1.0)) if len(apart) else float("nan")
+    seconds = max(float(rounds.start_s[-1] - rounds.start_s[0]), 1.0)
+    result = {"probes": len(begins) / seconds, "probes_apart": near}
+    rate, bins = _sending_rate(watched)
+    for lag in (2, 4, 6, 7, 8, 9, 10, 12, 16):
+        result[f"cycle_{lag}"] = _correlation(rate[lag:], rate[:-lag]) if bins > 4 * lag else float("nan")
+    if bins > 32:
+        middle = max(float(np.median(rate)), 1e-9)
+        result |= {f"rate_p{p}": float(np.percentile(rate, p)) / middle for p in (5, 25, 75, 90, 97)}
+    else:
+        result |= {f"rate_p{p}": float("nan") for p in (5, 25, 75, 90, 97)}
+    return result
+
+
+def _sending_rate(watched: Watched) -> tuple[Floats, int]:
+    """Bytes sent in each time of the least RTT, and how many times there are."""
+    least = float(np.nanmin(watched.rounds.least_rtt_ms)) if np.isfinite(watched.rounds.least_rtt_ms).any() else 0.0
+    width = max(round(least * 1e6), 5_000_000)
+    t: Ints = watched.segments["t"]
+    width = max(width, int(t[-1] - t[0]) // MOST_BINS)
+    place = (t - t[0]) // width
+    rate = np.bincount(place, weights=watched.segments["len"]).astype(float)
+    return rate, len(rate)

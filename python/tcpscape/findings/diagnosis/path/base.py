@@ -12,8 +12,8 @@ from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, met_idle, windows_of
 from tcpscape.findings.diagnosis.path.columns import Floats
 from tcpscape.findings.diagnosis.path.jitter import Spread
+from tcpscape.findings.diagnosis.path.samples import Turns
 from tcpscape.findings.diagnosis.path.state import Fit
-from tcpscape.findings.diagnosis.path.turns import Turns
 from tcpscape.stats import Estimate
 
 SHARP = 0.01

@@ -20,8 +20,7 @@ import numpy as np
 from tcpscape.findings.diagnosis.fitted import PathChange
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path.columns import Floats, Ints, Wire
-from tcpscape.findings.diagnosis.path.samples import Samples
-from tcpscape.findings.diagnosis.path.turns import Turns
+from tcpscape.findings.diagnosis.path.samples import Samples, Turns
 
 OUTAGE = 250.0
 """ms without a delivery from which on it is an outage."""

@@ -16,9 +16,8 @@ from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, dela
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
 from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import first_cover, sampled
+from tcpscape.findings.diagnosis.path.samples import first_cover, sampled, turns_of
 from tcpscape.findings.diagnosis.path.state import Fit
-from tcpscape.findings.diagnosis.path.turns import turns_of
 from tcpscape.stats import Estimate
 
 LEAST = 30

@@ -1,4 +1,4 @@
-"""Delays of single packets behind the capture: from there to the receiver and back.
+"""Delays of single packets behind the capture, to the receiver and back, and before it, to the sender and back.
 
 A sample belongs to the packet that made the receiver send an acknowledgement, and to that acknowledgement alone. Three things hide it:
 
@@ -112,3 +112,36 @@ def waited(s: Samples, is_alone: Bools) -> Bools:
 def running_median(x: Floats, width: int = 51) -> Floats:
     """Median of each value and its neighbours."""
     return np.asarray(median_filter(x, size=min(width, x.size), mode="nearest"))
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """ACKs and the segments that they released; ms."""
+
+    row: Ints
+    """The segment."""
+    rtt: Floats
+    """From the ACK to the segment, both seen here."""
+    reverse: Floats
+    """One-way delay of the ACK from here to the sender, plus a constant, plus what the sender waited."""
+
+
+def turns_of(w: Wire) -> Turns:
+    """The turns of a flow with timestamps; empty without."""
+    none = Turns(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+    if not w.tick or not w.sender_tick or not w.echo.any():
+        return none
+    by_time = np.argsort(w.ack_t, kind="stable")
+    tsval, first_ack = np.unique(w.ack_tsval[by_time], return_index=True)
+    ack_t = w.ack_t[by_time][first_ack]
+    plain = np.flatnonzero((w.echo > 0) & (w.sends == 1))
+    echo, first = np.unique(w.echo[plain], return_index=True)
+    row = plain[first]
+    place = np.searchsorted(tsval, echo)
+    ok = (place < tsval.size) & (tsval[np.minimum(place, tsval.size - 1)] == echo)
+    row, place = row[ok], place[ok]
+    rtt = w.t[row] - ack_t[place]
+    ok = rtt > 0
+    row, place, rtt = row[ok], place[ok], rtt[ok]
+    order = np.argsort(row, kind="stable")
+    return Turns(row[order], rtt[order], (w.stamp[row] - ack_t[place])[order])

@@ -12,8 +12,7 @@ from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays
 from tcpscape.findings.diagnosis.path.columns import Floats, Wire
 from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import Samples
-from tcpscape.findings.diagnosis.path.turns import Turns
+from tcpscape.findings.diagnosis.path.samples import Samples, Turns
 
 
 @dataclass(slots=True)

@@ -1,17 +1,102 @@
-"""A home's link with a call and uploads on it, and the queues that a router can put before it.
-
-The queue that fills is in the modem, behind the router, so a better queue in the router does nothing while the modem's is the slower one: the router
-shapes to a little below the link's rate, and the queue moves to it (RFC 8290 §7; tc-cake(8), `bandwidth`).
-"""
+"""The advice for calls beside uploads. :mod:`tcpscape.words.calls` says it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpscape import units
+from tcpscape import metrics, stats, units
+from tcpscape.campaign.axes import parse_seeds
+from tcpscape.campaign.execute import Runner
+from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse, shown
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
+from tcpscape.text.table import ShownAsTable
+from tcpscape.trial import ProbeResult, Trial
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CallAdvice(ShownAsTable):
+    """Which queue to put before a link, and which congestion control to upload with, so that calls stay good. A notebook shows its table."""
+
+    link: HomeLink
+    quiet: CallCase
+    """The call without uploads."""
+    cases: tuple[CallCase, ...]
+    """The link as it is under each congestion control, then behind each queue."""
+    choice: CallCase
+    seeds: int
+    """Trials of each case."""
+    engine: str
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> CallCase:
+        """The link as it is, under Linux's default where that is among those compared."""
+        as_it_is = [case for case in self.cases if case.remedy is None]
+        return next((case for case in as_it_is if case.cca == DEFAULT), as_it_is[0])
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What to type on the router, as root; nothing where its queue stays."""
+        return self.choice.remedy.commands(self.link.shaped_bps) if self.choice.remedy else ()
+
+
+WORTH = 0.1
+"""Difference of two scores that nobody hears."""
+KEPT = 0.95
+"""Share of the uploads' best goodput that makes two queues as good."""
+SATISFACTION = (
+    (4.34, "everybody is very satisfied"), (4.03, "everybody is satisfied"), (3.60, "some are dissatisfied"), (3.10, "many are dissatisfied"),
+    (2.58, "nearly everybody is dissatisfied"),
+)  # fmt: skip
+"""Least score of each class of satisfaction (ITU-T G.107, Annex B)."""
+LOWEST = "nobody can talk"
+BEARABLE = SATISFACTION[-1][0]
+"""Least score of a call that some can bear."""
+
+
+def satisfaction(score: float) -> str:
+    """What users say of a call with this score."""
+    return next((text for least, text in SATISFACTION if score >= least), LOWEST)
+
+
+@dataclass(frozen=True, slots=True)
+class CallCase:
+    """The call beside uploads under one congestion control, behind one queue."""
+
+    cca: str
+    remedy: Remedy | None
+    score: Estimate
+    """The worse of the call's two ways, mean opinion score, 1 to 4.5; mean over the trials."""
+    delay: Estimate
+    """95th percentile of the one-way delay of the call's packets on the way up, ms."""
+    lost: Estimate
+    """Share of the call's packets that were lost, the worse way."""
+    upload: Estimate
+    """The uploads' goodput, Mbit/s."""
+
+    @property
+    def queue(self) -> str:
+        """What the case's queue is called."""
+        return self.remedy.name if self.remedy else AS_IT_IS
+
+
+def choose(cases: Sequence[CallCase]) -> CallCase:
+    """The case to recommend."""
+    best = max(case.score.value for case in cases)
+    alike = [case for case in cases if case.score.value >= best - WORTH]
+    groups = ([c for c in alike if c.remedy is None and c.cca == DEFAULT], [c for c in alike if c.cca == DEFAULT], alike)
+    candidates = next(group for group in groups if group)
+    most = max(c.upload.value for c in candidates)
+    return next(c for c in candidates if c.upload.value >= KEPT * most)
+
+
+def without_queue(cases: Sequence[CallCase]) -> CallCase:
+    """The best that a congestion control alone can do, on the link as it is."""
+    return max((case for case in cases if case.remedy is None), key=lambda case: case.score.value)
+
 
 SHAPED = 0.95
 """Share of the link's rate to which the router shapes."""
@@ -127,3 +212,48 @@ class HomeLink:
     def cases(self, ccas: Sequence[str], remedies: Sequence[Remedy]) -> list[tuple[str, Remedy | None]]:
         """Every congestion control of the uploads on the link as it is, then behind each queue."""
         return [(cca, remedy) for remedy in (None, *remedies) for cca in ccas]
+
+
+SEEDS = "5"
+"""Trials of each case."""
+
+
+@dataclass
+class CallAdviser:
+    """Runs the trials, each once, under the same seeds."""
+
+    link: HomeLink
+    ccas: Sequence[str]
+    runner: Runner
+    seeds: str = SEEDS
+    remedies: Sequence[Remedy] = REMEDIES
+    say: Callable[[str], None] = lambda _: None
+    """Called with the name of each stage as it begins."""
+
+    def advise(self) -> CallAdvice:
+        """Runs every case and chooses among them."""
+        seeds = parse_seeds(self.seeds)
+        pairs = self.link.cases(self.ccas, self.remedies)
+        self.say("calls beside uploads")
+        quiet, *runs = self.runner.run_all([(self.link.scenario(None), seeds), *((self.link.scenario(cca, remedy), seeds) for cca, remedy in pairs)])
+        cases = [case_of(cca, remedy, trials) for (cca, remedy), trials in zip(pairs, runs, strict=True)]
+        caveats = tuple(sorted({c for trials in (quiet, *runs) for t in trials for c in t.caveats}))
+        engine = f"{quiet[0].engine}" if quiet else self.runner.engine.spec
+        return CallAdvice(self.link, case_of("", None, quiet), tuple(cases), choose(cases), len(seeds), engine, caveats)
+
+
+def case_of(cca: str, remedy: Remedy | None, trials: Sequence[Trial]) -> CallCase:
+    """What the trials of one case say."""
+    score = metrics.find("voice_mos").of
+    return CallCase(
+        cca, remedy,
+        score=stats.mean([score(t) for t in trials], "1"),
+        delay=stats.mean([_up(t).delay_ms.p95 or float("nan") for t in trials], "ms"),
+        lost=stats.mean([max(p.loss for p in t.probes) for t in trials], "1"),
+        upload=stats.mean([sum(f.goodput_mbps for f in t.flows) for t in trials], "Mbit/s"),
+    )  # fmt: skip
+
+
+def _up(trial: Trial) -> ProbeResult:
+    """The call's way up."""
+    return next(p for p in trial.probes if p.direction == "up")

@@ -1,0 +1,347 @@
+"""The results of one scenario with one seed on one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import polars as pl
+
+from tcpscape.formats import stamped
+
+LOST = 2**64 - 1
+"""Delay of a packet of a probe that did not arrive, in samples, ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The results of a scenario with one seed on one engine."""
+
+    scenario: str
+    """Name of the scenario."""
+    cca: str
+    """Congestion controls in it."""
+    address: str
+    """Content address of scenario, seed, engine and model."""
+    seed: int
+    """Number from which all random numbers follow."""
+    engine: str
+    """Engine that ran it."""
+    version: str
+    """Version of the model, or of the engine."""
+    duration: float
+    """Simulated or real time, s."""
+    flows: tuple[FlowResult, ...]
+    """Results of each connection, in the order of the scenario."""
+    probes: tuple[ProbeResult, ...] = ()
+    """Results of each probe, in the order of the scenario."""
+    transfers: tuple[TransfersResult, ...] = ()
+    """Results of each entry of the scenario's transfers."""
+    caveats: tuple[str, ...] = ()
+    """What limits the validity of the result, a sentence each."""
+    path_rtt_ms: float | None = None
+    """Propagation RTT of the path, without jitter and queues, ms; None where the source of the trial does not know the path."""
+    hash: str | None = None
+    """Hash of the whole trace: the same scenario and seed give the same hash."""
+    events: int | None = None
+    """Events that the simulator handled; None of other engines."""
+    queues: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    """Reports of the path's queues."""
+    kernel: str | None = None
+    """Name and release of the real kernel that ran; None where none did."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """A real kernel's counters that are not 0 (`sender.TcpExt.TCPTimeouts`)."""
+    check: Mapping[str, Any] = field(default_factory=dict)
+    """What a testbed reports about its own validity; each problem in it is a caveat too."""
+    hook_cost: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). These are
+    measured times, which differ from run to run."""
+    samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Samples of each flow over time, where they were kept."""
+    queue_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Samples of each queue over time, where they were kept."""
+    packets: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Packets at the sender, where they were kept."""
+    probe_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Each packet of each probe, where samples were kept: `t_ns` (when it was sent), `probe`, `delay_ns` (:data:`LOST` of one that was lost)."""
+    sender_events: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """What happened to the senders and when, where it was recorded: a row for each moment, with by how much each counter grew then."""
+
+    @property
+    def goodput_mbps(self) -> float:
+        """Sum of the flows' goodputs, each over its own time, Mbit/s."""
+        return sum(f.goodput_mbps for f in self.flows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them (:class:`tcpscape.schemas.trial.TrialDocument`)."""
+        return stamped("trial", {
+            "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
+            "duration": self.duration, "path_rtt_ms": self.path_rtt_ms, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
+            "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
+            "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check), "hook_cost": dict(self.hook_cost),
+            **({"probes": plain(self.probes)} if self.probes else {}),
+            **({"transfers": plain(self.transfers)} if self.transfers else {}),
+        })  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rtt:
+    """Round-trip times that the sender measured, ms. None where there was no sample.
+
+    The model's are of single measurements, a real kernel's of the smoothed RTT, sampled at an interval.
+    """
+
+    min: float | None = None
+    """Smallest, ms."""
+    p50: float | None = None
+    """Median, ms."""
+    p95: float | None = None
+    """95th percentile, ms."""
+    p99: float | None = None
+    """99th percentile, ms."""
+    max: float | None = None
+    """Largest, ms."""
+    mean: float | None = None
+    """Mean, ms."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Rtt:
+        """From plain values; unknown keys are ignored."""
+        return cls(**{name: value for name, value in values.items() if name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class Cwnd:
+    """Congestion window, packets, over the flow's time."""
+
+    mean: float | None = None
+    """Mean over the time, packets."""
+    max: float | None = None
+    """Largest, packets."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerResult:
+    """What the viewer of a video player has seen (docs/models/methods/player.md)."""
+
+    startup_s: float
+    """From the first request to the first picture, s; where that never came, how long the player waited."""
+    began: bool
+    """Whether there was a picture."""
+    stalls: int
+    """Stops after the start."""
+    stalled_s: float
+    """Time stopped, s; a stall that lasts to the end included."""
+    played_s: float
+    """Media played, s."""
+    segments: int
+    """Segments downloaded in full."""
+    switches: int
+    """Segments of another rung than the one before."""
+    bitrate_mbps: float | None
+    """Mean bit rate of the segments' rungs, Mbit/s; None without a segment."""
+    qoe_mbps: float | None
+    """Linear QoE for each segment, Mbit/s (Yin et al., SIGCOMM 2015); None without a segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseResult:
+    """The requests of one connection whose application answers them."""
+
+    count: int
+    """Answers that were complete."""
+    time_ms: Rtt
+    """Times from a request to the last byte of its answer, ms."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ResponseResult:
+        """From plain values."""
+        return cls(values["count"], Rtt.of(values["time_ms"]))
+
+
+def plain(group: object) -> Any:  # noqa: ANN401 (whatever JSON has)
+    """A value of a result as plain values: a group of numbers, or several of them, as mappings."""
+    if isinstance(group, tuple):
+        return [plain(item) for item in group]
+    slots = getattr(type(group), "__slots__", None)
+    return {name: plain(getattr(group, name)) for name in slots} if slots and is_dataclass(group) else group
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """The results of one connection."""
+
+    cca: str
+    """Congestion control with the parameters that differ from their defaults, `cubic:hystart=0`."""
+    goodput_mbps: float
+    """Bytes that reached the receiver in order · 8 / the flow's own sending time, Mbit/s (10^6); what was on its way when it stopped counts."""
+    seconds: float
+    """The flow's own sending time, s."""
+    retransmits: int
+    """Segments sent again."""
+    spurious_retransmits: int | None
+    """Retransmissions that the receiver reported as needless (DSACK)."""
+    rtt_ms: Rtt
+    """Round-trip times, ms."""
+    cwnd: Cwnd
+    """Congestion window, packets."""
+    limited_by: Mapping[str, float]
+    """Share of the sending time during which each cause limited the flow: app, rwnd, cwnd, …"""
+    start_s: float = 0.0
+    """When it connected, s after the start of the trial."""
+    stop_s: float = 0.0
+    """When it stopped, s after the start of the trial."""
+    established: bool = True
+    """Whether the handshake succeeded."""
+    bytes_received: int = 0
+    """Bytes the receiving application read."""
+    bytes_sent: int | None = None
+    """Bytes that the sending application wrote."""
+    rtos: int | None = None
+    """Retransmission timeouts."""
+    fast_recoveries: int | None = None
+    """Entries into fast recovery."""
+    undos: int | None = None
+    """Window reductions undone because they were found wrong."""
+    dsacks: int | None = None
+    """Duplicates that the receiver reported (`tcpi_dsack_dups`)."""
+    reord_seen: int | None = None
+    """Reordering events that the sender saw (`tcpi_reord_seen`)."""
+    reordering: int | None = None
+    """Reordering metric at the end, packets (`tcpi_reordering`)."""
+    srtt_ms: float | None = None
+    """Smoothed RTT at the end, ms."""
+    min_rtt_ms: float | None = None
+    """Smallest RTT that the sender knows at the end, ms (`tcpi_min_rtt`)."""
+    data_segs_out: int | None = None
+    """Segments with data sent, retransmissions included."""
+    ecn: bool | None = None
+    """Whether both ends agreed to use ECN."""
+    delivered_ce: int | None = None
+    """Segments whose delivery was reported with a congestion mark (`tcpi_delivered_ce`)."""
+    ecn_reductions: int | None = None
+    """Window reductions for marks (CWR entered by ECE)."""
+    segs_in: int | None = None
+    """ACKs that the sender received."""
+    max_rwnd: int | None = None
+    """Largest receive window that the sender saw, bytes."""
+    zero_windows: int | None = None
+    """ACKs with a window of 0 that the receiver sent."""
+    player: PlayerResult | None = None
+    """What the viewer has seen, where the receiving application is a video player."""
+    responses: ResponseResult | None = None
+    """Its answers to requests, where its application answers them."""
+    direction: str = "down"
+    """`down` or `up`: which way its data travelled."""
+    group: int = 0
+    """The entry of the scenario's flows that it belongs to, from 0."""
+    path_rtt_ms: float | None = None
+    """Its own propagation RTT without jitter and queues, ms, where it is not the trial's."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> FlowResult:
+        """From plain values; unknown keys are ignored."""
+        fields = {k: v for k, v in values.items() if k in _FLOW}
+        if (receiver := values.get("receiver")) and "zero_windows" not in fields:
+            fields["zero_windows"] = receiver.get("zero_window_acks")
+        fields |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if fields.get(k, 0.0) is None}
+        cwnd = {k: v for k, v in (fields.get("cwnd") or {}).items() if k in Cwnd.__slots__}
+        limited = {k: v for k, v in (fields.get("limited_by") or {}).items() if v is not None}
+        if player := fields.get("player"):
+            fields["player"] = PlayerResult(**{k: player[k] for k in PlayerResult.__slots__})
+        if isinstance(responses := fields.get("responses"), Mapping):
+            fields["responses"] = ResponseResult.of(responses)
+        return cls(**{**fields, "rtt_ms": Rtt.of(fields.get("rtt_ms") or {}), "cwnd": Cwnd(**cwnd), "limited_by": limited})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; those of :data:`OF_NETWORKS` only where they differ from their defaults."""
+        values = {name: plain(getattr(self, name)) for name in _FLOW if name not in OF_NETWORKS or self.has(name)}
+        return values | {"limited_by": dict(self.limited_by)}
+
+    def has(self, name: str) -> bool:
+        """Whether a field differs from its default."""
+        return bool(getattr(self, name) != _FLOW[name])
+
+    @property
+    def limit(self) -> str:
+        """The cause that limited the flow for most of its time; `?` where none is known."""
+        return max(self.limited_by, key=lambda k: self.limited_by[k]) if self.limited_by else "?"
+
+
+_FLOW = {f.name: f.default for f in fields(FlowResult)}
+"""Field → its default."""
+OF_NETWORKS = ("responses", "direction", "group", "path_rtt_ms")
+"""Fields that say nothing where all flows go the same way, on one path, and nobody asks them anything: documents and tables leave them out there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What a probe measured."""
+
+    name: str
+    """The probe's name in its scenario."""
+    kind: str
+    """`udp` (one-way delays), `udp_echo` or `icmp_echo` (round trips)."""
+    direction: str
+    """`down` or `up`."""
+    sent: int
+    """Packets sent."""
+    received: int
+    """Packets that arrived; of an echo, that came back."""
+    delay_ms: Rtt
+    """One-way delay, or round trip of an echo, ms."""
+    jitter_ms: float | None = None
+    """Interarrival jitter at the end, ms (RFC 3550 §6.4.1)."""
+    reordered: int = 0
+    """Packets that arrived after one that was sent later."""
+    path_rtt_ms: float | None = None
+    """Propagation RTT of its path, without jitter and queues, ms."""
+    due: int | None = None
+    """Packets that had the time to arrive: sent more than the longest delay of the trial before its end. None, of older results: all."""
+    lost: int | None = None
+    """Of these, the ones that did not arrive."""
+
+    @property
+    def is_echo(self) -> bool:
+        """Whether its delays are round trips."""
+        return self.kind.endswith("_echo")
+
+    @property
+    def loss(self) -> float:
+        """Share of the packets with the time to arrive that did not; what was under way at the end is no loss."""
+        due, lost = self.judged
+        return lost / due if due else 0.0
+
+    @property
+    def judged(self) -> tuple[int, int]:
+        """Packets that had the time to arrive, and those of them that did not."""
+        return (self.sent if self.due is None else self.due, self.sent - self.received if self.lost is None else self.lost)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClass:
+    """Transfers whose size lies in one class."""
+
+    most: int
+    """Largest size of the class, bytes."""
+    started: int
+    """Connections that began."""
+    completed: int
+    """Of these, those that were complete by the end."""
+    completion_ms: Rtt
+    """Time from connect() to the last acknowledgement, ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransfersResult:
+    """What became of connections that arrived at random."""
+
+    cca: str
+    """Congestion control."""
+    classes: tuple[SizeClass, ...]
+    """By size, the smallest first: up to 10 kB, 100 kB, 1 MB, and more."""
+    bytes_received: int
+    """Bytes that the receivers' applications got."""
+    retransmits: int
+    """Segments sent again."""
