@@ -28,7 +28,7 @@ from tcpscape.campaign.adaptive import CAP, Repetition, repeat
 from tcpscape.stats import comparison, means, order, spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CSV, PAGE = ROOT / "docs" / "coverage.csv", ROOT / "docs" / "models" / "statistics.md"
+CSV, PAGE = ROOT / "docs" / "coverage.csv", ROOT / "docs" / "models" / "methods" / "statistics.md"
 SIZES = (5, 8, 10, 20, 40, 100)
 SAMPLES = 4000
 """Samples of a cell: a standard error of 0.34 % where 95 % are covered."""

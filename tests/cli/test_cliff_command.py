@@ -122,18 +122,3 @@ def test_the_screen_fits(width):
     assert max(len(line) for line in lines if not line.startswith("Next: ")) <= width
     assert sum(line.startswith("cubic:hystart=off ") and "[" in line for line in lines) >= 2
     assert "buffers autotuned" in " ".join(lines)
-
-
-@pytest.mark.parametrize(
-    ("args", "error"),
-    [
-        (("--along", "moon"), "along: 'moon' is no axis of a cliff; write jitter or loss"),
-        (("--jitter", "5ms"), "jitter: it is what the search varies; leave --jitter out"),
-        (("--threshold", "0%"), "threshold: 0 is no share of the impairment-free rate"),
-        (("--rtt", "0ms"), "rtt: 0s is not a path"),
-    ],
-)
-def test_what_is_refused(cli, need_model, args, error):
-    got = cli("cliff", *(("--rtt", "50ms") if "--rtt" not in args else ()), *args)
-    assert got.status == 2
-    assert error in got.err

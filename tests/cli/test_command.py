@@ -222,17 +222,5 @@ def test_every_quick_example_runs(cli, tmp_path, monkeypatch, need_model):
             assert answer.status == 0, (example, answer)
 
 
-@pytest.mark.parametrize(
-    ("line", "fix"),
-    [
-        ("run --chain x", "see `tcpscape run --help`"),  # not --chunk, --check or --change
-        ("run --seed 1", "did you mean --seeds?"), ("sweep --rtt 9ms --ordr x", "did you mean --order?"), ("sweep --or x", "did you mean --order?"),
-        ("swep", "did you mean sweep?"), ("campaign", "see `tcpscape --help`"),
-    ],
-)  # fmt: skip
-def test_only_what_is_nearly_the_same_is_suggested(cli, line, fix):
-    assert cli(*line.split()).err.strip().endswith(f"; {fix}")
-
-
 def test_the_option_version_prints_what_the_command_does(cli):
     assert cli("--version").out == cli("version").out

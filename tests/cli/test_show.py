@@ -164,10 +164,3 @@ def test_the_packages_numbers_are_whole():
     for what in ("controls", "queues"):
         for name in said.content.get(what, {}):
             assert all(e.n > 0 and 0 <= e.median <= e.p90 for e in said.errors(what, name))
-
-
-@pytest.mark.parametrize("args", [("cca", "show", "nosuch"), ("qdisc", "show", "nosuch"), ("cca", "show"), ("qdisc", "show", "cubic")])
-def test_unknown_names_are_one_line(cli, args):
-    got = cli(*args)
-    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1)
-    assert "; " in got.err

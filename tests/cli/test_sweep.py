@@ -79,41 +79,6 @@ def test_campaigns_that_come_with_tcpscape_run(name, need_model):
     assert all(c.median(said.metric).value > 0 for c in outcome.cells)
 
 
-REFUSED = [
-    ((), "sweep: nothing to vary; say for example --rtt"),
-    (("nosuch",), "sweep: 'nosuch' is neither"),
-    (("nosuch.yaml",), "sweep: cannot read nosuch.yaml"),
-    (("--jitter", "0..8ms/4ms"), "rtt: missing"),
-    (("--rtt", "50ms", "--axis", "mtu"), "axis: 'mtu' is not NAME=VALUES"),
-    (("--rtt", "50ms", "--axis", "moon=1,2"), "moon: no such field"),
-    (("--rtt", "0..24ms"), "rtt: '0..24ms' is not a range"),
-    (("--rtt", "24,50"), "rtt: '24' has no unit"),
-    (("--rtt", "50ms", "--rate", "1mbps"), "rate: '1mbps' could be bits or bytes"),
-    (("--rtt", "50ms", "--engine", "mock,nosuch"), "engine: 'nosuch' is unknown"),
-    (("--rtt", "50ms", "--engine", "mock,mock"), "engine: 'mock,mock' names one twice"),
-    (("--rtt", "50ms", "--executor", "ssh://host:1"), "executor: 'ssh://host:1' is unknown"),
-    (("--rtt", "50ms", "--executor", "dask://127.0.0.1:9", "--jobs", "2"), "jobs: a cluster has its own cores"),
-    (("--rtt", "50ms", "--metric", "nosuch"), "metric: 'nosuch' is unknown"),
-    (("--rtt", "50ms", "--precision", "5"), "precision: '5' has no unit"),
-    (("--rtt", "50ms", "--precision", "0%"), "precision: 0% is not a share"),
-    (("--rtt", "50ms", "--precision", "5%", "--seeds", "5..9"), "seeds: '5..9' does not count from 0"),
-    (("--rtt", "50ms", "--precision", "5%", "--metric", "queue"), "metric: no run of cubic on mock says queue, so none can be precise"),
-    (("step", "--axis", "ecn=true"), "ecn: step moves it together with cca"),
-    (("--rtt", "50ms", "--out", "/proc/nosuch"), "out: cannot write to /proc/nosuch"),
-]
-
-
-@pytest.mark.parametrize(("args", "error"), REFUSED, ids=lambda a: " ".join(a)[:50] if isinstance(a, tuple) else "")
-def test_bad_input_is_one_line_and_status_2(cli, tmp_path, monkeypatch, args, error):
-    monkeypatch.chdir(tmp_path)
-    engine = () if "--engine" in args else ("--engine", "mock")
-    got = cli("sweep", *args, *engine)
-    assert (got.status, got.out) == (2, "")
-    assert got.err.startswith(f"error: {error}")
-    assert got.err.count("\n") == 1
-    assert "; " in got.err
-
-
 def test_a_file_that_is_no_mapping_is_one_line(tmp_path):
     file = tmp_path / "list.yaml"
     file.write_text("- 1\n")
@@ -254,11 +219,6 @@ def test_progress_counts_every_engine_and_round():
     make = {"mock": REGISTRY["mock"], "second": Second}
     execute.run(both, execute.Execution(progress=lambda *now: told.append(now), make=lambda name: make[name]()))
     assert told == [(i, 8) for i in range(1, 9)]
-
-
-def test_a_condition_that_is_said_twice_is_refused(cli, tmp_path):
-    got = cli("sweep", "--rtt", "10ms", "--axis", "rtt=20ms", "--out", tmp_path)
-    assert (got.status, got.err) == (2, "error: axis: rtt is said by --rtt too; say it once\n")
 
 
 # Stopped and continued

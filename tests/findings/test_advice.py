@@ -316,22 +316,6 @@ def test_a_spread_of_the_round_trip_is_split_between_the_directions():
     assert sentences == ("A spread of the round trip of 15ms is 10.6ms each way, independently.",)
 
 
-def test_both_spreads_are_refused(cli):
-    result = cli("advise", "--rtt", "60ms", "--jitter", "3ms", "--rtt-jitter", "3ms", "--engine", "mock")
-    assert (result.status, result.out) == (2, "")
-    assert result.err.startswith("error: rtt-jitter: ")
-
-
-@pytest.mark.parametrize(("options", "field"), [
-    ((), "rtt"), (("--rtt", "9ms", "--goal", "speed"), "goal"), (("--rtt", "9ms", "--queue", "fq_codel"), "queue"),
-    (("--rtt", "9ms", "--order", "kept"), "order"), (("--rtt", "9ms", "--rate", "9mbit", "--queue", "tbf"), "queue"), (("--from", "nosuch.txt"), "nosuch.txt"),
-])  # fmt: skip
-def test_bad_options_are_one_line(cli, options, field):
-    result = cli("advise", *options, "--engine", "mock")
-    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
-    assert result.err.startswith(f"error: {field}")
-
-
 def test_the_path_comes_from_ping(tmp_path):
     """1 − √(297/300) = 0.5013 % each way."""
     file = tmp_path / "ping.txt"

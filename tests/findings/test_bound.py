@@ -116,18 +116,3 @@ def test_the_command_answers_in_json(cli):
     assert result["queued_bytes"] == pytest.approx(41e-3 * 30e6 / 8)
     assert result["drained_after_ms"]["0.5"] == pytest.approx(82)
     assert result["max_queue_ms"] is None
-
-
-@pytest.mark.parametrize(("args", "word"), [
-    (("--from", "20mbit", "--to", "60mbit", "--rtt", "50ms"), "no drop"),
-    (("--from", "60mbit", "--to", "20mbit"), "rtt: none given"),
-    (("--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--flows", "50ms:1"), "given twice"),
-    (("--from", "60mbit", "--to", "20mbit", "--flows", "50ms"), "RTT:SHARE"),
-    (("--from", "60mbit", "--to", "20mbit", "--flows", "50ms:much"), "RTT:SHARE"),
-    (("--from", "60", "--to", "20mbit", "--rtt", "50ms"), "from: '60' has no unit"),
-    (("--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--packet", "0B"), "packet"),
-])  # fmt: skip
-def test_bad_input_is_one_line(cli, args, word):
-    said = cli("bound", *args)
-    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1)
-    assert word in said.err

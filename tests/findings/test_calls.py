@@ -65,27 +65,6 @@ def test_the_router_shapes_below_the_link():
     assert LINK.scenario(None).flows == ()
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (("--upload", "5mbit", "--rtt", "30ms"), "error: rate: an answer about calls needs the link's rates both ways and its RTT"),
-        (("--goal", "calls", "--rate", "9mbit", "--rtt", "30ms"), "error: upload: an answer about calls needs"),
-        (("--goal", "delay", *WORDS[3:]), "error: upload: it is for the goal calls, not delay; leave out --upload or --goal"),
-        ((*WORDS[1:], "--flows", "0"), "error: flows: 0 uploads: the question is what they do to a call; write 1 or more"),
-        ((*WORDS[1:], "--sndbuf", "64KB"), "error: sndbuf: an answer about calls has none"),
-        ((*WORDS[1:], "--loss", "1%"), "error: loss: an answer about calls has none"),
-        (
-            (*WORDS[1:], "--queue", "fifo"),
-            "error: queue: 'fifo' is no queue that a router is advised to have; choose among fq_codel, cake, codel, pie",
-        ),
-    ],
-)
-def test_what_makes_no_sense_is_refused(cli, options, error):
-    result = cli("advise", *options)
-    assert (result.status, result.out) == (2, "")
-    assert result.err.startswith(error)
-
-
 def test_queues_are_chosen_by_name():
     assert [r.name for r in remedies("cake, fq_codel")] == ["cake", "fq_codel"]
     assert remedies(None) == REMEDIES

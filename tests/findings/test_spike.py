@@ -195,9 +195,3 @@ def test_a_window_that_never_changes_is_the_closed_form(need_model, window):
     assert result.own_queue_ms == pytest.approx(standing, abs=2 * FRAME_MS / 3)
     assert result.peak_ms == pytest.approx(2 * 50 + 3 * standing, abs=4 * FRAME_MS)
     assert result.rise_ms == pytest.approx(2 * (50 + standing), abs=4 * FRAME_MS)
-
-
-def test_an_engine_that_does_not_sample_the_delivery_rate_is_refused(cli, tmp_path):
-    result = cli("study", "run", "latency-spike", "--quick", "--seeds", "1", "--engine", "mock", "--no-report", "--out", tmp_path)
-    assert (result.status, result.out) == (2, "")
-    assert result.err == "error: samples: the mock engine does not sample delivery_rate; use --engine model\n"

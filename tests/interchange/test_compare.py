@@ -371,20 +371,6 @@ def test_a_check_chooses_conditions_and_sides(cli, tmp_path):
         assert (refused.status, refused.out) == (2, "")
 
 
-def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
-    root = sweep(tmp_path / "a", axes={})
-    (tmp_path / "bad.json").write_text("{")
-    for args in (
-        (root, tmp_path / "nosuch"),
-        (root, tmp_path / "bad.json"),
-        (root, root, "--metric", "nosuch"),
-        (root, root, "--cca", "reno"),
-        (root,),
-    ):
-        got = cli("compare", *args)
-        assert (got.status, got.err.count("\n"), got.out) == (2, 1, ""), args
-
-
 def test_an_axis_that_neither_side_has_is_refused(cli, tmp_path):
     a = sweep(tmp_path / "a")
     got = cli("compare", a, a, "--at", "loss=1%")

@@ -80,23 +80,6 @@ def test_the_recorded_file_of_one_tool_becomes_that_of_another(cli, tmp_path):
     assert trial.goodput_mbps == pytest.approx(37.878, abs=0.001)
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (("--to", "xml"), "choose csv"),
-        (("--to", "pcapng"), "run --pcap"),
-        (("--to", "iperf3"), "6 iperf3 files"),
-        (("--to", "parquet"), "not text"),
-        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"),
-        (("--to", "csv", "--cca", "reno"), "cubic | bbr"),
-    ],
-)
-def test_what_cannot_be_exported_is_one_line(args, says, cli, results):
-    got = cli("export", results, *args)
-    assert (got.status, got.err.count("\n"), got.out) == (2, 1, "")
-    assert says in got.err
-
-
 def test_the_path_of_a_result_is_that_of_its_scenario(cli, results, need_model):
     got, scenario = (cli("export", source, "--to", "tc").out for source in (results, "baseline"))
     assert [line for line in got.splitlines() if line.startswith("tc ")] == [line for line in scenario.splitlines() if line.startswith("tc ")]
@@ -109,12 +92,6 @@ def test_the_path_of_a_result_is_that_of_its_scenario(cli, results, need_model):
 def test_a_store_without_a_manifest_is_read(cli, results):
     Store(results).change_manifests(lambda before: [])
     assert {(g.cca, len(g.items)) for g in sources.load(results).groups} == {("cubic", 3), ("bbr", 3)}
-
-
-def test_empty_and_missing_sources_are_one_line(cli, tmp_path):
-    for source in (tmp_path, tmp_path / "nosuch", tmp_path / "nosuch.json"):
-        got = cli("export", source, "--to", "csv")
-        assert (got.status, got.err.count("\n")) == (2, 1)
 
 
 # ---- tc
@@ -281,31 +258,3 @@ def test_markdown_has_the_columns_that_no_screen_has_room_for(cli, tmp_path, nee
         assert columns[-1] == "n", name
         assert {row[-1] for row in rows[2:]} == {"3"}, name
         assert all(re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", row[columns.index(heading)]) for row in rows[2:]), name
-
-
-@pytest.mark.parametrize(
-    ("more", "line"),
-    [
-        (("--to", "markdown", "--samples"), "samples: markdown has no rows; "),
-        (("--to", "iperf3", "--samples"), "samples: iperf3 has no rows; "),
-        (("--to", "markdown", "--cca", "vegas"), "has no trial of 'vegas'; "),
-        (("--to", "markdown", "--seed", "1"), "seed: markdown is about all trials of a condition; "),
-    ],
-)
-def test_what_has_no_rows_or_no_table_is_refused(cli, results, more, line):
-    refused = cli("export", results, *more)
-    assert (refused.status, refused.out) == (2, "")
-    assert line in refused.err
-
-
-def test_rows_without_samples_are_refused(cli, results, tmp_path):
-    cli("export", results, "--to", "csv", "--out", tmp_path / "rows.csv")
-    refused = cli("export", tmp_path / "rows.csv", "--to", "csv", "--samples")
-    assert (refused.status, refused.out) == (2, "")
-    assert "rows.csv: has no samples; run it with --samples 100ms --out DIR" in refused.err
-
-
-def test_without_a_format_those_there_are_are_named(cli, results):
-    refused = cli("export", results)
-    assert (refused.status, refused.out) == (2, "")
-    assert refused.err.startswith("error: to: no format is given; choose csv, parquet, markdown, iperf3, flent, mahimahi, perfetto, qlog, tc")

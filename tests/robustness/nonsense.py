@@ -79,14 +79,14 @@ class Known:
     @property
     def case(self) -> Case:
         """The command with its files."""
-        kind, _, what = self.line.partition(": ")
-        if kind == "scenario":
+        kind, is_file, what = self.line.partition(": ")
+        if is_file and kind == "scenario":
             content = SCENARIOS[what]
             files = {"s.yaml": content if isinstance(content, bytes) else content.encode(), "day.up": b"86400000\n"}
             return Case("nonsense", ("run", "s.yaml", "--seeds", "1"), files, nonsense=True)
-        if kind == "campaign":
+        if is_file and kind == "campaign":
             return Case("nonsense", ("sweep", "c.yaml"), {"c.yaml": CAMPAIGNS[what].encode()}, nonsense=True)
-        if kind == "control":
+        if is_file and kind == "control":
             words = (*shlex.split(RUN), "--cca", "mine.py:Mine", "--check", "goodput > 0")
             return Case("nonsense", words, {"mine.py": CONTROLS[what].encode()}, nonsense=True)
         written = self.line

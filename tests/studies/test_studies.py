@@ -116,18 +116,6 @@ def test_a_study_against_another_engine(tmp_path):
     assert set(frame["against"]) == {"other mock-2"}
 
 
-def test_an_engine_against_itself_is_refused(cli, tmp_path):
-    got = cli("study", "run", "starlink", "--engine", "mock", "--against", "mock", "--out", tmp_path)
-    assert (got.status, got.err) == (2, "error: against: mock mock-1 against itself; name another engine or kernel\n")
-
-
-def test_a_check_of_no_condition_is_refused_before_anything_runs(cli, tmp_path):
-    got = cli("study", "run", "baseline", "--engine", "mock", "--check", "goodput[cca=reno] > 1", "--out", tmp_path)
-    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1)
-    assert "chooses none of the conditions; there are pooled, cubic, rtt 10ms | " in got.err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_the_other_engine_cannot_run_is_refused_first():
     class Fussy(Mock):
         version = "mock-2"

@@ -247,24 +247,6 @@ def test_the_table_has_links_queues_directions_and_controls():
 
 # The command
 
-REFUSED = [
-    ("0",),
-    ("x",),
-    ("4", "--random", "4"),
-    ("4", "--shared", "4"),
-    ("4", "--paired", "--cca", "cubic,bbr"),
-    ("4", "--cca", "nosuch"),
-    ("4", "--seeds", "0"),
-]
-
-
-@pytest.mark.parametrize("args", REFUSED, ids=" ".join)
-def test_bad_input_is_one_line_and_status_2(cli, tmp_path, args):
-    got = cli("validate", "--engine", "model", "--engine", "model:6.12", "--topology", *args, "--out", tmp_path / "o")
-    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1), got
-    assert got.err.startswith("error: ")
-    assert "; " in got.err
-
 
 def test_every_topology_is_one_that_the_engine_runs(need_model):
     model = REGISTRY["model"]()
