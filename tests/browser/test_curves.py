@@ -92,6 +92,22 @@ def test_a_click_into_the_curve_moves_the_slider_there(visit, explorer: Explorer
     assert field(page, "RTT").input_value() in fragment(page)
 
 
+def test_a_stretch_of_the_curve_is_chosen_by_the_mouse_and_all_is_shown_again(visit, explorer: Explorer):
+    from playwright.sync_api import expect
+
+    view = curves(visit(explorer, f"{QUICK}&view=curves&curves.axis=rtt&curves.seeds=5"))
+    box, mouse, again = view.get_by_role("application").bounding_box(), view.page.mouse, view.get_by_role("button", name="Show all")
+    height = box["y"] + 0.5 * box["height"]
+    mouse.move(box["x"] + 0.2 * box["width"], height)
+    mouse.down()
+    mouse.move(box["x"] + 0.4 * box["width"], height, steps=4)
+    mouse.up()
+    expect(again).to_be_visible()
+    mouse.dblclick(box["x"] + 0.3 * box["width"], height)
+    expect(again).to_have_count(0)
+    assert "rtt=" not in fragment(view.page), "neither a drag nor a double click chooses a place"
+
+
 def test_you_are_here_moves_by_keys_and_is_the_slider(visit, explorer: Explorer):
     page = visit(explorer, f"{QUICK}&view=curves&curves.axis=rtt&curves.seeds=5")
     here = curves(page).get_by_role("slider", name="you are here on RTT")

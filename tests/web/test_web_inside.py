@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import ask
 
 from tcpscape import api, engines
 from tcpscape.controls import palette
@@ -20,7 +21,6 @@ from tcpscape.web.blocks import Block
 from tcpscape.web.questions import KINDS, series
 from tcpscape.web.questions.inside import Detail, Inside, median_seed
 from tcpscape.web.state import State
-from tcpscape.web.work import Pool, Work
 
 EVERY_MS = 1_000_000
 SI = {"cwnd": 1.0, "ssthresh": 1.0, "in_flight": 1.0, "rtt": 1e-3, "min_rtt": 1e-3, "pacing_rate": 1e6, "delivery_rate": 1e6}
@@ -28,20 +28,9 @@ SI = {"cwnd": 1.0, "ssthresh": 1.0, "in_flight": 1.0, "rtt": 1e-3, "min_rtt": 1e
 BURSTS = "netem delay 25ms loss gemodel 2% 10%"
 
 
-@pytest.fixture(scope="module")
-def pool() -> Pool:
-    return Pool(2)
-
-
 def built(forward: str, cca: str, change: Sequence[str] = (), **fields: Any) -> Scenario:
     path = {"forward": forward, "bottleneck": "tbf rate 20mbit burst 6056 limit 80000", "reverse": "netem delay 20ms"}
     return ScenarioOptions(path, None, None, {}, {"duration": "6s", **fields}, change).scenario(compared=True).with_cca(cca)
-
-
-def asked(question: Inside, state: State, pool: Pool) -> list[Block]:
-    blocks: list[Block] = []
-    question.answer(state, Work(pool, blocks.append), None)
-    return blocks
 
 
 def run(scenario: Scenario, seed: int = 1, every_ns: int = EVERY_MS) -> Trial:
@@ -92,9 +81,9 @@ def test_states_between_marks_are_those_of_the_samples() -> None:
     assert (sampled[outside] < series.SHADED).all()
 
 
-def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
+def test_series_are_those_of_run_at_the_same_seed() -> None:
     state = State(rtt="40ms", rate="20mbit", loss="0.5%", duration="5s", cca=("cubic", "bbr"))
-    blocks = asked(Inside(seed=3), state, pool)
+    blocks = ask("inside", state, seed=3)
     for number, cca in enumerate(("cubic", "bbr")):
         said = one(blocks, "run", number).values
         assert (said["cca"], said["seed"], said["interval_s"]) == (cca, 3, 0.001)
@@ -115,9 +104,9 @@ def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
         assert np.array_equal(one(blocks, "queue", number).columns["packets"], values.astype(np.float32))
 
 
-def test_a_detail_is_a_part_of_the_run_with_more_samples(pool: Pool) -> None:
+def test_a_detail_is_a_part_of_the_run_with_more_samples() -> None:
     state = State(rtt="40ms", rate="20mbit", loss="0.5%", duration="5s", cca=("cubic",))
-    whole, part = asked(Inside(seed=3), state, pool), asked(Detail(seed=3, start_s=2.0, stop_s=2.5), state, pool)
+    whole, part = ask("inside", state, seed=3), ask("detail", state, seed=3, start_s=2.0, stop_s=2.5)
     rough, fine = one(whole, "series").columns, one(part, "series").columns
     assert 5_000 <= len(fine["t"]) <= 5_002
     assert fine["t"][0] >= 1.999
@@ -130,21 +119,21 @@ def test_a_detail_is_a_part_of_the_run_with_more_samples(pool: Pool) -> None:
     assert np.array_equal(shown, all_marks[(all_marks >= 2.0) & (all_marks <= 2.5)])
 
 
-def test_a_pinned_state_is_compared_at_the_same_seed(pool: Pool) -> None:
+def test_a_pinned_state_is_compared_at_the_same_seed() -> None:
     state = State(rtt="40ms", rate="20mbit", duration="2s", cca=("cubic", "bbr"))
-    blocks = asked(Inside(seed=2, controls=("cubic",), pinned=State(rtt="80ms", rate="20mbit", duration="2s")), state, pool)
+    blocks = ask("inside", state, seed=2, controls=("cubic",), pinned=State(rtt="80ms", rate="20mbit", duration="2s"))
     runs = [block.values for block in blocks if block.name == "run"]
     assert sorted((r["run"], r["cca"], r["pinned"], r["seed"]) for r in runs) == [(0, "cubic", False, 2), (1, "cubic", True, 2)]
     least = {block.values["run"]: np.nanmin(block.columns["min_rtt"]) for block in blocks if block.name == "series"}
     assert least == {0: pytest.approx(0.04, rel=0.1), 1: pytest.approx(0.08, rel=0.1)}
 
 
-def test_the_median_run_is_nearest_to_the_middle_of_all(pool: Pool) -> None:
+def test_the_median_run_is_nearest_to_the_middle_of_all() -> None:
     assert median_seed([[5.0, 1.0, 3.0]]) == 2
     assert median_seed([[1.0, 2.0, 3.0, 4.0, 5.0], [3.0, 1.0, 5.0, 2.0, 4.0]]) == 3
     assert median_seed([[7.0, 7.0, 7.0]]) == 0
     state = State(rtt="20ms", rate="10mbit", loss="1%", duration="1s", cca=("cubic",))
-    seed = one(asked(Inside(median=True), state, pool), "run").values["seed"]
+    seed = one(ask("inside", state, median=True), "run").values["seed"]
     goodput = [t.goodput_mbps for t in api.run(state.scenario("cubic"), seeds=20).cells[0].trials]
     assert sorted(goodput)[9] == goodput[seed] or sorted(goodput)[10] == goodput[seed]
 
@@ -176,9 +165,9 @@ def test_a_change_as_the_page_writes_it_is_the_change_of_the_trial(text: str, at
     assert (change.at, change.set and change.set.model_dump(exclude_none=True)) == (at_ns, values)
 
 
-def test_a_change_acts_at_its_time(pool: Pool) -> None:
+def test_a_change_acts_at_its_time() -> None:
     state = State(rtt="40ms", rate="50mbit", duration="4s", cca=("cubic",), changes=("bottleneck@2s: rate 10mbit",))
-    blocks = asked(Inside(), state, pool)
+    blocks = ask("inside", state)
     columns = one(blocks, "series").columns
     before, after = columns["goodput"][columns["goodput.t"] < 1.9], columns["goodput"][columns["goodput.t"] > 2.5]
     assert before.max() > 40e6
@@ -201,10 +190,10 @@ def test_a_pinned_state_names_no_file_of_the_server() -> None:
             Inside.model_validate({"pinned": State(**fields).model_dump(mode="json")})
 
 
-def test_only_controls_of_the_state_are_run(pool: Pool) -> None:
+def test_only_controls_of_the_state_are_run() -> None:
     state = State(duration="1s", cca=("cubic", "bbr", "reno"))
     shown = {
-        controls: sorted(block.values["cca"] for block in asked(Inside(controls=controls), state, pool) if block.name == "run")
+        controls: sorted(block.values["cca"] for block in ask("inside", state, controls=controls) if block.name == "run")
         for controls in [(), ("reno", "cubic"), ("/tmp/mine.py:Mine", "reno"), ("/tmp/mine.py:Mine",)]
     }
     assert list(shown.values()) == [["bbr", "cubic"], ["cubic", "reno"], ["reno"], ["bbr", "cubic"]]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import POOL, ask
 
 from conftest import TESTS
 from tcpscape import api, engines
@@ -39,12 +40,11 @@ from tcpscape.web.opened.uploads import Uploads
 from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.check import engines_here
 from tcpscape.web.state import State
-from tcpscape.web.work import Cancelled, Pool, Work
+from tcpscape.web.work import Cancelled, Work
 from tcpscape.words import campaign as answer
 from tcpscape.words import diagnosis as document
 
 DATA = TESTS / "data"
-POOL = Pool(2)
 PATH = Scenario.of({
     "forward": "netem delay 10ms", "bottleneck": {"rate": "10mbit"}, "reverse": "netem delay 10ms", "duration": "2s", "flows": [{"cca": "cubic"}],
 })  # fmt: skip
@@ -52,14 +52,6 @@ SWEEP = Campaign.of({"name": "grid", "conditions": {"rtt": "20ms", "rate": "5mbi
                      "seeds": "3"})  # fmt: skip
 KIND = Kind("a file", "name another")
 HOSTILE = "<img src=x onerror=alert(1)>.pcap"
-
-
-def ask(kind: str, opened: Opened | None, state: State = State(), **options: Any) -> list[Block]:
-    """The blocks of a question, which also can be encoded."""
-    blocks: list[Block] = []
-    KINDS[kind].model_validate(options).answer(state, Work(POOL, blocks.append), opened)
-    assert all(block.encode(kind, 1) for block in blocks)
-    return blocks
 
 
 def last(blocks: list[Block], name: str) -> Block:
@@ -95,7 +87,7 @@ def test_every_kind_of_measurement_gives_the_document_of_diagnose(capture: Path,
     for file in (capture, packed, lines, flent, DATA / "interchange/iperf3-up-2.json", DATA / "ss/6.1-timed.txt"):
         opened = of_argument(str(file))
         assert isinstance(opened, Measurement)
-        blocks = ask("measure", opened, replay=False)
+        blocks = ask("measure", State(), opened, replay=False)
         assert last(blocks, "document").values == document.document(api.diagnose(file, flows=1, replay=False)) | {
             "source": {**document.document(api.diagnose(file, flows=1, replay=False))["source"], "name": str(file)}
         }
@@ -103,7 +95,7 @@ def test_every_kind_of_measurement_gives_the_document_of_diagnose(capture: Path,
 
 
 def test_a_replay_is_that_of_diagnose_and_stands_beside_the_observation(capture: Path) -> None:
-    blocks = ask("measure", of_argument(str(capture)), quick=True)
+    blocks = ask("measure", State(), of_argument(str(capture)), quick=True)
     names = [block.name for block in blocks if block.name != "progress"]
     assert names == ["source", "flow", "observed", "limits", "flow", "replay", "document"]
     expected = document.document(api.diagnose(capture, flows=1, quick=True))
@@ -126,13 +118,15 @@ def test_samples_show_rtt_and_flight_over_time(tmp_path: Path) -> None:
     with Store(tmp_path / "sampled") as store:
         record.measure("sweep", SWEEP.model_copy(update={"samples": 20_000_000}), Execution(store=store), "tcpscape sweep")
     for file in (tmp_path / "sampled", DATA / "ss/6.1-timed.txt"):
-        observed = last(ask("measure", of_argument(str(file)), replay=False), "observed").columns
+        observed = last(ask("measure", State(), of_argument(str(file)), replay=False), "observed").columns
         assert np.nanmax(observed["rtt"]) > 0
-    assert {"goodput", "rtt", "flight"} <= set(last(ask("measure", of_argument(str(tmp_path / "sampled")), replay=False), "observed").columns)
+    assert {"goodput", "rtt", "flight"} <= set(
+        last(ask("measure", State(), of_argument(str(tmp_path / "sampled")), replay=False), "observed").columns
+    )
 
 
 def test_the_sliders_move_to_the_fitted_path(capture: Path) -> None:
-    found = last(ask("measure", of_argument(str(capture)), quick=True), "flow").values
+    found = last(ask("measure", State(), of_argument(str(capture)), quick=True), "flow").values
     state = found["state"]
     assert state.rtt
     assert state.rate == "10mbit"
@@ -171,14 +165,14 @@ def test_what_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name in ("empty.pcap", "noise", "none", "fifo", "not-there"):
         with pytest.raises(TcpscapeError) as caught:
-            ask("measure", of_argument(str(tmp_path / name)))
+            ask("measure", State(), of_argument(str(tmp_path / name)))
         assert "\n" not in str(caught.value)
 
 
 def test_a_question_about_nothing_says_what_to_open() -> None:
     for kind in ("measure", "kept"):
         with pytest.raises(TcpscapeError, match="open"):
-            ask(kind, None)
+            ask(kind, State())
 
 
 def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +211,7 @@ def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytes
 
 def test_a_directory_shows_the_answer_and_the_cells_of_its_command(directory: Path) -> None:
     opened = of_argument(str(directory))
-    blocks = ask("kept", opened)
+    blocks = ask("kept", State(), opened)
     outcome = record.load(directory).parts[""]
     kept, cells = last(blocks, "kept").values, last(blocks, "cells").values
     assert kept["answer"] == answer.screen(outcome).answer
@@ -230,15 +224,15 @@ def test_a_directory_shows_the_answer_and_the_cells_of_its_command(directory: Pa
 
 
 def test_a_cell_moves_the_sliders(directory: Path) -> None:
-    values = last(ask("kept", of_argument(str(directory)), cell=2), "state").values
+    values = last(ask("kept", State(), of_argument(str(directory)), cell=2), "state").values
     assert {"jitter": "2ms", "rtt": "20ms", "rate": "5mbit"}.items() <= values["state"].model_dump(mode="json").items()
     assert values["remarks"] == []
     with pytest.raises(TcpscapeError, match="cell"):
-        ask("kept", of_argument(str(directory)), cell=400)
+        ask("kept", State(), of_argument(str(directory)), cell=400)
 
 
 def test_the_flows_of_results_are_diagnosed(directory: Path) -> None:
-    assert last(ask("measure", of_argument(str(directory)), replay=False), "document").values["source"]["kind"] == "result"
+    assert last(ask("measure", State(), of_argument(str(directory)), replay=False), "document").values["source"]["kind"] == "result"
 
 
 def test_a_campaign_is_followed_while_its_trials_land(tmp_path: Path) -> None:
@@ -268,13 +262,13 @@ def test_a_campaign_is_followed_while_its_trials_land(tmp_path: Path) -> None:
         record.measure("sweep", SWEEP, Execution(store=again), "tcpscape sweep")
     thread.join(20)
     assert not thread.is_alive()
-    assert last(ask("kept", opened), "kept").values["answer"] == answer.screen(record.load(tmp_path / "run").parts[""]).answer
+    assert last(ask("kept", State(), opened), "kept").values["answer"] == answer.screen(record.load(tmp_path / "run").parts[""]).answer
 
 
 def test_a_finished_campaign_whose_writer_stays_is_shown_once(tmp_path: Path) -> None:
     with Store(tmp_path / "run") as store:
         record.measure("sweep", SWEEP, Execution(store=store), "tcpscape sweep")
-        values = last(ask("kept", of_argument(str(tmp_path / "run"))), "kept").values
+        values = last(ask("kept", State(), of_argument(str(tmp_path / "run"))), "kept").values
     assert values["parts"] == [{"label": "", "done": 12, "total": 12, "state": "finished"}]
     assert values["running"] is False
 
@@ -290,12 +284,12 @@ def test_an_interrupted_campaign_shows_what_is_there(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt), Store(tmp_path / "run") as store:
         execute.run(campaign, Execution(jobs=1, store=store, progress=stop))
-    (part,) = last(ask("kept", of_argument(str(tmp_path / "run"))), "kept").values["parts"]
+    (part,) = last(ask("kept", State(), of_argument(str(tmp_path / "run"))), "kept").values["parts"]
     assert part["state"] == "interrupted"
     assert 5 <= part["done"] < 400
     with Store(tmp_path / "run") as store:
         record.measure("sweep", campaign, Execution(store=store), "tcpscape sweep")
-    (part,) = last(ask("kept", of_argument(str(tmp_path / "run"))), "kept").values["parts"]
+    (part,) = last(ask("kept", State(), of_argument(str(tmp_path / "run"))), "kept").values["parts"]
     assert part["state"] == "finished"
     assert part["done"] == 400
 
@@ -367,7 +361,7 @@ def test_a_result_cannot_name_another_file(directory: Path, tmp_path: Path) -> N
         cell["scenarios"] = [{**cell["scenarios"][0], "bottleneck": [{"trace": str(secret)}]}]
     _changed(root, "UPDATE manifests SET document = ?", json.dumps(values))
     with pytest.raises(StoreError) as caught:
-        ask("kept", of_argument(str(root)))
+        ask("kept", State(), of_argument(str(root)))
     assert "the secret line" not in str(caught.value)
     assert "cannot be named here" in str(caught.value)
 
@@ -384,7 +378,7 @@ def test_a_damaged_database_is_one_line(directory: Path, tmp_path: Path) -> None
     plan = _changed(_copy(directory, tmp_path / "plan"), "INSERT INTO plans VALUES ('x', '{\"campaign\": 5}')")
     for root in (damaged, view, other, plan):
         with pytest.raises(TcpscapeError) as caught:
-            ask("kept", of_argument(str(root)))
+            ask("kept", State(), of_argument(str(root)))
         assert "\n" not in str(caught.value)
 
 
@@ -406,12 +400,12 @@ def test_uploads_are_recognised_by_their_content_and_removed(capture: Path, dire
     measured = take(files, capture.read_bytes(), f"../../{HOSTILE}", tmp_path)
     assert isinstance(measured, Measurement)
     assert measured.name == HOSTILE
-    assert last(ask("measure", measured, replay=False), "source").values["name"] == HOSTILE
+    assert last(ask("measure", State(), measured, replay=False), "source").values["name"] == HOSTILE
     with sqlite3.connect(directory / "results.sqlite") as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     results = take(files, (directory / "results.sqlite").read_bytes(), "anything.pcap", tmp_path)
     assert isinstance(results, Results)
-    assert last(ask("kept", results), "kept").values["parts"][0]["done"] == 12
+    assert last(ask("kept", State(), results), "kept").values["parts"][0]["done"] == 12
     spool = files._spool
     assert spool is not None
     assert {path.name for path in spool.root.rglob("*") if path.is_file()} <= {"upload", "results.sqlite", "results.sqlite-wal", "results.sqlite-shm"}
@@ -440,7 +434,7 @@ def test_an_upload_that_is_nothing_leaves_nothing(tmp_path: Path) -> None:
     files = Uploads()
     for content in (b"", b"hello", bytes(range(256)) * 40, b"SQLite format 3\0" + b"x" * 5000):
         with pytest.raises(TcpscapeError) as caught:
-            ask("measure", take(files, content, HOSTILE, tmp_path))
+            ask("measure", State(), take(files, content, HOSTILE, tmp_path))
         assert "\n" not in str(caught.value)
         assert "/tmp" not in str(caught.value)
         assert HOSTILE in str(caught.value)
@@ -498,7 +492,7 @@ SHORT = State(rtt="20ms", rate="5mbit", duration="500ms")
 
 
 def test_a_check_shows_both_with_their_ratio() -> None:
-    blocks = ask("check", None, SHORT, engine="mock", seeds=5)
+    blocks = ask("check", SHORT, engine="mock", seeds=5)
     values = last(blocks, "check").values
     assert (values["done"], values["total"]) == (10, 10)
     campaign = SHORT.campaign(engines=["model", "mock"], seeds="5")
@@ -525,7 +519,7 @@ def test_a_check_shows_both_with_their_ratio() -> None:
 )
 def test_what_cannot_be_checked_is_refused_in_one_line(state: State, options: dict[str, str], line: str) -> None:
     with pytest.raises(TcpscapeError, match=line) as caught:
-        ask("check", None, state, **options)
+        ask("check", state, **options)
     assert "\n" not in str(caught.value)
 
 
@@ -561,12 +555,12 @@ def test_a_cancelled_check_stops_its_own_engine(monkeypatch: pytest.MonkeyPatch)
     while not blocks and time.monotonic() < end:
         time.sleep(0.01)
     with pytest.raises(TcpscapeError, match="another page"):
-        ask("check", None, SHORT, engine="mock")
+        ask("check", SHORT, engine="mock")
     work.cancel()
     thread.join(10)
     assert over == [Cancelled]
     assert Slow.ended.is_set()
-    assert last(ask("check", None, SHORT, engine="mock", seeds=1), "check").values["done"] == 2
+    assert last(ask("check", SHORT, engine="mock", seeds=1), "check").values["done"] == 2
 
 
 def test_engines_that_are_missing_say_what_to_do() -> None:
@@ -580,6 +574,6 @@ def test_a_check_on_a_real_kernel() -> None:
     ready = [one["name"] for one in engines_here() if one["name"].startswith("virtual") and not one["missing"]]
     if not ready:
         pytest.skip("no kernel is built: `tcpscape kernel build`")
-    values = last(ask("check", None, State(rtt="20ms", rate="5mbit", duration="3s"), engine=ready[0], seeds=2), "check").values
+    values = last(ask("check", State(rtt="20ms", rate="5mbit", duration="3s"), engine=ready[0], seeds=2), "check").values
     assert values["done"] == 4
     assert all(row["ratio"]["value"] == pytest.approx(1, rel=0.15) for row in values["rows"])

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from asking import ask
 
 from tcpscape import api
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import fairness
 from tcpscape.metrics.flows import jain_index
-from tcpscape.web.blocks import Block
 from tcpscape.web.questions import mix as sharing
-from tcpscape.web.questions.mix import Mix
 from tcpscape.web.state import State
-from tcpscape.web.work import Pool, Work
 
 STATE = State(rtt="40ms", rate="20mbit", duration="8s", mix="cubic*2,bbr@2s-6s")
 
 
-@pytest.fixture(scope="module")
-def pool() -> Pool:
-    return Pool(2)
-
-
-def asked(question: Mix, state: State, pool: Pool) -> list[Block]:
-    blocks: list[Block] = []
-    question.answer(state, Work(pool, blocks.append), None)
-    return blocks
-
-
-def test_the_verdict_is_that_of_a_run_with_the_same_seeds(pool: Pool) -> None:
-    last = asked(Mix(seeds=5, seed=3), STATE, pool)[-1]
+def test_the_verdict_is_that_of_a_run_with_the_same_seeds() -> None:
+    last = ask("mix", STATE, seeds=5, seed=3)[-1]
     ran = api.run(STATE.scenario("cubic"), seeds=5, samples="10ms")
     [cell] = ran.cells
     assert (last.name, last.values["n"], last.values["wanted"]) == ("verdict", 5, 5)
@@ -46,8 +33,8 @@ def test_the_verdict_is_that_of_a_run_with_the_same_seeds(pool: Pool) -> None:
         assert group["whole"]["value"] == pytest.approx(cell.mean(f"share:{group['name']}").value)
 
 
-def test_shares_over_time_add_up_to_what_the_flows_carried(pool: Pool) -> None:
-    [shares] = [block for block in asked(Mix(seeds=1), STATE, pool) if block.name == "shares"]
+def test_shares_over_time_add_up_to_what_the_flows_carried() -> None:
+    [shares] = [block for block in ask("mix", STATE, seeds=1) if block.name == "shares"]
     every, columns = shares.values["every_s"], shares.columns
     assert every == 0.1
     assert len(columns["t"]) == 80
@@ -70,9 +57,9 @@ def test_shares_over_time_add_up_to_what_the_flows_carried(pool: Pool) -> None:
     assert np.isfinite(together).all()
 
 
-def test_many_flows_are_summed(pool: Pool) -> None:
+def test_many_flows_are_summed() -> None:
     state = STATE.model_copy(update={"mix": "cubic*20,bbr*20", "duration": "2s"})
-    blocks = asked(Mix(seeds=1), state, pool)
+    blocks = ask("mix", state, seeds=1)
     shares = blocks[0]
     assert (shares.values["others"], len(shares.values["flows"])) == (40 - sharing.MOST_COLUMNS, sharing.MOST_COLUMNS)
     carried = sum(np.nansum(column) for name, column in shares.columns.items() if name == "others" or name.startswith("flow."))
@@ -82,10 +69,10 @@ def test_many_flows_are_summed(pool: Pool) -> None:
     assert carried * shares.values["every_s"] / 8 == pytest.approx(acked, rel=1e-5)
 
 
-def test_a_mixture_that_makes_no_sense_is_one_line(pool: Pool) -> None:
+def test_a_mixture_that_makes_no_sense_is_one_line() -> None:
     for mix in ("", "cubic*0", "cubic@5s-2s", "nobody", "cubic;bbr"):
         with pytest.raises(TcpscapeError) as caught:
-            asked(Mix(), STATE.model_copy(update={"mix": mix}), pool)
+            ask("mix", STATE.model_copy(update={"mix": mix}))
         assert "\n" not in str(caught.value)
 
 

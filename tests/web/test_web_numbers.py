@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import POOL, ask
 from hypothesis import given, settings
 from test_web_state import paths
 
@@ -20,7 +21,6 @@ from tcpscape.trial import Trial
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
 from tcpscape.web.presets import PRESETS, Preset
-from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.answer import Answer
 from tcpscape.web.questions.curve import Curve
 from tcpscape.web.questions.runs import METRICS, SPREAD
@@ -28,7 +28,7 @@ from tcpscape.web.state import OF_QUEUE, State
 from tcpscape.web.work import Job, Pool, Work
 from tcpscape.words import sentences
 
-POOL, ONE = Pool(2), Pool(1)
+ONE = Pool(1)
 SWEPT = (
     "rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", "buffer", "queue", "duration", "kernel", "rcvbuf", "app", "read",
 )  # fmt: skip
@@ -37,13 +37,6 @@ OTHERS = ("loss_burst", "limit", "forward_at", "reverse_at")
 """Fields of the state that it has as `--axis NAME=VALUE`."""
 SHORT = {"rtt": "20ms", "rate": "10mbit", "duration": "1s"}
 """A path whose trials take a millisecond."""
-
-
-def ask(kind: str, state: State, pool: Pool = POOL, **options: Any) -> list[Block]:
-    """The blocks of a question; on a pool of one thread its trials end in the order in which they were asked for."""
-    blocks: list[Block] = []
-    KINDS[kind].model_validate(options).answer(state, Work(pool, blocks.append), None)
-    return blocks
 
 
 class Recording(Work):
@@ -143,7 +136,7 @@ def test_an_answer_of_a_mixture_is_that_of_a_sweep() -> None:
 
 
 def test_the_first_answer_is_of_one_trial_of_each_and_the_last_one_of_all() -> None:
-    blocks = ask("answer", State(**SHORT), ONE, seeds=6)
+    blocks = ask("answer", State(**SHORT), pool=ONE, seeds=6)
     assert [b.values["n"] for b in blocks] == [1, 3, 5, 6, 6]
     assert [b.values["final"] for b in blocks] == [False] * 4 + [True]
 
@@ -187,7 +180,7 @@ def test_a_curve_is_a_sweep_trial_by_trial(state: State, axis: str) -> None:
 
 
 def test_a_curve_has_the_states_own_value_and_begins_with_it_and_the_ends() -> None:
-    blocks = ask("curve", State(**SHORT, jitter="1.7ms"), Pool(1), seeds=2)  # a new pool: trials that it knows would come first
+    blocks = ask("curve", State(**SHORT, jitter="1.7ms"), pool=Pool(1), seeds=2)  # a new pool: trials that it knows would come first
     axis = blocks[0]
     assert axis.name == "axis"
     here = list(axis.values["words"]).index("1.7ms")
