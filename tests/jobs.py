@@ -2,7 +2,7 @@
 
 A block ```console has commands, each after `$ `; one that ends with `# exit status 1` must end with it. A block ```python is carried out too. A
 block ```text that follows at once is what the last command or the block printed: every line of it must be printed, in that order, and `…` stands for
-lines that are left out. A block with a title (```yaml title="call.yaml") is that file. Blocks ```sh are what a reader does to his machine (installing,
+lines that are left out. A block with a title (```yaml title="call.yaml") is that file. Blocks ```sh without a title are what a reader does to his machine (installing,
 building kernels); nothing carries them out here.
 """
 
@@ -53,7 +53,7 @@ class Job:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(content)
             elif block["language"] == "console":
-                printed, at = [self._command(line) for line in lines(content)][-1], block.end()
+                printed, at = [self.command(line) for line in lines(content)][-1], block.end()
             elif block["language"] == "python":
                 printed, at = _python(content), block.end()
             elif block["language"] == "text" and text[at : block.start()].strip() == "" and at >= 0:
@@ -66,8 +66,8 @@ class Job:
         if os.environ.get(UPDATE):
             self.page.write_text("".join([*new, text[end:]]), "utf-8")
 
-    def _command(self, line: str) -> str:
-        """What a command prints; its exit status must be the one that the page names."""
+    def command(self, line: str) -> str:
+        """What a line of a page prints; its exit status must be the one that the line names."""
         status, words = STATUS.search(line), STATUS.sub("", line)
         emulates = words.startswith("tcpscape emulate ")
         if emulates and (reason := _lacks(words)):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,14 +23,12 @@ DOCUMENTS = [
 """README.md, interchange.md, the tours and the recipes are carried out from top to bottom: tests/docs/test_how_to.py."""
 TUTORIAL = "4-your-own-kernel.md"
 """Builds kernels: tests/docs/test_tutorial.py runs it from top to bottom."""
-JOB = "8-in-ci.md"
-"""Each of its commands needs what those before it wrote."""
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 def commands():
     """Every `tcpscape …` line in the blocks of what is to be typed and runs everywhere; those in `sh` build kernels or need files of yours."""
-    for document in (d for d in DOCUMENTS if d.name not in (TUTORIAL, JOB)):
+    for document in (d for d in DOCUMENTS if d.name != TUTORIAL):
         for language, text in BLOCK.findall(document.read_text("utf-8")):
             if language == "console":
                 for line in text.replace("\\\n", " ").splitlines():
@@ -61,27 +56,6 @@ def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeyp
         args += ["--seeds", "2"]
     got = cli(*args)
     assert got.status == 0, got.err
-
-
-@pytest.mark.slow
-def test_the_job_for_continuous_integration_runs(need_model, tmp_path):
-    """The page from top to bottom: the script, then each command, as a shell runs them; without its baseline the job fails with status 2."""
-    blocks = BLOCK.findall((ROOT / "docs" / "tour" / JOB).read_text("utf-8"))
-    (script,) = (text for language, text in blocks if language == "sh")
-    (tmp_path / "ci.sh").write_text(script)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "tcpscape").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tcpscape "$@"\n')
-    (tmp_path / "bin" / "tcpscape").chmod(0o755)
-    env = os.environ | {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    lines = [line.removeprefix("$ ") for language, text in blocks if language == "console" for line in text.splitlines()]
-    assert "sh ci.sh" in lines
-    for line in lines:
-        got = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert got.returncode == 0, f"{line}\n{got.stdout}\n{got.stderr}"
-    assert "the same runs on both sides" in (tmp_path / "out" / "comparison.md").read_text("utf-8")
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"now", "comparison.md", "comparison.json", "result.md", "result.png"}
-    (tmp_path / "baseline").rename(tmp_path / "elsewhere")
-    assert subprocess.run(["sh", "ci.sh"], cwd=tmp_path, env=env, capture_output=True, check=False).returncode == 2
 
 
 @pytest.mark.parametrize("text", list(scripts()))

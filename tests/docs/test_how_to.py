@@ -9,7 +9,7 @@ from tcpscape import engines
 from tcpscape.engines import host
 
 NEEDS_KERNEL = "real-kernel.md"
-TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name not in (test_docs.TUTORIAL, test_docs.JOB)]
+TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name != test_docs.TUTORIAL]
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "interchange.md",
@@ -27,11 +27,11 @@ def job(tmp_path, cli, monkeypatch):
     return lambda page: jobs.Job(page, tmp_path, cli)
 
 
-REAL_TIME = ROOT / "docs" / "tour" / "9-your-application.md"
-"""Takes most of a minute, since real programs run behind real delays."""
+REAL_TIME, JOB = (ROOT / "docs" / "tour" / name for name in ("9-your-application.md", "8-in-ci.md"))
+"""Take most of a minute: real programs run behind real delays, and a job measures everything twice."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != REAL_TIME], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (REAL_TIME, JOB)], ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_recipe_can_be_carried_out(page, need_model, job):
     job(page).run()
 
@@ -41,6 +41,16 @@ def test_the_tour_in_real_time_can_be_carried_out(job):
     if reason := host.unavailable():
         pytest.skip(reason)
     job(REAL_TIME).run()
+
+
+@pytest.mark.slow
+def test_the_job_for_continuous_integration_needs_its_baseline(need_model, job, tmp_path):
+    page = job(JOB)
+    page.run()
+    assert "the same runs on both sides" in (tmp_path / "out" / "comparison.md").read_text("utf-8")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"now", "comparison.md", "comparison.json", "result.md", "result.png"}
+    (tmp_path / "baseline").rename(tmp_path / "elsewhere")
+    page.command("sh ci.sh  # exit status 2")
 
 
 @pytest.mark.slow

@@ -155,19 +155,11 @@ def test_the_line_shows_what_passed_since_the_last_one():
     assert text.endswith("lost ↑ 3 ↓ 3  1s")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (), ("--delay", "5"), ("--delay", "5ms", "--reach", "x"), ("--delay", "5ms", "--reach", "80", "--reach", "80:90"), ("--delay", "5ms", "--duration", "0s"),
-        ("--delay", "5ms", "--cca", "cubic,bbr"), ("--delay", "5ms", "--cca", "cubic:hystart=off"), ("--delay", "5ms", "--cca", "nonsense"),
-        ("--delay", "5ms", "--seed", "-1"), ("--delay", "5ms", "-v", "-q"), ("--delay", "5ms", "--control", "/etc/passwd"),
-        ("--delay", "5ms", "--control", "/" + "x" * 200),
-    ],
-)  # fmt: skip
-def test_options_that_make_no_sense(words, shell):
-    if words and "/etc/passwd" in words and REASON:
+@pytest.mark.parametrize("place", ["/etc/passwd", "/" + "x" * 200])
+def test_a_socket_that_cannot_be_made_is_refused(place, shell):
+    if REASON:
         pytest.skip(REASON)
-    said = shell("emulate", *words, "--", "true")
+    said = shell("emulate", "--delay", "5ms", "--control", place, "--", "true")
     assert (said.status, said.out, said.err.count("\n")) == (2, "", 1), said
     assert said.err.startswith("error: ")
 
