@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from tcpscape.formats import stamped
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LOST = 2**64 - 1
 """Delay of a packet of a probe that did not arrive, in samples, ns."""
