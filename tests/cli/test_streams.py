@@ -104,7 +104,7 @@ def test_variables_of_libraries_end_no_command(environment, tmp_path):
 
 
 def test_an_end_in_the_middle_of_an_import_is_no_error():
-    script = "import sys, types; sys.modules['yaml'] = types.ModuleType('yaml'); from tcpscape.cli import ending; ending.leave(130)"
+    script = "import sys, types; sys.modules['yaml'] = types.ModuleType('yaml'); from tcpscape.cli import streams; streams.leave(130)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
 
