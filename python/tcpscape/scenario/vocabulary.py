@@ -1,8 +1,8 @@
 """The fields of a path, each declared once: what it is called, what it is, how it is written, and what it may be.
 
-From :class:`PathFields` derive the options of every command that takes a path, the keyword arguments of the Python functions, and what the explorer
-hands out. What a field does to a scenario is in :class:`~tcpscape.scenario.conditions.Conditions`, which reads the same names. Nothing else is
-imported here, so that a command line that only prints its help is quick.
+From :class:`PathFields` derive the options of every command that takes a path, the keyword arguments of the Python functions, and the labels,
+sliders and choices of the explorer. What a field does to a scenario is in :class:`~tcpscape.scenario.conditions.Conditions`, which reads the same
+names. Nothing else is imported here, so that a command line that only prints its help is quick.
 """
 
 from __future__ import annotations
@@ -63,10 +63,13 @@ class PathFields(TypedDict, total=False):
         Levels, About("Queue", "Queue of the bottleneck, with --rate: fq_codel, or tc words.", "fq_codel", "a FIFO in bytes", names="queue")
     ]
     order: Annotated[
-        Levels, About("Order", "Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).", "keep", "reorder", choices=ORDERS)
+        Levels,
+        About(
+            "Jitter and order", "Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).", "keep", "reorder", choices=ORDERS
+        ),
     ]
     distribution: Annotated[
-        Levels, About("Distribution", "Of the jitter: normal, uniform, pareto, paretonormal.", "pareto", "normal", choices=DISTRIBUTIONS)
+        Levels, About("Jitter's distribution", "Of the jitter: normal, uniform, pareto, paretonormal.", "pareto", "normal", choices=DISTRIBUTIONS)
     ]
     jitter_on: Annotated[Levels, About("Jitter on", "Where jitter is: both, forward, reverse.", "forward", choices=DIRECTIONS)]
     loss_on: Annotated[Levels, About("Loss on", "Where loss is: both, forward, reverse.", "forward", choices=DIRECTIONS)]

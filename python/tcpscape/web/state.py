@@ -18,6 +18,7 @@ from tcpscape.scenario import changes, host
 from tcpscape.scenario.fields import OPTIONS, Spec, validate
 from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.scenario import PARTS, Scenario
+from tcpscape.scenario.vocabulary import PATH
 from tcpscape.web import texts
 
 OF_DIRECTIONS = (
@@ -35,6 +36,9 @@ trusted: set[str] = set()
 FieldKind = Literal["time", "rate", "share", "size", "buffer", "byterate", "number", "choice", "text"]
 
 
+Group = Literal["Delay", "Loss", "Bursts", "Bottleneck", "Hosts", "More"]
+
+
 @dataclass(frozen=True)
 class Choice:
     """A value of a field that has a choice."""
@@ -48,7 +52,7 @@ class PathField:
     """How the page shows a field of the path; values are texts as a user writes them, and an empty choice is the standard one."""
 
     label: str
-    group: Literal["Delay", "Loss", "Bursts", "Bottleneck", "Hosts", "More"]
+    group: Group
     kind: FieldKind = "choice"
     low: str = ""
     high: str = ""
@@ -63,10 +67,15 @@ class PathField:
     """Those of a queue are the registry's."""
 
 
-BOTH = (Choice("", "both directions"), Choice("forward", "the data"), Choice("reverse", "the ACKs"))
 NODES = (Choice("", "a router (each packet by itself)"), Choice("sender", "the sending host (super-packets as one)"))
-DISTRIBUTIONS = (Choice("", "normal"), *(Choice(name, name) for name in ("uniform", "pareto", "paretonormal")))
-ORDERS = (Choice("", "reorders packets"), Choice("keep", "keeps the order"), Choice("clamp", "late packets hold up those behind"))
+
+
+def _of_path(name: str, group: Group, kind: FieldKind = "choice", standard: str = "", zero_text: str = "", *, needs: str = "") -> PathField:
+    """A field that every command has, as it is declared for all of them."""
+    about = PATH[name]
+    low, high = about.ends or ("", "")
+    choices = tuple(Choice(value if place else "", title) for place, (value, title) in enumerate(about.choices.items()))
+    return PathField(about.label, group, kind, low, high, standard, zero_text, needs, choices)
 
 
 def _parts(words: dict[str, str]) -> dict[str, str]:
@@ -82,21 +91,21 @@ def _labels(controls: tuple[str, ...]) -> tuple[str, ...]:
 class State(Spec):
     """What the page shows."""
 
-    rtt: Annotated[str, PathField("RTT", "Delay", "time", "1ms", "1s")] = "50ms"
+    rtt: Annotated[str, _of_path("rtt", "Delay", "time")] = "50ms"
     """Round-trip time without jitter and queues."""
-    jitter: Annotated[str, PathField("Jitter", "Delay", "time", "0.1ms", "200ms", "0ms", "no jitter")] = ""
+    jitter: Annotated[str, _of_path("jitter", "Delay", "time", "0ms", "no jitter")] = ""
     """Spread of each one-way delay."""
-    jitter_on: Annotated[str, PathField("Jitter on", "More", needs="jitter", choices=BOTH)] = ""
+    jitter_on: Annotated[str, _of_path("jitter_on", "More", needs="jitter")] = ""
     """`both`, `forward`, `reverse`."""
-    distribution: Annotated[str, PathField("Jitter's distribution", "More", needs="jitter", choices=DISTRIBUTIONS)] = ""
+    distribution: Annotated[str, _of_path("distribution", "More", needs="jitter")] = ""
     """Distribution of the jitter, in tc's words."""
-    order: Annotated[str, PathField("Jitter and order", "More", needs="jitter", choices=ORDERS)] = ""
+    order: Annotated[str, _of_path("order", "More", needs="jitter")] = ""
     """Whether jitter reorders: `reorder`, `keep`, `clamp`."""
-    loss: Annotated[str, PathField("Loss", "Loss", "share", "0.01%", "20%", "0%", "no loss")] = ""
+    loss: Annotated[str, _of_path("loss", "Loss", "share", "0%", "no loss")] = ""
     """Share of packets lost in each direction."""
-    loss_on: Annotated[str, PathField("Loss on", "More", needs="loss", choices=BOTH)] = ""
+    loss_on: Annotated[str, _of_path("loss_on", "More", needs="loss")] = ""
     """`both`, `forward`, `reverse`."""
-    loss_burst: Annotated[str, PathField("Packets lost in a row", "Bursts", "number", "1", "50", "1", "each by itself")] = ""
+    loss_burst: Annotated[str, _of_path("loss_burst", "Bursts", "number", "1", "each by itself")] = ""
     """Mean number of packets lost in a row; empty or 1 is independent loss."""
     limit: Annotated[str, PathField("netem's limit", "More", "number", "10", "100000", "100000")] = ""
     """Packets that netem holds in each direction; empty is 100000."""
@@ -104,9 +113,9 @@ class State(Spec):
     """The node at whose egress the data meet jitter and loss: `router` (empty), where netem treats each packet by itself, or `sender`."""
     reverse_at: Annotated[str, PathField("ACKs at", "More", choices=NODES)] = ""
     """The same of the ACKs."""
-    rate: Annotated[str, PathField("Rate", "Bottleneck", "rate", "500kbit", "1gbit", "", "no limit")] = "42mbit"
+    rate: Annotated[str, _of_path("rate", "Bottleneck", "rate", "", "no limit")] = "42mbit"
     """Rate of the bottleneck; empty is no limit."""
-    buffer: Annotated[str, PathField("Buffer", "Bottleneck", "buffer", "0.1bdp", "20bdp", "1bdp", needs="rate")] = ""
+    buffer: Annotated[str, _of_path("buffer", "Bottleneck", "buffer", "1bdp", needs="rate")] = ""
     """Its queue's size; empty is 1bdp. Not read without a rate, as `queue`."""
     queue: Annotated[str, PathField("Queue", "Bottleneck", needs="rate", choices=(Choice("", "a FIFO in bytes"),))] = ""
     """Its queue in tc's words; empty is a FIFO in bytes."""
