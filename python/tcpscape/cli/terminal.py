@@ -15,20 +15,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.progress import Progress as Bar
 
-from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.cli import streams
 from tcpscape.cli.options import ScreenOptions
-from tcpscape.engines.base import Engine
-from tcpscape.store.results import Store
 from tcpscape.text.screen import Screen, shown
 from tcpscape.text.table import PLAIN_WIDTH, Table
-from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, brief_time, counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tcpscape.campaign.campaign import Campaign, Case
+    from tcpscape.engines.base import Engine
+    from tcpscape.store.results import Store
+    from tcpscape.trial import Trial
+
 
 __all__ = ["Progress", "announce", "console", "hook_cost", "prepare", "print_table", "resumable", "show", "to_open"]
 

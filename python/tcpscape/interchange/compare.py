@@ -16,9 +16,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Literal
 
 from tcpscape import stats
 from tcpscape.campaign.adaptive import widened
@@ -29,11 +27,16 @@ from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, listed
 from tcpscape.scenario import summary
 from tcpscape.scenario.differences import differences
-from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.text.numbers import number
 from tcpscape.text.table import ShownAsTable, Table
 from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpscape.scenario.scenario import Scenario
+
 
 Verdict = Literal["different", "slightly different", "alike", "undecided"]
 """Whether two means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""

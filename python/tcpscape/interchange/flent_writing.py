@@ -10,9 +10,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from tcpscape.controls import spelling
 from tcpscape.interchange import base
@@ -20,6 +18,10 @@ from tcpscape.interchange.base import InterchangeError
 from tcpscape.interchange.flent import COLUMNS, PING
 from tcpscape.metrics.flows import jain_index
 from tcpscape.trial import LOST, FlowResult, Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 VERSION = 4
 """Of the file format."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.metrics import events, queues
 from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 PACKET = 1
 """Trace.packet."""

@@ -6,14 +6,11 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from tcpscape import units, writing
-from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Kind, Record
 from tcpscape.errors import StoreError, refuse
-from tcpscape.findings.advice import Advice
 from tcpscape.plots import Context, base
 from tcpscape.report import advice as advised
 from tcpscape.report import cells, figures, tables
@@ -26,13 +23,21 @@ from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import run as runs
-from tcpscape.studies.result import Result
 from tcpscape.studies.study import WORKS
-from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim, JudgedStudy
+from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
 from tcpscape.words import study as studies
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpscape.campaign.outcome import Outcome
+    from tcpscape.findings.advice import Advice
+    from tcpscape.studies.result import Result
+    from tcpscape.studies.verdict import JudgedStudy
+
 
 PAGE = "report.html"
 """The name of the page in the result directory."""
