@@ -21,7 +21,7 @@ from tcpscape.controls import palette
 from tcpscape.errors import StoreError
 from tcpscape.plots import style
 from tcpscape.report import cells, drawing, figures, tables
-from tcpscape.report.build import section
+from tcpscape.report.build import claims_section
 from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import EmbeddedFigure, FigureRequest
 from tcpscape.report.page import Answer, Deployment, FigureGroup, Heading, Page, Provenance, Step, render
@@ -153,7 +153,7 @@ def test_a_page_of_every_part():
         (FigureGroup("", (figure, replace(figure, name="more"))),),
         Deployment("Use <bbr>.", (Step("Until the next start", "sysctl -w net.ipv4.tcp_congestion_control=bbr", "as root"),)),
         (tables.PageTable("cells", "x", ("a",), [[tables.word("<1>")]]),),
-        section([judged("reproduced")]),
+        claims_section([judged("reproduced")]),
         Provenance("tcpscape advise <x>"),
     )
     text = render(whole)
@@ -175,7 +175,7 @@ def judged(verdict, text="a claim"):
 
 def test_claims_that_fail_come_first_and_the_reproduced_ones_are_folded():
     mixed = [judged(v, f"{v} {i}") for i, v in enumerate(("reproduced", "not decidable", "not reproduced", "reproduced", "not reproduced"))]
-    found = section(mixed)
+    found = claims_section(mixed)
     assert [row[1].text for row in found.open.rows] == ["not reproduced 2", "not reproduced 4", "not decidable 1"]
     assert [row[1].text for row in found.reproduced.rows] == ["reproduced 0", "reproduced 3"]
     assert [(name, count) for name, count, _ in found.tally] == [("not reproduced", 2), ("not decidable", 1), ("reproduced", 2)]
@@ -184,7 +184,7 @@ def test_claims_that_fail_come_first_and_the_reproduced_ones_are_folded():
     assert "reproduced 0" in folded
     assert "not reproduced 2" not in folded
     assert "<summary>2 reproduced</summary>" in folded
-    assert section([]) is None
+    assert claims_section([]) is None
 
 
 def test_the_diagram_shows_the_path():

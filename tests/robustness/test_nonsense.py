@@ -24,7 +24,7 @@ def refused(cli, tmp_path, monkeypatch):
         if not case.nonsense and got.status == judge.EXIT_OK:
             return ""
         assert (got.status, got.out, list(judge.message(got.err))) == (judge.EXIT_REFUSED, "", []), got
-        assert {path.name for path in tmp_path.iterdir()} <= before | {"out", "cache"}
+        assert {path.name for path in tmp_path.iterdir()} <= before | {"out", "cache", "__pycache__"}
         return got.err
 
     return run

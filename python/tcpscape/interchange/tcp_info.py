@@ -206,9 +206,8 @@ def watch(text: str, duration_s: float, progress: Callable[[float, int], None] =
         seen, seconds = sampled.summary["seen"], sampled.summary["seconds"]
         problem = f"none of {counted(seen, 'socket')} carried data within {seconds:.3g} s" if seen else f"there was no such socket in {seconds:.3g} s"
         refuse(FIELD, problem, "sample while the transfer runs, in its network namespace (nsenter), or widen the filter", InterchangeError)
-    flows = [flow for socket in sampled.sockets for flow in flows(_end(socket))]
-    flows.sort(key=lambda flow: -(flow.bytes or 0))
-    return Observation("sockets", text or NAME, tuple(flows), tuple(_notes(sampled.summary)), dict(sampled.summary))
+    observed = sorted((flow for socket in sampled.sockets for flow in flows(_end(socket))), key=lambda flow: -(flow.bytes or 0))
+    return Observation("sockets", text or NAME, tuple(observed), tuple(_notes(sampled.summary)), dict(sampled.summary))
 
 
 def _end(socket: SampledSocket) -> SampledEnd:

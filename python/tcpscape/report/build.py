@@ -78,7 +78,7 @@ def build(
         groups, figure_files = _with_advice(advice, groups, figure_files, formats, root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
-        frames |= {"study": study.result.frame(), "claims": frame(study.claims)}
+        frames |= {"study": study.result.frame(), "claims": claims_frame(study.claims)}
     writing.clear(root, *folders)
     figures.tidy(figure_files, root)
     table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
@@ -93,7 +93,7 @@ def build(
         tables=[
             *_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated),
         ],
-        claims=section(study.claims) if study else None,
+        claims=claims_section(study.claims) if study else None,
         provenance=Provenance(
             record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
         ),
@@ -217,7 +217,7 @@ CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 COLUMNS = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
 
 
-def section(claims: Sequence[JudgedClaim]) -> Claims | None:
+def claims_section(claims: Sequence[JudgedClaim]) -> Claims | None:
     """The claims as a part of a page; None without any."""
     if not claims:
         return None
@@ -240,7 +240,7 @@ def _table(claims: Sequence[JudgedClaim], caption: str) -> PageTable:
     return PageTable("claims", caption, COLUMNS, rows, left=len(COLUMNS), stacked=True).dense()
 
 
-def frame(claims: Sequence[JudgedClaim]) -> pl.DataFrame:
+def claims_frame(claims: Sequence[JudgedClaim]) -> pl.DataFrame:
     """One row for each claim, in the study's order."""
     import polars as pl
 
