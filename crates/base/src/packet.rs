@@ -2,6 +2,7 @@
 
 use crate::Time;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 §3).
 pub const MAX_SACK_BLOCKS: usize = 3;
@@ -174,6 +175,23 @@ impl Ecn {
     }
 }
 
+/// The earliest departure of a packet: one at the begin of time is 1 ns later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edt(NonZeroU64);
+
+impl Edt {
+    /// At this time.
+    #[inline]
+    pub fn at(t: Time) -> Edt {
+        Edt(NonZeroU64::new(t.0).unwrap_or(NonZeroU64::MIN))
+    }
+    /// When it is.
+    #[inline]
+    pub fn time(self) -> Time {
+        Time(self.0.get())
+    }
+}
+
 /// A packet on its way: what a path needs to know, around a body that it does not look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet<B> {
@@ -189,8 +207,8 @@ pub struct Packet<B> {
     pub segs: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// Earliest departure from its own host, set by that host's TCP; 0 when it has none, as everywhere else.
-    pub edt: Time,
+    /// Earliest departure from its own host, set by that host's TCP; nowhere else has it one.
+    pub edt: Option<Edt>,
     /// Set when an impairment damaged it: the receiver's checksum will refuse it.
     pub corrupt: bool,
     /// What is carried.

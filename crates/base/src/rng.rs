@@ -15,9 +15,7 @@ impl Stream {
         for b in name.bytes() {
             h = (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ h;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let z = scrambled(seed.wrapping_add(STEP).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ h);
         Stream(Xoshiro256PlusPlus::seed_from_u64(z ^ (z >> 31)))
     }
 
@@ -46,9 +44,35 @@ impl Stream {
     }
 }
 
+/// A number from a seed and a purpose, spread evenly: splitmix64's output (Steele, Lea and Flood 2014).
+pub fn mix(seed: u64, purpose: u64) -> u64 {
+    let z = scrambled(seed.wrapping_add(purpose.wrapping_mul(STEP)).wrapping_add(STEP));
+    z ^ (z >> 31)
+}
+
+/// A flow's number scrambled under a key, which sorts flows into buckets: use the upper half.
+pub fn flow_hash(flow: u32, key: u64) -> u64 {
+    scrambled((u64::from(flow) ^ key).wrapping_add(STEP))
+}
+
+/// What splitmix64 adds at each step.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64's finaliser without its last step.
+fn scrambled(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The generator's first outputs from 1234567, as its authors' implementation gives them.
+    #[test]
+    fn mix_is_the_output_of_splitmix64() {
+        assert_eq!([0, 1].map(|n| mix(1_234_567, n)), [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
 
     #[test]
     fn streams_are_reproducible_and_distinct() {

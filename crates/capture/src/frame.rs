@@ -3,6 +3,7 @@
 //! Source: RFC 791 §3.1, RFC 1071 (checksum), RFC 9293 §3.1, RFC 7323 §2.2 and appendix A, RFC 2018 §2 and §3. Options stand as Linux
 //! writes them: on a SYN MSS, SACK-permitted, timestamps, NOP, window scale; later NOP NOP timestamps, then NOP NOP SACK.
 
+use tcpscape_base::wire::sum;
 use tcpscape_base::{Flags, Segment, Stream, ETH_HEADER};
 
 /// Bytes of IP and TCP header with timestamps.
@@ -70,8 +71,8 @@ impl Connection {
         out.resize(out.len() + s.len as usize, 0);
         self.ip(received, &mut out[ip..]);
         let length = (out.len() - tcp) as u16;
-        let pseudo = sum(&out[ip + 12..tcp]) + u64::from(PROTO_TCP) + u64::from(length);
-        let check = fold(pseudo + sum(&out[tcp..tcp + header])); // the payload is zeros
+        let pseudo = [&out[ip + 12..tcp], &[0, PROTO_TCP], &length.to_be_bytes()].iter().fold(0, |s, part| sum(part, s));
+        let check = !sum(&out[tcp..tcp + header], pseudo); // the payload is zeros
         out[tcp + 16..tcp + 18].copy_from_slice(&check.to_be_bytes());
     }
 
@@ -89,7 +90,7 @@ impl Connection {
         let (from, to) = if received { (self.receiver, SENDER) } else { (SENDER, self.receiver) };
         ip[12..16].copy_from_slice(&from);
         ip[16..20].copy_from_slice(&to);
-        let check = fold(sum(&ip[..IP_HEADER]));
+        let check = !sum(&ip[..IP_HEADER], 0);
         ip[10..12].copy_from_slice(&check.to_be_bytes());
     }
 
@@ -133,17 +134,4 @@ impl Connection {
             }
         }
     }
-}
-
-/// Sum of 16-bit words; an odd last byte counts as the upper half of one.
-fn sum(bytes: &[u8]) -> u64 {
-    bytes.chunks(2).map(|c| u64::from(c[0]) << 8 | c.get(1).map_or(0, |&b| u64::from(b))).sum()
-}
-
-/// One's complement of the one's complement sum. RFC 1071 §1
-fn fold(mut v: u64) -> u16 {
-    while v >> 16 != 0 {
-        v = (v & 0xffff) + (v >> 16);
-    }
-    !v as u16
 }

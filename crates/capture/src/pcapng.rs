@@ -10,8 +10,6 @@ use tcpscape_base::Time;
 pub enum LinkType {
     /// An Ethernet header (LINKTYPE_ETHERNET).
     Ethernet,
-    /// An IP header (LINKTYPE_RAW).
-    Ip,
     /// Another one, by its number.
     Other(u16),
 }
@@ -85,7 +83,6 @@ impl<W: Write> Writer<W> {
         self.snaplens.push(snaplen);
         self.u16(match link {
             LinkType::Ethernet => 1,
-            LinkType::Ip => 101,
             LinkType::Other(number) => number,
         });
         self.u16(0);

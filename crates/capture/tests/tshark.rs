@@ -36,7 +36,7 @@ fn witness(file: &[u8], name: &str) -> Option<Vec<Vec<String>>> {
     }
     match command.output() {
         Err(e) => {
-            println!("skipped: tshark cannot be run ({e})");
+            tcpscape_base::skip(format!("tshark cannot be run ({e})"));
             None
         }
         Ok(output) => {

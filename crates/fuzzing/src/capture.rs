@@ -7,8 +7,8 @@
 
 use crate::choices::Choices;
 use std::collections::HashMap;
-use tcpscape_base::Time;
-use tcpscape_capture::flow::{Analyzer, Budget, FlowRecord, Row};
+use tcpscape_base::{Column, Row, Time};
+use tcpscape_capture::flow::{Analyzer, Budget, FlowRecord};
 use tcpscape_capture::packet::Packet;
 use tcpscape_capture::read::{ReadReport, Reader, Unreadable};
 
@@ -96,9 +96,8 @@ fn check_flows(packets: &[Packet]) {
 
 fn check_flow(flow: &FlowRecord) {
     fn same_length<R: Row>(rows: &[R]) {
-        for (name, kind, bytes) in R::columns(rows) {
-            let width: usize = kind[2..].parse().expect("a width");
-            assert_eq!(bytes.len(), rows.len() * width, "{name}");
+        for Column { name, kind, bytes } in R::columns(rows) {
+            assert_eq!(bytes.len(), rows.len() * kind.size, "{name}");
         }
     }
     same_length(&flow.segments);
@@ -141,7 +140,7 @@ fn made(c: &mut Choices<'_>) -> Vec<u8> {
         let packet = ends[end].packet(c, end as u8);
         file.packet(c, now, &packet);
     }
-    damages.iter().for_each(|&d| file.damage(d));
+    damages.iter().for_each(|&[place, kind, value]| file.damage(place, kind, value));
     file.bytes
 }
 
@@ -327,7 +326,7 @@ impl File {
         self.bytes.extend(if self.is_big { v.to_be_bytes() } else { v.to_le_bytes() });
     }
 
-    fn damage(&mut self, [place, kind, value]: [u32; 3]) {
+    fn damage(&mut self, place: u32, kind: u32, value: u32) {
         if self.bytes.is_empty() {
             return;
         }

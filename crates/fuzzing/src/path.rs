@@ -6,7 +6,7 @@
 
 use crate::choices::Choices;
 use crate::schedule;
-use tcpscape_base::{Ecn, Flags, Packet, Segment, Time};
+use tcpscape_base::{Ecn, Edt, Flags, Packet, Segment, Time};
 use tcpscape_path::{Host, PathSpec, Pipe};
 
 /// Most packets pushed.
@@ -53,7 +53,7 @@ fn packet(c: &mut Choices<'_>, id: u64, now: Time) -> Packet<Segment> {
         body.push_sack((id * 1448 + 1448, id * 1448 + 2 * 1448));
     }
     let ecn = c.pick(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
-    let edt = if c.one_in(4) { Time(now.0 + u64::from(c.size(15_000_000))) } else { Time::ZERO };
+    let edt = c.one_in(4).then(|| Edt::at(Time(now.0 + u64::from(c.size(15_000_000)))));
     Packet { id, flow: c.below(4), size: body.len + 66 * segs, segs: segs as u16, ecn, edt, body, ..Default::default() }
 }
 

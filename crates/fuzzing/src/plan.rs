@@ -6,8 +6,8 @@ use crate::choices::Choices;
 use crate::control::parameters;
 use crate::{schedule, trial};
 use tcpscape_path::{Host, PathSpec};
-use tcpscape_sim::player::{Abr, PlayerPlan};
-use tcpscape_sim::{App, FlowPlan, LinkPlan, PlacePlan, Plan, ProbeKind, ProbePlan, Read, TransfersPlan};
+use tcpscape_plan::player::{Abr, PlayerPlan};
+use tcpscape_plan::{App, FlowPlan, LinkPlan, PlacePlan, Plan, ProbeKind, ProbePlan, Read, TransfersPlan};
 use tcpscape_tcp::cc;
 
 /// Longest trial, ns: a longer one is shortened.

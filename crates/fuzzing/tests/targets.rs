@@ -4,6 +4,7 @@ use std::path::Path;
 use tcpscape_base::Stream;
 use tcpscape_fuzzing::choices::{bytes, Choices};
 use tcpscape_fuzzing::{capture, control, grammar, path, plan, words, TARGETS};
+use tcpscape_sim::CheckedPlan;
 
 /// Words, most of them accepted.
 #[test]
@@ -64,8 +65,8 @@ fn plans_keep_the_laws() {
 #[test]
 fn many_made_plans_are_networks() {
     let plans: Vec<_> = (0..600).filter_map(|seed| plan::read(&bytes(seed, 600))).map(|(plan, _)| plan).collect();
-    let runs: Vec<_> = plans.into_iter().filter(|plan| plan.clone().check().is_ok()).collect();
-    let count = |is: &dyn Fn(&tcpscape_sim::Plan) -> bool| runs.iter().filter(|plan| is(plan)).count();
+    let runs: Vec<_> = plans.into_iter().filter(|plan| CheckedPlan::new(plan.clone()).is_ok()).collect();
+    let count = |is: &dyn Fn(&tcpscape_plan::Plan) -> bool| runs.iter().filter(|plan| is(plan)).count();
     let (placed, both_ways) = (count(&|p| !p.places.is_empty()), count(&|p| p.places.is_empty() && p.flows.iter().any(|f| f.up)));
     assert!(placed > 20 && both_ways > 5, "{placed} with places and {both_ways} with data both ways, of {} that run", runs.len());
 }
@@ -116,6 +117,6 @@ fn the_plans_among_the_seeds_can_run() {
     assert!(plans.len() > 5, "{plans:?}");
     for file in plans {
         let (plan, _) = plan::read(&std::fs::read(&file).unwrap()).unwrap_or_else(|| panic!("{file:?} is no plan"));
-        plan.check().unwrap_or_else(|e| panic!("{file:?}: {e}"));
+        CheckedPlan::new(plan).unwrap_or_else(|e| panic!("{file:?}: {e}"));
     }
 }

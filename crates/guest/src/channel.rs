@@ -12,9 +12,9 @@ use crate::trial::{self, Job};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use tcpscape_base::Column;
 use tcpscape_testbed::report::{Report, Table};
 use tcpscape_testbed::sys::prepare_signals;
-use tcpscape_testbed::watch::Watched;
 
 /// Where the guest sees the host's directory.
 const HOST: &str = "/host";
@@ -88,37 +88,20 @@ fn answer(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Strin
 fn run(id: &str, job: &Job, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Report, String> {
     let captures: Vec<_> = job.pcap.iter().map(|&place| (place, file(&format!("{}.pcap", place.name())))).collect();
     let (mut report, watched) = trial::run(job, home, &captures).map_err(|e| e.to_string())?;
-    write_tables(id, job, watched, &mut report, file).map_err(|e| format!("result: {e}"))?;
+    for (name, columns) in watched.tables(&job.plan) {
+        let table = write_table(&file(name), format!("{id}.{name}"), columns).map_err(|e| format!("result: {e}"))?;
+        report.tables.insert(name, table);
+    }
     Ok(report)
 }
 
-type Columns = Vec<(&'static str, &'static str, Vec<u8>)>;
-
-fn write_tables(id: &str, job: &Job, seen: Watched, report: &mut Report, file: &dyn Fn(&str) -> PathBuf) -> io::Result<()> {
-    if job.plan.sample_interval_ns > 0 {
-        let rows = seen.samples.t_ns.len();
-        let table = write_table(&file("samples"), format!("{id}.samples"), rows, seen.samples.columns())?;
-        report.tables.insert("samples", table);
-    }
-    if job.plan.queue_sample_interval_ns > 0 {
-        let rows = seen.queues.t_ns.len();
-        let table = write_table(&file("queues"), format!("{id}.queues"), rows, seen.queues.columns())?;
-        report.tables.insert("queue_samples", table);
-    }
-    if job.plan.sample_interval_ns > 0 && !job.plan.probes.is_empty() {
-        let rows = seen.probes.t_ns.len();
-        let table = write_table(&file("probes"), format!("{id}.probes"), rows, seen.probes.columns())?;
-        report.tables.insert("probe_samples", table);
-    }
-    Ok(())
-}
-
-fn write_table(path: &Path, file: String, rows: usize, columns: Columns) -> io::Result<Table> {
+fn write_table(path: &Path, file: String, columns: Vec<Column>) -> io::Result<Table> {
+    let rows = columns.first().map_or(0, |c| c.bytes.len() / c.kind.size);
     let mut out = File::create(path)?;
     let mut named = Vec::with_capacity(columns.len());
-    for (name, ty, data) in columns {
-        out.write_all(&data)?;
-        named.push((name, ty));
+    for column in columns {
+        out.write_all(&column.bytes)?;
+        named.push((column.name, column.kind.name));
     }
     Ok(Table { file, rows, columns: named })
 }

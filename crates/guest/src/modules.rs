@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-use tcpscape_sim::FlowPlan;
+use tcpscape_plan::FlowPlan;
 
 /// Where the files are.
 const ROOT: &str = "/sys/module";

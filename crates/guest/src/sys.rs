@@ -4,16 +4,13 @@
 
 use std::ffi::CString;
 use std::io;
+use tcpscape_testbed::sys::check;
 
 /// Mounts `source` of type `kind` on `target`. Linux: mount(2).
 pub fn mount(source: &str, target: &str, kind: &str, data: &str) -> io::Result<()> {
     let [source, target, kind, data] = [source, target, kind, data].map(|s| CString::new(s).expect("no NUL in a path"));
     // SAFETY: four NUL-terminated strings that live until the call returns.
-    let status = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, data.as_ptr().cast()) };
-    if status < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, data.as_ptr().cast()) }).map(drop)
 }
 
 /// Ends the guest. Linux: reboot(2).

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 use tcpscape_testbed::course::{self, Course, CourseError, Place};
 use tcpscape_testbed::flows::Options;
 use tcpscape_testbed::network::{Scope, Settings, Testbed, TestbedError};
@@ -58,9 +58,9 @@ pub enum TrialError {
 pub fn run(job: &Job, home: &File, captures: &[(Place, PathBuf)]) -> Result<(Report, Watched), TrialError> {
     let plan = &job.plan;
     sys::enter(home.as_fd()).map_err(TrialError::Namespace)?;
-    let _modules = Modules::write(plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)))?;
+    let _modules = Modules::write(plan.connections())?;
     let settings = Settings { values: &job.sysctls, scope: Scope::Kernel };
-    let mut testbed = Testbed::build(plan, &settings, Some(course::mix(job.seed, u64::MAX)))?;
+    let mut testbed = Testbed::build(plan, &settings, Some(tcpscape_base::mix(job.seed, u64::MAX)))?;
     let zero = course::time_zero(plan, job.seed);
     let course = Course { plan, seed: job.seed, zero, sample_ns: job.sample_ns, options: Options::default(), captures, is_proved: true };
     let finished = course.run(&mut testbed)?;

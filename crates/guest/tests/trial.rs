@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use tcpscape_guest::trial::{run, Job};
-use tcpscape_sim::output::SizeClass;
-use tcpscape_sim::transfers::draw;
-use tcpscape_sim::{App, FlowPlan, Plan};
+use tcpscape_plan::results::SizeClass;
+use tcpscape_plan::transfers::draw;
+use tcpscape_plan::{App, FlowPlan, Plan};
 use tcpscape_testbed::course::Place;
 use tcpscape_testbed::{report::Report, sys, watch::Watched};
 
@@ -33,7 +33,7 @@ fn on_this_kernel(job: Job, pcap: Option<std::path::PathBuf>) -> Option<(Report,
 /// Says why a test is skipped; any other failure is one.
 fn skip<T>(why: &str) -> Option<T> {
     assert!(why.contains("not permitted") || why.contains("this kernel has no"), "{why}");
-    println!("skipped: {why}");
+    tcpscape_base::skip(why);
     None
 }
 
@@ -50,10 +50,11 @@ fn a_bulk_flow_fills_its_bottleneck_and_is_accounted_for() {
     assert!((flow.goodput_mbps - flow.bytes_received as f64 * 8e-6 / flow.seconds).abs() < 1e-9);
     assert!((0.39..0.45).contains(&flow.seconds), "{} s", flow.seconds);
     assert!(flow.bytes_received <= flow.bytes_sent);
-    let sum: f64 = flow.limited_by.values().sum();
+    let limits = flow.limited_by.expect("an established flow");
+    let sum = limits.app + limits.rwnd + limits.sndbuf + limits.cwnd;
     assert!((0.99..1.01).contains(&sum), "limits add up to {sum}");
     assert!(watched.samples.t_ns.len() >= 15 && watched.samples.t_ns.windows(2).all(|w| w[0] < w[1]));
-    assert!(watched.queues.counts[0].iter().any(|&n| n > 0), "a queue that never filled");
+    assert!(watched.queues.packets.iter().any(|&n| n > 0), "a queue that never filled");
     assert_eq!(report.proof.as_ref().map(|p| p.stages.len()), Some(1));
 }
 
@@ -63,7 +64,7 @@ fn finite_and_paced_writers_and_a_slow_reader_do_what_they_say() {
     said.forward.stages.clear();
     let flow = |app: App| FlowPlan { app, ..said.flows[0].clone() };
     let mut slow = flow(App::Paced { chunk: 1000, rate: 1e6 });
-    slow.read = tcpscape_sim::Read { size: 500, delay_ns: 1_000_000 };
+    slow.read = tcpscape_plan::Read { size: 500, delay_ns: 1_000_000 };
     let flows = vec![flow(App::Finite { chunk: 8192, bytes: 100_001 }), flow(App::Paced { chunk: 1000, rate: 1e6 }), slow];
     let Some((report, _)) = on_this_kernel(job(Plan { flows, ..said }), None) else { return };
     assert_eq!(report.caveats, Vec::<String>::new());

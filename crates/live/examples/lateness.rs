@@ -17,13 +17,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tcpscape_base::Histogram;
 use tcpscape_live::emulator::{sys, Emulator, EmulatorOptions, Lateness, Port};
-use tcpscape_live::link::{Layer, Link, LinkOptions};
+use tcpscape_live::link::{Link, LinkOptions};
 use tcpscape_live::spaces::{self, realtime, Spaces};
 use tcpscape_path::{parse_tc, Direction, Host, PathSpec, StageSpec};
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 use tcpscape_testbed::network::wire::{End, Wire};
 
-const USAGE: &str = "lateness [--port packet|tun] [--rate MBIT/S, 0 is bulk] [--flows N] [--delay MS] [--seconds S] [--mtu BYTES] \
+const USAGE: &str = "lateness [--rate MBIT/S, 0 is bulk] [--flows N] [--delay MS] [--seconds S] [--mtu BYTES] \
                      [--super] [--ordinary] [--words NETEM] [--window BYTES]";
 const TCP: u16 = 5001;
 const UDP: u16 = 5002;
@@ -32,7 +32,6 @@ const PROBE_NS: u64 = 1_000_000;
 const PROBE: usize = 100;
 
 struct Options {
-    tun: bool,
     rate_mbit: f64,
     flows: usize,
     delay_ms: f64,
@@ -47,7 +46,6 @@ struct Options {
 fn options() -> Result<Options, String> {
     let (mut o, mut words) = (
         Options {
-            tun: false,
             rate_mbit: 100.0,
             flows: 1,
             delay_ms: 25.0,
@@ -64,7 +62,6 @@ fn options() -> Result<Options, String> {
         let mut value = || words.next().ok_or(format!("{word}: a value is missing; {USAGE}"));
         let number = |text: String| text.parse::<f64>().map_err(|_| format!("{text:?} is no number; {USAGE}"));
         match word.as_str() {
-            "--port" => o.tun = value()? == "tun",
             "--rate" => o.rate_mbit = number(value()?)?,
             "--flows" => o.flows = number(value()?)? as usize,
             "--delay" => o.delay_ms = number(value()?)?,
@@ -99,15 +96,8 @@ fn hosts(o: &Options) -> (Wire, [Port; 2]) {
     let buffers = format!("4096 131072 {}", o.window);
     let names: &[&str] = if o.window > 0 { &["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] } else { &[] };
     let settings = names.iter().map(|&name| (name.to_owned(), buffers.clone())).collect();
-    if o.tun {
-        let mut wire = Wire::bare(&plan, &settings).expect("hosts");
-        let ports = [wire.sender(), wire.receiver()].map(|n| Port::tun(n, "tun0", o.mtu, o.super_packets).expect("TUN"));
-        wire.connect(End::Sender, "tun0").expect("a device");
-        wire.connect(End::Receiver, "tun0").expect("a device");
-        return (wire, ports);
-    }
     let wire = Wire::build(&plan, &settings).expect("hosts");
-    let ports = Wire::MIDDLE.map(|d| Port::packet(wire.middle().expect("a middle"), d, o.super_packets).expect("AF_PACKET"));
+    let ports = Wire::MIDDLE.map(|d| Port::open(wire.middle(), d, o.super_packets).expect("AF_PACKET"));
     (wire, ports)
 }
 
@@ -168,13 +158,13 @@ fn probe(wire: &Wire, o: &Options, done: &Arc<AtomicBool>) -> io::Result<JoinHan
     let sender = within(wire.sender(), || UdpSocket::bind((End::Sender.address(), UDP)))?;
     let (done, asked) = (done.clone(), (o.delay_ms * 1e6) as u64);
     realtime::spawn("probe", move || {
-        let mut at = sys::monotonic();
+        let mut at = sys::now();
         while !done.load(Ordering::Relaxed) {
             let mut data = [0; PROBE];
             data[..8].copy_from_slice(&sys::wall().to_ne_bytes());
             let _ = sender.send_to(&data, (End::Receiver.address(), UDP));
             at += PROBE_NS;
-            std::thread::sleep(Duration::from_nanos(at.saturating_sub(sys::monotonic())));
+            std::thread::sleep(Duration::from_nanos(at.saturating_sub(sys::now())));
         }
     })?;
     realtime::spawn("probe", move || {
@@ -201,17 +191,16 @@ fn main() -> Result<(), String> {
     let o = options()?;
     let spaces = Spaces::enter(&spaces::Options::default()).map_err(|e| e.to_string())?;
     let (wire, ports) = hosts(&o);
-    let layer = if o.tun { Layer::Ip } else { Layer::Ethernet };
-    let link_options = LinkOptions { seed: 1, layer, merge: o.super_packets, ..LinkOptions::default() };
+    let link_options = LinkOptions { seed: 1, merge: o.super_packets, ..LinkOptions::default() };
     let link = Link::new(&path(&o), &path(&o), &link_options).map_err(|e| e.to_string())?;
     let emulator = Emulator::start(link, ports, &EmulatorOptions { realtime: o.realtime, zero: None }).map_err(|e| e.to_string())?;
     let (done, bytes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let probe = probe(&wire, &o, &done).map_err(|e| e.to_string())?;
     let flows: Vec<_> = (0..o.flows as u16).flat_map(|i| flow(&wire, i, &o, &done, &bytes)).collect();
     std::thread::sleep(Duration::from_secs(1)); // slow start
-    let (before, bytes_before, began) = (cpu_ticks(), bytes.load(Ordering::Relaxed), sys::monotonic());
+    let (before, bytes_before, began) = (cpu_ticks(), bytes.load(Ordering::Relaxed), sys::now());
     std::thread::sleep(Duration::from_secs(o.seconds));
-    let goodput = (bytes.load(Ordering::Relaxed) - bytes_before) as f64 * 8e3 / (sys::monotonic() - began) as f64;
+    let goodput = (bytes.load(Ordering::Relaxed) - bytes_before) as f64 * 8e3 / (sys::now() - began) as f64;
     let after = cpu_ticks();
     done.store(true, Ordering::Relaxed);
     let added: Lateness = (&probe.join().expect("no panic")).into();
@@ -221,7 +210,7 @@ fn main() -> Result<(), String> {
     let [busy, all, own] = [0, 1, 2].map(|i| (after[i] - before[i]) as f64);
     let delay = (o.delay_ms * 1e6) as u64;
     let line = json!({
-        "port": if o.tun { "tun" } else { "packet" }, "rate_mbit": o.rate_mbit, "delay_ms": o.delay_ms, "mtu": o.mtu,
+        "rate_mbit": o.rate_mbit, "delay_ms": o.delay_ms, "mtu": o.mtu,
         "super_packets": o.super_packets, "flows": o.flows,
         "goodput_mbit": goodput, "added": added, "emulator": report, "flags": report.flags([delay, delay]),
         "totals": Direction::BOTH.map(|d| link.totals(d)),

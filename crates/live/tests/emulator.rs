@@ -5,9 +5,9 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
-use support::{address, isolated, ports, tuns, wire, within};
+use support::{address, isolated, ports, wire, within};
 use tcpscape_live::emulator::{Emulator, EmulatorOptions, EmulatorReport, Port};
-use tcpscape_live::link::{Layer, Link, LinkOptions, Totals};
+use tcpscape_live::link::{Link, LinkOptions, Totals};
 use tcpscape_path::{parse_tc, Direction, Host, PathSpec, StageSpec};
 use tcpscape_testbed::network::wire::Wire;
 
@@ -125,27 +125,6 @@ fn bytes_arrive_intact_in_super_packets_of_9000_and_version_6() {
 }
 
 #[test]
-fn bytes_arrive_intact_over_tun_devices() {
-    isolated("bytes_arrive_intact_over_tun_devices", || {
-        for super_packets in [false, true] {
-            let (wire, ports) = match tuns(1500, super_packets) {
-                Ok(made) => made,
-                Err(why) => return println!("skipped: {why}"),
-            };
-            let options = LinkOptions { seed: 7, layer: Layer::Ip, merge: super_packets, ..LinkOptions::default() };
-            let link = link("netem delay 2ms loss 1% duplicate 1% corrupt 1% limit 100000", "netem delay 2ms limit 100000", &options);
-            let running = Emulator::start(link, ports, &EmulatorOptions::default()).unwrap();
-            transfer(wire.sender(), wire.receiver(), address(false), 1 << 20);
-            let (report, link) = running.stop();
-            let forward = link.totals(Direction::Forward);
-            assert!(forward.drops.loss > 0 && forward.duplicated > 0 && forward.corrupted > 0, "{forward:?}");
-            assert_eq!(super_packets, report.forward.frames_in < forward.packets_in, "{report:?}");
-            no_unasked_loss(&report);
-        }
-    });
-}
-
-#[test]
 fn the_link_can_be_asked_while_it_runs() {
     isolated("the_link_can_be_asked_while_it_runs", || {
         let wire = wire(1500, false);
@@ -188,7 +167,7 @@ fn super_packets_where_none_should_be_are_lost_and_said() {
 fn a_device_that_is_missing_is_named() {
     isolated("a_device_that_is_missing_is_named", || {
         let wire = wire(1500, false);
-        let error = Port::packet(wire.middle().unwrap(), "nothing0", false).err().unwrap().to_string();
+        let error = Port::open(wire.middle(), "nothing0", false).err().unwrap().to_string();
         assert!(error.contains("nothing0") && error.contains("No such device"), "{error}");
     });
 }

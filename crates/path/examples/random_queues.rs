@@ -1,7 +1,7 @@
 //! Random queues under random traffic, with a digest of everything that comes of it, for comparing two builds:
 //! `random_queues FROM UNTIL > FILE` with each of them, then `diff`. Words that are refused are printed with the reason.
 
-use tcpscape_base::{Duration, Ecn, Flags, Packet, Rate, Segment, Stream, Time};
+use tcpscape_base::{Duration, Ecn, Edt, Flags, Packet, Rate, Segment, Stream, Time};
 use tcpscape_path::schedule::Change;
 use tcpscape_path::{parse_tc, Patch, PathSpec, Pipe, Prob, ScheduledChange};
 
@@ -149,7 +149,7 @@ fn packet(s: &mut Stream, now: Time, id: u64, acks: &mut [u64]) -> Packet<Segmen
         body.push_sack((*ack + 1448, *ack + 1448 * (2 + u64::from(s.below(3)))));
     }
     let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][s.below(4) as usize];
-    let edt = if s.below(3) == 0 { Time(now.0 + u64::from(s.below(15_000_000))) } else { Time::ZERO };
+    let edt = (s.below(3) == 0).then(|| Edt::at(Time(now.0 + u64::from(s.below(15_000_000)))));
     Packet { id, flow, size: body.len + 66 * segs, segs: segs as u16, ecn, edt, body, ..Default::default() }
 }
 

@@ -3,7 +3,7 @@
 //! Whoever owns the clock calls [`Pipe::push`], [`Pipe::pop`] and [`Pipe::next_event`]. Events inside happen at their own
 //! times, in order, even if the owner comes late: a packet that leaves stage 0 at t enters stage 1 at t.
 
-use crate::discipline::{check_accounts, AnyQdisc, Body, Child, Dropped, Freed, Patch, StageStats};
+use crate::discipline::{check_accounts, segments, AnyQdisc, Body, Child, Dropped, Freed, Patch, StageStats};
 use crate::schedule::{Runner, ScheduledChange};
 use crate::spec::{PathSpec, StageSpec};
 use crate::values::Host;
@@ -77,6 +77,16 @@ impl<B: Body> Pipe<B> {
         let taken = self.feed(0, now, p);
         self.settle();
         taken
+    }
+
+    /// A packet enters at `now` as the segments that it is made of, as a device without offloads lets it.
+    #[inline]
+    pub fn push_segments(&mut self, now: Time, p: Packet<B>) {
+        if p.segs <= 1 {
+            self.push(now, p);
+        } else {
+            segments(&p).for_each(|part| _ = self.push(now, part));
+        }
     }
 
     /// The next packet that has come out at or before `now`.
@@ -234,7 +244,7 @@ impl<B: Body> Pipe<B> {
             Some(mut p) => {
                 self.freed.note(&p);
                 // The next host knows nothing of it.
-                p.edt = Time::ZERO;
+                p.edt = None;
                 stage.next = stage.queue.next_event().max(now);
                 Some(p)
             }

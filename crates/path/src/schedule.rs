@@ -74,6 +74,12 @@ pub enum Change {
 }
 
 impl ScheduledChange {
+    /// The changes of the first `own` stages, and those of the rest, as stages of their own.
+    pub fn split(all: &[ScheduledChange], own: usize) -> [Vec<ScheduledChange>; 2] {
+        let (first, rest): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|change| change.stage < own);
+        [first, rest.into_iter().map(|change| ScheduledChange { stage: change.stage - own, ..change }).collect()]
+    }
+
     /// Says what is wrong with it, for a path of these queues. The error names the change by its kind and time, the field and the fix.
     pub(crate) fn validate(&self, stages: &[&QdiscSpec]) -> Result<(), SpecError> {
         let of_change = |e: SpecError| SpecError::new(&format!("{}: {}", self.label(), e.field), &e.fix);

@@ -4,6 +4,7 @@
 //! them. A queue says its `kind`; what is left out has tc's default:
 //! `{"stages": [{"qdisc": {"kind": "tbf", "rate": 10000000, "burst": 6056, "limit": 62500}, "at": "router"}]}`.
 
+use crate::discipline::Description;
 use crate::queue::QdiscSpec;
 use crate::schedule::ScheduledChange;
 use crate::values::{Host, SpecError};
@@ -44,17 +45,27 @@ impl PathSpec {
         PathSpec { stages: qdiscs.into_iter().map(StageSpec::from).collect(), schedule: Vec::new() }
     }
 
+    /// What its queues do, each stage's own and then its children.
+    pub fn describe(&self) -> impl Iterator<Item = Description> + '_ {
+        self.stages.iter().flat_map(|s| s.qdisc.describe())
+    }
+
+    /// The constant part of its delay, ns: what its stages delay on purpose.
+    pub fn delay_ns(&self) -> u64 {
+        self.describe().map(|level| level.delay_ns).sum()
+    }
+
+    /// The delay of packets that wait nowhere, ns; `None` where a queue makes it uncertain ([`Description::fixed_delay_ns`]).
+    pub fn fixed_delay_ns(&self) -> Option<u64> {
+        self.describe().map(|level| level.fixed_delay_ns()).sum()
+    }
+
     /// The stages at the egress of the host where this direction begins, and the rest, each with its changes.
     pub fn split_host(&self, host: Host) -> (PathSpec, PathSpec) {
         let own = self.stages.iter().take_while(|s| s.at == host).count();
-        let (host, network) = self.stages.split_at(own);
-        let mut host = PathSpec { stages: host.to_vec(), ..PathSpec::default() };
-        let mut network = PathSpec { stages: network.to_vec(), ..PathSpec::default() };
-        for change in &self.schedule {
-            let (part, stage) = if change.stage < own { (&mut host, change.stage) } else { (&mut network, change.stage - own) };
-            part.schedule.push(ScheduledChange { stage, ..change.clone() });
-        }
-        (host, network)
+        let ((host, network), [of_host, of_network]) = (self.stages.split_at(own), ScheduledChange::split(&self.schedule, own));
+        let part = |stages: &[StageSpec], schedule| PathSpec { stages: stages.to_vec(), schedule };
+        (part(host, of_host), part(network, of_network))
     }
 
     /// Says what is wrong with it.
@@ -80,6 +91,21 @@ impl PathSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_is_fixed_where_nothing_varies_it() {
+        let of = |words: &[&str]| PathSpec::of(words.iter().map(|w| crate::parse_tc(w).unwrap()));
+        let fixed = |words: &str| of(&["netem delay 3ms", words]).fixed_delay_ns();
+        for (words, ms) in
+            [("netem delay 5ms loss 1%", 8), ("jitter delay 5ms", 8), ("tbf rate 9mbit burst 3028 limit 9000", 3), ("cake", 3)]
+        {
+            assert_eq!(fixed(words), Some(ms * 1_000_000), "{words}");
+        }
+        for words in ["netem delay 5ms 1ms", "netem delay 5ms reorder 25%", "netem slot 1ms", "netem rate 9mbit", "jitter delay 5ms 1ms"] {
+            assert_eq!(fixed(words), None, "{words}");
+        }
+        assert_eq!(of(&["netem delay 5ms 1ms", "jitter delay 5ms 1ms"]).delay_ns(), 10_000_000);
+    }
 
     /// Stage 2 of the path is stage 1 of the network when the first one stands on the sender's host.
     #[test]

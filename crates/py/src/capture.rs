@@ -3,7 +3,8 @@
 use crate::{convert, refused};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use tcpscape_capture::flow::{Analyzer, Budget, FlowRecord, Row};
+use tcpscape_base::{Column, Row};
+use tcpscape_capture::flow::{Analyzer, Budget, FlowRecord};
 use tcpscape_capture::limits::Interval;
 use tcpscape_capture::packet::Endpoint;
 use tcpscape_capture::read::Reader;
@@ -56,9 +57,9 @@ fn flow(py: Python<'_>, r: FlowRecord, with_rows: bool) -> PyResult<Bound<'_, Py
     d.set_item("facts", convert::json(py, &r.facts.json())?)?;
     let rows = PyDict::new(py);
     if with_rows {
-        rows.set_item("segments", columns(py, r.segments)?)?;
-        rows.set_item("acks", columns(py, r.acks)?)?;
-        rows.set_item("events", columns(py, r.events)?)?;
+        rows.set_item("segments", convert::table(py, columns(r.segments))?)?;
+        rows.set_item("acks", convert::table(py, columns(r.acks))?)?;
+        rows.set_item("events", convert::table(py, columns(r.events))?)?;
     }
     d.set_item("rows", rows)?;
     d.set_item("limits", PyList::new(py, r.limits.iter().map(interval))?)?;
@@ -71,10 +72,7 @@ fn interval(i: &Interval) -> (f64, f64, &'static str, Vec<u64>) {
     (i.from as f64 / 1e9, i.to as f64 / 1e9, i.cause.name(), frames)
 }
 
-fn columns<R: Row>(py: Python<'_>, rows: Vec<R>) -> PyResult<Bound<'_, PyDict>> {
-    let d = PyDict::new(py);
-    for (name, dtype, bytes) in R::columns(&rows) {
-        d.set_item(name, (dtype, PyBytes::new(py, &bytes)))?;
-    }
-    Ok(d)
+/// The columns of rows, whose memory is free then.
+fn columns<R: Row>(rows: Vec<R>) -> Vec<Column> {
+    R::columns(&rows)
 }

@@ -66,17 +66,23 @@ fn stop(failed: Failed) -> ! {
     std::panic::resume_unwind(Box::new(failed))
 }
 
+/// A method of an object, and its name.
+struct Hook {
+    name: &'static str,
+    method: Py<PyAny>,
+}
+
 /// The methods that an object has; what it has not is done here, as Reno does it.
 struct Hooks {
-    init: Option<Py<PyAny>>,
-    ssthresh: Option<Py<PyAny>>,
-    in_ack: Option<Py<PyAny>>,
-    pkts_acked: Option<Py<PyAny>>,
-    on_lost: Option<Py<PyAny>>,
-    on_ack: Option<Py<PyAny>>,
-    on_state: Option<Py<PyAny>>,
-    on_event: Option<Py<PyAny>>,
-    undo: Option<Py<PyAny>>,
+    init: Option<Hook>,
+    ssthresh: Option<Hook>,
+    in_ack: Option<Hook>,
+    pkts_acked: Option<Hook>,
+    on_lost: Option<Hook>,
+    on_ack: Option<Hook>,
+    on_state: Option<Hook>,
+    on_event: Option<Hook>,
+    undo: Option<Hook>,
 }
 
 /// A Python object as a congestion control.
@@ -107,13 +113,13 @@ impl Hooked {
     fn new(object: &Bound<'_, PyAny>, name: &str, cost: Arc<Cost>) -> PyResult<Hooked> {
         // The base class has the defaults for readers and for super(); they are not worth a call.
         let base = object.py().import("tcpscape.controls.hooks")?.getattr("Control")?;
-        let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+        let hook = |name: &'static str| -> PyResult<Option<Hook>> {
             let own = object.get_type().getattr_opt(name)?;
             let inherited = base.getattr_opt(name)?;
             if own.is_none() || own.as_ref().zip(inherited.as_ref()).is_some_and(|(a, b)| a.is(b)) {
                 return Ok(None);
             }
-            Ok(Some(object.getattr(name)?.unbind()))
+            Ok(Some(Hook { name, method: object.getattr(name)?.unbind() }))
         };
         let hooks = Hooks {
             init: hook("init")?,
@@ -144,7 +150,7 @@ impl Hooked {
     /// Calls a hook with what it reads and the window; gives back what it returned.
     fn call<T>(
         &self,
-        hook: (&'static str, &Py<PyAny>),
+        hook: &Hook,
         s: Sample,
         w: Window,
         third: impl FnOnce(Python<'_>) -> PyResult<Option<Py<PyAny>>>,
@@ -153,7 +159,7 @@ impl Hooked {
         let call = |py: Python<'_>| -> PyResult<(T, Window)> {
             let window = self.window.bind(py);
             window.try_borrow_mut()?.w = w;
-            let f = hook.1.bind(py);
+            let f = hook.method.bind(py);
             let sample = Bound::new(py, s)?;
             let answer = match third(py)? {
                 Some(x) => f.call1((sample, window, x))?,
@@ -163,19 +169,19 @@ impl Hooked {
             let w = window.try_borrow()?.w;
             Ok((answer, w))
         };
-        let result = self.cost.clock.call(hook.0, || Python::with_gil(call));
-        result.unwrap_or_else(|error| stop(Failed { control: self.name.clone(), hook: hook.0, error }))
+        let result = self.cost.clock.call(hook.name, || Python::with_gil(call));
+        result.unwrap_or_else(|error| stop(Failed { control: self.name.clone(), hook: hook.name, error }))
     }
 
     /// A hook that writes the window and answers nothing.
-    fn write(&self, hook: (&'static str, &Option<Py<PyAny>>), s: Sample, w: &mut Window) {
-        if let Some(f) = hook.1 {
-            *w = self.call((hook.0, f), s, *w, |_| Ok(None), |_| Ok(())).1;
+    fn write(&self, hook: Option<&Hook>, s: Sample, w: &mut Window) {
+        if let Some(hook) = hook {
+            *w = self.call(hook, s, *w, |_| Ok(None), |_| Ok(())).1;
         }
     }
 
     /// A hook that reads the window and answers with a number of packets.
-    fn ask(&self, hook: (&'static str, &Py<PyAny>), v: &View, w: &Window) -> u32 {
+    fn ask(&self, hook: &Hook, v: &View, w: &Window) -> u32 {
         let packets = |answer: &Bound<'_, PyAny>| match answer.extract::<u32>() {
             Ok(n) if n > 0 => Ok(n),
             _ => Err(PyTypeError::new_err(format!("it returned {answer}, not a whole number of packets from 1"))),
@@ -192,12 +198,12 @@ impl CongestionController for Hooked {
     fn init(&mut self, v: &View, w: &mut Window) {
         w.paced = self.paced;
         self.ce_before = v.counts.delivered_ce;
-        self.write(("init", &self.hooks.init), Sample::at(v), w);
+        self.write(self.hooks.init.as_ref(), Sample::at(v), w);
     }
 
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32 {
         match &self.hooks.ssthresh {
-            Some(f) => self.ask(("ssthresh", f), v, w),
+            Some(hook) => self.ask(hook, v, w),
             None => (w.cwnd / 2).max(2),
         }
     }
@@ -207,12 +213,12 @@ impl CongestionController for Hooked {
     }
 
     fn in_ack(&mut self, v: &View, w: &mut Window, a: InAck) {
-        self.write(("in_ack", &self.hooks.in_ack), Sample { a, ..Sample::at(v) }, w);
+        self.write(self.hooks.in_ack.as_ref(), Sample { a, ..Sample::at(v) }, w);
     }
 
     fn pkts_acked(&mut self, v: &View, w: &mut Window, a: &PktsAcked) {
         if self.hooks.pkts_acked.is_some() {
-            self.write(("pkts_acked", &self.hooks.pkts_acked), Sample::pkts_acked(v, a), w);
+            self.write(self.hooks.pkts_acked.as_ref(), Sample::pkts_acked(v, a), w);
         }
     }
 
@@ -221,33 +227,33 @@ impl CongestionController for Hooked {
     }
 
     fn on_lost(&mut self, v: &View, w: &mut Window, p: &LostPacket) {
-        self.write(("on_lost", &self.hooks.on_lost), Sample::on_lost(v, p), w);
+        self.write(self.hooks.on_lost.as_ref(), Sample::on_lost(v, p), w);
     }
 
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         let ce = v.counts.delivered_ce.wrapping_sub(self.ce_before);
         self.ce_before = v.counts.delivered_ce;
         self.cost.acks.fetch_add(1, Relaxed);
-        self.write(("on_ack", &self.hooks.on_ack), Sample { s: *s, ce, ..Sample::at(v) }, w);
+        self.write(self.hooks.on_ack.as_ref(), Sample { s: *s, ce, ..Sample::at(v) }, w);
     }
 
     fn on_state(&mut self, v: &View, w: &mut Window, new: CaState) {
-        if let Some(f) = &self.hooks.on_state {
+        if let Some(hook) = &self.hooks.on_state {
             let state = |py: Python<'_>| sample::state(py, new).map(Some);
-            *w = self.call(("on_state", f), Sample::at(v), *w, state, |_| Ok(())).1;
+            *w = self.call(hook, Sample::at(v), *w, state, |_| Ok(())).1;
         }
     }
 
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
-        if let Some(f) = &self.hooks.on_event {
+        if let Some(hook) = &self.hooks.on_event {
             let event = |py: Python<'_>| sample::event(py, e).map(Some);
-            *w = self.call(("on_event", f), Sample::at(v), *w, event, |_| Ok(())).1;
+            *w = self.call(hook, Sample::at(v), *w, event, |_| Ok(())).1;
         }
     }
 
     fn undo(&mut self, v: &View, w: &Window) -> u32 {
         match &self.hooks.undo {
-            Some(f) => self.ask(("undo", f), v, w),
+            Some(hook) => self.ask(hook, v, w),
             None => w.cwnd.max(w.prior_cwnd),
         }
     }

@@ -14,7 +14,7 @@ mod watch;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tcpscape_path::{parse_tc as parse, QdiscSpec, REGISTRY};
-use tcpscape_sim::kernel;
+use tcpscape_plan::kernel;
 use tcpscape_tcp::cc;
 
 /// Anything a user can cause becomes a ValueError with its one line.
@@ -50,8 +50,8 @@ fn hints(words: &str) -> PyResult<Vec<String>> {
 /// Checks all of a plan's JSON but its congestion controls, for engines that have their own.
 #[pyfunction]
 fn check_plan(json: &str) -> PyResult<()> {
-    let plan = tcpscape_sim::Plan::from_json(json).map_err(refused)?;
-    plan.check_without_controls().map(drop).map_err(refused)
+    let plan = tcpscape_plan::Plan::from_json(json).map_err(refused)?;
+    plan.check().map(drop).map_err(refused)
 }
 
 /// Standard deviation of netem's delays under a distribution, in units of the jitter that it is told.
@@ -105,12 +105,6 @@ fn kernel_profiles() -> Vec<&'static str> {
     kernel::PROFILES.iter().map(|p| p.0).collect()
 }
 
-/// CPU seconds that the event queue alone takes for `events` events of as many components as one flow has: the floor of any simulation.
-#[pyfunction]
-fn bench_floor(py: Python<'_>, events: u64) -> f64 {
-    py.allow_threads(|| tcpscape_sim::events::floor(events))
-}
-
 pyo3::create_exception!(_core, HookError, PyRuntimeError, "A hook of a Python congestion control raised something: its cause.");
 
 #[pymodule]
@@ -136,6 +130,5 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(qdisc_registry, m)?)?;
     m.add_function(wrap_pyfunction!(kernel_profile, m)?)?;
     m.add_function(wrap_pyfunction!(kernel_profiles, m)?)?;
-    m.add_function(wrap_pyfunction!(bench_floor, m)?)?;
     Ok(())
 }

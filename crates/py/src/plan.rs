@@ -34,26 +34,25 @@ impl Plan {
             (Some(makers), Some(cost)) => control::controls(makers, cost),
             _ => tcpscape_sim::Controls::new(),
         };
-        let plan = tcpscape_sim::Plan::from_json(json).map_err(refused)?;
-        Ok(Plan { checked: plan.check_with(&known).map_err(refused)?, cost })
+        let plan = tcpscape_plan::Plan::from_json(json).map_err(refused)?;
+        Ok(Plan { checked: CheckedPlan::with_controls(plan, &known).map_err(refused)?, cost })
     }
 
     /// Runs one trial; its results as a dict, columns as `(dtype, buffer)`. None where `stop` was set before it was over.
     #[pyo3(signature = (seed, stop=None))]
     fn run<'py>(&self, py: Python<'py>, seed: u64, stop: Option<&Stop>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let duration_ns = self.checked.plan().duration_ns;
         let run = || match stop {
             None => Some(self.checked.run(seed)),
             Some(stop) => self.checked.run_unless(seed, || stop.is_set()),
         };
         let Some(cost) = &self.cost else {
-            return py.allow_threads(run).map(|output| finished(py, output, duration_ns)).transpose();
+            return py.allow_threads(run).map(|output| finished(py, output)).transpose();
         };
         cost.reset();
         let began = Instant::now();
         let Some(output) = hooked(py, run)? else { return Ok(None) };
         let run_s = began.elapsed().as_secs_f64();
-        let dict = finished(py, output, duration_ns)?;
+        let dict = finished(py, output)?;
         dict.set_item("hook_cost", cost.dict(py, run_s)?)?;
         Ok(Some(dict))
     }
@@ -81,10 +80,10 @@ impl Plan {
 }
 
 /// The results of a trial; ValueError for one that was ended long before its time.
-fn finished<'py>(py: Python<'py>, output: TrialOutput, duration_ns: u64) -> PyResult<Bound<'py, PyDict>> {
+fn finished(py: Python<'_>, output: TrialOutput) -> PyResult<Bound<'_, PyDict>> {
     match output.stalled {
         Some(problem) => Err(refused(problem)),
-        None => convert::trial(py, output, duration_ns),
+        None => convert::trial(py, &output),
     }
 }
 

@@ -2,7 +2,8 @@
 //! (empty for none), controls as `cubic*2,bbr`, and more fields of the plan as JSON. Prints the peak of resident memory (Linux) and what was carried.
 
 use tcpscape_path::{parse_tc, Host, StageSpec};
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
 
 /// The most memory that the process has held, kB.
 fn peak_kb() -> u64 {
@@ -39,7 +40,7 @@ fn main() {
     };
     plan.forward.stages = [hop(sender, Host::Sender), hop(router, Host::Router)].concat();
     plan.reverse.stages = hop("netem delay 25ms limit 10000000", Host::Receiver);
-    let plan = plan.check().expect("a plan that can run");
+    let plan = CheckedPlan::new(plan).expect("a plan that can run");
     let before = peak_kb();
     let trial = plan.run(1);
     let megabytes = trial.flows.iter().map(|f| f.bytes_received).sum::<u64>() / 1_000_000;

@@ -2,7 +2,8 @@
 //! prints the ACKs that its sender got.
 
 use tcpscape_path::{parse_tc, Host, StageSpec};
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -17,6 +18,6 @@ fn main() {
     plan.forward.stages =
         vec![hop("netem delay 25ms limit 10000000", Host::Sender), hop("tbf rate 42mbit burst 6056 limit 262500", Host::Router)];
     plan.reverse.stages = vec![hop("netem delay 25ms limit 10000000", Host::Receiver)];
-    let trial = plan.check().expect("a plan that can run").run(1);
+    let trial = CheckedPlan::new(plan).expect("a plan that can run").run(1);
     println!("{}", trial.flows[0].segs_in);
 }

@@ -1,19 +1,21 @@
 //! The laws that the results of every trial keep, whatever its plan: nothing is delivered that was not sent, no link carries more than its rate,
 //! no round trip is shorter than the path. Tests and fuzz targets call [`TrialOutput::check_accounts`] after each run.
 
-use crate::engine::{Topology, EVENTS_MAX};
-use crate::output::{FlowSummary, ProbeSummary, RttSummary, TransfersSummary, TrialOutput};
-use crate::plan::{FlowPlan, Plan, ProbeKind, ProbePlan};
+use crate::engine::{Pipes, EVENTS_MAX};
+use crate::output::TrialOutput;
 use std::collections::BTreeSet;
+use tcpscape_base::Time;
 use tcpscape_path::{check_accounts, Description, StageStats};
+use tcpscape_plan::results::{FlowSummary, ProbeSummary, RttSummary, TransfersSummary};
+use tcpscape_plan::{FlowPlan, Plan, ProbeKind, ProbePlan};
 
 impl TrialOutput {
     /// Checks that packets and bytes are conserved in every queue and between them, that no link carried more than its rate, that no flow got
     /// what was not sent, and that no RTT is below the path's delay; `plan` is the one that ran. The error is one line with the law.
     pub fn check_accounts(&self, plan: &Plan) -> Result<(), String> {
-        let topology = Topology::of(plan);
-        let pipes = self.accounts_of(&topology)?;
-        for (pipe, account) in topology.pipes.iter().zip(&pipes) {
+        let network = Pipes::of(plan);
+        let pipes = self.accounts_of(&network)?;
+        for (pipe, account) in network.pipes.iter().zip(&pipes) {
             check_accounts(&account.queues)?;
             if pipe.spec.schedule.is_empty() {
                 account.levels.iter().zip(&account.queues).try_for_each(|(level, queue)| self.keeps_the_rate(level, queue, plan.mtu))?;
@@ -22,25 +24,28 @@ impl TrialOutput {
                 self.enters_the_network(&account.queues, &pipes[network as usize].queues)?;
             }
         }
-        topology.passes_on(plan, &pipes, &self.untaken)?;
-        self.flows.iter().try_for_each(is_plausible)?;
+        network.passes_on(plan, &pipes, &self.untaken)?;
+        for (f, flow) in self.flows.iter().zip(&plan.flows) {
+            let (from, until) = flow.span(plan.duration_ns);
+            is_plausible(f, from, until)?;
+        }
         self.probes.iter().zip(&plan.probes).try_for_each(|(p, probe)| is_plausible_probe(p, probe, plan.duration_ns))?;
         self.transfers.iter().try_for_each(are_plausible)?;
         if plan.trace_events && self.sender_events.t_ns.len() < EVENTS_MAX {
             self.flows.iter().enumerate().try_for_each(|(i, f)| self.records_every_event(i, f))?;
         }
         for (k, account) in (0..).zip(&pipes) {
-            let received = self.received_through(plan, |f| topology.way(f.place, f.up).0.contains(&k));
+            let received = self.received_through(plan, |f| network.way(f.place, f.up).0.contains(&k));
             delivers_what_was_carried(received, &account.queues)?;
         }
         for (flow, f) in plan.flows.iter().zip(&self.flows) {
-            let least_ms = topology.least_ms((flow.place, flow.up), &pipes).unwrap_or(0.0);
+            let least_ms = network.least_ms(flow.place, flow.up, &pipes).unwrap_or(0.0);
             law(f.rtt_ms.min.is_nan() || f.rtt_ms.min >= least_ms - RTT_GRAIN_MS, || {
                 format!("{}: an RTT of {} ms on a path of {least_ms} ms", f.cca, f.rtt_ms.min)
             })?;
         }
         for (probe, p) in plan.probes.iter().zip(&self.probes).filter(|(probe, _)| probe.kind != ProbeKind::Udp) {
-            let least_ms = topology.least_ms((probe.place, probe.up), &pipes).unwrap_or(0.0);
+            let least_ms = network.least_ms(probe.place, probe.up, &pipes).unwrap_or(0.0);
             law(p.delay_ms.min.is_nan() || p.delay_ms.min >= least_ms - 0.001, || {
                 format!("an echo after {} ms on a path of {least_ms} ms", p.delay_ms.min)
             })?;
@@ -56,11 +61,11 @@ impl TrialOutput {
     }
 
     /// The accounts of each pipe, with what its queues were meant to do.
-    fn accounts_of(&self, topology: &Topology) -> Result<Vec<PipeAccount>, String> {
+    fn accounts_of(&self, network: &Pipes) -> Result<Vec<PipeAccount>, String> {
         let mut rest = &self.queues[..];
         let mut accounts = Vec::new();
-        for pipe in &topology.pipes {
-            let levels: Vec<Description> = pipe.spec.stages.iter().flat_map(|s| s.qdisc.describe()).collect();
+        for pipe in &network.pipes {
+            let levels: Vec<Description> = pipe.spec.describe().collect();
             let (queues, others) = rest.split_at_checked(levels.len()).ok_or("fewer accounts than queues")?;
             law(queues.iter().all(|q| q.link == pipe.link), || format!("the accounts of {:?} are those of another link", pipe.link))?;
             rest = others;
@@ -94,17 +99,17 @@ impl TrialOutput {
         let sum =
             |column: &[u32]| column.iter().zip(&e.flow).filter(|(_, flow)| **flow == i as u32).map(|(n, _)| u64::from(*n)).sum::<u64>();
         for (name, column, counted) in [
-            ("retransmits", &e.retransmits, f.retransmits),
-            ("spurious_retransmits", &e.spurious_retransmits, f.spurious_retransmits),
+            ("retransmits", &e.retransmits, Some(f.retransmits)),
+            ("spurious_retransmits", &e.spurious_retransmits, Some(f.spurious_retransmits)),
             ("rtos", &e.rtos, f.rtos),
             ("spurious_rtos", &e.spurious_rtos, f.spurious_rtos),
             ("fast_recoveries", &e.fast_recoveries, f.fast_recoveries),
             ("undos", &e.undos, f.undos),
             ("tlps", &e.tlps, f.tlps),
             ("ecn_reductions", &e.ecn_reductions, f.ecn_reductions),
-            ("reord_seen", &e.reord_seen, f.reord_seen),
+            ("reord_seen", &e.reord_seen, Some(f.reord_seen)),
         ] {
-            law(sum(column) == counted, || format!("{}: {counted} {name}, {} recorded", f.cca, sum(column)))?;
+            law(Some(sum(column)) == counted, || format!("{}: {counted:?} {name}, {} recorded", f.cca, sum(column)))?;
         }
         Ok(())
     }
@@ -131,13 +136,13 @@ fn delivers_what_was_carried(received: u64, queues: &[StageStats]) -> Result<(),
     law(passed.map_or(true, |most| received <= most), || format!("{received} bytes received, {passed:?} carried"))
 }
 
-impl Topology {
+impl Pipes {
     /// What leaves a link enters the next one on its way, at once, unless the trial ended between them (`untaken`, by pipe).
     fn passes_on(&self, plan: &Plan, accounts: &[PipeAccount], untaken: &[u64]) -> Result<(), String> {
         let mut next: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.pipes.len()];
         let mut ends: BTreeSet<u32> = BTreeSet::new();
         let mut begins: BTreeSet<u32> = BTreeSet::new();
-        let users = plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|f| (f.place, f.up));
+        let users = plan.connections().map(|f| (f.place, f.up));
         for (place, up) in users.chain(plan.probes.iter().map(|p| (p.place, p.up))).collect::<BTreeSet<_>>() {
             let (data, back) = self.way(place, up);
             for way in [data, back] {
@@ -161,7 +166,7 @@ impl Topology {
     /// The shortest round trip between the hosts of a place, ms, with its queues' accounts; none where the path changes. Where the host's queue paces, TCP
     /// measures from the time at which a packet was to leave: what came before that is no part of the RTT, and a packet that passes that queue by has
     /// left before its time.
-    fn least_ms(&self, (place, up): (usize, bool), accounts: &[PipeAccount]) -> Option<f64> {
+    fn least_ms(&self, place: usize, up: bool, accounts: &[PipeAccount]) -> Option<f64> {
         let (data, back) = self.way(place, up);
         let pipe = |k: u32| &self.pipes[k as usize];
         let paces = |k: u32| pipe(k).leaves_to.is_some() && pipe(k).spec.stages.iter().any(|stage| stage.qdisc.paces());
@@ -175,20 +180,29 @@ impl Topology {
     }
 }
 
-/// The counts of one flow fit each other.
-fn is_plausible(f: &FlowSummary) -> Result<(), String> {
+/// The counts of one flow fit each other, and its times what its plan says.
+fn is_plausible(f: &FlowSummary, from: Time, until: Time) -> Result<(), String> {
     law(f.bytes_received <= f.bytes_sent, || format!("{}: {} bytes sent, {} received", f.cca, f.bytes_sent, f.bytes_received))?;
     let half = f.bytes_received_first_half;
     law(half <= f.bytes_received, || format!("{}: {} bytes received, {half} by half of the time", f.cca, f.bytes_received))?;
-    let goodput = if f.seconds > 0.0 { f.bytes_received as f64 * 8e-6 / f.seconds } else { 0.0 };
-    law(f.goodput_mbps == goodput, || format!("{}: goodput is {goodput} Mbit/s, said is {}", f.cca, f.goodput_mbps))?;
+    let ns = |s: f64| (s * 1e9).round();
+    law(
+        f.established == f.start_s.is_finite() && (!f.established || ns(f.start_s) >= from.0 as f64) && ns(f.stop_s) <= until.0 as f64,
+        || format!("{}: it sent from {} to {} s, and was to do so from {from:?} to {until:?}", f.cca, f.start_s, f.stop_s),
+    )?;
+    // Megabits a second are bits in 1,000 ns.
+    let interval = if f.established { ns(f.stop_s) - ns(f.start_s) } else { 0.0 };
+    let (carried, bits) = (f.goodput_mbps * interval.max(0.0), f.bytes_received as f64 * 8_000.0);
+    law(if interval > 0.0 { (carried - bits).abs() <= bits * 1e-12 } else { f.goodput_mbps == 0.0 }, || {
+        format!("{}: {} bytes in {interval} ns are not {} Mbit/s", f.cca, f.bytes_received, f.goodput_mbps)
+    })?;
     law(f.retransmits <= f.data_segs_out, || format!("{}: {} of {} segments sent again", f.cca, f.retransmits, f.data_segs_out))?;
     in_order(&f.rtt_ms).map_err(|problem| format!("{}: {problem}", f.cca))?;
     if let Some(responses) = &f.responses {
         in_order(&responses.time_ms).map_err(|problem| format!("{}: {problem}", f.cca))?;
     }
-    let l = &f.limited_by;
-    let shares = [l.app, l.rwnd, l.cwnd, l.pacing, l.sndbuf, l.tsq];
+    let l = f.limited_by.unwrap_or_default();
+    let shares = [l.app, l.rwnd, l.cwnd, l.pacing.unwrap_or(0.0), l.sndbuf, l.tsq.unwrap_or(0.0)];
     let fit = shares.iter().all(|s| (0.0..=1.0 + 1e-9).contains(s)) && shares.iter().sum::<f64>() <= 1.0 + 1e-9;
     law(fit, || format!("{}: shares of the time do not add up: {l:?}", f.cca))
 }

@@ -4,25 +4,17 @@
 //! them, and for each flow what makes its congestion control. A [`CheckedPlan`] does not change and can be shared by threads.
 
 use crate::controls::{Control, Controls};
-use crate::engine::Topology;
-use crate::kernel;
-use crate::plan::{refuse, App, FlowPlan, Plan, PlanError, TransfersPlan};
-use crate::size;
-use crate::traffic;
-use tcpscape_path::Description;
+use crate::engine::Pipes;
+use tcpscape_base::Kernel;
+use tcpscape_plan::{refuse, FlowPlan, Plan, PlanError, TransfersPlan};
 use tcpscape_tcp::cc::{self, CongestionController};
-use tcpscape_tcp::{Feedback, Kernel};
-
-/// Longest trial, one day.
-const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
-/// Most flows in one trial.
-const MAX_FLOWS: usize = 100_000;
+use tcpscape_tcp::Feedback;
 
 /// A plan that passed every check, with what its trials share. `'a` is the life of congestion controls from outside.
 pub struct CheckedPlan<'a> {
     plan: Plan,
     kernel: Kernel,
-    topology: Topology,
+    pipes: Pipes,
     controls: Vec<FlowControl<'a>>,
     /// The same for each entry of the transfers.
     transfer_controls: Vec<FlowControl<'a>>,
@@ -50,6 +42,14 @@ impl FlowControl<'_> {
 }
 
 impl<'a> CheckedPlan<'a> {
+    /// Checks a plan that may name congestion controls of `controls`.
+    pub fn with_controls(plan: Plan, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
+        let kernel = plan.check()?;
+        let flow_controls: Result<Vec<_>, _> = plan.flows.iter().map(|f| control(f, controls)).collect();
+        let transfer_controls: Result<Vec<_>, _> = plan.transfers.iter().map(|t| control(&t.flow, controls)).collect();
+        let pipes = Pipes::of(&plan);
+        Ok(CheckedPlan { controls: flow_controls?, transfer_controls: transfer_controls?, plan, kernel, pipes })
+    }
     /// The plan as it was given.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -61,11 +61,11 @@ impl<'a> CheckedPlan<'a> {
     /// Most packets of data that a trial carries: what the path's rate, the applications and the windows admit in its time. A trial takes about a
     /// microsecond of a CPU for each.
     pub fn most_packets(&self) -> u64 {
-        size::packets(&self.plan, &self.kernel)
+        self.plan.most_packets(&self.kernel)
     }
     /// The pipes of its network and the routes through them.
-    pub(crate) fn topology(&self) -> &Topology {
-        &self.topology
+    pub(crate) fn pipes(&self) -> &Pipes {
+        &self.pipes
     }
     /// The flows, each with what makes its congestion controls.
     pub(crate) fn flows(&self) -> impl Iterator<Item = (&FlowPlan, &FlowControl<'a>)> {
@@ -77,46 +77,10 @@ impl<'a> CheckedPlan<'a> {
     }
 }
 
-impl Plan {
+impl CheckedPlan<'static> {
     /// Checks a plan whose congestion controls are all in the registry.
-    pub fn check(self) -> Result<CheckedPlan<'static>, PlanError> {
-        self.check_with(&Controls::new())
-    }
-
-    /// Checks a plan that may name congestion controls of `controls`.
-    pub fn check_with<'a>(self, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
-        let kernel = self.check_without_controls()?;
-        let flow_controls: Result<Vec<_>, _> = self.flows.iter().map(|f| control(f, controls)).collect();
-        let transfer_controls: Result<Vec<_>, _> = self.transfers.iter().map(|t| control(&t.flow, controls)).collect();
-        let topology = Topology::of(&self);
-        Ok(CheckedPlan { controls: flow_controls?, transfer_controls: transfer_controls?, plan: self, kernel, topology })
-    }
-
-    /// Checks all of a plan but its congestion controls, for engines that have their own; gives the kernel profile with its overrides.
-    pub fn check_without_controls(&self) -> Result<Kernel, PlanError> {
-        if self.duration_ns == 0 || self.duration_ns > MAX_DURATION {
-            return refuse("duration", "must be above 0 and at most one day; for example 10s");
-        }
-        if !(Description::LEAST_MTU..=65_535).contains(&self.mtu) {
-            return refuse("mtu", "must be between 128 and 65535 bytes; Ethernet's is 1500");
-        }
-        let other_traffic = !self.transfers.is_empty() || !self.probes.is_empty();
-        if (self.flows.is_empty() && !other_traffic) || self.flows.len() > MAX_FLOWS {
-            return refuse("flows", format!("{} flows cannot run; give 1 to {MAX_FLOWS}", self.flows.len()));
-        }
-        for (name, path) in self.paths() {
-            if let Err(e) = path.validate() {
-                return refuse(format!("{name}: {}", e.field), e.fix);
-            }
-        }
-        self.check_places()?;
-        for f in self.flows.iter().chain(self.transfers.iter().map(|t| &t.flow)) {
-            check_flow(f, self.duration_ns)?;
-        }
-        traffic::check(self)?;
-        let kernel = kernel::read(&self.kernel)?;
-        size::check(self, &kernel)?;
-        Ok(kernel)
+    pub fn new(plan: Plan) -> Result<CheckedPlan<'static>, PlanError> {
+        CheckedPlan::with_controls(plan, &Controls::new())
     }
 }
 
@@ -139,60 +103,13 @@ fn control<'a>(flow: &FlowPlan, controls: &Controls<'a>) -> Result<FlowControl<'
     }
 }
 
-/// Refuses a flow that cannot be simulated, by its field.
-fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
-    let (start, stop) = flow.span(duration_ns);
-    if start >= stop {
-        return refuse(
-            "flows.start",
-            "must be before the flow's stop and the end of the trial; start it earlier or take a longer duration",
-        );
-    }
-    let chunk = match flow.app {
-        App::Bulk { chunk } => chunk,
-        App::Finite { bytes: 0, .. } => return refuse("app.bytes", "must be at least 1; leave it out for no end"),
-        App::Finite { chunk, .. } => chunk,
-        App::Paced { rate, .. } if !(rate.is_finite() && rate > 0.0) => {
-            return refuse("app.rate", "must be more than 0 bytes a second; leave it out for no limit")
-        }
-        App::Paced { chunk, .. } => chunk,
-        App::Respond { response: 0, .. } => return refuse("app.response", "must be at least 1 byte; for example 100kB"),
-        App::Respond { chunk, .. } => chunk,
-        App::OnOff { on_ns: 0, .. } => return refuse("app.on", "must be more than 0; for example 1s"),
-        App::OnOff { rate, .. } if !(rate.is_finite() && rate >= 0.0) => {
-            return refuse("app.rate", "must be at least 0 bytes a second; leave it out for no limit")
-        }
-        App::OnOff { chunk, .. } => chunk,
-    };
-    if chunk == 0 || chunk > 1 << 30 {
-        return refuse("app.chunk", "must be between 1 byte and 1 GiB; for example 8192");
-    }
-    if flow.read.size == 0 {
-        return refuse("read.size", "must be at least 1 byte; for example 65536");
-    }
-    if flow.read.delay_ns > MAX_DURATION {
-        return refuse("read.delay", "must be at most one day; for example 1ms");
-    }
-    if matches!(flow.app, App::Respond { .. }) && flow.read.delay_ns > 0 {
-        return refuse("read.delay", "must be 0 for a client of requests, which reads at once");
-    }
-    let Some(player) = &flow.player else { return Ok(()) };
-    if !matches!(flow.app, App::Bulk { .. }) {
-        return refuse("app", "must have neither rate, size, response nor on beside a player, which says what is sent");
-    }
-    if flow.read.delay_ns > 0 {
-        return refuse("read.delay", "must be 0 for a player, which reads at once");
-    }
-    player.check().or_else(|(field, fix)| refuse(format!("player.{field}"), fix))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refused(fields: &str) -> String {
         let json = format!(r#"{{"duration_ns": 1000, {fields}}}"#);
-        Plan::from_json(&json).unwrap().check().err().map_or_else(|| panic!("{json} was accepted"), |e| e.to_string())
+        CheckedPlan::new(Plan::from_json(&json).unwrap()).err().map_or_else(|| panic!("{json} was accepted"), |e| e.to_string())
     }
 
     #[test]
@@ -222,7 +139,7 @@ mod tests {
         plan.forward
             .schedule
             .push(serde_json::from_str(r#"{"stage": 3, "change": {"kind": "set", "at": 5, "set": {"rate": 9}}}"#).unwrap());
-        let problem = plan.check().err().map(|e| e.to_string()).unwrap();
+        let problem = CheckedPlan::new(plan).err().map(|e| e.to_string()).unwrap();
         assert!(problem.starts_with("forward: "), "{problem}");
     }
 

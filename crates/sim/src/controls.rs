@@ -1,7 +1,8 @@
 //! The extension point: congestion controls that are not in the registry, for one run.
 //!
 //! ```
-//! use tcpscape_sim::{Controls, Plan};
+//! use tcpscape_plan::Plan;
+//! use tcpscape_sim::{CheckedPlan, Controls};
 //! use tcpscape_tcp::cc::{AckSample, CongestionController, View, Window};
 //!
 //! /// Ten packets, whatever happens.
@@ -23,13 +24,13 @@
 //!
 //! let controls = Controls::new().with("ten", |_flow, _seed| Box::new(Ten));
 //! let plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "ten"}]}"#).unwrap();
-//! let plan = plan.check_with(&controls).unwrap();
+//! let plan = CheckedPlan::with_controls(plan, &controls).unwrap();
 //! assert!(plan.run(1).flows[0].established);
 //! ```
 
-use crate::plan::FlowPlan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tcpscape_plan::FlowPlan;
 use tcpscape_tcp::cc::{self, CongestionController};
 
 /// Makes a congestion control for a flow. The seed is the flow's own, for those that draw random numbers.

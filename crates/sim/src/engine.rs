@@ -2,7 +2,7 @@
 //!
 //! An event calls a [`Node`]: a pipe of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
 //! within an instant is that of `events.rs`: all packets and timers, then applications (as a process runs when the interrupts are done),
-//! then samples. Each part of a trial has a file with its own state: `topology.rs` which pipes there are, `network.rs` the packets in them,
+//! then samples. Each part of a trial has a file with its own state: `pipes.rs` which pipes there are, `network.rs` the packets in them,
 //! `neighbours.rs` address resolution, `cpu.rs` the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `probes.rs` and
 //! `transfers.rs` the traffic besides the plan's flows; `packets.rs` and `connections.rs` are what they do together.
 
@@ -13,11 +13,11 @@ mod network;
 mod node;
 mod observe;
 mod packets;
+mod pipes;
 mod probes;
 mod progress;
 mod setup;
 mod stack;
-mod topology;
 mod transfers;
 
 use crate::checked::CheckedPlan;
@@ -30,13 +30,13 @@ pub use network::{Arrival, Departure, HostKind, Network};
 use node::{Node, Part};
 use observe::Observer;
 pub(crate) use observe::EVENTS_MAX;
+pub(crate) use pipes::Pipes;
 pub use probes::ProbePacket;
 use probes::Probes;
 use progress::Progress;
 use setup::Hosts;
 use stack::Stack;
 use tcpscape_base::{Duration, Time};
-pub(crate) use topology::Topology;
 use transfers::Transfers;
 
 /// How long after the last flow's end packets may still arrive.

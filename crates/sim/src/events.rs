@@ -7,10 +7,6 @@
 //! in buckets of 131 µs and enter the heap, sorted, when their bucket's time comes; what is more than a second ahead waits in a heap
 //! of its own.
 
-mod floor;
-
-pub use floor::floor;
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::marker::PhantomData;

@@ -7,10 +7,10 @@ mod reader;
 mod summary;
 mod writer;
 
-use crate::plan::{App, FlowPlan};
 use client::Client;
 use reader::Reader;
 use tcpscape_base::{Duration, Segment, Stream, Time};
+use tcpscape_plan::{App, FlowPlan};
 use tcpscape_tcp::{Receiver, Sender};
 use writer::Writer;
 
@@ -68,19 +68,26 @@ impl Costs {
     }
 }
 
+/// What the application of a connection does, and from when until when.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub app: App,
+    pub start: Time,
+    pub stop: Time,
+}
+
 impl<'a> Flow<'a> {
-    /// A connection before its start: what its application does, and from when until when.
-    pub fn new(plan: &'a FlowPlan, task: (&App, (Time, Time)), sender: Sender, receiver: Receiver, noise: Stream) -> Flow<'a> {
-        let (app, (start, stop)) = task;
+    /// A connection before its start.
+    pub fn new(plan: &'a FlowPlan, task: &Task, sender: Sender, receiver: Receiver, noise: Stream) -> Flow<'a> {
         Flow {
             plan,
-            start,
-            stop,
+            start: task.start,
+            stop: task.stop,
             sender,
             receiver,
             life: Life::Waiting,
             begin: None,
-            writer: Writer::new(plan, app),
+            writer: Writer::new(plan, &task.app),
             reader: Reader::new(plan.read),
             client: Client::of(plan).map(Box::new),
             noise,

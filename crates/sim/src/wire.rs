@@ -4,64 +4,69 @@ use crate::engine::ProbePacket;
 use tcpscape_base::Segment;
 use tcpscape_path::Body;
 
-/// A segment, and the payload of each MTU-sized packet inside; 0 where it is no TCP segment, as of neighbour discovery and probes.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a packet carries, and what comes next on its way.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
-    pub segment: Segment,
-    pub mss: u16,
-    /// What comes next on its way: a place in the network's list of hops.
+    pub load: Load,
+    /// A place in the network's list of hops.
     pub next: u32,
+    /// Payload of each MTU-sized packet inside a segment.
+    pub mss: u16,
 }
 
-impl Wire {
-    /// What a probe sends: its packet's number stands where segments have their sequence number, so that packets do not grow.
-    pub fn probe(packet: ProbePacket, next: u32) -> Wire {
-        let (seq, ack) = (packet.number, u64::from(packet.is_answer));
-        Wire { segment: Segment { seq, ack, ..Segment::default() }, mss: 0, next }
-    }
-
-    /// The number of the probe's packet that it is, and whether it is an answer.
-    #[inline]
-    pub fn probe_packet(&self) -> (u64, bool) {
-        (self.segment.seq, self.segment.ack > 0)
-    }
+/// What is carried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Load {
+    /// A segment, or several in one.
+    Segment(Segment),
+    /// What a probe sends.
+    Probe(ProbePacket),
+    /// Neighbour discovery: a question that travels up the chain or down, or its answer, at the end of the way back.
+    Discovery { up: bool },
 }
 
 impl Body for Wire {
     #[inline]
     fn segment(&self) -> Option<&Segment> {
-        (self.mss > 0).then_some(&self.segment)
+        match &self.load {
+            Load::Segment(segment) => Some(segment),
+            Load::Probe(_) | Load::Discovery { .. } => None,
+        }
     }
     #[inline]
     fn payload(&self) -> u32 {
-        self.segment.len
+        self.segment().map_or(0, |s| s.len)
     }
     #[inline]
     fn split(&self, index: u32, _of: u32) -> Wire {
-        Wire { segment: self.segment.part(index, u32::from(self.mss)), ..*self }
+        let load = self.segment().map_or(self.load, |s| Load::Segment(s.part(index, u32::from(self.mss))));
+        Wire { load, ..*self }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcpscape_base::{Flags, Packet};
+    use tcpscape_base::{Ecn, Flags, Packet};
     use tcpscape_path::segments;
 
     #[test]
     fn a_probes_packet_is_no_segment_and_comes_out_as_it_went_in() {
         let packet = ProbePacket { probe: 3, number: 7, is_answer: true };
-        let wire = Wire::probe(packet, 0);
+        let wire = Wire { load: Load::Probe(packet), next: 0, mss: 1_448 };
         assert!(wire.segment().is_none() && wire.payload() == 0);
-        assert_eq!(wire.probe_packet(), (7, true));
+        assert!(matches!(wire.split(0, 1).load, Load::Probe(p) if p == packet));
     }
 
     /// 4000 bytes in three packets are two full segments and the rest, each with 66 bytes of headers: a path cuts by the MSS.
     #[test]
     fn a_path_cuts_a_super_packet_into_full_segments() {
         let segment = Segment { seq: 1, len: 4_000, flags: Flags::ACK.with(Flags::PSH), ..Segment::default() };
-        let p = Packet { size: 4_000 + 3 * 66, segs: 3, body: Wire { segment, mss: 1_448, next: 0 }, ..Packet::default() };
-        let parts: Vec<_> = segments(&p).map(|p| (p.body.segment.seq, p.size, p.body.segment.flags.has(Flags::PSH))).collect();
+        let body = Wire { load: Load::Segment(segment), mss: 1_448, next: 0 };
+        let (id, flow, hosts, size) = (0, 0, 0, 4_000 + 3 * 66);
+        let p = Packet { id, flow, hosts, size, segs: 3, ecn: Ecn::NotEct, edt: None, corrupt: false, body };
+        let part = |p: Packet<Wire>| p.body.segment().map(|s| (s.seq, p.size, s.flags.has(Flags::PSH)));
+        let parts: Vec<_> = segments(&p).filter_map(part).collect();
         assert_eq!(parts, [(1, 1_514, false), (1_449, 1_514, false), (2_897, 1_170, true)]);
     }
 

@@ -2,7 +2,8 @@
 
 use tcpscape_base::Stream;
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
 
 const NETEMS: [&str; 9] = [
     "netem delay 5ms",
@@ -85,7 +86,7 @@ fn every_trial_keeps_its_accounts() {
     for n in 0..count() {
         let mut s = Stream::new(n, "accounts");
         let plan = plan(&mut s);
-        let trial = plan.clone().check().unwrap().run(n);
+        let trial = CheckedPlan::new(plan.clone()).unwrap().run(n);
         let paths = || format!("trial {n}: {} || {}", text(&plan.forward), text(&plan.reverse));
         trial.check_accounts(&plan).unwrap_or_else(|e| panic!("{}\n{e}", paths()));
     }
@@ -96,7 +97,7 @@ fn every_trial_keeps_its_accounts() {
 fn a_debt_is_a_packet_with_all_its_headers() {
     let json = r#"{"duration_ns":2000000000,"mtu":128,"offload":true,"flows":[{"cca":"reno"}],"forward":{"stages":[
         {"qdisc":{"kind":"htb","rate":1000000000},"at":"sender"},{"qdisc":{"kind":"netem","limit":1000,"delay":1000},"at":"router"}]}}"#;
-    let checked = Plan::from_json(json).unwrap().check().unwrap();
+    let checked = CheckedPlan::new(Plan::from_json(json).unwrap()).unwrap();
     let owed = (0..40).map(|n| {
         let trial = checked.run_within(1, 3_000 + n);
         trial.check_accounts(checked.plan()).unwrap_or_else(|e| panic!("{n}: {e}"));
@@ -117,7 +118,7 @@ fn what_came_out_at_the_end_is_not_missed() {
         netem(""),
         netem(""),
     );
-    let checked = Plan::from_json(&json).unwrap().check().unwrap();
+    let checked = CheckedPlan::new(Plan::from_json(&json).unwrap()).unwrap();
     let untaken: u64 = (0..2_000)
         .map(|work| {
             let trial = checked.run_within(0, work);

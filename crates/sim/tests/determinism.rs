@@ -1,7 +1,10 @@
 //! The engine as a whole: determinism, conservation, and closed forms.
 
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{FlowSummary, Plan, TrialOutput};
+use tcpscape_plan::results::FlowSummary;
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
+use tcpscape_sim::TrialOutput;
 use tcpscape_tcp::cc;
 
 /// A path of tc's words; the first stage may stand on the sender's own egress.
@@ -26,7 +29,7 @@ fn plan(cca: &str, flows: usize, secs: u64, forward: &PathSpec, reverse: &[&str]
 
 /// Runs one trial.
 fn run(p: &Plan, seed: u64) -> TrialOutput {
-    p.clone().check().unwrap().run(seed)
+    CheckedPlan::new(p.clone()).unwrap().run(seed)
 }
 
 /// Jitter, loss and a bottleneck, two cubic flows.
@@ -52,7 +55,7 @@ fn hashes(trials: &[TrialOutput]) -> Vec<(u64, u64)> {
 fn a_trial_is_a_function_of_plan_and_seed_whatever_the_threads() {
     for p in [rough(), paced()] {
         let seeds: Vec<u64> = (1..=7).collect();
-        let shared = p.clone().check().unwrap();
+        let shared = CheckedPlan::new(p.clone()).unwrap();
         let trials = |seeds: &[u64]| -> Vec<TrialOutput> { seeds.iter().map(|&s| shared.run(s)).collect() };
         let one = hashes(&trials(&seeds));
         let (first, second) = seeds.split_at(3);
@@ -100,8 +103,8 @@ fn events_of_senders_add_up_to_their_counters() {
         let t = run(&p, 4);
         t.check_accounts(&p).unwrap_or_else(|e| panic!("{cca}: {e}"));
         for f in &t.flows {
-            let counts = [f.rtos, f.undos, f.ecn_reductions, f.tlps, f.spurious_retransmits];
-            seen.iter_mut().zip(counts).for_each(|(s, n)| *s += n);
+            let counts = [f.rtos, f.undos, f.ecn_reductions, f.tlps, Some(f.spurious_retransmits)];
+            seen.iter_mut().zip(counts).for_each(|(s, n)| *s += n.unwrap());
         }
     }
     assert!(
@@ -132,10 +135,10 @@ fn packets_in_and_duplicated_are_out_dropped_or_held() {
         let plan = plan(cca, 3, 5, forward, &["netem delay 10ms 3ms loss 1% duplicate 2%"]);
         let t = run(&plan, 11);
         t.check_accounts(&plan).unwrap_or_else(|e| panic!("{cca}: {e}"));
-        let last = |way: &str| t.queues.iter().rfind(|q| q.direction == way && q.stats.depth == 0).unwrap().stats.packets_out;
+        let last = |way: &str| t.queues.iter().rfind(|q| q.direction.name() == way && q.stats.depth == 0).unwrap().stats.packets_out;
         assert_eq!(last("forward") + last("reverse"), t.arrivals, "{cca}: all that came out was delivered");
         let f = &t.flows[0];
-        assert!(f.bytes_received <= f.bytes_sent && f.receiver.acks >= f.segs_in / 2, "{f:?}");
+        assert!(f.bytes_received <= f.bytes_sent && f.receiver.unwrap().acks >= f.segs_in / 2, "{f:?}");
     }
 }
 
@@ -156,7 +159,7 @@ fn a_window_limited_flow_carries_a_window_a_round_trip() {
         let bound = f64::from(f.max_rwnd) * 8.0 / (2.0 * f64::from(delay) * 1e3);
         let share = steady(f, 20) / bound;
         assert!((0.95..=1.001).contains(&share), "{rcvbuf} {delay} ms: {share} of {bound} Mbit/s");
-        assert!(f.limited_by.rwnd > 0.9, "{:?}", f.limited_by);
+        assert!(f.limited_by.unwrap().rwnd > 0.9, "{:?}", f.limited_by);
     }
 }
 
@@ -187,7 +190,7 @@ fn reno_under_random_loss_follows_the_inverse_square_root() {
     let rate = |p: f64| {
         let seeds: Vec<u64> = (1..=4).collect();
         let forward = path(&[&netem(p)], Host::Router);
-        let plan = plan("reno", 1, 60, &forward, &["netem delay 25ms limit 100000"]).check().unwrap();
+        let plan = CheckedPlan::new(plan("reno", 1, 60, &forward, &["netem delay 25ms limit 100000"])).unwrap();
         seeds.iter().map(|&s| steady(&plan.run(s).flows[0], 60)).sum::<f64>() / seeds.len() as f64
     };
     let law = |p: f64| 1_448.0 * 8.0 / 0.05 * (1.5f64).sqrt() / (p / 100.0).sqrt() / 1e6;

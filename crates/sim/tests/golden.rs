@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{Plan, TrialOutput};
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
+use tcpscape_sim::TrialOutput;
 use tcpscape_tcp::cc;
 
 /// 20 Mbit/s and 40 ms hold 100,000 bytes.
@@ -28,7 +30,7 @@ fn trials(ccas: &[&str], secs: u64, netem: &str, bdp: f64, seeds: &[u64]) -> Vec
     forward.push(format!("tbf rate 20mbit burst 6056 limit {:.0}", bdp * BDP));
     p.forward = path(&forward, Host::Router);
     p.reverse = path(&[format!("netem {} limit 100000", netem.split(" loss").next().unwrap())], Host::Receiver);
-    let p = p.check().unwrap();
+    let p = CheckedPlan::new(p).unwrap();
     seeds.iter().map(|&s| p.run(s)).collect()
 }
 

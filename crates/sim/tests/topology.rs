@@ -1,7 +1,10 @@
 //! Networks of several links, round-trip times and directions: worked arithmetic, symmetry, conservation, determinism.
 
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{Link, LinkPlan, PlacePlan, Plan, QueueAccount, TrialOutput};
+use tcpscape_plan::results::QueueAccount;
+use tcpscape_plan::{LinkId, LinkPlan, PlacePlan, Plan};
+use tcpscape_sim::CheckedPlan;
+use tcpscape_sim::TrialOutput;
 
 const MS: u64 = 1_000_000;
 
@@ -31,14 +34,14 @@ fn plan(ms: u64, flows: &str, first: LinkPlan) -> Plan {
 
 /// Runs a plan, whose results must keep the laws.
 fn run(plan: &Plan, seed: u64) -> TrialOutput {
-    let trial = plan.clone().check().unwrap().run(seed);
+    let trial = CheckedPlan::new(plan.clone()).unwrap().run(seed);
     trial.check_accounts(plan).unwrap();
     trial
 }
 
 /// The accounts of a link's direction.
-fn queues<'a>(t: &'a TrialOutput, link: Link, direction: &'a str) -> impl Iterator<Item = &'a QueueAccount> {
-    t.queues.iter().filter(move |q| q.link == Some(link) && q.direction == direction)
+fn queues<'a>(t: &'a TrialOutput, link: LinkId, direction: &'a str) -> impl Iterator<Item = &'a QueueAccount> {
+    t.queues.iter().filter(move |q| q.link == Some(link) && q.direction.name() == direction)
 }
 
 fn finite(bytes: u64, more: &str) -> String {
@@ -60,7 +63,7 @@ fn two_flows_over_one_link_have_their_own_round_trip_times() {
     let names: Vec<String> = trial.queues.iter().map(|q| format!("{} {}", q.link.unwrap(), q.direction)).collect();
     let chain = ["chain/0 forward", "chain/0 forward", "chain/0 reverse"];
     assert_eq!(names, [&chain[..], &["far/0 forward", "far/0 reverse", "near/1 forward", "near/1 reverse"]].concat());
-    assert_eq!(trial.queues.iter().map(|q| q.pipe).collect::<Vec<_>>(), [1, 1, 2, 5, 6, 7, 8]);
+    assert_eq!(trial.queues.iter().map(|q| q.pipe.unwrap()).collect::<Vec<_>>(), [1, 1, 2, 5, 6, 7, 8]);
 }
 
 /// The way back takes 1 byte a µs. The upload's SYN (74 bytes) leaves at 0 and its SYN+ACK is back at 20.074 ms; then its ACK and ten segments stand in the
@@ -94,7 +97,7 @@ fn a_parking_lot_has_a_bottleneck_at_each_link() {
         // 1448 bytes of each frame of 1514 are payload: 9.56 Mbit/s, and the first burst.
         assert!((8.5..9.6).contains(&sum), "link {i}: {sum} Mbit/s");
         assert!(goodput(0) < goodput(i), "the flow over three links has {} Mbit/s, that of link {i} {}", goodput(0), goodput(i));
-        let carried: u64 = queues(&trial, Link::Chain(i - 1), "forward").last().unwrap().stats.bytes_out;
+        let carried: u64 = queues(&trial, LinkId::Chain(i - 1), "forward").last().unwrap().stats.bytes_out;
         assert!(carried as f64 * 8.0 <= 10e6 * 20.1, "link {i} carried {carried} bytes");
     }
     assert!((trial.flows[0].rtt_ms.min - 12.0) < 2.0 && trial.flows[0].rtt_ms.min >= 12.0, "{:?}", trial.flows[0].rtt_ms);
@@ -110,7 +113,7 @@ fn packets_are_conserved_from_link_to_link() {
     plan.places[0].leave = 2;
     let trial = run(&plan, 3);
     let count = |i, way: &'static str| {
-        let q: Vec<_> = queues(&trial, Link::Chain(i), way).filter(|q| q.stats.depth == 0).map(|q| &q.stats).collect();
+        let q: Vec<_> = queues(&trial, LinkId::Chain(i), way).filter(|q| q.stats.depth == 0).map(|q| &q.stats).collect();
         (q.first().unwrap().packets_in, q.last().unwrap().packets_out)
     };
     assert_eq!(count(0, "forward").1, count(1, "forward").0);
@@ -226,7 +229,7 @@ fn a_file_of_packets_has_the_flows_of_every_place() {
         plan(500, &[finite(20_000, ""), finite(20_000, r#","up":true"#)].join(","), link(&["netem delay 10ms"], &["netem delay 10ms"]));
     plan.trace_packets = true;
     let file = std::env::temp_dir().join(format!("tcpscape-topology-{}.pcapng", std::process::id()));
-    tcpscape_sim::write_pcapng(file.to_str().unwrap(), &plan.clone().check().unwrap(), 1).unwrap();
+    tcpscape_sim::write_pcapng(file.to_str().unwrap(), &CheckedPlan::new(plan.clone()).unwrap(), 1).unwrap();
     let written = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let trial = run(&plan, 1);

@@ -1,7 +1,9 @@
 //! Applications that ask and that pause, probes, and transfers: with times and counts that were worked out by hand.
 
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{Plan, TrialOutput};
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
+use tcpscape_sim::TrialOutput;
 
 /// A trial of so many ms with this part of a plan (`"flows": …`), over tc's words both ways, at routers; its accounts are checked. Addresses are known.
 fn run(ms: u64, fields: &str, forward: &[&str], reverse: &[&str]) -> TrialOutput {
@@ -9,7 +11,7 @@ fn run(ms: u64, fields: &str, forward: &[&str], reverse: &[&str]) -> TrialOutput
     plan.forward = PathSpec::of(forward.iter().map(|w| parse_tc(w).unwrap()));
     plan.reverse = PathSpec::of(reverse.iter().map(|w| parse_tc(w).unwrap()));
     plan.forward.stages.iter_mut().chain(&mut plan.reverse.stages).for_each(|stage| stage.at = Host::Router);
-    let trial = plan.clone().check().unwrap().run(1);
+    let trial = CheckedPlan::new(plan.clone()).unwrap().run(1);
     trial.check_accounts(&plan).unwrap_or_else(|e| panic!("{fields}: {e}"));
     trial
 }
@@ -160,7 +162,7 @@ fn a_probe_waits_for_its_neighbours_address() {
         let text = format!(r#"{{"duration_ns": 1000000000, "arp": {arp}, "flows": [], "probes": [{VOICE}]}}"#);
         let mut plan = Plan::from_json(&text).unwrap();
         (plan.forward, plan.reverse) = (PathSpec::of([parse_tc(NEAR[0]).unwrap()]), PathSpec::of([parse_tc(FAR[0]).unwrap()]));
-        plan.check().unwrap().run(1).probes.remove(0)
+        CheckedPlan::new(plan).unwrap().run(1).probes.remove(0)
     };
     let (known, asked) = (plan(false), plan(true));
     assert_eq!((known.delay_ms.max, asked.delay_ms.max, asked.received), (20.0, 70.0, 49));
@@ -186,7 +188,7 @@ fn transfers_share_a_link_with_flows() {
     let path = ["netem delay 10ms", "tbf rate 20mbit burst 15kb limit 60kb"];
     let started = |flows: &str| {
         let trial = run(20_000, &format!("{flows}, {transfers}"), &path, &["netem delay 10ms"]);
-        let count = |t: &tcpscape_sim::output::TransfersSummary| t.classes.iter().map(|c| c.started).collect::<Vec<_>>();
+        let count = |t: &tcpscape_plan::results::TransfersSummary| t.classes.iter().map(|c| c.started).collect::<Vec<_>>();
         assert!(trial.transfers.iter().all(|t| t.classes.iter().map(|c| c.completed).sum::<u64>() > 0), "{:?}", trial.transfers);
         (trial.transfers.iter().map(count).collect::<Vec<_>>(), trial.hash)
     };
@@ -230,7 +232,7 @@ fn probes_and_transfers_take_the_way_of_their_place() {
         probe("udp", 1, true),
     );
     let plan = Plan::from_json(&plan).unwrap();
-    let trial = plan.clone().check().unwrap().run(1);
+    let trial = CheckedPlan::new(plan.clone()).unwrap().run(1);
     trial.check_accounts(&plan).unwrap();
     let delays: Vec<_> = trial.probes.iter().map(|p| (p.sent, p.delay_ms.min, p.delay_ms.max)).collect();
     assert_eq!(delays, [(100, 22.0, 22.0), (100, 46.0, 46.0), (100, 11.0, 11.0)]);

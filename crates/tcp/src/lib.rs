@@ -4,11 +4,11 @@
 //! clock and no socket; a simulator, or anything else that owns a clock, drives them.
 
 pub mod cc;
-mod kernel;
+mod jiffies;
 mod receiver;
 mod sender;
 mod windowed;
 
-pub use kernel::{Jiffies, Kernel, Rules, WindowRule};
+pub use jiffies::Jiffies;
 pub use receiver::{Feedback, Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{EventCounts, Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, LIMITS};

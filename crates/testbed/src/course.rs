@@ -6,7 +6,7 @@
 use crate::flows::{Clock, Flow, Options, Running};
 use crate::network::{ends, Network, TestbedError};
 use crate::proof::prove;
-use crate::report::{counters, FlowReport, Report};
+use crate::report::{counters, flow_summary, Report};
 use crate::traffic::Traffic;
 use crate::watch::{watch, Watched};
 use crate::{pcap, sys};
@@ -17,7 +17,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tcpscape_sim::{FlowPlan, Plan, PlayerSummary};
+use tcpscape_base::mix;
+use tcpscape_plan::{FlowPlan, Plan, PlayerSummary};
 
 /// What ended a trial before it had a result.
 #[derive(Debug, thiserror::Error)]
@@ -122,8 +123,7 @@ impl Course<'_> {
         let mut watched = watch(plan, network, &running, clock.zero, self.sample_ns.max(LEAST_INTERVAL))?;
         let flows: Vec<_> = running.into_iter().map(Running::join).collect();
         let mut report = Report { duration_ns: plan.duration_ns, queues: network.queues()?, ..Report::default() };
-        report.flows =
-            flows.iter().zip(&mut watched.flows).map(|(f, seen)| FlowReport::of(f, seen, clock.zero, plan.duration_ns)).collect();
+        report.flows = flows.iter().zip(&mut watched.flows).map(|(f, seen)| flow_summary(f, seen, clock.zero, plan.duration_ns)).collect();
         report.caveats.append(&mut watched.caveats);
         report.caveats.append(&mut network.faults()?);
         report.caveats.extend(flows.iter().filter_map(|f| f.trouble()));
@@ -176,17 +176,9 @@ impl Course<'_> {
     }
 }
 
-/// A number from a seed and a purpose, spread evenly (the finaliser of splitmix64).
-pub fn mix(seed: u64, purpose: u64) -> u64 {
-    let mut z = seed.wrapping_add(purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// The hosts where data begin and those where they end, each once; the first place's where nothing is sent by connections.
 fn all_ends<'a>(plan: &Plan, network: &'a dyn Network) -> [Vec<BorrowedFd<'a>>; 2] {
-    let joins = plan.flows.iter().chain(plan.transfers.iter().map(|t| &t.flow)).map(|flow| (flow.place, flow.up));
+    let joins = plan.connections().map(|flow| (flow.place, flow.up));
     let distinct: BTreeSet<(usize, bool)> = joins.collect();
     let distinct = if distinct.is_empty() { BTreeSet::from([(0, false)]) } else { distinct };
     [0, 1].map(|end| distinct.iter().map(|&(place, up)| ends(network, place, up)[end].namespace).collect())

@@ -16,18 +16,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use tcpscape_base::Time;
-use tcpscape_sim::output::ResponseSummary;
-use tcpscape_sim::requests::Requests;
-use tcpscape_sim::{App, FlowPlan, Player, PlayerSummary};
+use tcpscape_plan::requests::Requests;
+use tcpscape_plan::results::ResponseSummary;
+use tcpscape_plan::{App, FlowPlan, Player, PlayerSummary};
 
 mod paced;
 mod player;
 mod requests;
 pub(crate) mod sockets;
-mod turns;
 
 pub use sockets::Buffers;
-use turns::Turns;
 
 /// First port; flow i listens on `PORT + i`.
 pub(crate) const PORT: u16 = 9000;
@@ -260,7 +258,7 @@ impl Flow {
             }
             App::Paced { chunk, .. } => self.note("writer", self.write_paced(chunk as usize, clock)),
             App::Respond { chunk, .. } => self.serve(chunk as usize),
-            App::OnOff { chunk, on_ns, off_ns, .. } => self.write_by_turns(chunk as usize, Turns::new(on_ns, off_ns), clock),
+            App::OnOff { chunk, .. } => self.write_by_turns(chunk as usize, clock),
         }
         let info = TcpInfo::of(self.sender.as_fd()).ok();
         *self.last.lock().expect("no thread panics with it") = info;

@@ -22,6 +22,7 @@ pub mod netlink;
 pub mod network;
 pub mod pause;
 pub mod pcap;
+pub mod poll;
 pub mod probe;
 pub mod probes;
 pub mod proof;

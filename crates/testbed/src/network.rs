@@ -40,13 +40,14 @@ pub use changes::Change;
 use furnish::furnish;
 use host::Host;
 use layout::Layout;
-pub use queues::{ChildReport, QueueReport};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use sysctl::Globals;
 pub use sysctl::{Scope, Settings};
-use tcpscape_sim::Plan;
+use tcpscape_plan::results::{KernelQueue, QueueReport};
+use tcpscape_plan::samples::QueueSamples;
+use tcpscape_plan::Plan;
 
 /// Why a network could not be built, changed or read.
 #[derive(Debug, thiserror::Error)]
@@ -111,26 +112,20 @@ pub struct Site<'a> {
 /// A trial's network as its course sees it, whoever makes the path: the kernel's queues ([`Testbed`]), or a program between two
 /// devices of a [`wire::Wire`].
 pub trait Network {
-    /// The sender's namespace.
-    fn sender(&self) -> BorrowedFd<'_>;
-    /// The receiver's namespace.
-    fn receiver(&self) -> BorrowedFd<'_>;
     /// The namespace of the router in the middle of the way, and its device towards the right; None where there is none.
     fn router(&self) -> Option<(BorrowedFd<'_>, &str)> {
         None
     }
     /// The two hosts of a place of the plan: the left one, and the right one. A plan without places has one, its sender and its receiver.
     fn hosts(&self, place: usize) -> [Site<'_>; 2];
-    /// The receiver's address.
-    fn address(&self) -> Ipv4Addr {
-        self.hosts(0)[1].address
-    }
     /// When the path has to be changed next, ns since the trial's start; None if it never has, or changes by itself.
     fn next_change(&self) -> Option<u64>;
     /// Makes every change that is due at `t`, ns since the trial's start.
     fn change(&mut self, t: u64) -> Result<(), TestbedError>;
     /// The account of every stage so far, forward first.
     fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError>;
+    /// Samples every queue at `t`, ns since the trial's start.
+    fn sample_queues(&mut self, plan: &Plan, t: u64, into: &mut QueueSamples) -> Result<(), TestbedError>;
     /// What the network did to the trial and nobody asked for: one sentence each, none if all is well.
     fn faults(&mut self) -> Result<Vec<String>, TestbedError>;
 }
@@ -234,6 +229,18 @@ impl Testbed {
         &self.changes
     }
 
+    /// The account of every stage so far.
+    pub fn accounts(&mut self) -> Result<Vec<KernelQueue>, TestbedError> {
+        let mut seen: Vec<Vec<Counters>> = vec![Vec::new(); self.hosts.len()];
+        for (i, host) in self.hosts.iter_mut().enumerate() {
+            if self.layout.stages.iter().any(|s| s.host == i) {
+                let read = qdisc::stats::read(&mut host.socket, |c| seen[i].push(c));
+                read.map_err(|error| TestbedError::Refused { part: "queue statistics".into(), error })?;
+            }
+        }
+        Ok(self.layout.stages.iter().map(|s| queues::account(s, &self.layout, &seen[s.host])).collect())
+    }
+
     /// Makes a change: new parameters for packets that come, unchanged due times for those that wait.
     pub fn apply(&mut self, change: usize) -> Result<(), TestbedError> {
         let Some(change) = self.changes.get(change) else { return Ok(()) };
@@ -253,12 +260,6 @@ impl Testbed {
 }
 
 impl Network for Testbed {
-    fn sender(&self) -> BorrowedFd<'_> {
-        self.hosts(0)[0].namespace
-    }
-    fn receiver(&self) -> BorrowedFd<'_> {
-        self.hosts(0)[1].namespace
-    }
     fn router(&self) -> Option<(BorrowedFd<'_>, &str)> {
         let cable = &self.layout.cables[self.layout.middle?];
         Some((self.hosts[cable.hosts[0]].namespace.as_fd(), &cable.ports[0].name))
@@ -280,14 +281,11 @@ impl Network for Testbed {
         Ok(())
     }
     fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError> {
-        let mut seen: Vec<Vec<Counters>> = vec![Vec::new(); self.hosts.len()];
-        for (i, host) in self.hosts.iter_mut().enumerate() {
-            if self.layout.stages.iter().any(|s| s.host == i) {
-                let read = qdisc::stats::read(&mut host.socket, |c| seen[i].push(c));
-                read.map_err(|error| TestbedError::Refused { part: "queue statistics".into(), error })?;
-            }
-        }
-        Ok(self.layout.stages.iter().map(|s| queues::account(s, &self.layout, &seen[s.host])).collect())
+        Ok(self.accounts()?.into_iter().map(QueueReport::Kernel).collect())
+    }
+    fn sample_queues(&mut self, plan: &Plan, t: u64, into: &mut QueueSamples) -> Result<(), TestbedError> {
+        queues::sample(into, plan, &self.accounts()?, t);
+        Ok(())
     }
 
     fn faults(&mut self) -> Result<Vec<String>, TestbedError> {

@@ -10,6 +10,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::sys::check;
 use io_uring::types::{Fd, Timespec};
 use io_uring::{opcode, squeue, IoUring};
 use std::io;
@@ -58,13 +59,7 @@ impl Pauses {
             Then::Discard(_) => 1,
         };
         // SAFETY: a fresh descriptor that nobody else owns.
-        let never = unsafe {
-            let fd = libc::eventfd(0, libc::EFD_CLOEXEC);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
+        let never = unsafe { OwnedFd::from_raw_fd(check(libc::eventfd(0, libc::EFD_CLOEXEC))?) };
         let ring = IoUring::new((STEPS * PAIRS).next_power_of_two() as u32)?;
         Ok(Pauses { ring, never, sleeps: vec![Timespec::new(); PAIRS], buffer: vec![0; size], then })
     }

@@ -17,9 +17,9 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tcpscape_base::Duration;
-use tcpscape_sim::output::ProbeSummary;
-use tcpscape_sim::probe::ProbeMeter;
-use tcpscape_sim::{ProbeKind, ProbePlan};
+use tcpscape_plan::probe::ProbeMeter;
+use tcpscape_plan::results::ProbeSummary;
+use tcpscape_plan::{ProbeKind, ProbePlan};
 
 /// Fewest bytes of payload: a packet's number.
 pub const LEAST_SIZE: usize = 8;

@@ -4,18 +4,12 @@
 //! they differ by more than chance allows or where packets vanished that nobody wanted lost. What it does not see: the
 //! distribution of jitter, the loss of super-packets at the sender's own egress, and anything while the path changes (the proof is left out for paths with a schedule).
 
-use crate::network::layout::{ways, Way};
-use crate::network::QueueReport;
-use crate::report::flow::FlowReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tcpscape_path::{Loss, PathSpec, QdiscSpec};
-use tcpscape_sim::Plan;
+use tcpscape_path::{Description, Direction, Host, StageSpec};
+use tcpscape_plan::results::{FlowSummary, KernelQueue, QueueReport};
+use tcpscape_plan::{judge, FlowPlan, LinkId, Plan, Topology};
 
-/// Standard deviations that a share may be off before it is reported.
-const CHANCE: f64 = 5.0;
-/// Relative excess of a rate that is put down to rounding.
-const RATE_SLACK: f64 = 0.002;
 /// RTT above the path's own that hosts and links may add, and below it that timestamps of 1 ms may miss, ms.
 const RTT_SLACK_MS: f64 = 1.0;
 
@@ -33,9 +27,10 @@ pub struct Pair {
 pub struct StageProof {
     /// The link that it is part of; left out in a plain plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<String>,
-    /// `forward` or `reverse`.
-    pub r#where: &'static str,
+    pub link: Option<LinkId>,
+    /// Which of its directions.
+    #[serde(rename = "where")]
+    pub direction: Direction,
     /// Number of the stage in its direction.
     pub stage: usize,
     /// tc's name of its queue.
@@ -61,23 +56,23 @@ pub struct Proof {
 pub fn prove(
     plan: &Plan,
     queues: &[QueueReport],
-    flows: &[FlowReport],
+    flows: &[FlowSummary],
     counters: &BTreeMap<String, u64>,
     caveats: &mut Vec<String>,
 ) -> Option<Proof> {
-    let ways = ways(plan);
-    if ways.iter().any(|(_, _, path)| !path.schedule.is_empty()) {
+    let topology = Topology::of(plan);
+    if topology.ways().any(|way| !way.path.schedule.is_empty()) {
         return None;
     }
-    let mut proof = Proof { rtt_ms: if plan.places.is_empty() { rtt(plan, flows, caveats) } else { None }, ..Proof::default() };
-    for (i, flow) in flows.iter().enumerate() {
-        too_short(plan, i, flow, caveats);
+    let mut proof = Proof { rtt_ms: if topology.is_plain() { rtt(plan, flows, caveats) } else { None }, ..Proof::default() };
+    for (i, (flow_plan, flow)) in plan.flows.iter().zip(flows).enumerate().filter(|_| !topology.is_plain()) {
+        too_short(&topology, (i, flow_plan), flow, caveats);
     }
-    for q in queues {
-        let path = ways.iter().find(|(link, direction, _)| (link, direction.name()) == (&q.link, q.r#where));
-        if let Some(stage) = path.and_then(|(_, _, path)| path.stages.get(q.stage)) {
-            let elsewhere = if plan.places.is_empty() { 0.0 } else { late(&ways, &stage.qdisc) };
-            proof.stages.push(stage_proof(&stage.qdisc, q, (plan.duration_ns, elsewhere), caveats));
+    for q in queues.iter().filter_map(QueueReport::kernel) {
+        if let Some(stage) = topology.way(topology.shown_number(q.link, q.direction)).path.stages.get(q.stage) {
+            let levels = stage.qdisc.describe();
+            let elsewhere = if topology.is_plain() { 0.0 } else { late(&topology, stage, &levels[0]) };
+            proof.stages.push(stage_proof(&levels, q, (plan.duration_ns, elsewhere), caveats));
         }
     }
     let count = |name: &str| counters.get(&format!("receiver.{name}")).copied().unwrap_or(0) as f64;
@@ -85,95 +80,43 @@ pub fn prove(
     Some(proof)
 }
 
-/// Bytes that may still come to a queue of a network after the end: what all other queues hold, and what their delays hold at its rate.
-fn late(ways: &[Way<'_>], spec: &QdiscSpec) -> f64 {
-    let per_ns = asked_rate(spec).unwrap_or(0.0) / 8e3;
-    let others = ways.iter().flat_map(|(_, _, path)| &path.stages).map(|stage| &stage.qdisc).filter(|other| !std::ptr::eq(*other, spec));
-    let delayed = |q: &QdiscSpec| if let QdiscSpec::Netem(n) = q { n.delay.0 as f64 * per_ns } else { 0.0 };
-    others.map(|other| stored(other) + other.levels().map(delayed).sum::<f64>()).sum()
+/// Bytes that may still come to a stage of a network after the end: what all other stages hold, and what their delays hold at its rate.
+fn late(topology: &Topology<'_>, stage: &StageSpec, asked: &Description) -> f64 {
+    let per_ns = judge::asked_rate(asked).unwrap_or(0.0) / 8e3;
+    let others = topology.ways().flat_map(|way| &way.path.stages).filter(|other| !std::ptr::eq(*other, stage));
+    others.flat_map(|other| other.qdisc.describe()).map(|q| q.stored_bytes.unwrap_or(0) as f64 + q.delay_ns as f64 * per_ns).sum()
 }
 
 /// `time`: the trial's length, ns, and the bytes that may pass after its end from elsewhere.
-fn stage_proof(spec: &QdiscSpec, q: &QueueReport, time: (u64, f64), caveats: &mut Vec<String>) -> StageProof {
-    let (duration_ns, elsewhere) = time;
-    let (wanted, random) = asked_loss(spec);
-    let came = (q.sent_packets + q.dropped + q.backlog_packets) as f64;
+fn stage_proof(levels: &[Description], q: &KernelQueue, time: (u64, f64), caveats: &mut Vec<String>) -> StageProof {
+    let (asked, (duration_ns, elsewhere)) = (&levels[0], time);
+    let came = q.sent_packets + q.dropped + q.backlog_packets;
     let link = q.link.as_ref().map(|link| format!("{link} ")).unwrap_or_default();
-    let place = format!("{link}{} stage {} ({})", q.r#where, q.stage, q.kind);
-    // at the sender's egress whole super-packets are judged, and the kernel counts what passed in segments
-    let single = q.at != "sender";
-    if let Some(p) = wanted.filter(|&p| random && (single || p == 0.0)) {
-        let (expected, spread) = (came * p, (came * p * (1.0 - p)).sqrt());
-        let off = q.dropped as f64 - expected;
-        if p == 0.0 && q.dropped > 0 {
-            caveats.push(format!(
-                "{place}: dropped {} of {came:.0} packets because its limit was full; nobody asked for loss there",
-                q.dropped
-            ));
-        } else if off.abs() > CHANCE * spread + 1.0 {
-            caveats.push(format!(
-                "{place}: lost {:.3} % of {came:.0} packets where {:.3} % was asked",
-                100.0 * q.dropped as f64 / came,
-                100.0 * p
-            ));
-        }
-    }
+    let wanted = judge::asked_loss(asked);
+    // At the sender's egress whole super-packets are judged, and the kernel counts what passed in segments; nothing else may drop.
+    let is_alone = levels.len() == 1 && asked.rate_bps.is_none();
+    let lost = wanted.filter(|&p| is_alone && (q.at != Host::Sender || p == 0.0)).and_then(|p| match q.dropped {
+        1.. if p == 0.0 => Some(format!("dropped {} of {came} packets because its limit was full; nobody asked for loss there", q.dropped)),
+        dropped => judge::loss(p, dropped, came),
+    });
     let rate = q.sent_bytes as f64 * 8e3 / duration_ns as f64;
-    let asked = asked_rate(spec);
-    if let Some(r) = asked.filter(|r| rate > r * (1.0 + RATE_SLACK) + (stored(spec) + elsewhere) * 8e3 / duration_ns as f64) {
-        caveats.push(format!("{place}: passed {rate:.3} Mbit/s where {r:.3} was asked"));
-    }
+    let problems = lost.into_iter().chain(judge::rate(asked, rate, elsewhere, duration_ns));
+    caveats.extend(problems.map(|problem| format!("{link}{} stage {} ({}): {problem}", q.direction, q.stage, q.kind)));
     StageProof {
-        link: q.link.clone(),
-        r#where: q.r#where,
+        link: q.link,
+        direction: q.direction,
         stage: q.stage,
         kind: q.kind,
-        loss: Pair { asked: wanted, achieved: if came > 0.0 { q.dropped as f64 / came } else { 0.0 } },
-        rate_mbps: Pair { asked, achieved: rate },
-    }
-}
-
-/// The loss that a queue is asked for, where one number tells it, and whether each packet is judged by itself and nothing else drops.
-fn asked_loss(spec: &QdiscSpec) -> (Option<f64>, bool) {
-    match spec {
-        QdiscSpec::Netem(n) => match n.loss {
-            Loss::Random { p, correlation } => {
-                (Some(p.percent() / 100.0), correlation.percent() == 0.0 && n.child.is_none() && n.rate.is_none())
-            }
-            Loss::State { .. } | Loss::Gemodel { .. } => (None, false),
-        },
-        _ => (None, false),
-    }
-}
-
-/// Rate of a queue, Mbit/s.
-pub fn asked_rate(spec: &QdiscSpec) -> Option<f64> {
-    let rate = match spec {
-        QdiscSpec::Tbf(t) => Some(t.rate),
-        QdiscSpec::Htb(h) => Some(h.ceil.unwrap_or(h.rate)),
-        QdiscSpec::Cake(c) => c.bandwidth,
-        _ => None,
-    };
-    rate.map(|r| r.bytes_per_sec() as f64 * 8e-6)
-}
-
-/// Bytes that may pass beyond the rate: a full bucket at the begin, a full queue that drains after the end.
-pub fn stored(spec: &QdiscSpec) -> f64 {
-    match spec {
-        QdiscSpec::Tbf(t) => (t.burst + t.limit) as f64,
-        QdiscSpec::Htb(h) => h.burst.max(h.cburst).unwrap_or(1 << 20) as f64 + 1000.0 * 1514.0,
-        QdiscSpec::Cake(_) => 4e6, // its memory, which may drain after the end
-        _ => 0.0,
+        loss: Pair { asked: wanted, achieved: if came > 0 { q.dropped as f64 / came as f64 } else { 0.0 } },
+        rate_mbps: Pair { asked: judge::asked_rate(asked), achieved: rate },
     }
 }
 
 /// Reports a flow of a plan with places whose smallest RTT is below what its links take. That it is above tells nothing: the queues of the others may
 /// never have been empty.
-fn too_short(plan: &Plan, number: usize, flow: &FlowReport, caveats: &mut Vec<String>) {
-    let Some(place) = plan.flows.get(number).and_then(|f| plan.places.get(f.place)) else { return };
-    let links = [&place.near, &place.far].into_iter().chain(plan.links.iter().take(place.leave - 1).skip(place.enter.max(1) - 1));
-    let own = (place.enter == 0).then_some([&plan.forward, &plan.reverse]).into_iter().flatten();
-    let Some(asked) = links.flat_map(|link| [&link.forward, &link.reverse]).chain(own).map(delay).sum::<Option<u64>>() else { return };
+fn too_short(topology: &Topology<'_>, (number, plan): (usize, &FlowPlan), flow: &FlowSummary, caveats: &mut Vec<String>) {
+    let passed = topology.route(plan.place, plan.up).concat();
+    let Some(asked) = passed.into_iter().map(|number| topology.way(number).path.fixed_delay_ns()).sum::<Option<u64>>() else { return };
     let asked = asked as f64 / 1e6;
     if let Some(achieved) = flow.min_rtt_ms.filter(|achieved| achieved + RTT_SLACK_MS < asked) {
         caveats.push(format!("flow {number}: its smallest RTT was {achieved:.3} ms where the delays of its links add up to {asked:.3} ms"));
@@ -181,38 +124,17 @@ fn too_short(plan: &Plan, number: usize, flow: &FlowReport, caveats: &mut Vec<St
 }
 
 /// Propagation RTT against the smallest RTT of the first flow, where no jitter blurs both. Where transfers load the path too, no flow need see it idle.
-pub fn rtt(plan: &Plan, flows: &[FlowReport], caveats: &mut Vec<String>) -> Option<Pair> {
-    let asked = (delay(&plan.forward)? + delay(&plan.reverse)?) as f64 / 1e6;
+pub fn rtt(plan: &Plan, flows: &[FlowSummary], caveats: &mut Vec<String>) -> Option<Pair> {
+    let paths = plan.paths();
+    let asked = paths.iter().map(|path| path.fixed_delay_ns()).sum::<Option<u64>>()? as f64 / 1e6;
     let achieved = flows.iter().filter_map(|f| f.min_rtt_ms).reduce(f64::min)?;
-    let serial: f64 = [&plan.forward, &plan.reverse]
-        .iter()
-        .flat_map(|p| &p.stages)
-        .filter_map(|s| asked_rate(&s.qdisc))
-        .map(|r| 16.0 / r.max(0.001))
-        .sum();
+    let rates = paths.iter().flat_map(|path| path.describe()).filter_map(|queue| judge::asked_rate(&queue));
+    let serial: f64 = rates.map(|r| 16.0 / r.max(0.001)).sum();
     let is_above = plan.transfers.is_empty() && achieved > asked + serial + RTT_SLACK_MS;
     if achieved + RTT_SLACK_MS < asked || is_above {
         caveats.push(format!("the path's smallest RTT was {achieved:.3} ms where its delays add up to {asked:.3} ms"));
     }
     Some(Pair { asked: Some(asked), achieved })
-}
-
-/// Sum of the delays of a direction, ns; None where jitter, overtaking or slots make it uncertain.
-fn delay(path: &PathSpec) -> Option<u64> {
-    let mut total = 0;
-    for stage in &path.stages {
-        let mut queue = Some(&stage.qdisc);
-        while let Some(q) = queue {
-            if let QdiscSpec::Netem(n) = q {
-                if n.jitter.0 > 0 || n.reorder.percent() > 0.0 || n.slot.is_some() || n.rate.is_some() {
-                    return None;
-                }
-                total += n.delay.0;
-            }
-            queue = q.child();
-        }
-    }
-    Some(total)
 }
 
 #[cfg(test)]
@@ -226,13 +148,13 @@ mod tests {
         serde_json::from_str(&text).expect("a plan")
     }
 
-    fn queue(kind: &'static str, sent: u64, dropped: u64) -> QueueReport {
+    fn queue(kind: &'static str, sent: u64, dropped: u64) -> KernelQueue {
         let sent_bytes = sent * 1514;
-        let (at, children) = ("router", Vec::new());
+        let (at, children) = (Host::Router, Vec::new());
         let (overlimits, requeues, backlog_packets, backlog_bytes) = (0, 0, 0, 0);
-        QueueReport {
+        KernelQueue {
             link: None,
-            r#where: "forward",
+            direction: Direction::Forward,
             stage: 0,
             kind,
             at,
@@ -248,10 +170,10 @@ mod tests {
         }
     }
 
-    fn caveats(stage: &str, q: QueueReport, min_rtt_ms: f64) -> Vec<String> {
+    fn caveats(stage: &str, q: KernelQueue, min_rtt_ms: f64) -> Vec<String> {
         let mut found = Vec::new();
-        let flows = [FlowReport { min_rtt_ms: Some(min_rtt_ms), ..FlowReport::default() }];
-        prove(&plan(stage), &[q], &flows, &BTreeMap::new(), &mut found).expect("a proof");
+        let flows = [FlowSummary { min_rtt_ms: Some(min_rtt_ms), ..FlowSummary::default() }];
+        prove(&plan(stage), &[QueueReport::Kernel(q)], &flows, &BTreeMap::new(), &mut found).expect("a proof");
         found
     }
 
@@ -281,12 +203,12 @@ mod tests {
     #[test]
     fn what_waits_in_another_link_may_pass_after_the_end() {
         let mut chain = plan(TBF);
-        chain.links = vec![tcpscape_sim::LinkPlan { forward: plan(TBF).forward, ..Default::default() }];
-        chain.places = vec![tcpscape_sim::PlacePlan { leave: 2, ..Default::default() }];
+        chain.links = vec![tcpscape_plan::LinkPlan { forward: plan(TBF).forward, ..Default::default() }];
+        chain.places = vec![tcpscape_plan::PlacePlan { leave: 2, ..Default::default() }];
         let said = |sent| {
-            let q = QueueReport { link: Some("chain/1".into()), ..queue("tbf", sent, 0) };
+            let q = KernelQueue { link: Some(LinkId::Chain(1)), ..queue("tbf", sent, 0) };
             let mut found = Vec::new();
-            prove(&chain, &[q], &[], &BTreeMap::new(), &mut found);
+            prove(&chain, &[QueueReport::Kernel(q)], &[], &BTreeMap::new(), &mut found);
             found
         };
         assert_eq!(said(8_340), [""; 0]);

@@ -303,7 +303,7 @@ mod tests {
     fn a_socket_of_this_process_is_found_with_its_counters_and_its_end_is_heard() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Some((mut ours, mut theirs)) = connection(address) else {
-                eprintln!("skipped: there is no {address} here");
+                tcpscape_base::skip(format!("there is no {address} here"));
                 continue;
             };
             let mut endings = Endings::open().expect("no privilege is needed");

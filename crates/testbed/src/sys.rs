@@ -1,5 +1,5 @@
 //! The system calls that no safe library offers: one small function each. `unsafe` is only here, in
-//! [`crate::pause`] and [`crate::network::offload`].
+//! [`crate::poll`], [`crate::pause`], [`crate::network::offload`] and [`crate::transfers`].
 
 #![allow(unsafe_code)]
 
@@ -8,7 +8,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn check(status: libc::c_int) -> io::Result<libc::c_int> {
+/// What a system call gave; of a negative status the error that it left. Linux: errno(3).
+pub fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 {
         Err(io::Error::last_os_error())
     } else {
@@ -56,20 +57,31 @@ pub fn allow_descriptors() {
 /// Most descriptors of a process where nobody has set fs.nr_open.
 const MOST_DESCRIPTORS: libc::rlim_t = 1 << 20;
 
-/// The monotonic clock, ns: in a guest, virtual time since its start.
-pub fn now() -> u64 {
+fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for the result.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    unsafe { libc::clock_gettime(clock, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// The monotonic clock, ns: in a guest, virtual time since its start.
+pub fn now() -> u64 {
+    read_clock(libc::CLOCK_MONOTONIC)
 }
 
 /// The wall clock, ns: that of the stamps of packets.
 pub fn wall() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the result.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut t) };
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    read_clock(libc::CLOCK_REALTIME)
+}
+
+/// CPU time of the calling thread, ns.
+pub fn thread_time() -> u64 {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of this process, ns.
+pub fn process_time() -> u64 {
+    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// How long the calling thread has run and how long it was ready but waited for a processor, ns; None where the kernel does not tell.
@@ -80,7 +92,7 @@ pub fn cpu_time() -> Option<(u64, u64)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-fn timespec(ns: u64) -> libc::timespec {
+pub(crate) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
 }
 

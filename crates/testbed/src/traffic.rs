@@ -6,8 +6,9 @@ use crate::probes::{self, Probe};
 use crate::report::Report;
 use crate::sys;
 use crate::transfers::{self, Transfers};
-use crate::watch::ProbeSamples;
-use tcpscape_sim::Plan;
+use crate::watch::probe_samples;
+use tcpscape_plan::samples::ProbeSamples;
+use tcpscape_plan::Plan;
 
 /// What a trial has beside flows, with its sockets.
 pub struct Traffic<'a> {
@@ -65,7 +66,7 @@ impl Running {
             report.caveats.extend(finished.trouble);
             packets.push(finished.samples);
         }
-        *samples = ProbeSamples::of(&packets);
+        *samples = probe_samples(&packets);
         for transfers in self.transfers {
             let (summary, troubles) = transfers.finish();
             report.transfers.push(summary);

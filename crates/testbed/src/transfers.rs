@@ -1,6 +1,6 @@
 //! Connections that arrive at random, on real sockets: each has one of its own, made when it begins and closed when all is acknowledged.
 //!
-//! What they are: the model's transfers, with the same starts and sizes ([`tcpscape_sim::transfers::draw`]). An entry of the plan costs two threads,
+//! What they are: the model's transfers, with the same starts and sizes ([`tcpscape_plan::transfers::draw`]). An entry of the plan costs two threads,
 //! however many connections it has: [`senders`] begins, writes and closes them, [`receivers`] accepts and reads them, both where epoll(7) tells
 //! them to. Source: docs/models/methods/traffic.md, tcp(7), `Documentation/networking/timestamping.rst` (SOF_TIMESTAMPING_TX_ACK: the kernel tells
 //! when the last byte is acknowledged, so nobody has to look again and again). A connection ends with a RST, as a flow does.
@@ -16,9 +16,9 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use tcpscape_sim::output::TransfersSummary;
-use tcpscape_sim::transfers::{draw, Tally, Transfer};
-use tcpscape_sim::{App, TransfersPlan};
+use tcpscape_plan::results::TransfersSummary;
+use tcpscape_plan::transfers::{draw, Tally, Transfer};
+use tcpscape_plan::{App, TransfersPlan};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4_096;

@@ -1,12 +1,14 @@
 //! The watcher: sleeps from event to event of a trial, samples sockets and queues, changes the path, ends the flows.
 
 use crate::flows::Running;
-use crate::network::{layout::ways, Network, TestbedError};
+use crate::network::{Network, TestbedError};
 use crate::sys;
 use crate::tcp_info::TcpInfo;
 use std::os::fd::AsFd;
 use std::time::Duration;
-use tcpscape_sim::Plan;
+use tcpscape_base::Column;
+use tcpscape_plan::samples::{FlowSample, FlowSamples, ProbeSample, ProbeSamples, QueueSamples};
+use tcpscape_plan::Plan;
 
 /// How long after its stop a flow's reader may wait for the RST, ns; as in the model.
 const GRACE: u64 = 10_000_000_000;
@@ -14,62 +16,6 @@ const GRACE: u64 = 10_000_000_000;
 const END_POLL: u64 = 20_000_000;
 /// How often a sender is told again to stop, ns.
 const STOP_POLL: u64 = 1_000_000;
-
-macro_rules! samples {
-    ($($name:ident: $ty:ty = $value:expr;)*) => {
-        /// Samples of flows, one row for each flow and time; names and units of the model's `FlowSamples`. What the kernel
-        /// does not tell (`reo_wnd_steps`, `lost` so far) is left out.
-        #[derive(Debug, Default)]
-        pub struct FlowSamples {
-            /// Time, ns.
-            pub t_ns: Vec<u64>,
-            /// Flow number.
-            pub flow: Vec<u32>,
-            $(#[doc = stringify!($name)] pub $name: Vec<$ty>,)*
-        }
-        impl FlowSamples {
-            fn push(&mut self, t: u64, flow: usize, x: &TcpInfo) {
-                self.t_ns.push(t);
-                self.flow.push(flow as u32);
-                $(self.$name.push(($value)(x));)*
-            }
-            /// The columns: name, type, bytes.
-            pub fn columns(&self) -> Vec<(&'static str, &'static str, Vec<u8>)> {
-                vec![
-                    ("t_ns", "u64", self.t_ns.iter().flat_map(|v| v.to_le_bytes()).collect()),
-                    ("flow", "u32", self.flow.iter().flat_map(|v| v.to_le_bytes()).collect()),
-                    $((stringify!($name), stringify!($ty), self.$name.iter().flat_map(|v| v.to_le_bytes()).collect())),*
-                ]
-            }
-        }
-    };
-}
-
-samples! {
-    cwnd: u32 = TcpInfo::snd_cwnd;
-    ssthresh: u32 = TcpInfo::snd_ssthresh;
-    srtt_us: u32 = TcpInfo::rtt;
-    rttvar_us: u32 = TcpInfo::rttvar;
-    min_rtt_us: u32 = TcpInfo::min_rtt;
-    rto_us: u64 = |x: &TcpInfo| u64::from(x.rto());
-    in_flight: u32 = TcpInfo::in_flight;
-    unacked: u32 = TcpInfo::unacked;
-    pacing_rate: u64 = TcpInfo::pacing_rate;
-    delivery_rate: u64 = TcpInfo::delivery_rate;
-    ca_state: u8 = TcpInfo::ca_state;
-    retransmits: u64 = |x: &TcpInfo| u64::from(x.total_retrans());
-    spurious_retransmits: u64 = |x: &TcpInfo| u64::from(x.dsack_dups());
-    reordering: u32 = TcpInfo::reordering;
-    rwnd: u32 = TcpInfo::snd_wnd;
-    bytes_acked: u64 = TcpInfo::bytes_acked;
-    delivered: u32 = TcpInfo::delivered;
-    delivered_ce: u32 = TcpInfo::delivered_ce;
-    busy_us: u64 = TcpInfo::busy_time;
-    rwnd_limited_us: u64 = TcpInfo::rwnd_limited;
-    sndbuf_limited_us: u64 = TcpInfo::sndbuf_limited;
-    notsent: u32 = TcpInfo::notsent_bytes;
-    app_limited: u8 = |x: &TcpInfo| u8::from(x.app_limited() == Some(true));
-}
 
 /// What was seen of one flow at every sampling time.
 #[derive(Clone, Debug, Default)]
@@ -108,6 +54,23 @@ pub struct Watched {
     pub caveats: Vec<String>,
 }
 
+impl Watched {
+    /// The tables that a plan asks for, by their names.
+    pub fn tables(&self, plan: &Plan) -> Vec<(&'static str, Vec<Column>)> {
+        let mut tables = Vec::new();
+        if plan.sample_interval_ns > 0 {
+            tables.push(("samples", self.samples.columns()));
+        }
+        if plan.queue_sample_interval_ns > 0 {
+            tables.push(("queue_samples", self.queues.narrowed()));
+        }
+        if plan.sample_interval_ns > 0 && !plan.probes.is_empty() {
+            tables.push(("probe_samples", self.probes.columns()));
+        }
+        tables
+    }
+}
+
 /// Something that happens again and again.
 struct Every {
     next: u64,
@@ -130,7 +93,7 @@ impl Every {
 /// Watches a trial from `zero` until all flows have ended. `summary_ns`: sampling interval of the summaries.
 pub fn watch(plan: &Plan, network: &mut dyn Network, flows: &[Running], zero: u64, summary_ns: u64) -> Result<Watched, TestbedError> {
     sys::timer_slack(1);
-    let mut seen = Watched { flows: vec![Seen::default(); flows.len()], ..Watched::default() };
+    let mut seen = Watched { samples: FlowSamples::of_kernel(), flows: vec![Seen::default(); flows.len()], ..Watched::default() };
     let (mut summary, mut samples) = (Every::new(summary_ns), Every::new(plan.sample_interval_ns));
     let mut queues = Every::new(plan.queue_sample_interval_ns);
     let (half, mut halved) = (plan.duration_ns / 2, false);
@@ -157,7 +120,7 @@ pub fn watch(plan: &Plan, network: &mut dyn Network, flows: &[Running], zero: u6
         }
         sample(&mut seen, flows, t, summary.due(t), samples.due(t));
         if queues.due(t) {
-            sample_queues(&mut seen.queues, plan, network, t)?;
+            network.sample_queues(plan, t, &mut seen.queues)?;
         }
         let at = network.next_change().unwrap_or(u64::MAX);
         let half = if halved { u64::MAX } else { half };
@@ -189,7 +152,7 @@ fn sample(seen: &mut Watched, flows: &[Running], t: u64, summary: bool, asked: b
             continue;
         }
         if asked {
-            seen.samples.push(t, i, &x);
+            seen.samples.push(flow_sample(t, i, &x));
         }
         if summary {
             seen.flows[i].take(&x);
@@ -220,99 +183,46 @@ impl Seen {
     }
 }
 
-/// One row for each queue, with the model's names. How long packets waited the kernel does not tell.
-#[derive(Debug, Default)]
-pub struct QueueSamples {
-    /// Time, ns.
-    pub t_ns: Vec<u64>,
-    /// 0 the sender's host, 1 the network forward, 2 reverse, as the model numbers them; further ones of a plan with places.
-    pub pipe: Vec<u8>,
-    /// Stage within the pipe.
-    pub stage: Vec<u32>,
-    /// 0 for the stage's own queue, 1 for its child, and so on.
-    pub depth: Vec<u8>,
-    /// Packets held, bytes held, drops and marks so far.
-    pub counts: [Vec<u64>; 4],
-}
-
-impl QueueSamples {
-    fn push(&mut self, t: u64, (pipe, stage, depth): (u8, u32, u8), counts: [u64; 4]) {
-        self.t_ns.push(t);
-        self.pipe.push(pipe);
-        self.stage.push(stage);
-        self.depth.push(depth);
-        self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
-    }
-    /// The columns: name, type, bytes.
-    pub fn columns(&self) -> Vec<(&'static str, &'static str, Vec<u8>)> {
-        let long = |v: &Vec<u64>| v.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let mut all = vec![
-            ("t_ns", "u64", long(&self.t_ns)),
-            ("pipe", "u8", self.pipe.clone()),
-            ("stage", "u32", self.stage.iter().flat_map(|n| n.to_le_bytes()).collect()),
-            ("depth", "u8", self.depth.clone()),
-        ];
-        all.extend(["packets", "bytes", "drops", "marks"].into_iter().zip(&self.counts).map(|(name, v)| (name, "u64", long(v))));
-        all
+/// A row of the samples of flows.
+fn flow_sample(t_ns: u64, flow: usize, x: &TcpInfo) -> FlowSample {
+    FlowSample {
+        t_ns,
+        flow: flow as u32,
+        cwnd: x.snd_cwnd(),
+        ssthresh: x.snd_ssthresh(),
+        srtt_us: x.rtt(),
+        rttvar_us: x.rttvar(),
+        min_rtt_us: x.min_rtt(),
+        rto_us: u64::from(x.rto()),
+        in_flight: x.in_flight(),
+        unacked: x.unacked(),
+        pacing_rate: x.pacing_rate(),
+        delivery_rate: x.delivery_rate(),
+        ca_state: x.ca_state(),
+        retransmits: u64::from(x.total_retrans()),
+        spurious_retransmits: u64::from(x.dsack_dups()),
+        reordering: x.reordering(),
+        rwnd: x.snd_wnd(),
+        bytes_acked: x.bytes_acked(),
+        delivered: x.delivered(),
+        delivered_ce: x.delivered_ce(),
+        busy_us: Some(x.busy_time()),
+        rwnd_limited_us: Some(x.rwnd_limited()),
+        sndbuf_limited_us: Some(x.sndbuf_limited()),
+        notsent: Some(x.notsent_bytes()),
+        app_limited: Some(u8::from(x.app_limited() == Some(true))),
+        ..FlowSample::default()
     }
 }
 
-/// One row for each packet of a probe.
-#[derive(Debug, Default)]
-pub struct ProbeSamples {
-    /// When it was sent, ns.
-    pub t_ns: Vec<u64>,
-    /// Number of the probe.
-    pub probe: Vec<u32>,
-    /// Its delay, ns; `u64::MAX` where it did not arrive.
-    pub delay_ns: Vec<u64>,
-}
-
-impl ProbeSamples {
-    /// In order of time, from each probe's packets: when each was sent, and its delay.
-    pub fn of(probes: &[Vec<(u64, u64)>]) -> ProbeSamples {
-        let rows = probes.iter().enumerate().flat_map(|(probe, packets)| packets.iter().map(move |&(t, delay)| (t, probe as u32, delay)));
-        let mut rows: Vec<_> = rows.collect();
-        rows.sort_unstable();
-        let mut samples = ProbeSamples::default();
-        for (t, probe, delay) in rows {
-            samples.t_ns.push(t);
-            samples.probe.push(probe);
-            samples.delay_ns.push(delay);
-        }
-        samples
-    }
-    /// The columns: name, type, bytes.
-    pub fn columns(&self) -> Vec<(&'static str, &'static str, Vec<u8>)> {
-        let long = |v: &Vec<u64>| v.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let probe = self.probe.iter().flat_map(|n| n.to_le_bytes()).collect();
-        vec![("t_ns", "u64", long(&self.t_ns)), ("probe", "u32", probe), ("delay_ns", "u64", long(&self.delay_ns))]
-    }
-}
-
-/// The pipe of the right host's own queues, where it sends data and the plan has no places.
-const RIGHT_HOST: usize = 3;
-
-/// Samples every queue. Pipe 0 is the sender's own host, as of a plain plan; from 1 on the pipes are the [`ways`] of the plan, of which 254 are told.
-fn sample_queues(into: &mut QueueSamples, plan: &Plan, network: &mut dyn Network, t: u64) -> Result<(), TestbedError> {
-    let ways = ways(plan);
-    let mut stages = vec![0u32; 1 + ways.len().max(RIGHT_HOST)];
-    for q in network.queues()? {
-        let way = ways.iter().position(|(link, direction, _)| (link, direction.name()) == (&q.link, q.r#where));
-        let number = match (q.r#where, q.at) {
-            ("forward", "sender") => 0,
-            ("reverse", "receiver") if plan.has_data_up() => RIGHT_HOST,
-            _ => way.map_or(0, |way| way + 1),
-        };
-        let Ok(pipe) = u8::try_from(number) else { continue };
-        let stage = &mut stages[number];
-        into.push(t, (pipe, *stage, 0), [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked]);
-        for (depth, c) in q.children.iter().enumerate() {
-            into.push(t, (pipe, *stage, depth as u8 + 1), [c.backlog_packets, c.backlog_bytes, c.dropped, c.marked]);
-        }
-        *stage += 1;
-    }
-    Ok(())
+/// Each packet of each probe in order of time, from when each was sent and its delay.
+pub fn probe_samples(probes: &[Vec<(u64, u64)>]) -> ProbeSamples {
+    let rows = probes.iter().zip(0..).flat_map(|(packets, probe)| packets.iter().map(move |&(t, delay)| (t, probe, delay)));
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_unstable();
+    let mut samples = ProbeSamples::default();
+    rows.into_iter().for_each(|(t_ns, probe, delay_ns)| samples.push(ProbeSample { t_ns, probe, delay_ns }));
+    samples
 }
 
 /// Waits until every reader has met its connection's end; hangs up on those whose RST was lost.

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
-use tcpscape_sim::{LinkPlan, PlacePlan, Plan};
+use tcpscape_plan::{LinkPlan, PlacePlan, Plan};
 use tcpscape_testbed::network::{ends, Network, Scope, Settings, Testbed, TestbedError};
 use tcpscape_testbed::sys;
 use tcpscape_testbed::tcp_info::TcpInfo;
@@ -43,7 +43,7 @@ fn build(plan: &Plan, sysctls: &BTreeMap<String, String>) -> Option<Testbed> {
         Ok(t) => Some(t),
         Err(e) => match cannot(&e) {
             Some(why) => {
-                eprintln!("skipped: {why}");
+                tcpscape_base::skip(why);
                 None
             }
             None => panic!("{e}"),
@@ -53,16 +53,16 @@ fn build(plan: &Plan, sysctls: &BTreeMap<String, String>) -> Option<Testbed> {
 
 /// Sends `bytes` over the testbed's network and waits until they are read; gives the time it took.
 fn send(t: &Testbed, bytes: usize) -> Duration {
-    sys::enter(t.receiver()).unwrap();
-    let listener = TcpListener::bind((t.address(), 5001)).unwrap();
+    sys::enter(t.hosts(0)[1].namespace).unwrap();
+    let listener = TcpListener::bind((t.hosts(0)[1].address, 5001)).unwrap();
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();
         listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
         all.len()
     });
-    sys::enter(t.sender()).unwrap();
+    sys::enter(t.hosts(0)[0].namespace).unwrap();
     let begin = Instant::now();
-    let mut stream = TcpStream::connect((t.address(), 5001)).unwrap();
+    let mut stream = TcpStream::connect((t.hosts(0)[1].address, 5001)).unwrap();
     stream.write_all(&vec![0; bytes]).unwrap();
     drop(stream);
     assert_eq!(reader.join().unwrap(), bytes);
@@ -106,10 +106,10 @@ fn places_cross_the_links_between_their_routers_in_both_directions() {
     let again: u64 = transfers.iter().map(|&(number, up, bytes)| send_between(&t, number, up, bytes)).sum();
     sys::enter(here.as_fd()).unwrap();
     let seen: BTreeMap<String, u64> = t
-        .queues()
+        .accounts()
         .unwrap()
         .into_iter()
-        .map(|q| (format!("{} {} {}", q.link.unwrap(), q.r#where, q.stage), q.sent_bytes / 100_000))
+        .map(|q| (format!("{} {} {}", q.link.unwrap(), q.direction, q.stage), q.sent_bytes / 100_000))
         .collect();
     // ACKs and headers add a few percent, and a busy machine sends segments again.
     let expected = [
@@ -147,20 +147,20 @@ fn data_cross_two_routers_and_every_stage_counts_them() {
     assert!(took < Duration::from_secs(3), "{took:?}");
     // 1 MB at 80 Mbit/s takes 0.1 s
     assert!(took > Duration::from_millis(80), "{took:?}");
-    let queues = t.queues().unwrap();
-    let places: Vec<_> = queues.iter().map(|q| (q.r#where, q.stage, q.kind, q.at)).collect();
+    let queues = t.accounts().unwrap();
+    let places: Vec<_> = queues.iter().map(|q| (q.direction.name(), q.stage, q.kind, q.at)).collect();
     assert_eq!(
         places,
         [
-            ("forward", 0, "tbf", "sender"),
-            ("forward", 1, "htb", "router"),
-            ("forward", 2, "pfifo", "router"),
-            ("reverse", 0, "tbf", "receiver"),
-            ("reverse", 1, "htb", "router"),
+            ("forward", 0, "tbf", Host::Sender),
+            ("forward", 1, "htb", Host::Router),
+            ("forward", 2, "pfifo", Host::Router),
+            ("reverse", 0, "tbf", Host::Receiver),
+            ("reverse", 1, "htb", Host::Router),
         ]
     );
     for q in &queues {
-        let least = if q.r#where == "forward" { 660 } else { 50 };
+        let least = if q.direction == tcpscape_path::Direction::Forward { 660 } else { 50 };
         assert!(q.sent_packets >= least && q.sent_bytes > 66 * q.sent_packets - 2000, "{q:?}");
     }
     assert_eq!(queues[3].children[0].kind, "bfifo");
@@ -173,8 +173,8 @@ fn sender_and_receiver_may_be_joined_directly() {
     let p = plan(&[("tbf rate 50mbit burst 20000 limit 200000", Host::Sender)], &[]);
     let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
     send(&t, 100_000);
-    assert_eq!(t.address().to_string(), "10.77.1.3");
-    assert_eq!(t.queues().unwrap().len(), 1);
+    assert_eq!(t.hosts(0)[1].address.to_string(), "10.77.1.3");
+    assert_eq!(t.accounts().unwrap().len(), 1);
     assert_eq!(t.faults().unwrap(), Vec::<String>::new());
 }
 
@@ -184,7 +184,7 @@ fn without_arp_the_first_packet_is_the_syn() {
     p.arp = false;
     let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
     let seconds = send(&t, 1).as_secs_f64();
-    let q = t.queues().unwrap();
+    let q = t.accounts().unwrap();
     // Every Ethernet frame that passes the router is a TCP segment: SYN, ACK, data, FIN and ACKs.
     assert!(q[0].sent_packets <= 6 && q[1].sent_packets <= 6, "{q:?} after {seconds} s");
 }
@@ -199,7 +199,7 @@ fn settings_reach_both_ends_and_are_put_back() {
     let Some(t) = build(&p, &sysctls.map(|(k, v)| (k.to_owned(), v.to_owned())).into()) else { return };
     assert_eq!(read("core/rmem_max"), "7777777");
     let here = sys::namespace().unwrap();
-    for end in [t.sender(), t.receiver()] {
+    for end in [t.hosts(0)[0].namespace, t.hosts(0)[1].namespace] {
         sys::enter(end).unwrap();
         assert_eq!(read("ipv4/tcp_rmem"), "4096 131072 777777");
     }

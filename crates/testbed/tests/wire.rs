@@ -1,15 +1,13 @@
-//! Hosts whose path a program makes; here the program is none: the kernel's own pair of devices, or nothing at all. Without the privilege
-//! to make namespaces, a test says so and passes.
+//! Hosts whose path a program makes; here there is none. Without the privilege
+//! to make namespaces, a test says so and passes, unless it must run ([`tcpscape_base::skip`]).
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use tcpscape_path::PathSpec;
-use tcpscape_sim::Plan;
-use tcpscape_testbed::netlink::{Batch, Socket};
+use tcpscape_plan::Plan;
 use tcpscape_testbed::network::wire::{End, Wire};
-use tcpscape_testbed::network::{links, TestbedError};
+use tcpscape_testbed::network::TestbedError;
 use tcpscape_testbed::sys;
 
 fn plan() -> Plan {
@@ -23,7 +21,7 @@ fn allowed<T>(outcome: Result<T, TestbedError>) -> Option<T> {
     match outcome {
         Ok(value) => Some(value),
         Err(e) if e.to_string().contains("not permitted") => {
-            eprintln!("skipped: {e}");
+            tcpscape_base::skip(e);
             None
         }
         Err(e) => panic!("{e}"),
@@ -39,55 +37,10 @@ fn setting(name: &str) -> String {
     std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a program does with both hosts' packets, done by the kernel: a pair of devices that joins them.
-fn pair(wire: &Wire) {
-    let mut socket = within(wire.sender(), || Socket::open().unwrap());
-    let mut batch = Batch::new();
-    links::make(&mut batch, &links::ports(0), 9000, wire.receiver().as_raw_fd());
-    socket.request(&mut batch).unwrap();
-}
-
-/// Waits until both devices of the pair carry packets: the kernel tells a device of its carrier up to a second later, and drops what is sent before.
-fn carried(wire: &Wire) {
-    for host in [wire.sender(), wire.receiver()] {
-        let mut socket = within(host, || Socket::open().unwrap());
-        let is_ready = (0..1000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            links::ready(&mut socket).unwrap()
-        });
-        assert!(is_ready, "a device of the pair has no carrier");
-    }
-}
-
-#[test]
-fn hosts_get_their_addresses_on_devices_that_the_program_made() {
-    let Some(mut wire) = allowed(Wire::bare(&plan(), &BTreeMap::new())) else { return };
-    assert!(wire.middle().is_none());
-    let missing = wire.connect(End::Sender, "tun7").expect_err("there is none").to_string();
-    assert_eq!(missing, "sender: there is no device tun7");
-    pair(&wire);
-    wire.connect(End::Sender, "fwd").unwrap();
-    wire.connect(End::Receiver, "rev").unwrap();
-    carried(&wire);
-    let listener = within(wire.receiver(), || TcpListener::bind((End::Receiver.address(), 5001)).unwrap());
-    let reader = std::thread::spawn(move || {
-        let (mut text, (mut stream, from)) = (String::new(), listener.accept().unwrap());
-        stream.read_to_string(&mut text).unwrap();
-        (text, from.ip())
-    });
-    let mut stream = within(wire.sender(), || TcpStream::connect((End::Receiver.address(), 5001)).unwrap());
-    stream.write_all(b"over the pair").unwrap();
-    // 1500 bytes of the plan's MTU without 20 of IP, 20 of TCP and 12 of timestamps
-    assert_eq!(socket2::SockRef::from(&stream).tcp_mss().unwrap(), 1448);
-    assert_eq!(wire.faults().unwrap(), Vec::<String>::new());
-    drop(stream);
-    assert_eq!(reader.join().unwrap(), ("over the pair".to_owned(), End::Sender.address().into()));
-}
-
 #[test]
 fn the_middle_has_two_devices_without_addresses_and_lets_nothing_pass() {
     let Some(mut wire) = allowed(Wire::build(&plan(), &BTreeMap::new())) else { return };
-    let middle = wire.middle().expect("a middle");
+    let middle = wire.middle();
     let devices = within(middle, || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap());
     assert!(Wire::MIDDLE.iter().all(|d| devices.contains(&format!("{d}:"))), "{devices}");
     let addresses = within(middle, || std::fs::read_to_string("/proc/thread-self/net/fib_trie").unwrap());
@@ -108,7 +61,7 @@ fn permanent_neighbours_stand_where_the_plan_has_no_arp() {
     // flags 0x6: complete and permanent
     assert!(table(wire.sender()).contains("10.77.1.3        0x1         0x6         02:77:00:00:02:03"), "{}", table(wire.sender()));
     assert!(table(wire.receiver()).contains("10.77.1.2        0x1         0x6         02:77:00:00:01:02"), "{}", table(wire.receiver()));
-    assert_eq!(table(wire.middle().unwrap()).lines().count(), 1);
+    assert_eq!(table(wire.middle()).lines().count(), 1);
 }
 
 #[test]
@@ -120,7 +73,7 @@ fn settings_reach_both_ends_and_those_of_the_whole_machine_are_named() {
     for end in [wire.sender(), wire.receiver()] {
         assert_eq!(within(end, || setting("ipv4/tcp_rmem")), "4096 131072 777777");
     }
-    assert_ne!(within(wire.middle().unwrap(), || setting("ipv4/tcp_rmem")), "4096 131072 777777");
+    assert_ne!(within(wire.middle(), || setting("ipv4/tcp_rmem")), "4096 131072 777777");
     assert_eq!(setting("core/rmem_max"), before);
     let [global, unknown] = wire.unset() else { panic!("{:?}", wire.unset()) };
     assert!(global.starts_with(&format!("sysctl net.core.rmem_max = 7777777: it cannot be set here and stays {before};")), "{global}");

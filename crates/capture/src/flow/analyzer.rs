@@ -4,7 +4,9 @@
 //! many rows, the tables that hold most keep every second one.
 
 use super::connection::Connection;
+use super::direction::Direction;
 use super::facts;
+use super::log::EVENTS;
 use super::record::FlowRecord;
 use super::table::halve;
 use crate::packet::{Endpoint, Packet};
@@ -78,7 +80,7 @@ pub struct Analyzer {
     /// Rows of connections under way at the last count, and packets since.
     since_count: usize,
     rows: usize,
-    /// Most events of a direction of a new connection; 0 before the first look.
+    /// Most events of a direction of a new connection.
     share: usize,
 }
 
@@ -96,7 +98,7 @@ impl Analyzer {
             now: 0,
             since_count: 0,
             rows: 0,
-            share: 0,
+            share: EVENTS,
         }
     }
 
@@ -197,13 +199,13 @@ impl Analyzer {
             self.done.iter_mut().for_each(|r| r.cut(most));
             (events, intervals) = self.concluded();
         }
-        events += self.live.iter().flat_map(|c| &c.directions).map(|d| d.events.len()).sum::<usize>();
+        events += self.live.iter().flat_map(|c| &c.directions).map(|d| d.log.events()).sum::<usize>();
         // Where there is room, one direction may have much more than its share of the whole.
         let more = self.budget.events.saturating_sub(events) / directions;
         let most = self.budget.events.saturating_sub(intervals) / directions;
         let gaps = (self.budget.outstanding / directions).max(LEAST_GAPS);
         for c in &mut self.live {
-            let held = c.directions.iter().map(|d| d.events.len()).max().unwrap_or(0);
+            let held = c.directions.iter().map(|d| d.log.events()).max().unwrap_or(0);
             c.bound((held + more).max(LEAST), most.max(LEAST), gaps);
         }
         self.share = more.max(LEAST);
@@ -221,7 +223,7 @@ impl Analyzer {
     fn thin(&mut self) {
         self.since_count = 0;
         loop {
-            let under_way = self.live.iter().flat_map(|c| &c.directions).flat_map(|d| [d.segments.len(), d.acks.len()]);
+            let under_way = self.live.iter().flat_map(|c| &c.directions).flat_map(|d| [d.log.segments.len(), d.log.acks.len()]);
             let concluded = self.done.iter().flat_map(|r| [r.segments.len(), r.acks.len()]);
             let (mut sum, mut most) = (0, 0);
             under_way.chain(concluded).for_each(|n| (sum, most) = (sum + n, most.max(n)));
@@ -234,12 +236,12 @@ impl Analyzer {
     }
 
     fn halve(&mut self, from: usize) {
-        for d in self.live.iter_mut().flat_map(|c| &mut c.directions) {
-            if d.segments.len() >= from {
-                d.segments.halve();
+        for Direction { log, .. } in self.live.iter_mut().flat_map(|c| &mut c.directions) {
+            if log.segments.len() >= from {
+                log.segments.halve();
             }
-            if d.acks.len() >= from {
-                d.acks.halve();
+            if log.acks.len() >= from {
+                log.acks.halve();
             }
         }
         for r in &mut self.done {

@@ -8,6 +8,7 @@
 
 use super::order::{Order, Stamp};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Most holes remembered.
 const MOST: usize = 4096;
@@ -45,6 +46,30 @@ pub enum Part {
     Fill(Cause, u64),
     /// Seen before.
     Again,
+}
+
+/// Bytes of a segment of which the same is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First byte.
+    pub start: u64,
+    /// Byte after the last.
+    pub end: u64,
+    /// What is known.
+    pub part: Part,
+}
+
+/// What shows why a segment came late.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// When it came.
+    pub t: u64,
+    /// When it was sent.
+    pub stamp: Stamp,
+    /// In which order its end sends.
+    pub order: &'a Order,
+    /// The least time that a retransmission takes, if known.
+    pub least: Option<u64>,
 }
 
 /// The bytes of one direction that were seen.
@@ -85,60 +110,38 @@ impl Arrivals {
         self.high.map_or(0, |h| (h - self.first).saturating_sub(self.missing))
     }
 
-    /// Takes a segment; calls `part` with each part of it, in ascending order. `least` is the least time that a retransmission takes, if known.
-    #[allow(clippy::too_many_arguments)] // the segment and what is known of the connection
-    pub fn take(
-        &mut self,
-        from: u64,
-        to: u64,
-        t: u64,
-        stamp: Stamp,
-        order: &Order,
-        least: Option<u64>,
-        mut part: impl FnMut(u64, u64, Part),
-    ) {
-        let high = match self.high {
-            Some(h) => h,
-            None => {
-                (self.high, self.first) = (Some(to), from);
-                return part(from, to, Part::New);
-            }
+    /// Takes a segment; calls `each` with every piece of it, in ascending order.
+    pub fn take(&mut self, range: Range<u64>, evidence: &Evidence<'_>, mut each: impl FnMut(Piece)) {
+        let (from, to) = (range.start, range.end);
+        let Some(high) = self.high else {
+            (self.high, self.first) = (Some(to), from);
+            return each(Piece { start: from, end: to, part: Part::New });
         };
         let mut at = from;
         if from < high {
-            at = self.fill(from, to.min(high), t, stamp, order, least, &mut part);
+            at = self.fill(from, to.min(high), evidence, &mut each);
         } else if from > high {
             self.missing += from - high;
             if self.holes.len() == MOST {
                 self.holes.pop_front();
             }
-            self.holes.push_back(Hole { start: high, end: from, t, stamp });
+            self.holes.push_back(Hole { start: high, end: from, t: evidence.t, stamp: evidence.stamp });
         }
         if to > at {
-            part(at, to, Part::New);
+            each(Piece { start: at, end: to, part: Part::New });
         }
         self.high = Some(high.max(to));
     }
 
-    #[allow(clippy::too_many_arguments)] // the segment and what is known of the connection
-    fn fill(
-        &mut self,
-        from: u64,
-        to: u64,
-        t: u64,
-        stamp: Stamp,
-        order: &Order,
-        least: Option<u64>,
-        part: &mut impl FnMut(u64, u64, Part),
-    ) -> u64 {
+    fn fill(&mut self, from: u64, to: u64, evidence: &Evidence<'_>, each: &mut impl FnMut(Piece)) -> u64 {
         let mut at = from;
         let mut i = self.holes.partition_point(|h| h.end <= from);
         while let Some(&hole) = self.holes.get(i).filter(|h| h.start < to) {
             let (a, b) = (hole.start.max(at), hole.end.min(to));
             if at < a {
-                part(at, a, Part::Again);
+                each(Piece { start: at, end: a, part: Part::Again });
             }
-            part(a, b, Part::Fill(why(&hole, t, stamp, order, least), hole.t));
+            each(Piece { start: a, end: b, part: Part::Fill(evidence.why(&hole), hole.t) });
             self.missing -= b - a;
             at = b;
             match (hole.start < a, b < hole.end) {
@@ -159,7 +162,7 @@ impl Arrivals {
             i += 1;
         }
         if at < to {
-            part(at, to, Part::Again);
+            each(Piece { start: at, end: to, part: Part::Again });
         }
         to
     }
@@ -186,15 +189,17 @@ impl Arrivals {
     }
 }
 
-fn why(hole: &Hole, t: u64, stamp: Stamp, order: &Order, least: Option<u64>) -> Cause {
-    match order.is_after(stamp, hole.stamp) {
-        Some(true) => Cause::Repeated,
-        Some(false) => Cause::Reordered,
-        None => match least {
-            Some(least) if t.saturating_sub(hole.t) < least => Cause::Reordered,
-            Some(_) => Cause::Repeated,
-            None => Cause::Unknown,
-        },
+impl Evidence<'_> {
+    fn why(&self, hole: &Hole) -> Cause {
+        match self.order.is_after(self.stamp, hole.stamp) {
+            Some(true) => Cause::Repeated,
+            Some(false) => Cause::Reordered,
+            None => match self.least {
+                Some(least) if self.t.saturating_sub(hole.t) < least => Cause::Reordered,
+                Some(_) => Cause::Repeated,
+                None => Cause::Unknown,
+            },
+        }
     }
 }
 
@@ -204,7 +209,8 @@ mod tests {
 
     fn parts(a: &mut Arrivals, from: u64, to: u64, t: u64, tsval: Option<u32>, least: Option<u64>) -> Vec<(u64, u64, Part)> {
         let mut out = Vec::new();
-        a.take(from, to, t, Stamp { id: 0, tsval }, &Order::default(), least, |x, y, p| out.push((x, y, p)));
+        let evidence = Evidence { t, stamp: Stamp { id: 0, tsval }, order: &Order::default(), least };
+        a.take(from..to, &evidence, |p| out.push((p.start, p.end, p.part)));
         out
     }
 

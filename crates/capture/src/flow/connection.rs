@@ -1,13 +1,13 @@
 //! Both directions of a connection: its packets in, what is known of each direction's data out.
 
-use super::acked::Report;
-use super::direction::{Direction, Seen, Taken};
+use super::acks::Report;
+use super::direction::{Direction, Taken};
+use super::end::Seen;
 use super::forwarded::Forwarded;
 use super::handshake::Handshake;
-use super::order::Stamp;
+use super::log::Happened;
 use super::repeats::Trigger;
 use super::sequence::shown;
-use super::table::{Kind, Side};
 use crate::limits::{self, Tracker};
 use crate::packet::{Endpoint, Packet, MOST_BLOCKS};
 use tcpscape_base::Flags;
@@ -54,7 +54,7 @@ impl Connection {
 
     /// Keeps at most so many rows of events, intervals and gaps of a direction from now on.
     pub fn bound(&mut self, events: usize, intervals: usize, gaps: usize) {
-        self.directions.iter_mut().for_each(|d| d.events_most = events);
+        self.directions.iter_mut().for_each(|d| d.log.bound(events));
         self.limits.iter_mut().flatten().for_each(|t| t.bound(intervals, gaps));
     }
 
@@ -82,7 +82,7 @@ impl Connection {
         if !p.flags.has(Flags::SYN) || p.flags.has(Flags::ACK) {
             return false;
         }
-        let seq = &self.directions[self.side(p)].seq;
+        let seq = &self.directions[self.side(p)].end.seq;
         let is_same = seq.begins_at(p.seq.wrapping_add(1));
         !is_same && seq.has_begun() && (self.ended.is_some() || t.saturating_sub(self.span.1) >= REUSE)
     }
@@ -110,7 +110,8 @@ impl Connection {
         if p.flags.has(Flags::ACK) {
             self.acknowledge(1 - side, p, &seen);
         }
-        self.mark(side, &seen);
+        let delivered = self.directions[1 - side].acks.board().delivered();
+        self.directions[side].end.mark(&seen, delivered);
         if p.len > 0 {
             self.data(side, &seen, most);
         } else {
@@ -121,47 +122,22 @@ impl Connection {
 
     /// The packet with numbers that do not wrap, in the order in which its end sent it.
     fn seen(&mut self, side: usize, p: &Packet, t: u64) -> Seen {
-        let timestamps = p.options.timestamps;
-        self.has_timestamps |= timestamps.is_some();
-        let stamp = Stamp { id: p.id, tsval: timestamps.map(|t| t.0) };
+        self.has_timestamps |= p.options.timestamps.is_some();
         let [a, b] = &mut self.directions;
         let (own, other) = if side == 0 { (a, b) } else { (b, a) };
-        let start = if p.flags.has(Flags::SYN) {
-            own.seq.begin(p.seq.wrapping_add(1));
-            let start = own.seq.near(p.seq.wrapping_add(1));
-            own.arrivals.begin(start);
-            start
-        } else {
-            own.seq.near(p.seq)
-        };
-        own.ttl = own.ttl.or(Some(p.ttl));
-        let tsecr = timestamps.map_or(0, |t| t.1);
-        let is_apart = p.flags.has(Flags::RST) || p.flags.has(Flags::SYN);
-        // Closed sockets and SYN queues number their packets apart.
-        let is_late = if is_apart { None } else { own.order.is_late(stamp) };
-        Seen {
-            t,
-            frame: p.frame,
-            start,
-            len: p.len,
-            size: p.size,
-            flags: p.flags,
-            ecn: p.ecn,
-            stamp,
-            tsecr,
-            is_late,
-            place: if is_apart { 0 } else { own.order.place(p.id) },
-            echo: if tsecr == 0 { None } else { other.echoes.echoed(tsecr, t) },
+        let seen = own.end.packet(p, t, &mut other.end);
+        if p.flags.has(Flags::SYN) {
+            own.data.begin(seen.start);
         }
+        seen
     }
 
     /// The handshake says what both ends agreed on.
     fn agree(&mut self) {
-        for side in 0..2 {
-            let shift = self.handshake.shift(1 - side);
-            let d = &mut self.directions[side];
-            d.window.shift = shift;
-            d.mss = self.handshake.payload().unwrap_or(0);
+        let payload = self.handshake.payload();
+        for (side, d) in self.directions.iter_mut().enumerate() {
+            d.acks.scale(self.handshake.shift(1 - side));
+            d.log.agree(payload);
         }
     }
 
@@ -176,21 +152,22 @@ impl Connection {
 
     fn acknowledge(&mut self, of: usize, p: &Packet, seen: &Seen) {
         let d = &mut self.directions[of];
-        let ack = d.seq.near(p.ack);
+        let ack = d.end.seq.near(p.ack);
         let mut blocks = [(0, 0); MOST_BLOCKS];
         let mut n = 0;
         for &(left, right) in &p.options.blocks[..usize::from(p.options.block_count).min(MOST_BLOCKS)] {
-            let (left, right) = (d.seq.near(left), d.seq.near(right));
+            let (left, right) = (d.end.seq.near(left), d.end.seq.near(right));
             if left < right && right - left < 1 << 30 {
                 blocks[n] = (left, right);
                 n += 1;
             }
         }
-        d.seq.raise(ack);
+        d.end.seq.raise(ack);
         let is_syn = p.flags.has(Flags::SYN);
         let report = Report { seen: *seen, ack, blocks: &blocks[..n], window: p.window, is_syn, ece: p.flags.has(Flags::ECE) };
         let said = d.ack(&report);
-        let edge = d.window.shift.map_or(0, |_| shown(ack) + d.window.bytes(p.window, is_syn));
+        let window = d.acks.window();
+        let edge = window.shift.map_or(0, |_| shown(ack) + window.bytes(p.window, is_syn));
         let ack = limits::Ack {
             t: seen.t,
             frame: seen.frame,
@@ -198,7 +175,7 @@ impl Connection {
             edge,
             window: if is_syn { 0 } else { p.window },
             sacked: said.sacked,
-            delivered: d.board.delivered(),
+            delivered: d.acks.board().delivered(),
             dsack: said.dsack,
             tsval: seen.tsval(),
             tsecr: seen.tsecr,
@@ -210,28 +187,19 @@ impl Connection {
         }
     }
 
-    /// Remembers the TSval of this end, with what it knows to be delivered.
-    fn mark(&mut self, side: usize, seen: &Seen) {
-        if let Some(tsval) = seen.stamp.tsval {
-            let delivered = self.directions[1 - side].board.delivered();
-            self.directions[side].echoes.sent(tsval, seen.t, delivered);
-        }
-    }
-
     fn data(&mut self, side: usize, seen: &Seen, most: usize) {
         if self.is_keep_alive(side, seen) {
             return;
         }
         let d = &mut self.directions[side];
-        let is_closed = d.window.is_closed();
+        let is_closed = d.acks.window().is_closed();
         let taken = d.data(seen, most);
         if !taken.is_data {
             return;
         }
-        d.seq.raise(seen.start + u64::from(seen.len));
+        d.end.seq.raise(seen.range().end);
         if is_closed && seen.len == 1 {
-            d.counts.window_probes += 1;
-            d.event(Kind::WindowProbe, Side::Unknown, seen, seen.start, 1, 0, 0);
+            d.log.add(seen, seen.range(), Happened::WindowProbe);
         }
         self.watch(side, seen, taken);
     }
@@ -257,7 +225,7 @@ impl Connection {
             Trigger::Timeout | Trigger::AfterTimeout => limits::Repeat::Timeout,
             Trigger::Probe => limits::Repeat::Probe,
         });
-        let mss = self.directions[side].segment_size();
+        let mss = self.directions[side].log.segment_size().unwrap_or(0);
         tracker.data(&limits::Data {
             t: seen.t,
             frame: seen.frame,
@@ -274,18 +242,12 @@ impl Connection {
     /// A byte before the next new one, when nothing is outstanding: RFC 9293 §3.8.4 (keep-alive), §3.8.6.1 (window probe).
     fn is_keep_alive(&mut self, side: usize, seen: &Seen) -> bool {
         let d = &mut self.directions[side];
-        let is = seen.len <= 1
-            && d.arrivals.high().is_some_and(|h| seen.start + 1 == h)
-            && d.board.is_empty()
-            && d.board.una() == seen.start + 1;
+        let board = d.acks.board();
+        let is_next = d.data.arrivals().high() == Some(seen.start + 1) && board.una() == seen.start + 1;
+        let is = seen.len <= 1 && is_next && board.is_empty();
         if is {
-            let (count, kind) = if d.window.is_closed() {
-                (&mut d.counts.window_probes, Kind::WindowProbe)
-            } else {
-                (&mut d.counts.keep_alives, Kind::KeepAlive)
-            };
-            *count += 1;
-            d.event(kind, Side::Unknown, seen, seen.start, seen.len, 0, 0);
+            let happened = if d.acks.window().is_closed() { Happened::WindowProbe } else { Happened::KeepAlive };
+            d.log.add(seen, seen.range(), happened);
         }
         is
     }

@@ -112,15 +112,6 @@ pub struct Repeats {
     list: VecDeque<Repeated>,
 }
 
-/// What a DSACK says of a repeated range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confirmed {
-    /// It was known to be needless.
-    Known,
-    /// A transmission that counted as lost had arrived.
-    Refuted,
-}
-
 impl Repeats {
     /// Bytes of memory beside its own.
     pub fn heap(&self) -> usize {
@@ -133,21 +124,18 @@ impl Repeats {
         }
         self.list.push_back(r);
     }
-    /// A DSACK says that `from..to` came twice; calls `each` for every repeated range in it. Gives how many there were.
-    pub fn twice(&mut self, from: u64, to: u64, mut each: impl FnMut(&Repeated, Confirmed)) -> usize {
+    /// A DSACK says that `from..to` came twice: of every repeated range in it, it confirms a transmission that counts as needless, or refutes
+    /// one that counts as lost, and calls `refuted` for that. Gives how many ranges there were.
+    pub fn twice(&mut self, from: u64, to: u64, mut refuted: impl FnMut(&Repeated)) -> usize {
         let mut n = 0;
-        for r in self.list.iter_mut().rev().filter(|r| r.start < to && r.end > from) {
-            let what = if r.claimed > 0 {
-                r.claimed -= 1;
-                Confirmed::Known
-            } else if r.lost > 0 {
-                r.lost -= 1;
-                Confirmed::Refuted
-            } else {
-                continue;
-            };
-            each(r, what);
+        for r in self.list.iter_mut().rev().filter(|r| r.start < to && r.end > from && r.claimed + r.lost > 0) {
             n += 1;
+            if r.claimed > 0 {
+                r.claimed -= 1;
+            } else {
+                r.lost -= 1;
+                refuted(r);
+            }
         }
         n
     }
@@ -189,11 +177,9 @@ mod tests {
     fn a_dsack_refutes_one_loss_at_a_time() {
         let mut r = Repeats::default();
         r.add(Repeated { start: 0, end: 10, row: 3, lost: 1, claimed: 1, passed_t: 0, event: None });
-        let mut seen = Vec::new();
-        for _ in 0..3 {
-            r.twice(0, 10, |r, c| seen.push((r.row, c)));
-        }
-        assert_eq!(seen, [(3, Confirmed::Known), (3, Confirmed::Refuted)]);
-        assert_eq!(r.twice(10, 20, |_, _| ()), 0);
+        let mut refuted = Vec::new();
+        let known = [0; 3].map(|_| (r.twice(0, 10, |r| refuted.push(r.row)), refuted.clone()));
+        assert_eq!(known, [(1, vec![]), (1, vec![3]), (0, vec![3])]);
+        assert_eq!(r.twice(10, 20, |_| ()), 0);
     }
 }

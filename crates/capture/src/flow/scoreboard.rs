@@ -125,10 +125,8 @@ impl Scoreboard {
         }
     }
     /// Gives up the oldest entry.
-    pub fn forget(&mut self) -> Option<Sent> {
-        let s = self.queue.pop_front()?;
-        self.flight -= in_flight(&s);
-        Some(s)
+    pub fn forget(&mut self) {
+        self.flight -= self.queue.pop_front().map_or(0, |s| in_flight(&s));
     }
 
     /// Adds what was never seen before; it lies between the entries that there are.

@@ -2,8 +2,6 @@
 //!
 //! Source: RFC 9293 §3.4 (arithmetic modulo 2^32).
 
-/// Half of the number space: what is further away than this has no order (RFC 9293 §3.4).
-const HALF: i64 = 1 << 31;
 /// Where the first byte lies inside, so that what came before a capture's begin has a place too.
 pub const ORIGIN: u64 = 1 << 32;
 
@@ -37,8 +35,7 @@ impl Unwrapped {
         self.begin(wire);
         let base = self.base.unwrap_or(wire);
         let reference = base.wrapping_add(self.high.wrapping_sub(ORIGIN) as u32);
-        let away = i64::from(wire.wrapping_sub(reference) as i32);
-        debug_assert!((-HALF..HALF).contains(&away));
+        let away = tcpscape_base::wire::ahead(reference, wire);
         (self.high as i64).saturating_add(away).max(0) as u64
     }
     /// Raises the highest number.

@@ -2,57 +2,11 @@
 //!
 //! How it differs from a sample at random: the rows that stay are 2^k apart, so that differences between neighbours keep one meaning.
 
-/// A table as columns of little-endian numbers, as numpy reads them: name, type (`<u8`, `<u4`, `<u2`, `|u1`), bytes.
-pub type Column = (&'static str, &'static str, Vec<u8>);
+use tcpscape_base::table;
 
-/// A row whose fields are columns.
-pub trait Row: Sized {
-    /// The table's columns, in the order of the fields.
-    fn columns(rows: &[Self]) -> Vec<Column>;
-}
-
-/// An integer that can be a column.
-pub trait Number: Copy {
-    /// numpy's name of its type.
-    const TYPE: &'static str;
-    /// Appends its bytes.
-    fn write(self, out: &mut Vec<u8>);
-}
-
-macro_rules! numbers {
-    ($($t:ty: $name:literal),*) => {$(
-        impl Number for $t {
-            const TYPE: &'static str = $name;
-            fn write(self, out: &mut Vec<u8>) { out.extend_from_slice(&self.to_le_bytes()); }
-        }
-    )*};
-}
-numbers!(u64: "<u8", u32: "<u4", u16: "<u2", u8: "|u1");
-
-/// One column of rows.
-pub fn column<R, N: Number>(name: &'static str, rows: &[R], value: impl Fn(&R) -> N) -> Column {
-    let mut bytes = Vec::with_capacity(std::mem::size_of_val(rows) / std::mem::size_of::<R>().max(1) * std::mem::size_of::<N>());
-    rows.iter().for_each(|r| value(r).write(&mut bytes));
-    (name, N::TYPE, bytes)
-}
-
-/// A row type whose fields are the columns of the same names.
-macro_rules! rows {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty),* $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name { $($(#[$doc])* pub $field: $type),* }
-        impl Row for $name {
-            fn columns(rows: &[Self]) -> Vec<Column> {
-                vec![$(column(stringify!($field), rows, |r| r.$field)),*]
-            }
-        }
-    };
-}
-
-rows! {
+table! {
     /// A data segment, or super-packet, at its first transmission seen. Times are ns since the capture's first packet; 0 is none.
-    SegmentRow {
+    row SegmentRow {
         /// When it was seen.
         t: u64,
         /// Its number in the capture.
@@ -97,9 +51,9 @@ rows! {
     }
 }
 
-rows! {
+table! {
     /// A packet of the other end, which acknowledges the data.
-    AckRow {
+    row AckRow {
         /// When it was seen.
         t: u64,
         /// Its number in the capture.
@@ -137,9 +91,9 @@ rows! {
     }
 }
 
-rows! {
+table! {
     /// Something that happened to the data.
-    EventRow {
+    row EventRow {
         /// When it showed.
         t: u64,
         /// The frame that shows it.
@@ -246,14 +200,12 @@ impl<R> Default for Thinned<R> {
 }
 
 impl<R> Thinned<R> {
-    /// Offers a row; gives its number, by which [`Thinned::get`] finds it if it is kept.
-    pub fn push(&mut self, row: R) -> u64 {
-        let n = self.offered;
-        self.offered += 1;
-        if n & ((1 << self.shift) - 1) == 0 {
-            self.rows.push(row);
+    /// Offers a row, which is made if it is kept: [`Thinned::get`] finds it by its number.
+    pub fn offer(&mut self, row: impl FnOnce() -> R) {
+        if self.offered & ((1 << self.shift) - 1) == 0 {
+            self.rows.push(row());
         }
-        n
+        self.offered += 1;
     }
     /// The row of this number, if it is kept.
     pub fn get(&mut self, n: u64) -> Option<&mut R> {
@@ -265,10 +217,6 @@ impl<R> Thinned<R> {
     /// Number of the row that comes next.
     pub fn offered(&self) -> u64 {
         self.offered
-    }
-    /// Whether the row that comes next would be kept.
-    pub fn keeps_next(&self) -> bool {
-        self.offered & ((1 << self.shift) - 1) == 0
     }
     /// Keeps half of the rows.
     pub fn halve(&mut self) {
@@ -315,23 +263,16 @@ mod tests {
     #[test]
     fn every_second_row_stays_and_is_found_by_its_number() {
         let mut t = Thinned::default();
-        (0..10u32).for_each(|i| assert_eq!(t.push(i), u64::from(i)));
+        (0..10u32).for_each(|i| {
+            assert_eq!(t.offered(), u64::from(i));
+            t.offer(|| i);
+        });
         t.halve();
         assert_eq!((t.rows(), t.stride()), (&[0, 2, 4, 6, 8][..], 2));
-        (10..16).for_each(|i| {
-            t.push(i);
-        });
+        (10..16).for_each(|i| t.offer(|| i));
         assert_eq!(t.rows(), [0, 2, 4, 6, 8, 10, 12, 14]);
         t.halve();
         assert_eq!(t.rows(), [0, 4, 8, 12]);
         assert_eq!((t.get(12).copied(), t.get(13).copied(), t.get(10).copied()), (Some(12), None, None));
-    }
-
-    #[test]
-    fn columns_are_little_endian_numbers() {
-        let rows = [EventRow { t: 258, kind: 7, ..EventRow::default() }];
-        let columns = EventRow::columns(&rows);
-        assert_eq!(columns[0], ("t", "<u8", vec![2, 1, 0, 0, 0, 0, 0, 0]));
-        assert!(columns.contains(&("kind", "|u1", vec![7])));
     }
 }

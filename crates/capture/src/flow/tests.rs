@@ -127,8 +127,8 @@ fn kinds(f: &FlowRecord) -> Vec<u8> {
 }
 
 /// A download of 40 segments, each pair of them 50 ms after the ACK before it, at the client or at the server.
-fn download(at_client: bool) -> FlowRecord {
-    let mut s = Script::new(true, true);
+fn download(at_client: bool, timestamps: bool) -> FlowRecord {
+    let mut s = Script::new(timestamps, true);
     let (here, there) = if at_client { (0, 50) } else { (50, 0) };
     s.push(0, 0, Flags::SYN, 0, 0, 0, 0);
     s.push(1, there, Flags::SYN.with(Flags::ACK), 0, 1, 0, 0);
@@ -143,13 +143,29 @@ fn download(at_client: bool) -> FlowRecord {
 }
 
 #[test]
-fn what_held_a_download_is_in_doubt_at_the_client_alone() {
-    let (client, server) = (download(true), download(false));
+fn both_records_of_a_connection_know_both_ends() {
+    let mut s = Script::new(true, true);
+    s.handshake(10);
+    s.data(11, 0);
+    s.push(1, 21, Flags::ACK, 1, 1 + MSS, 500, 11);
+    s.push(0, 31, Flags::ACK, 1 + MSS, 501, 0, 21);
+    s.packets.iter_mut().filter(|p| p.from == end(1)).for_each(|p| p.ttl = 128);
+    let ttl: Vec<_> = s.analysed().iter().map(|f| f.facts.ttl).collect();
+    assert_eq!(ttl, [[Some(64), Some(128)], [Some(128), Some(64)]]);
+}
+
+#[test]
+fn what_held_a_download_is_in_doubt_at_the_client_alone_and_without_timestamps() {
+    let (client, server) = (download(true, false), download(false, true));
     let has = |f: &FlowRecord, cause| f.limits.iter().any(|i| i.cause == cause);
     assert_eq!((client.facts.sender_opened, client.facts.limits_doubt), (Some(false), Some(limits::Doubt::FarFromSender)));
     assert!(has(&client, limits::Cause::Unknown) && !has(&client, limits::Cause::Application), "{:?}", client.limits);
     assert_eq!(server.facts.limits_doubt, None);
     assert!(!has(&server, limits::Cause::Unknown), "{:?}", server.limits);
+    let timed = download(true, true);
+    assert_eq!(timed.facts.limits_doubt, None);
+    let causes = |f: &FlowRecord| f.limits.iter().map(|i| i.cause).collect::<Vec<_>>();
+    assert!(causes(&server).starts_with(&causes(&timed)), "{:?} {:?}", timed.limits, server.limits);
     let json = client.facts.json();
     assert_eq!(json["limits_doubt"], "far_from_sender");
     assert!(server.facts.json().get("limits_doubt").is_none());

@@ -66,7 +66,7 @@ pub fn judge(d: &Direction, handshake: Parts) -> Vantage {
         (Some(a), Some(b)) if is_near(b, a + b) => Some(a),
         (a, b) => a.into_iter().chain(b).min(),
     };
-    let (up, down) = (most(handshake.sender, low(&d.upstream)), most(handshake.receiver, low(&d.rtt)));
+    let (up, down) = (most(handshake.sender, low(d.data.upstream())), most(handshake.receiver, low(d.acks.rtt())));
     let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
     let (place, confidence, evidence) = place(d, up, down, handshake.sender.is_some() && handshake.receiver.is_some());
     Vantage { place, confidence, evidence, sender_part_ms: ms(up), receiver_part_ms: ms(down) }
@@ -78,8 +78,9 @@ fn is_near(part: u64, total: u64) -> bool {
 }
 
 fn place(d: &Direction, up: Option<u64>, down: Option<u64>, by_handshake: bool) -> (Place, f64, &'static str) {
-    let before = d.counts.losses_before + d.counts.reordered_before;
-    let after = d.counts.losses - d.counts.losses_before.min(d.counts.losses);
+    let counts = &d.log.counts;
+    let before = counts.losses_before + counts.reordered_before;
+    let after = counts.losses - counts.losses_before.min(counts.losses);
     let (Some(up), Some(down)) = (up, down) else {
         return match (up, down) {
             (_, Some(down)) if before > 0 && after == 0 && down < HOST => {

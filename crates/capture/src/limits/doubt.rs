@@ -15,7 +15,8 @@ const MOST_VOTES: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// The data's receiver opened the connection and is nearer to the capture: the handshake does not show how late the sender's answers are here.
+    /// The data's receiver opened the connection and is nearer to the capture, and the segments have no timestamps: how late the sender's answers
+    /// are here is shown by the SYN-ACK alone, which may have waited for the resolution of addresses.
     FarFromSender,
     /// The segments have no timestamps, so that nothing shows which of the last ACKs the sender knew when they left.
     NoTimestamps,
@@ -26,7 +27,7 @@ pub enum Doubt {
 /// What speaks for a doubt, and how long each held.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Doubts {
-    /// Whether the sender's answers come later than the handshake says.
+    /// Whether the data's receiver opened the connection and is nearer to the capture.
     pub(super) is_far: bool,
     /// Whether the segments have no timestamps.
     pub(super) is_untimed: bool,
@@ -58,7 +59,9 @@ impl Doubts {
     /// The cause of a gap, or unknown where it is in doubt.
     pub(super) fn judged(&mut self, cause: Cause, g: &Gap, is_idle: bool) -> Cause {
         let doubt = match cause {
-            Cause::Application | Cause::SendBuffer | Cause::CongestionWindow | Cause::Pacing if self.is_far => Doubt::FarFromSender,
+            Cause::Application | Cause::SendBuffer | Cause::CongestionWindow | Cause::Pacing if self.is_far && self.is_untimed => {
+                Doubt::FarFromSender
+            }
             Cause::Application | Cause::SendBuffer if self.is_small() && !is_idle => Doubt::SmallSegments,
             Cause::Application | Cause::SendBuffer | Cause::Pacing if g.is_unsure => Doubt::NoTimestamps,
             _ => return cause,

@@ -10,11 +10,14 @@
 //!
 //! Where the rules cannot tell, the cause is unknown, with a [`Doubt`] that says why.
 //!
-//! [`Tracker`] is the door, `view` the sender's knowledge as it can be told from the place of capture, `window`
-//! the rules for a few round trips, `intervals` the bounded list of results.
+//! [`Tracker`] is the door, `view` the sender's knowledge as it can be told from the place of capture, `times` what the packets time here,
+//! `episodes` the repairs, `judge` the gaps of a few round trips, `window` the rules for them, `intervals` the bounded list of results.
 
 mod doubt;
+mod episodes;
 mod intervals;
+mod judge;
+mod times;
 mod tracker;
 mod view;
 mod window;

@@ -137,13 +137,31 @@ fn acks_that_release_segments_show_the_congestion_window() {
 }
 
 #[test]
-fn at_a_receiver_that_opened_the_connection_the_senders_waits_are_not_told_apart() {
+fn at_a_receiver_that_opened_the_connection_the_senders_waits_are_told_apart_by_timestamps_alone() {
     let opened = |script: Script| Script { is_accepted: true, ..script };
     for seen in [window_limited(1 << 20, 20 * MS), chunks(20 * MS)] {
-        let (unknown, doubt) = opened(seen).doubted();
+        let (unknown, doubt) = opened(Script { is_timed: false, ..seen }).doubted();
         assert!(unknown > 0.9 && doubt == Some(Doubt::FarFromSender), "{unknown} {doubt:?}");
     }
     assert_eq!(opened(chunks(0)).doubted(), (0.0, None), "the same connection at its sender");
+    // Timestamps show which ACK a segment answers, and the SYN-ACK how late answers are here.
+    for away in [0, 5 * MS, 20 * MS] {
+        let application = |script: Script| script.share(Cause::Application);
+        assert!(opened(window_limited(1 << 20, away)).share(Cause::CongestionWindow) > 0.98, "{away}");
+        assert!(application(opened(chunks(away))) > application(chunks(away)) - 0.01, "{away}");
+    }
+}
+
+#[test]
+fn silences_of_an_application_do_not_count_as_the_way_to_the_sender() {
+    for (away, is_accepted) in [(0, false), (0, true), (5 * MS, false), (5 * MS, true), (20 * MS, false), (20 * MS, true)] {
+        let mut s = Script { is_accepted, ..Script::new(40, away) };
+        for k in 0..200 {
+            s.send(50 * MS + k * 189 * MS, k * 1_000, 1_000, None);
+            s.ack(90 * MS + k * 189 * MS, (k + 1) * 1_000, 1 << 20, 0);
+        }
+        assert!(s.share(Cause::Application) > 0.97, "{away} {is_accepted}");
+    }
 }
 
 #[test]

@@ -137,8 +137,8 @@ impl View {
         self.is_empty = is_pause;
     }
 
-    /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`.
-    pub(super) fn data(&mut self, d: &Data, mut seen: impl FnMut(&View, u64)) {
+    /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`; everything before `nxt` had been sent.
+    pub(super) fn data(&mut self, d: &Data, nxt: u64, mut seen: impl FnMut(&View, u64)) {
         let echoes = d.tsecr != 0;
         while let Some(first) = self.waiting.front().copied() {
             let age = d.t.saturating_sub(first.t);
@@ -161,8 +161,11 @@ impl View {
         }
         if let (true, Some((v, t))) = (echoes && d.tsecr != self.last_echo, self.echoed) {
             self.last_echo = d.tsecr;
-            if v == d.tsecr && d.repeat.is_none() && !self.is_empty {
-                self.measured(d.t - t.min(d.t));
+            // Of a sender that had nothing under way the time since the ACK may be a silence of its application: it can but lower the least.
+            let delay = d.t - t.min(d.t);
+            let may_be_silence = self.una >= nxt && self.floor.is_some_and(|f| delay >= f);
+            if v == d.tsecr && d.repeat.is_none() && !self.is_empty && !may_be_silence {
+                self.measured(delay);
             }
         }
     }

@@ -201,3 +201,52 @@ impl Habits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn gap(ns: u64, ending: Ending) -> Gap {
+        Gap { from: 0, to: ns, ending, is_drained: false, is_tight: false, is_unsure: false, frames: Frames::default() }
+    }
+
+    /// What a gap far from the sender means after a window in which so many of 10,000 segments were not full and so much of the time was tight.
+    fn far(short: u32, tight: f64, is_supposed: bool) -> Cause {
+        let to = 1_000 * MS;
+        let mut habits = Habits::default();
+        habits.learn(&[], &Evidence { to, segments: 10_000, short, tight: (tight * to as f64) as u64, ..Evidence::default() });
+        habits.cause_far(&gap(MS, Ending::Ack), is_supposed)
+    }
+
+    /// Why a paced sender waited for an ACK, `flight` bytes being in flight at most, on a path that holds 100,000.
+    fn near(flight: u64) -> Cause {
+        let window =
+            Evidence { to: 100 * MS, rtt_min: 10 * MS, bytes: 1_000_000, segments: 690, flight_max: flight, ..Evidence::default() };
+        let mut habits = Habits::default();
+        habits.learn(&[gap(MS, Ending::Timer); 9], &window);
+        habits.cause_near(&gap(9 * MS, Ending::Ack), &window)
+    }
+
+    /// Each share that decides is told within a tenth of where it lies: no rule moves further without a test that fails.
+    #[test]
+    fn causes_change_where_the_shares_lie() {
+        assert_eq!(
+            [far(73, 0.0, false), far(87, 0.0, false)],
+            [Cause::CongestionWindow, Cause::SendBuffer],
+            "0.8 % of the segments are not full"
+        );
+        assert_eq!(
+            [far(0, 0.275, false), far(0, 0.325, false)],
+            [Cause::CongestionWindow, Cause::ReceiveWindow],
+            "30 % of the time is tight"
+        );
+        assert_eq!(
+            [far(0, 0.73, true), far(0, 0.87, true)],
+            [Cause::CongestionWindow, Cause::ReceiveWindow],
+            "80 % of it, if the scale is supposed"
+        );
+        assert_eq!([near(155_000), near(185_000)], [Cause::SendBuffer, Cause::CongestionWindow], "1.7 times of what the path holds");
+    }
+}

@@ -3,7 +3,7 @@
 use super::blocks::{self, Blocks};
 use super::legacy::{self, Legacy};
 use super::record::{Interface, Next, Record};
-use super::unreadable::Unreadable;
+use super::Unreadable;
 
 /// The state of reading a file.
 #[derive(Debug, Default)]

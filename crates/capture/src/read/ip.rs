@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 791, RFC 8200 (extension headers), RFC 2675 (IPv6 packets of more than 64 KiB).
 
-use super::skipped::Skipped;
+use super::Skipped;
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 use std::net::IpAddr;
 use tcpscape_base::Ecn;

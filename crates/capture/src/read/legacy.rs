@@ -5,7 +5,7 @@
 use super::clock::{Clock, Unit};
 use super::link::LinkType;
 use super::record::{Interface, Next, Record, LONGEST};
-use super::unreadable::Unreadable;
+use super::Unreadable;
 use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header, PcapHeader};
 
 const HEADER: usize = 24;

@@ -2,8 +2,8 @@
 //!
 //! Source: <https://www.tcpdump.org/linktypes.html>, IEEE 802.1Q, RFC 2516 (PPP over Ethernet).
 
-use super::skipped::Skipped;
-use super::unreadable::Unreadable;
+use super::Skipped;
+use super::Unreadable;
 use std::ops::Range;
 
 /// A link type by its number of tcpdump.org, which says what a record begins with.

@@ -2,7 +2,7 @@
 
 use super::container::Container;
 use super::record::{Interface, Next, Record};
-use super::unreadable::Unreadable;
+use super::Unreadable;
 
 /// Cuts a file into records. What is kept is the begin of the record that is not whole yet.
 #[derive(Debug, Default)]

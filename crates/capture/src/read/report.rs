@@ -2,7 +2,7 @@
 
 use super::record::{Interface, Record};
 use super::records::Records;
-use super::skipped::Skipped;
+use super::Skipped;
 use super::{ip, tcp};
 use crate::packet::{Endpoint, Packet};
 use serde::Serialize;

@@ -2,9 +2,9 @@
 //!
 //! Source: RFC 9293 §3.1 and §3.2, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 9768 (the ninth flag).
 
-use super::skipped::Skipped;
+use super::Skipped;
 use crate::packet::{Options, MOST_BLOCKS};
-use tcpscape_base::Flags;
+use tcpscape_base::{wire, Flags};
 
 /// What a header says.
 #[derive(Debug)]
@@ -67,18 +67,7 @@ fn read_options(mut bytes: &[u8], is_syn: bool) -> Options {
             bytes = rest;
         }
     }
-    while let [kind, rest @ ..] = bytes {
-        match kind {
-            0 => break,
-            1 => bytes = rest,
-            _ => {
-                // A length below 2 is damage, one beyond the bytes damage or the snap length; the rest is then unknown.
-                let Some(length) = rest.first().map(|&l| usize::from(l)).filter(|&l| l >= 2 && l <= bytes.len()) else { break };
-                read_option(*kind, &bytes[2..length], is_syn, &mut options);
-                bytes = &bytes[length..];
-            }
-        }
-    }
+    wire::options(bytes).for_each(|(kind, value)| read_option(kind, value, is_syn, &mut options));
     options
 }
 

@@ -25,7 +25,7 @@ impl Capture {
         let program = concat!("tcpscape ", env!("CARGO_PKG_VERSION"));
         let comment = format!("tcpscape emulate -- {}", command.join(" "));
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
-        let zero = wall.saturating_sub(sys::monotonic().saturating_sub(zero));
+        let zero = wall.saturating_sub(sys::now().saturating_sub(zero));
         let mut out = BufWriter::new(&self.file);
         let about = capture::About { program, comment: &comment, zero };
         let written = capture::write_pcapng(&mut out, link, &about).and_then(|()| out.flush());

@@ -4,7 +4,7 @@ use super::relay::Reach;
 use serde::Deserialize;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 
 /// The job of the mode `emulate`.
 #[derive(Debug, Deserialize)]

@@ -31,7 +31,7 @@ mod watch;
 
 use crate::channel::Channel;
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
-use crate::link::{Layer, Link, LinkOptions};
+use crate::link::{Link, LinkOptions};
 use crate::spaces::{self, Child, Options, Program, Realtime, Spaces};
 use capture::Capture;
 use host::Host;
@@ -43,7 +43,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use tcpscape_path::Direction;
+use tcpscape_path::{Direction, PathSpec};
 use tcpscape_testbed::network::wire::{End, Wire};
 use watch::Watch;
 
@@ -102,15 +102,13 @@ impl Ends {
     fn connect(&mut self, job: &Job) -> Result<Running, String> {
         let options = LinkOptions {
             seed: job.seed,
-            layer: Layer::Ethernet,
             merge: job.plan.offload,
             capture: job.pcap.is_some().then_some(tcpscape_capture::WHOLE),
             waits: true,
             ..LinkOptions::default()
         };
         let link = Link::new(&job.plan.forward, &job.plan.reverse, &options).map_err(|e| e.to_string())?;
-        let middle = self.wire.middle().ok_or("emulate: the wire has no middle; report it")?;
-        let port = |device| Port::packet(middle, device, job.plan.offload).map_err(|e| format!("emulate: {e}"));
+        let port = |device| Port::open(self.wire.middle(), device, job.plan.offload).map_err(|e| format!("emulate: {e}"));
         let [near, far] = Wire::MIDDLE;
         let far = if job.outside { outside::DEVICE } else { far };
         let ports = [port(near)?, port(far)?];
@@ -144,8 +142,7 @@ impl Ends {
     ) -> Result<Value, String> {
         let zero = running.zero();
         let (emulator, link) = running.stop();
-        let delays = Direction::BOTH.map(|d| delay_ns(job, d));
-        let mut flags = emulator.flags(delays);
+        let mut flags = emulator.flags(job.plan.paths().map(PathSpec::delay_ns));
         flags.extend(self.wire.faults().map_err(|e| format!("emulate: {e}"))?);
         flags.extend(self.wire.unset().iter().cloned());
         flags.extend(servers.into_iter().filter_map(|mut server| server.ended()));
@@ -183,15 +180,6 @@ fn settings() -> BTreeMap<String, String> {
         ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned()),
         ("net.ipv4.ping_group_range".to_owned(), format!("{group} {group}")),
     ])
-}
-
-/// The constant part of a direction's delay, ns.
-fn delay_ns(job: &Job, direction: Direction) -> u64 {
-    let spec = match direction {
-        Direction::Forward => &job.plan.forward,
-        Direction::Reverse => &job.plan.reverse,
-    };
-    spec.stages.iter().map(|stage| stage.qdisc.describe().iter().map(|d| d.delay_ns).sum::<u64>()).sum()
 }
 
 fn not_started(e: io::Error) -> String {

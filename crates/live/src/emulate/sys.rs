@@ -4,16 +4,13 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use tcpscape_testbed::sys::check;
 
 /// Sends one message. Linux: send(2).
 pub fn send(socket: BorrowedFd<'_>, message: &[u8]) -> io::Result<()> {
     // SAFETY: a buffer and its length.
     let n = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), libc::MSG_NOSIGNAL) };
-    if n < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    check(n as libc::c_int).map(drop)
 }
 
 /// Most bytes of a message with a descriptor.
@@ -32,10 +29,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Option<OwnedFd>)>
         m.msg_iovlen = 1;
         m.msg_control = control.as_mut_ptr().cast();
         m.msg_controllen = size_of_val(&control) as _;
-        let n = libc::recvmsg(socket.as_raw_fd(), &mut m, libc::MSG_CMSG_CLOEXEC);
-        if n < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let n = check(libc::recvmsg(socket.as_raw_fd(), &mut m, libc::MSG_CMSG_CLOEXEC) as libc::c_int)?;
         let c = libc::CMSG_FIRSTHDR(&m);
         let has_one = !c.is_null() && (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_RIGHTS;
         let descriptor = has_one.then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(c).cast::<libc::c_int>().read_unaligned()));

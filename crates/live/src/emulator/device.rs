@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use tcpscape_testbed::netlink::{Batch, NetlinkError, Socket};
+use tcpscape_testbed::netlink::{NetlinkError, Socket};
 use tcpscape_testbed::network::links;
-use tcpscape_testbed::qdisc;
 
 fn io_error(error: NetlinkError) -> io::Error {
     match error {
@@ -18,16 +17,6 @@ pub fn find(device: &str) -> io::Result<(i32, u32)> {
     let number = links::number(&mut socket, device).map_err(io_error)?;
     let mtu = links::mtu(&mut socket, device).map_err(io_error)?;
     number.zip(mtu).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
-}
-
-/// Gives it an MTU (bytes), room for so many packets that wait and no queue discipline, and brings it up. By netlink: the older calls
-/// want capabilities outside of user namespaces.
-pub fn set_up(device: &str, mtu: u32, packets: u32) -> io::Result<()> {
-    let (number, _) = find(device)?;
-    let mut batch = Batch::new();
-    links::up_with(&mut batch, number, mtu, packets);
-    qdisc::none(&mut batch, number);
-    Socket::open()?.request(&mut batch).map_err(io_error)
 }
 
 /// The counters of a namespace's devices, of the namespace in which it was opened.
@@ -44,19 +33,18 @@ impl Counters {
         Ok(Counters { file, device: device.to_owned(), text: String::new() })
     }
 
-    /// Packets that the device dropped: (received, transmitted). Zero where the counters cannot be read.
-    pub fn drops(&mut self) -> (u64, u64) {
+    /// Packets that the device dropped instead of transmitting them. Zero where the counters cannot be read.
+    pub fn drops(&mut self) -> u64 {
         self.text.clear();
         let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut self.text));
-        read.map_or((0, 0), |_| drops_of(&self.text, &self.device))
+        read.map_or(0, |_| drops_of(&self.text, &self.device))
     }
 }
 
-/// The columns `drop` of a device in the text of /proc/net/dev.
-fn drops_of(text: &str, device: &str) -> (u64, u64) {
+/// The column `drop` of what a device transmits in the text of /proc/net/dev.
+fn drops_of(text: &str, device: &str) -> u64 {
     let line = text.lines().find_map(|l| l.trim_start().strip_prefix(device)?.strip_prefix(':'));
-    let column = |i| line.and_then(|l| l.split_ascii_whitespace().nth(i)).and_then(|v| v.parse().ok()).unwrap_or(0);
-    (column(3), column(11))
+    line.and_then(|l| l.split_ascii_whitespace().nth(11)).and_then(|v| v.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -64,10 +52,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_the_fourth_and_the_twelfth_column() {
+    fn drops_are_the_twelfth_column() {
         let text = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo\n  fwd1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n   fwd: 1 2 3 77 5 6 7 8 9 10 11 99 13 14 15 16\n";
-        assert_eq!(drops_of(text, "fwd"), (77, 99));
-        assert_eq!(drops_of(text, "rev"), (0, 0));
+        assert_eq!(drops_of(text, "fwd"), 99);
+        assert_eq!(drops_of(text, "rev"), 0);
     }
 
     #[test]

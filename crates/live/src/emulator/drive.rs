@@ -7,12 +7,13 @@
 use super::clocks::{Clocks, Reading};
 use super::port::{Bound, Port};
 use super::report::{Conditions, EmulatorReport};
-use super::sys::{self, Bell, Poll, Timer};
+use super::sys::{self, Bell};
 use crate::link::Link;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::Arc;
 use tcpscape_base::Time;
 use tcpscape_path::Direction;
+use tcpscape_testbed::poll::{Poll, Ready, Timer};
 
 /// Most frames and bytes that a pass takes from one port, and most that it lets go.
 const ARRIVALS: Bound = Bound { frames: 64, bytes: 512 << 10 };
@@ -24,6 +25,8 @@ const STAMPED_BEFORE: u64 = 200_000;
 const PORTS: [u64; 2] = [0, 1];
 const TIMER: u64 = 2;
 const BELL: u64 = 3;
+/// Each new event wakes once.
+const EDGE: libc::c_int = libc::EPOLLIN | libc::EPOLLET;
 
 /// Something to do between two passes.
 pub(super) type Command = Box<dyn FnOnce(&mut Drive) + Send>;
@@ -59,26 +62,28 @@ impl Waiter {
     pub(super) fn new(ports: &[Port; 2], bell: Arc<Bell>) -> std::io::Result<Waiter> {
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         for (port, number) in ports.iter().zip(PORTS) {
-            poll.add(port.descriptor(), number)?;
+            poll.add(port.descriptor(), number, EDGE)?;
         }
-        poll.add(std::os::fd::AsFd::as_fd(&timer), TIMER)?;
-        poll.add(std::os::fd::AsFd::as_fd(&*bell), BELL)?;
+        poll.add(std::os::fd::AsFd::as_fd(&timer), TIMER, EDGE)?;
+        poll.add(std::os::fd::AsFd::as_fd(&*bell), BELL, EDGE)?;
         Ok(Waiter { poll, timer, set_for: None, lead: Lead::default(), _bell: bell })
     }
 
     /// Waits until shortly before CLOCK_MONOTONIC shows `until`, as long before as it takes to wake, or until something happens. False
     /// if nothing was waited for, because that is now.
     fn wait(&mut self, until: Option<u64>) -> bool {
-        let Some(at) = self.lead.timer(until, sys::monotonic()) else { return false };
+        let Some(at) = self.lead.timer(until, sys::now()) else { return false };
         if at != self.set_for {
             self.timer.set(at).expect("a timer of our own can be set");
             self.set_for = at;
         }
-        let events = self.poll.wait().expect("descriptors of our own can be waited for");
+        let mut room = [Ready { events: 0, u64: 0 }; 8];
+        let ready = self.poll.wait(&mut room).expect("descriptors of our own can be waited for");
+        let events = ready.iter().fold(0, |bits, e| bits | 1 << e.u64);
         if events & 1 << TIMER != 0 {
             let due = self.set_for.take();
             if let Some(due) = due.filter(|_| events == 1 << TIMER) {
-                self.lead.woke(sys::monotonic().saturating_sub(due));
+                self.lead.woke(sys::now().saturating_sub(due));
             }
         }
         true
@@ -120,7 +125,7 @@ impl Lead {
 }
 
 fn read_clocks() -> Reading {
-    Reading { before: sys::monotonic(), wall: sys::wall(), after: sys::monotonic() }
+    Reading { before: sys::now(), wall: sys::wall(), after: sys::now() }
 }
 
 impl Drive {
@@ -131,7 +136,7 @@ impl Drive {
 
     /// Now, ns since zero; 0 before it.
     pub(super) fn now(&self) -> Time {
-        Time(sys::monotonic().saturating_sub(self.zero))
+        Time(sys::now().saturating_sub(self.zero))
     }
 
     /// Works until a command ends it, or until nobody is left who could.
@@ -185,7 +190,7 @@ impl Drive {
             let mut at = clocks.arrival(arrival.stamp, floor.max(latest[i]), until);
             if at == until {
                 // It may have arrived since the pass began.
-                until = sys::monotonic().saturating_sub(*zero);
+                until = sys::now().saturating_sub(*zero);
                 at = clocks.arrival(arrival.stamp, floor.max(latest[i]), until);
             }
             latest[i] = at;
@@ -217,7 +222,7 @@ impl Drive {
     /// The account so far.
     pub(super) fn report(&mut self) -> EmulatorReport {
         let seconds = self.now().secs_f64();
-        let cpu_s = sys::thread_cpu() as f64 * 1e-9;
+        let cpu_s = sys::thread_time() as f64 * 1e-9;
         let largest_batch = self.ports.iter().map(Port::largest_batch).max().unwrap_or(0);
         let [(mut reverse, forward_losses), (mut forward, reverse_losses)] = self.ports.each_mut().map(Port::report);
         for (way, losses) in [(&mut forward, forward_losses), (&mut reverse, reverse_losses)] {

@@ -8,7 +8,7 @@
 //! | Module | What it is |
 //! |---|---|
 //! | [`port`] | a device's frames in and out, and what was lost there |
-//! | [`packet`], [`tun`] | the two kinds of ports: AF_PACKET, TUN |
+//! | [`packet`] | its socket: AF_PACKET |
 //! | `outbox` | frames that wait to be sent |
 //! | `drive` | the loop |
 //! | [`clocks`] | receive timestamps as times of the emulator; steps of the wall clock |
@@ -16,7 +16,7 @@
 //! | [`sys`] | clocks, waiting, priority, memory |
 //! | [`device`] | a device's number, MTU, counters |
 //!
-//! Begin reading at [`Emulator::start`], then `drive`. What it does not do: namespaces and devices but TUN, which are the caller's.
+//! Begin reading at [`Emulator::start`], then `drive`. What it does not do: namespaces and devices, which are the caller's.
 
 pub mod clocks;
 pub mod device;
@@ -26,7 +26,6 @@ pub mod packet;
 pub mod port;
 pub mod report;
 pub mod sys;
-pub mod tun;
 
 pub use clocks::ClockStep;
 pub use port::{Port, PortError};
@@ -85,7 +84,7 @@ impl Emulator {
     pub fn start(link: Link, ports: [Port; 2], options: &EmulatorOptions) -> io::Result<Running> {
         let bell = Arc::new(Bell::new()?);
         let waiter = Waiter::new(&ports, bell.clone())?;
-        let zero = options.zero.unwrap_or_else(sys::monotonic);
+        let zero = options.zero.unwrap_or_else(sys::now);
         let realtime = options.realtime;
         let (commands, inbox) = channel::<Command>();
         let work = move || {

@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
+use tcpscape_testbed::sys::check;
 
 /// Bytes of a block of the ring: contiguous memory of the kernel, so not too many.
 const BLOCK: usize = 1 << 20;
@@ -27,14 +28,6 @@ const SMALL_RING: usize = 8 << 20;
 const SUPER_RING: usize = 32 << 20;
 /// Most frames sent with one call.
 pub const BATCH: usize = 64;
-
-fn check(status: libc::c_int) -> io::Result<libc::c_int> {
-    if status < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(status)
-    }
-}
 
 fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;

@@ -5,7 +5,6 @@ use super::outbox::{Outbox, Waiting};
 use super::packet::{Arrival, PacketPort};
 use super::report::{DirectionReport, Losses};
 use super::sys;
-use super::tun::TunPort;
 use crate::link::VNET_HEADER;
 use std::collections::BTreeMap;
 use std::io;
@@ -16,16 +15,8 @@ use tcpscape_base::{Histogram, Time};
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// AF_PACKET on a device.
-    #[error("packets of device {device}: {error}{}", hint(.error, "CAP_NET_RAW in the device's network namespace"))]
+    #[error("packets of device {device}: {error}{}", hint(.error))]
     Packet {
-        /// The device.
-        device: String,
-        /// The kernel's answer.
-        error: io::Error,
-    },
-    /// A TUN device.
-    #[error("TUN device {device}: {error}{}", tun_hint(.error))]
-    Tun {
         /// The device.
         device: String,
         /// The kernel's answer.
@@ -36,30 +27,18 @@ pub enum PortError {
     Namespace(io::Error),
 }
 
-fn hint(error: &io::Error, capability: &str) -> String {
+fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => format!("; it takes {capability}"),
-        _ => String::new(),
+        io::ErrorKind::PermissionDenied => "; it takes CAP_NET_RAW in the device's network namespace",
+        _ => "",
     }
-}
-
-fn tun_hint(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "; /dev/net/tun is missing: modprobe tun".to_owned(),
-        _ => hint(error, "CAP_NET_ADMIN in the network namespace, and permission to open /dev/net/tun"),
-    }
-}
-
-enum Kind {
-    Packet(PacketPort),
-    Tun(TunPort),
 }
 
 /// Where frames come from and go to: a device.
 pub struct Port {
-    kind: Kind,
+    packets: PacketPort,
     counters: Counters,
-    drops_before: (u64, u64),
+    drops_before: u64,
     outbox: Outbox,
     /// A frame was refused for now: no sending before this moment of CLOCK_MONOTONIC, ns.
     pause_until: Option<u64>,
@@ -107,33 +86,22 @@ const PATIENCE: u64 = 500_000_000;
 impl Port {
     /// The frames of a device in a namespace, with `virtio_net_hdr`: AF_PACKET. `super_packets` says whether frames larger than the MTU
     /// (GSO) may come; without, there is room for more frames.
-    pub fn packet(namespace: BorrowedFd<'_>, device: &str, super_packets: bool) -> Result<Port, PortError> {
+    pub fn open(namespace: BorrowedFd<'_>, device: &str, super_packets: bool) -> Result<Port, PortError> {
         inside(namespace, || {
-            let open = || Ok((Kind::Packet(PacketPort::open(device, super_packets)?), Counters::open(device)?));
+            let open = || Ok((PacketPort::open(device, super_packets)?, Counters::open(device)?));
             open().map_err(|error| PortError::Packet { device: device.to_owned(), error }).map(Port::new)
         })
     }
 
-    /// A new TUN device in a namespace, up and with an MTU: IP packets with `virtio_net_hdr`. It vanishes with the port.
-    pub fn tun(namespace: BorrowedFd<'_>, device: &str, mtu: u32, super_packets: bool) -> Result<Port, PortError> {
-        inside(namespace, || {
-            let make = || Ok((Kind::Tun(TunPort::make(device, mtu, super_packets)?), Counters::open(device)?));
-            make().map_err(|error| PortError::Tun { device: device.to_owned(), error }).map(Port::new)
-        })
-    }
-
-    fn new((kind, mut counters): (Kind, Counters)) -> Port {
+    fn new((packets, mut counters): (PacketPort, Counters)) -> Port {
         let drops_before = counters.drops();
         let (outbox, account) = (Outbox::default(), Account::default());
-        Port { kind, counters, drops_before, outbox, pause_until: None, account }
+        Port { packets, counters, drops_before, outbox, pause_until: None, account }
     }
 
     /// What becomes readable when a frame arrives.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        match &self.kind {
-            Kind::Packet(p) => p.as_fd(),
-            Kind::Tun(p) => p.as_fd(),
-        }
+        self.packets.as_fd()
     }
 
     /// Hands over frames that have arrived, within a bound: how many, and whether there may be more.
@@ -145,10 +113,7 @@ impl Port {
             n += 1;
             bound.allows_more()
         };
-        let more = match &mut self.kind {
-            Kind::Packet(p) => p.receive(&mut each),
-            Kind::Tun(p) => p.receive(&mut each),
-        };
+        let more = self.packets.receive(&mut each);
         (n, more)
     }
 
@@ -166,18 +131,15 @@ impl Port {
 
     /// Sends what waits, in order, as far as the kernel takes it. `zero` is CLOCK_MONOTONIC at time 0, ns.
     pub(super) fn flush(&mut self, zero: u64) {
-        if self.outbox.is_empty() || self.pause_until.is_some_and(|t| sys::monotonic() < t) {
+        if self.outbox.is_empty() || self.pause_until.is_some_and(|t| sys::now() < t) {
             return;
         }
         self.pause_until = None;
-        let mut before = sys::monotonic();
+        let mut before = sys::now();
         while !self.outbox.is_empty() && self.pause_until.is_none() {
             let (frames, bytes) = self.outbox.waiting();
-            let sent = match &mut self.kind {
-                Kind::Packet(p) => p.send(frames, bytes),
-                Kind::Tun(p) => p.send(frames, bytes),
-            };
-            let after = sys::monotonic();
+            let sent = self.packets.send(frames, bytes);
+            let after = sys::now();
             match sent {
                 Ok(n) => {
                     self.account.sent(&frames[..n], before.saturating_sub(zero), after.saturating_sub(zero));
@@ -212,15 +174,9 @@ impl Port {
 
     /// The account of what this port sent; the losses at its entrance concern the other direction.
     pub(super) fn report(&mut self) -> (DirectionReport, EntranceLosses) {
-        let (received, transmitted) = self.counters.drops();
-        let received = received.saturating_sub(self.drops_before.0);
-        let transmitted = transmitted.saturating_sub(self.drops_before.1);
-        // What the device transmits is what we send through AF_PACKET, but what we receive from TUN.
-        let (losses, exit) = match &mut self.kind {
-            Kind::Packet(p) => (EntranceLosses { overflows: p.overflows(), too_large: p.too_large() }, transmitted),
-            Kind::Tun(_) => (EntranceLosses { overflows: transmitted, too_large: 0 }, received),
-        };
-        (self.account.report(exit), losses)
+        let dropped = self.counters.drops().saturating_sub(self.drops_before);
+        let losses = EntranceLosses { overflows: self.packets.overflows(), too_large: self.packets.too_large() };
+        (self.account.report(dropped), losses)
     }
 
     /// Most frames sent with one call.

@@ -34,7 +34,7 @@ impl From<&Histogram> for Lateness {
 /// Frames that were lost although the path did not ask for it, by place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Losses {
-    /// At the entrance: the ring of AF_PACKET or the queue of TUN was full.
+    /// At the entrance: the ring of AF_PACKET was full.
     pub entrance: u64,
     /// At the entrance: super-packets, on a port that was opened for packets of the MTU.
     pub too_large: u64,

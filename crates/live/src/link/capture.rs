@@ -10,7 +10,7 @@ use super::emit;
 use super::frame::{Cargo, Frame};
 use super::header::VNET_HEADER;
 use super::log::{Fate, Log, MOST_PACKETS};
-use super::{Layer, Link};
+use super::Link;
 use std::io::{self, Write};
 use std::sync::Arc;
 use tcpscape_base::{Duration, Time};
@@ -37,9 +37,8 @@ type Line = (Time, Direction, u64, Option<usize>);
 /// Writes the packets of a link that kept them ([`super::LinkOptions::capture`]).
 pub fn write_pcapng<W: Write>(out: W, link: &Link, about: &About<'_>) -> io::Result<()> {
     let mut file = Writer::new(out, about.program, about.comment)?;
-    let kind = if link.layer == Layer::Ethernet { LinkType::Ethernet } else { LinkType::Ip };
-    file.interface(kind, "sender", "the emulator's device on the sender's side", SNAPLEN)?;
-    file.interface(kind, "receiver", "the emulator's device on the receiver's side", SNAPLEN)?;
+    file.interface(LinkType::Ethernet, "sender", "the emulator's device on the sender's side", SNAPLEN)?;
+    file.interface(LinkType::Ethernet, "receiver", "the emulator's device on the receiver's side", SNAPLEN)?;
     let mut lines = Vec::new();
     let mut fates = [Vec::new(), Vec::new()];
     for direction in Direction::BOTH {

@@ -1,28 +1,11 @@
-//! The Internet checksum.
+//! The Internet checksum in headers.
 //!
-//! Source: RFC 1071 (sum), RFC 1624 (change of a word), RFC 768 (a UDP checksum of 0 is sent as 0xffff), RFC 8200 §8.1 and RFC 9293 §3.1
+//! Source: RFC 1624 (change of a word), RFC 768 (a UDP checksum of 0 is sent as 0xffff), RFC 8200 §8.1 and RFC 9293 §3.1
 //! (pseudo-headers).
 
 use super::header::VnetHeader;
 use super::parse::{Ip, Version};
-
-/// One's complement sum of 16-bit words, folded; an odd last byte counts as the upper half of one.
-pub fn sum(bytes: &[u8], start: u16) -> u16 {
-    // Eight bytes at a time; the carries add up in the upper half.
-    let mut total = u64::from(start);
-    let mut chunks = bytes.chunks_exact(8);
-    for c in &mut chunks {
-        let v = u64::from_be_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
-        total += (v >> 32) + (v & 0xffff_ffff);
-    }
-    for c in chunks.remainder().chunks(2) {
-        total += u64::from(c[0]) << 8 | c.get(1).map_or(0, |&b| u64::from(b));
-    }
-    while total >> 16 != 0 {
-        total = (total & 0xffff) + (total >> 16);
-    }
-    total as u16
-}
+use tcpscape_base::wire::sum;
 
 /// The checksum in a header after one of its words has changed (RFC 1624, equation 3).
 pub fn changed(checksum: u16, old: u16, new: u16) -> u16 {

@@ -9,7 +9,7 @@ use super::checksum;
 use super::frame::{Cargo, Cut, Frame};
 use super::header::{VnetHeader, VNET_HEADER};
 use super::parse::{word, Inner, Ip, Transport, Version, ETHERNET};
-use super::Layer;
+use tcpscape_base::wire::sum;
 use tcpscape_base::{Ecn, Packet, Stream};
 
 const FIN_PSH: u8 = 0x09;
@@ -88,7 +88,7 @@ fn lengths(cargo: &Cargo, bytes: usize, ip: &Ip, inner: Inner, headers: &mut [u8
             let first = word(headers, ip.at + 4).unwrap_or(0);
             put(headers, ip.at + 4, usize::from(first.wrapping_add(cargo.first)));
             put(headers, ip.at + 10, 0);
-            let check = !checksum::sum(&headers[ip.at..inner.at], 0);
+            let check = !sum(&headers[ip.at..inner.at], 0);
             put(headers, ip.at + 10, usize::from(check));
         }
         Version::V6 => put(headers, ip.at + 4, length),
@@ -122,10 +122,9 @@ pub(crate) fn damage(frame: &Frame, bits: &mut Stream, out: &mut [u8]) -> Option
     if !complete(out) {
         return None;
     }
-    let from = match (&frame.ip, frame.layer) {
-        (Some(ip), _) if ip.version == Version::V6 => ip.at + IPV6_ADDRESSES,
-        (_, Layer::Ethernet) => ETHERNET,
-        (_, Layer::Ip) => 0,
+    let from = match &frame.ip {
+        Some(ip) if ip.version == Version::V6 => ip.at + IPV6_ADDRESSES,
+        _ => ETHERNET,
     };
     let room = out.len().checked_sub(VNET_HEADER + from).filter(|room| *room > 0)?;
     let bit = 8 * (from as u32 + bits.below(room as u32)) + bits.below(8);

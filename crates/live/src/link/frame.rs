@@ -3,9 +3,9 @@
 //! A super-packet is never copied into pieces: the packets that travel through the path are ranges of its segments, and share its bytes.
 
 use super::header::{GsoType, VnetHeader, VNET_HEADER};
-use super::parse::{self, Ip, Layer, Transport, Version};
+use super::parse::{self, Ip, Transport, Version};
 use std::sync::Arc;
-use tcpscape_base::{Ecn, Segment, Time, ETH_HEADER};
+use tcpscape_base::{Ecn, Segment, Time};
 use tcpscape_path::Body;
 
 /// Bytes kept of a packet that is not understood, where headers are.
@@ -18,8 +18,6 @@ pub(crate) struct Frame {
     pub bytes: Box<[u8]>,
     /// The bytes before the packet, as numbers.
     pub header: VnetHeader,
-    /// What stands before the IP header.
-    pub layer: Layer,
     /// Where the packet's parts are, where they are understood.
     pub ip: Option<Ip>,
     /// Bytes of the packet; more than are kept where only its headers are.
@@ -45,11 +43,11 @@ pub(crate) struct Cut {
 
 impl Frame {
     /// Reads a frame; `None` if it is too short to have a header.
-    pub fn new(layer: Layer, frame: &[u8], number: u64) -> Option<Frame> {
+    pub fn new(frame: &[u8], number: u64) -> Option<Frame> {
         let (header, packet) = VnetHeader::read(frame)?;
-        let ip = parse::parse(layer, packet);
+        let ip = parse::parse(packet);
         let cut = ip.and_then(|ip| cut(&header, &ip, packet.len()));
-        Some(Frame { bytes: frame.into(), header, layer, ip, len: packet.len(), cut, number, segments: None })
+        Some(Frame { bytes: frame.into(), header, ip, len: packet.len(), cut, number, segments: None })
     }
 
     /// The packet.
@@ -71,13 +69,12 @@ impl Frame {
         self.cut.map_or(1, |c| c.count)
     }
 
-    /// Bytes that a qdisc counts for `count` segments from `first`: each with its own headers, an Ethernet header among them also on TUN.
+    /// Bytes that a qdisc counts for `count` segments from `first`: each with its own headers.
     #[inline]
     pub fn size(&self, first: u16, count: u16) -> u32 {
-        let added = if self.layer == Layer::Ip { ETH_HEADER } else { 0 };
         match self.cut {
-            None => self.len as u32 + added,
-            Some(cut) => u32::from(count) * (cut.headers as u32 + added) + self.payload(first, count).len() as u32,
+            None => self.len as u32,
+            Some(cut) => u32::from(count) * cut.headers as u32 + self.payload(first, count).len() as u32,
         }
     }
 

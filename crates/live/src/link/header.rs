@@ -1,6 +1,6 @@
 //! The ten bytes before each packet that say what its checksums and its segmentation still need: `struct virtio_net_hdr`.
 //!
-//! Source: uapi linux/virtio_net.h, virtio 1.2 §5.1.6. Packet sockets (`PACKET_VNET_HDR`) and TUN (`IFF_VNET_HDR`) give and take it in the
+//! Source: uapi linux/virtio_net.h, virtio 1.2 §5.1.6. Packet sockets (`PACKET_VNET_HDR`) give and take it in the
 //! byte order of the machine.
 
 /// Bytes of the header.

@@ -5,9 +5,9 @@
 
 use super::frame::Cargo;
 use super::Whole;
-use tcpscape_base::{Packet, Time};
+use tcpscape_base::{Edt, Packet, Time};
 use tcpscape_path::{
-    segments, Direction, Dropped, Host, Patch, PathSpec, Pipe, ScheduledChange, StageStats, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS,
+    Direction, Dropped, Host, Patch, PathSpec, Pipe, ScheduledChange, StageStats, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS,
 };
 
 /// Packets with the time when they were due.
@@ -47,15 +47,13 @@ impl Lane {
     /// A frame's packets enter.
     pub fn push(&mut self, at: Time, mut p: Packet<Cargo>) {
         if self.own_queue {
-            p.edt = at.max(Time(1)); // 0 is none
+            p.edt = Some(Edt::at(at));
         }
         let first = self.host.as_mut().unwrap_or(&mut self.network);
-        if self.whole || p.segs <= 1 {
+        if self.whole {
             first.push(at, p);
         } else {
-            for part in segments(&p) {
-                first.push(at, part);
-            }
+            first.push_segments(at, p);
         }
     }
 
@@ -85,12 +83,10 @@ impl Lane {
         let Some(host) = &mut self.host else { return };
         while let Some(t) = host.next_event().filter(|t| *t <= until) {
             let Some(p) = host.pop(t) else { continue };
-            if p.segs > 1 && !self.offload {
-                for part in segments(&p) {
-                    self.network.push(t, part);
-                }
-            } else {
+            if self.offload {
                 self.network.push(t, p);
+            } else {
+                self.network.push_segments(t, p);
             }
         }
     }
@@ -126,9 +122,7 @@ impl Lane {
     /// Replaces the changes to come, after everything that is due before.
     pub fn set_schedule(&mut self, now: Time, schedule: &[ScheduledChange]) {
         self.leave_host(now);
-        let own = self.own_stages();
-        let (host, network): (Vec<_>, Vec<_>) = schedule.iter().cloned().partition(|change| change.stage < own);
-        let network: Vec<_> = network.into_iter().map(|change| ScheduledChange { stage: change.stage - own, ..change }).collect();
+        let [host, network] = ScheduledChange::split(schedule, self.own_stages());
         self.network.advance(now);
         self.network.set_schedule(&network);
         if let Some(pipe) = &mut self.host {
@@ -163,15 +157,8 @@ impl Lane {
         self.host.iter().chain([&self.network])
     }
 
-    /// The accounts of the queues of the sender's host and of the network, with what each stage holds now.
+    /// The accounts of the queues of the sender's host and of the network.
     pub fn stats(&self) -> [Vec<StageStats>; 2] {
-        let now = |pipe: &Pipe<Cargo>| {
-            let mut queues = pipe.stats();
-            for q in queues.iter_mut().filter(|q| q.depth == 0) {
-                (q.backlog_packets, q.backlog_bytes) = pipe.backlog(q.stage);
-            }
-            queues
-        };
-        [self.host.as_ref().map(now).unwrap_or_default(), now(&self.network)]
+        [self.host.as_ref().map(Pipe::stats).unwrap_or_default(), self.network.stats()]
     }
 }

@@ -17,10 +17,9 @@ pub struct Log {
     pub events: Vec<Event>,
     /// Packets that came when the log was full.
     pub beyond: u64,
-    /// The frames in which the packets came, where they are kept; then how many bytes of them may still be whole.
+    /// The frames in which the packets came; then how many bytes of them may still be whole.
     pub(crate) frames: Vec<Arc<Frame>>,
-    pub(crate) budget: u64,
-    pub(crate) keeps_frames: bool,
+    budget: u64,
 }
 
 /// A packet that came.
@@ -74,14 +73,14 @@ pub enum Fate {
 }
 
 impl Log {
-    /// Empty; `whole` is how many bytes of frames are kept whole for a capture, `None` if there is to be none.
-    pub(crate) fn new(whole: Option<u64>) -> Log {
-        Log { keeps_frames: whole.is_some(), budget: whole.unwrap_or(0), ..Log::default() }
+    /// Empty; of frames `budget` bytes are kept whole.
+    pub(crate) fn new(budget: u64) -> Log {
+        Log { budget, ..Log::default() }
     }
 
     /// A frame of so many packets came.
     pub(crate) fn arrives(&mut self, at: Time, flow: u32, frame: &Arc<Frame>) {
-        if self.keeps_frames && self.packets.len() < MOST_PACKETS {
+        if self.packets.len() < MOST_PACKETS {
             self.keep(frame);
         }
         for n in 0..frame.count() {

@@ -44,7 +44,6 @@ use way::Way;
 pub use caveats::caveats;
 pub use header::{VnetHeader, VNET_HEADER};
 pub use log::Log;
-pub use parse::Layer;
 pub use totals::Totals;
 
 /// Where super-packets are decided on as one packet.
@@ -64,16 +63,12 @@ pub enum Whole {
 pub struct LinkOptions {
     /// Seed of the random streams.
     pub seed: u64,
-    /// What frames begin with.
-    pub layer: Layer,
     /// Whether segments of one super-packet that follow one another and are due when the link is asked leave as one super-packet.
     pub merge: bool,
     /// Where super-packets are decided on as one packet.
     pub whole: Whole,
-    /// Whether what becomes of each packet is kept, of at most [`log::MOST_PACKETS`] in each direction.
-    pub log: bool,
-    /// How many bytes of frames are kept whole for [`capture::write_pcapng`], of further ones their headers; `None` keeps none. It includes
-    /// the log, and its limit.
+    /// Whether what becomes of each packet is kept, of at most [`log::MOST_PACKETS`] in each direction: how many bytes of frames are kept whole for
+    /// [`capture::write_pcapng`], of further ones their headers.
     pub capture: Option<u64>,
     /// Whether the paths' schedules wait for [`Link::begin`]; otherwise they count from the link's zero.
     pub waits: bool,
@@ -83,7 +78,6 @@ pub struct LinkOptions {
 pub struct Link {
     ways: [Way; 2],
     flows: Flows,
-    layer: Layer,
     /// The packets that leave, and their bytes where they differ from those with which they came.
     leaving: Option<Packet<Cargo>>,
     bytes: Vec<u8>,
@@ -112,7 +106,6 @@ impl Link {
         Ok(Link {
             ways: [Way::new(Direction::Forward, forward, options), Way::new(Direction::Reverse, reverse, options)],
             flows: Flows::default(),
-            layer: options.layer,
             leaving: None,
             bytes: Vec::new(),
         })
@@ -122,7 +115,7 @@ impl Link {
     /// counts as that event's.
     pub fn arrive(&mut self, at: Time, direction: Direction, frame: &[u8]) {
         let way = &mut self.ways[direction.index()];
-        let Some(frame) = Frame::new(self.layer, frame, way.meter.totals.packets_in) else { return };
+        let Some(frame) = Frame::new(frame, way.meter.totals.packets_in) else { return };
         let flow = frame.ip.map_or(NO_FLOW, |ip| self.flows.number(direction, &ip.ends));
         way.arrive(at, frame, flow);
     }

@@ -19,16 +19,6 @@ const FRAGMENT: u16 = 0x3fff;
 const PROTO_TCP: u8 = 6;
 const PROTO_UDP: u8 = 17;
 
-/// What stands before a packet's IP header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layer {
-    /// An Ethernet header.
-    #[default]
-    Ethernet,
-    /// Nothing (TUN).
-    Ip,
-}
-
 /// Version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -84,17 +74,15 @@ pub struct Inner {
     pub payload: usize,
 }
 
-/// Finds the parts of `packet`; `None` where it is no IP packet.
-pub fn parse(layer: Layer, packet: &[u8]) -> Option<Ip> {
-    let at = match layer {
-        Layer::Ip => 0,
-        Layer::Ethernet if [ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&word(packet, 12)?) => ETHERNET,
-        Layer::Ethernet => return None,
-    };
-    let ip = packet.get(at..)?;
+/// Finds the parts of `packet`, which begins with an Ethernet header; `None` where it is no IP packet.
+pub fn parse(packet: &[u8]) -> Option<Ip> {
+    if ![ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&word(packet, 12)?) {
+        return None;
+    }
+    let ip = packet.get(ETHERNET..)?;
     match ip.first()? >> 4 {
-        4 => v4(at, ip),
-        6 => v6(at, ip),
+        4 => v4(ETHERNET, ip),
+        6 => v6(ETHERNET, ip),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@
 
 use super::parse::{Inner, Transport};
 use std::collections::HashMap;
-use tcpscape_base::{Ecn, Flags, Segment};
+use tcpscape_base::{wire, Ecn, Flags, Segment};
 
 /// Most flows whose numbers are followed; those of others wrap.
 const MOST: usize = 1 << 16;
@@ -13,8 +13,6 @@ const MOST: usize = 1 << 16;
 const BEGIN: u64 = 1 << 32;
 const HEADER: usize = 20;
 const URG: u8 = 0x20;
-const END_OF_OPTIONS: u8 = 0;
-const NO_OPERATION: u8 = 1;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
@@ -38,7 +36,7 @@ impl Numbers {
             ..Segment::default()
         };
         [s.seq, s.ack] = self.unwrap(flow, [number(tcp, 4)?, number(tcp, 8)?]);
-        options(&tcp[HEADER..], &mut s);
+        wire::options(&tcp[HEADER..]).for_each(|(kind, value)| read_option(kind, value, &mut s));
         Some(s)
     }
 
@@ -57,34 +55,21 @@ impl Numbers {
 
 /// The offset nearest to `last` whose low half is `n`.
 fn near(last: u64, n: u32) -> u64 {
-    last.wrapping_add_signed(i64::from(n.wrapping_sub(last as u32) as i32))
+    last.wrapping_add_signed(wire::ahead(last as u32, n))
 }
 
-fn options(mut bytes: &[u8], s: &mut Segment) {
-    while let Some((&kind, rest)) = bytes.split_first() {
-        match kind {
-            END_OF_OPTIONS => return,
-            NO_OPERATION => {
-                bytes = rest;
-                continue;
-            }
-            _ => {}
-        }
-        let len = rest.first().map_or(0, |&len| usize::from(len));
-        let Some(value) = bytes.get(2..len) else { return };
-        match kind {
-            TIMESTAMPS => (s.tsval, s.tsecr) = (number(value, 0).unwrap_or(0), number(value, 4).unwrap_or(0)),
-            SACK => {
-                for block in value.chunks_exact(8) {
-                    let [from, to] = [0, 4].map(|at| near(s.ack, number(block, at).unwrap_or(0)));
-                    if from < to {
-                        s.push_sack((from, to));
-                    }
+fn read_option(kind: u8, value: &[u8], s: &mut Segment) {
+    match kind {
+        TIMESTAMPS => (s.tsval, s.tsecr) = (number(value, 0).unwrap_or(0), number(value, 4).unwrap_or(0)),
+        SACK => {
+            for block in value.chunks_exact(8) {
+                let [from, to] = [0, 4].map(|at| near(s.ack, number(block, at).unwrap_or(0)));
+                if from < to {
+                    s.push_sack((from, to));
                 }
             }
-            _ => {}
         }
-        bytes = &bytes[len..];
+        _ => {}
     }
 }
 

@@ -48,7 +48,7 @@ impl Way {
             retired: Vec::new(),
             generation: 0,
             meter: Meter::default(),
-            log: (options.log || options.capture.is_some()).then(|| Log::new(options.capture)),
+            log: options.capture.map(Log::new),
             latest: Time::ZERO,
             numbers: None,
             ahead: None,
@@ -89,7 +89,7 @@ impl Way {
             log.arrives(at, flow, &frame);
         }
         let body = Cargo { frame, first: 0, count, arrived: at };
-        self.lane.push(at, Packet { id, flow, hosts: 0, size, segs: count, ecn, edt: Time::ZERO, corrupt: false, body });
+        self.lane.push(at, Packet { id, flow, hosts: 0, size, segs: count, ecn, edt: None, corrupt: false, body });
         self.note_drops();
     }
 

@@ -1,7 +1,7 @@
-//! Whether the emulator can be had by AF_PACKET and by TUN, found by sending a datagram through each; and how much it carries.
+//! Whether the emulator can be had, found by sending a datagram through it; and how much it carries.
 
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
-use crate::link::{Layer, Link, LinkOptions};
+use crate::link::{Link, LinkOptions};
 use crate::spaces;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 use tcpscape_path::PathSpec;
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 use tcpscape_testbed::network::wire::{End, Wire};
 
 /// The emulator's backends: why each cannot be had, and the fix; None where it can.
@@ -20,8 +20,6 @@ use tcpscape_testbed::network::wire::{End, Wire};
 pub struct Backends {
     /// Packets of veth pairs by AF_PACKET.
     pub packet: Option<String>,
-    /// TUN devices.
-    pub tun: Option<String>,
 }
 
 /// What one connection carried through an emulator without impairments, Mbit/s: what no path can exceed on this machine now.
@@ -45,17 +43,15 @@ const BURST: Duration = Duration::from_millis(500);
 const RAMP: Duration = Duration::from_millis(100);
 /// Size of packets, B.
 const MTU: u32 = 1500;
-/// Name of the TUN devices.
-const TUN: &str = "tun0";
 
-/// Tries both backends.
+/// Tries them.
 pub fn probe() -> Backends {
-    Backends { packet: Bench::packet(false).and_then(|b| b.passes()).err(), tun: Bench::tun().and_then(|b| b.passes()).err() }
+    Backends { packet: Bench::new(false).and_then(|b| b.passes()).err() }
 }
 
 /// Measures for about a second.
 pub fn rates() -> Result<Rates, String> {
-    Ok(Rates { packets_mbps: Bench::packet(false)?.carries()?, super_packets_mbps: Bench::packet(true)?.carries()? })
+    Ok(Rates { packets_mbps: Bench::new(false)?.carries()?, super_packets_mbps: Bench::new(true)?.carries()? })
 }
 
 /// Two hosts, and an emulator without impairments between them.
@@ -66,24 +62,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn packet(super_packets: bool) -> Result<Bench, String> {
+    fn new(super_packets: bool) -> Result<Bench, String> {
         let wire = Wire::build(&plan(super_packets)?, &brief()).map_err(text)?;
-        let middle = wire.middle().ok_or("there is no middle between the hosts")?;
-        let port = |device| Port::packet(middle, device, super_packets).map_err(text);
+        let port = |device| Port::open(wire.middle(), device, super_packets).map_err(text);
         let ports = [port(Wire::MIDDLE[0])?, port(Wire::MIDDLE[1])?];
-        Bench::start(wire, ports, LinkOptions { layer: Layer::Ethernet, merge: super_packets, ..LinkOptions::default() })
-    }
-
-    fn tun() -> Result<Bench, String> {
-        let mut wire = Wire::bare(&plan(false)?, &brief()).map_err(text)?;
-        let port = |namespace| Port::tun(namespace, TUN, MTU, false).map_err(text);
-        let ports = [port(wire.sender())?, port(wire.receiver())?];
-        wire.connect(End::Sender, TUN).map_err(text)?;
-        wire.connect(End::Receiver, TUN).map_err(text)?;
-        Bench::start(wire, ports, LinkOptions { layer: Layer::Ip, ..LinkOptions::default() })
-    }
-
-    fn start(wire: Wire, ports: [Port; 2], options: LinkOptions) -> Result<Bench, String> {
+        let options = LinkOptions { merge: super_packets, ..LinkOptions::default() };
         let link = Link::new(&PathSpec::default(), &PathSpec::default(), &options).map_err(text)?;
         let running = Emulator::start(link, ports, &EmulatorOptions::default()).map_err(text)?;
         Ok(Bench { _running: running, wire })

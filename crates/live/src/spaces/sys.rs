@@ -6,14 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-
-fn check(status: libc::c_int) -> io::Result<libc::c_int> {
-    if status < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(status)
-    }
-}
+use tcpscape_testbed::sys::check;
 
 /// Kinds of namespaces, as [`unshare`] takes them. Linux: namespaces(7).
 pub const USER: libc::c_int = libc::CLONE_NEWUSER;

@@ -9,16 +9,18 @@ use super::check::Check;
 use super::job::{Job, SuperPackets};
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
 use crate::link::capture::{self, write_pcapng, About};
-use crate::link::{caveats, Layer, Link, LinkOptions, Whole};
+use crate::link::{caveats, Link, LinkOptions, Whole};
 use std::fs::File;
 use std::io::BufWriter;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
 use tcpscape_path::{Direction, Host, StageStats};
+use tcpscape_plan::results::{QueueAccount, QueueReport};
+use tcpscape_plan::samples::QueueSamples;
+use tcpscape_plan::{Plan, Topology, LEFT_HOST};
 use tcpscape_testbed::course::{time_zero, Finished};
 use tcpscape_testbed::network::offload::Offload;
 use tcpscape_testbed::network::wire::{End, Wire};
-use tcpscape_testbed::network::{ChildReport, Network, QueueReport, Site, TestbedError};
+use tcpscape_testbed::network::{Network, Site, TestbedError};
 
 /// The network; dropping it takes it down.
 pub struct Emulated {
@@ -41,7 +43,6 @@ impl Emulated {
         let zero = time_zero(&plan, job.seed);
         let options = LinkOptions {
             seed: job.seed,
-            layer: Layer::Ethernet,
             merge: plan.offload || job.planted.super_packets == Some(SuperPackets::Link),
             whole: match (plan.offload, at_host) {
                 (true, _) => Whole::Everywhere,
@@ -49,12 +50,10 @@ impl Emulated {
                 (false, false) => Whole::Nowhere,
             },
             capture: job.pcap.is_some().then_some(tcpscape_capture::WHOLE),
-            log: false,
             waits: false,
         };
         let link = Link::new(&plan.forward, &plan.reverse, &options).map_err(|e| e.to_string())?;
-        let middle = wire.middle().ok_or("there is no middle between sender and receiver")?;
-        let port = |device, super_packets| Port::packet(middle, device, super_packets).map_err(|e| e.to_string());
+        let port = |device, super_packets| Port::open(wire.middle(), device, super_packets).map_err(|e| e.to_string());
         let [near, far] = Wire::MIDDLE;
         let ports = [port(near, plan.offload || at_host)?, port(far, plan.offload)?];
         let emulator = Emulator::start(link, ports, &EmulatorOptions { realtime: true, zero: Some(zero) });
@@ -62,8 +61,14 @@ impl Emulated {
         Ok((Emulated { wire, emulator }, zero))
     }
 
-    /// Ends the emulator, writes its packets where they were asked for, and judges the trial.
-    pub fn finish(self, job: &Job, finished: &Finished, machine: Machine) -> Result<Check, String> {
+    /// The accounts of the queues so far.
+    fn stats(&self) -> Result<[Vec<StageStats>; 3], TestbedError> {
+        let stats = self.emulator.with(|_, link| link.stats());
+        stats.ok_or_else(|| TestbedError::Path("the emulator has ended before the trial".into()))
+    }
+
+    /// Ends the emulator, writes its packets where they were asked for, and judges the trial, whose queues are those at the emulator's end.
+    pub fn finish(self, job: &Job, finished: &mut Finished, machine: Machine) -> Result<Check, String> {
         let zero = self.emulator.zero();
         let (report, link) = self.emulator.stop();
         if let Some(file) = &job.pcap {
@@ -75,13 +80,11 @@ impl Emulated {
         check.totals = Direction::BOTH.map(|d| (d.name(), link.totals(d))).into();
         check.emulator = Some(report);
         check.of_emulator(job, finished, link.stats());
-        for direction in Direction::BOTH {
-            let (path, is_up) = match direction {
-                Direction::Forward => (&job.plan.forward, false),
-                Direction::Reverse => (&job.plan.reverse, true),
-            };
-            let sends = job.plan.flows.iter().chain(job.plan.transfers.iter().map(|t| &t.flow)).any(|flow| flow.up == is_up);
-            check.flags.extend(sends.then(|| caveats(direction, path)).into_iter().flatten());
+        finished.report.queues = reports(link.stats());
+        for (direction, path) in Direction::BOTH.into_iter().zip(job.plan.paths()) {
+            if job.plan.connections().any(|flow| flow.up == (direction == Direction::Reverse)) {
+                check.flags.extend(caveats(direction, path));
+            }
         }
         check.flags.extend(Direction::BOTH.iter().flat_map(|&d| link.totals(d).unasked(d)));
         check.of_machine(job, machine);
@@ -100,7 +103,7 @@ fn write_packets(file: &Path, link: &Link, seed: u64, zero: u64) -> std::io::Res
 fn plant(place: SuperPackets, wire: &Wire) -> Result<(), String> {
     let (namespace, device, offload) = match place {
         SuperPackets::Sender => (wire.sender(), "fwd", Offload::Tso),
-        SuperPackets::Middle => (wire.middle().ok_or("there is no middle")?, "fwd", Offload::Gso),
+        SuperPackets::Middle => (wire.middle(), "fwd", Offload::Gso),
         SuperPackets::Receiver => (wire.receiver(), "rev", Offload::Gro),
         SuperPackets::Link => return Ok(()),
     };
@@ -112,15 +115,9 @@ fn plant(place: SuperPackets, wire: &Wire) -> Result<(), String> {
 }
 
 impl Network for Emulated {
-    fn sender(&self) -> BorrowedFd<'_> {
-        self.wire.sender()
-    }
-    fn receiver(&self) -> BorrowedFd<'_> {
-        self.wire.receiver()
-    }
     fn hosts(&self, _: usize) -> [Site<'_>; 2] {
-        let left = Site { namespace: self.sender(), address: End::Sender.address() };
-        [left, Site { namespace: self.receiver(), address: End::Receiver.address() }]
+        let left = Site { namespace: self.wire.sender(), address: End::Sender.address() };
+        [left, Site { namespace: self.wire.receiver(), address: End::Receiver.address() }]
     }
     /// The emulator follows the plan's schedule itself.
     fn next_change(&self) -> Option<u64> {
@@ -130,48 +127,22 @@ impl Network for Emulated {
         Ok(())
     }
     fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError> {
-        let stats = self.emulator.with(|_, link| link.stats());
-        let [host, network, reverse] = stats.ok_or_else(|| TestbedError::Path("the emulator has ended before the trial".into()))?;
-        let mut queues = reports(Direction::Forward, host);
-        queues.append(&mut reports(Direction::Forward, network));
-        queues.append(&mut reports(Direction::Reverse, reverse));
-        Ok(queues)
+        self.stats().map(reports)
+    }
+    fn sample_queues(&mut self, _: &Plan, t: u64, into: &mut QueueSamples) -> Result<(), TestbedError> {
+        let [host, network, reverse] = self.stats()?;
+        let pipes = [(LEFT_HOST, host), (Topology::pipe(0), network), (Topology::pipe(1), reverse)];
+        pipes.iter().for_each(|(pipe, queues)| into.push_pipe(t, *pipe, queues));
+        Ok(())
     }
     fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
         self.wire.faults()
     }
 }
 
-/// The accounts of a pipe's queues as those of a kernel's, for samples: each outer queue with those inside.
-fn reports(direction: Direction, stats: Vec<StageStats>) -> Vec<QueueReport> {
-    let mut queues: Vec<QueueReport> = Vec::new();
-    for s in stats {
-        let kind = tcpscape_path::REGISTRY.iter().map(|e| e.name).find(|&name| name == s.name).unwrap_or("queue");
-        match queues.last_mut().filter(|_| s.depth > 0) {
-            Some(outer) => outer.children.push(ChildReport {
-                kind,
-                dropped: s.drops.total(),
-                marked: s.marked,
-                backlog_packets: s.backlog_packets,
-                backlog_bytes: s.backlog_bytes,
-            }),
-            None => queues.push(QueueReport {
-                link: None,
-                r#where: direction.name(),
-                stage: s.stage,
-                kind,
-                at: if s.at == Host::Sender { "sender" } else { "router" },
-                sent_packets: s.packets_out,
-                sent_bytes: s.bytes_out,
-                dropped: s.drops.total(),
-                marked: s.marked,
-                overlimits: 0,
-                requeues: 0,
-                backlog_packets: s.backlog_packets,
-                backlog_bytes: s.backlog_bytes,
-                children: Vec::new(),
-            }),
-        }
-    }
-    queues
+/// The accounts of the queues of the sender's host, of the network and of the way back.
+fn reports([host, network, reverse]: [Vec<StageStats>; 3]) -> Vec<QueueReport> {
+    let forward = host.into_iter().chain(network).map(|stats| (Direction::Forward, stats));
+    let all = forward.chain(reverse.into_iter().map(|stats| (Direction::Reverse, stats)));
+    all.map(|(direction, stats)| QueueReport::Own(QueueAccount { stats, direction, link: None, pipe: None })).collect()
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tcpscape_path::{Loss, PathSpec, QdiscSpec};
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 
 /// Who impairs the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

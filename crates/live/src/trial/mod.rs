@@ -9,7 +9,6 @@
 //! | [`job`] | what Python asks for, and faults that a test plants |
 //! | [`emulated`] | a network whose path is the emulator |
 //! | [`check`] | what was asked and what happened, and what the machine did meanwhile |
-//! | `tables` | samples as lines of the channel |
 //!
 //! Names and units of the result are those of the virtual engine (`crates/testbed`). What it does not do: repeat a trial to the last bit.
 
@@ -17,18 +16,21 @@ pub mod check;
 pub mod emulated;
 pub mod job;
 mod sys;
-mod tables;
 
 use crate::channel::Channel;
 use crate::spaces::{self, Options};
+use base64::prelude::{Engine, BASE64_STANDARD};
 use check::machine::{Machine, Monitor};
 use check::Check;
 use emulated::Emulated;
 use job::{Backend, Job};
+use serde::Serialize;
 use serde_json::{json, Value};
+use tcpscape_base::Column;
 use tcpscape_testbed::course::{time_zero, Course, Finished, Place};
 use tcpscape_testbed::flows::{Buffers, Options as FlowOptions, Sleeps};
 use tcpscape_testbed::network::{Network, Scope, Settings, Testbed};
+use tcpscape_testbed::report::Report;
 use tcpscape_testbed::sys as calls;
 
 /// Runs the trial of a job: the report, after the samples have gone out as columns. An error is one line for the user.
@@ -39,27 +41,39 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     }
     let spaces = channel.enter(&Options { root: job.root }).map_err(|e| e.to_string())?;
     calls::prepare_signals();
-    let (finished, mut check) = match job.backend {
+    let (mut finished, mut check) = match job.backend {
         Backend::Emulator => emulator(&job)?,
         Backend::Netem => netem(&job)?,
     };
     check.realtime = spaces.realtime();
     check.goodput_by_second_mbps = finished.watched.flows.iter().map(|seen| check::by_second(&seen.acked)).collect();
-    let mut report = serde_json::to_value(&finished.report).map_err(|e| format!("result: {e}"))?;
-    if job.backend == Backend::Emulator {
-        report["queues"] = check.queues();
+    finished.report.caveats.extend(check.flags.iter().cloned());
+    let report = serde_json::to_value(Checked { report: &finished.report, check: &check }).map_err(|e| format!("result: {e}"))?;
+    for (table, columns) in finished.watched.tables(&job.plan) {
+        send(table, columns, channel);
     }
-    let caveats: Vec<&String> = finished.report.caveats.iter().chain(&check.flags).collect();
-    report["caveats"] = json!(caveats);
-    report["check"] = serde_json::to_value(&check).map_err(|e| format!("result: {e}"))?;
-    tables::send(&job.plan, &finished.watched, channel);
     Ok(report)
+}
+
+/// What Python gets: the result, and what was found out about it.
+#[derive(Serialize)]
+struct Checked<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    check: &'a Check,
+}
+
+/// Sends a table as lines of the channel: one for each column, its bytes little endian in base64 (RFC 4648).
+fn send(table: &str, columns: Vec<Column>, channel: &Channel) {
+    for Column { name, kind, bytes } in columns {
+        channel.send(&json!({ "event": "column", "table": table, "name": name, "type": kind.name, "data": BASE64_STANDARD.encode(bytes) }));
+    }
 }
 
 fn emulator(job: &Job) -> Result<(Finished, Check), String> {
     let (mut network, zero) = Emulated::start(job)?;
-    let (finished, machine) = watched(job, zero, &mut network)?;
-    let check = network.finish(job, &finished, machine)?;
+    let (mut finished, machine) = watched(job, zero, &mut network)?;
+    let check = network.finish(job, &mut finished, machine)?;
     Ok((finished, check))
 }
 

@@ -2,37 +2,25 @@
 
 #![allow(unsafe_code)]
 
+use tcpscape_testbed::sys;
+
 /// Readings of which the best is taken.
 const TRIES: usize = 5;
-
-fn read(clock: libc::clockid_t) -> i64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the result.
-    unsafe { libc::clock_gettime(clock, &mut t) };
-    t.tv_sec * 1_000_000_000 + t.tv_nsec
-}
 
 /// The wall clock minus the monotonic clock, ns, and how uncertain that is: the time between two readings of the latter. The best of several
 /// readings, since this thread may be interrupted between them.
 pub fn offset() -> (i64, u64) {
     let one = |_| {
-        let before = read(libc::CLOCK_MONOTONIC);
-        let wall = read(libc::CLOCK_REALTIME);
-        let after = read(libc::CLOCK_MONOTONIC);
+        let [before, wall, after] = [sys::now, sys::wall, sys::now].map(|clock: fn() -> u64| clock() as i64);
         (wall - (before + after) / 2, (after - before).unsigned_abs())
     };
     (0..TRIES).map(one).min_by_key(|&(_, uncertain)| uncertain).unwrap_or_default()
 }
 
-/// CPU time of this process, ns.
-pub fn process_time() -> u64 {
-    read(libc::CLOCK_PROCESS_CPUTIME_ID).unsigned_abs()
-}
-
 /// The timer slack of a thread that asks for `ns`, ns; None of one with real-time priority, which has none. Linux: prctl(2) PR_GET_TIMERSLACK.
 pub fn slack_of_a_thread(ns: u64) -> Option<u64> {
     let read = move || {
-        tcpscape_testbed::sys::timer_slack(ns);
+        sys::timer_slack(ns);
         // SAFETY: no arguments that are pointers.
         let (policy, slack) = unsafe { (libc::sched_getscheduler(0), libc::prctl(libc::PR_GET_TIMERSLACK)) };
         let is_ordinary = policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_OTHER;

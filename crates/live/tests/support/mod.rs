@@ -11,9 +11,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use tcpscape_live::emulator::{Port, PortError};
+use tcpscape_live::emulator::Port;
 use tcpscape_path::Direction;
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 use tcpscape_testbed::netlink::{Batch, Socket};
 use tcpscape_testbed::network::links;
 use tcpscape_testbed::network::wire::{End, Wire};
@@ -50,7 +50,7 @@ pub fn isolated(test: &str, body: impl FnOnce()) {
     unsafe { program.pre_exec(enter) };
     match program.status() {
         Ok(status) => assert!(status.success(), "{test} failed inside its namespaces: {status}"),
-        Err(e) => println!("skipped {test}: no user and network namespace here: {e}"),
+        Err(e) => tcpscape_base::skip(format!("{test}: no user and network namespace here: {e}")),
     }
 }
 
@@ -76,17 +76,7 @@ pub fn wire(mtu: u32, super_packets: bool) -> Wire {
 
 /// The emulator's ports on the middle's devices.
 pub fn ports(wire: &Wire, super_packets: bool) -> [Port; 2] {
-    Wire::MIDDLE.map(|device| Port::packet(wire.middle().unwrap(), device, super_packets).unwrap())
-}
-
-/// Sender and receiver with a TUN device each, and the emulator's ports on them.
-pub fn tuns(mtu: u32, super_packets: bool) -> Result<(Wire, [Port; 2]), PortError> {
-    let mut wire = Wire::bare(&plan(mtu, super_packets), &BTreeMap::new()).unwrap();
-    let near = Port::tun(wire.sender(), "tun0", mtu, super_packets)?;
-    let far = Port::tun(wire.receiver(), "tun0", mtu, super_packets)?;
-    wire.connect(End::Sender, "tun0").unwrap();
-    wire.connect(End::Receiver, "tun0").unwrap();
-    Ok((wire, [near, far]))
+    Wire::MIDDLE.map(|device| Port::open(wire.middle(), device, super_packets).unwrap())
 }
 
 /// The receiver's address.

@@ -21,6 +21,12 @@ pub struct Description {
     /// Share of the packets that is lost at random: the probability that the words name, the long-run average of a Markov chain.
     /// A correlation makes losses rarer than that (docs/models/queues/netem.md).
     pub loss: f64,
+    /// Whether that is one number for each packet by itself: no correlation, no chain.
+    #[serde(skip)]
+    pub loss_is_independent: bool,
+    /// Standard deviation of the delay, ns, before it is cut at 0; `None` where order or correlation changes it.
+    #[serde(skip)]
+    pub spread_ns: Option<f64>,
     /// Probability of a second copy.
     pub duplicate: f64,
     /// Probability of a flipped bit.
@@ -39,6 +45,10 @@ pub struct Description {
     /// Whether it goes into debt: beyond the bucket, one packet more may have left.
     #[serde(skip)]
     pub owes_a_packet: bool,
+    /// Bytes that may pass beyond the rate in a trial: a full bucket at the begin, and a full queue that drains after the end. `None` where nobody
+    /// knows (and without a rate).
+    #[serde(skip)]
+    pub stored_bytes: Option<u64>,
     /// Most packets held.
     pub limit_packets: Option<u64>,
     /// Most bytes held, frames with their Ethernet header.
@@ -84,6 +94,8 @@ impl Description {
             jitter_ns: 0,
             distribution: None,
             loss: 0.0,
+            loss_is_independent: false,
+            spread_ns: Some(0.0),
             duplicate: 0.0,
             corrupt: 0.0,
             reorder: 0.0,
@@ -91,6 +103,7 @@ impl Description {
             rate_bps: None,
             burst_bytes: None,
             owes_a_packet: false,
+            stored_bytes: None,
             limit_packets: None,
             limit_bytes: None,
             limit_memory_bytes: None,
@@ -98,6 +111,16 @@ impl Description {
             ecn: Marking::Never,
         }
     }
+    /// Whether it delays packets on purpose: what it holds is no buffer, and its limit is not there to be reached.
+    pub fn is_delay(&self) -> bool {
+        matches!(self.kind, "netem" | "jitter")
+    }
+    /// The one delay that packets get which do not wait, ns; `None` where jitter, overtaking, slots or a rate of its own make it uncertain.
+    pub fn fixed_delay_ns(&self) -> Option<u64> {
+        let is_uncertain = self.jitter_ns > 0 || self.reorder > 0.0 || self.slotted || self.is_delay() && self.rate_bps.is_some();
+        (!is_uncertain).then_some(self.delay_ns)
+    }
+
     /// Smallest IP packets that a plan may have, bytes.
     pub const LEAST_MTU: u32 = 128;
     /// Largest packet of a connection whose packets have `mtu` bytes, bytes: a superpacket of 64 KiB counts with the headers of all its segments.

@@ -145,7 +145,7 @@ mod tests {
         for d in [Dist::Normal, Dist::Pareto, Dist::ParetoNormal] {
             let dirs = ["/usr/lib/x86_64-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/usr/share/tc", "/usr/lib/aarch64-linux-gnu/tc"];
             let Some(text) = dirs.iter().find_map(|p| std::fs::read_to_string(format!("{p}/{}.dist", d.name())).ok()) else {
-                eprintln!("skipped: no {}.dist on this machine (iproute2 is not installed)", d.name());
+                tcpscape_base::skip(format!("no {}.dist on this machine (iproute2 is not installed)", d.name()));
                 continue;
             };
             let file: Vec<i16> =

@@ -7,10 +7,9 @@
 //! under a key from its boot; whether two flows share a bucket is as likely.
 //! What it does not model: filters and classes.
 
-use super::hash::hash;
 use crate::discipline::Aged;
 use std::collections::VecDeque;
-use tcpscape_base::{Packet, Stream, Time};
+use tcpscape_base::{flow_hash, Packet, Stream, Time};
 
 /// A flow with the state that its queue discipline keeps of it.
 #[derive(Debug)]
@@ -70,7 +69,7 @@ impl<B, S: Default> Flows<B, S> {
     }
     /// The flow that a packet belongs to.
     pub fn classify(&mut self, p: &Packet<B>) -> usize {
-        let z = hash(p.flow, self.key);
+        let z = flow_hash(p.flow, self.key);
         // The finaliser's last step, and the upper half scaled to the number of buckets.
         let bucket = ((((z ^ (z >> 31)) >> 32) * self.buckets.len() as u64) >> 32) as u32;
         let at = &mut self.buckets[bucket as usize];

@@ -6,12 +6,10 @@
 //! | [`dist`]: distributions of delays | netem, jitter |
 //! | [`drr`]: flows in turn | fq_codel, fq_pie |
 //! | [`due`]: packets by due time | netem, jitter |
-//! | `hash`: flows into buckets | drr, fq, sfq |
 //! | [`pace`]: bytes as time at a rate | tbf, htb |
 
 pub mod clock;
 pub mod dist;
 pub mod drr;
 pub mod due;
-pub(crate) mod hash;
 pub mod pace;

@@ -261,6 +261,7 @@ impl Discipline for CakeSpec {
             rate_bps: self.bandwidth.map(|r| r.0),
             burst_bytes: self.overhead.is_none().then_some(0),
             owes_a_packet: true,
+            stored_bytes: Some(4_000_000),
             limit_memory_bytes: Some(machine::memory_max(self)),
             ecn: Marking::Always,
             ..Description::of(Self::NAME)

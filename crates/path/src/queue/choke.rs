@@ -153,7 +153,7 @@ impl<B> Choke<B> {
         Choke {
             limit: u64::from(spec.limit),
             ecn: spec.ecn,
-            law: Law::between([spec.min, spec.max], spec.computed().expect("a validated choke"), stream("drop")),
+            law: Law::between(spec.min, spec.max, spec.computed().expect("a validated choke"), stream("drop")),
             queue: VecDeque::new(),
             lots: stream("lots"),
         }

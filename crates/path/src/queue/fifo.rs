@@ -42,7 +42,7 @@ impl Discipline for PfifoSpec {
     const CHANGES: &'static [&'static str] = &["limit"];
 
     fn parse(w: &mut Words<'_>) -> Result<PfifoSpec, TcError> {
-        Ok(PfifoSpec { limit: limit(w, TX_QUEUE_LEN)? })
+        Ok(PfifoSpec { limit: limit(w, TX_QUEUE_LEN, packets)? })
     }
     fn words(&self) -> String {
         format!("pfifo limit {}", self.limit)
@@ -61,7 +61,7 @@ impl Discipline for BfifoSpec {
     const CHANGES: &'static [&'static str] = &["limit"];
 
     fn parse(w: &mut Words<'_>) -> Result<BfifoSpec, TcError> {
-        Ok(BfifoSpec { limit: limit(w, TX_QUEUE_LEN * FULL_FRAME)? })
+        Ok(BfifoSpec { limit: limit(w, TX_QUEUE_LEN * FULL_FRAME, Words::size)? })
     }
     fn words(&self) -> String {
         format!("bfifo limit {}", self.limit)
@@ -80,7 +80,7 @@ impl Discipline for PfifoHeadDropSpec {
     const CHANGES: &'static [&'static str] = &["limit"];
 
     fn parse(w: &mut Words<'_>) -> Result<PfifoHeadDropSpec, TcError> {
-        Ok(PfifoHeadDropSpec { limit: limit(w, TX_QUEUE_LEN)? })
+        Ok(PfifoHeadDropSpec { limit: limit(w, TX_QUEUE_LEN, packets)? })
     }
     fn words(&self) -> String {
         format!("pfifo_head_drop limit {}", self.limit)
@@ -197,12 +197,16 @@ pub const TX_QUEUE_LEN: u64 = 1000;
 /// A full Ethernet frame at MTU 1500, B.
 const FULL_FRAME: u64 = 1514;
 
-fn limit(w: &mut Words<'_>, default: u64) -> Result<u64, TcError> {
+fn limit<'a>(w: &mut Words<'a>, default: u64, read: fn(&mut Words<'a>, &str) -> Result<u64, TcError>) -> Result<u64, TcError> {
     let mut limit = default;
     while let Some(word) = w.word() {
-        limit = w.size(w.keyword(word, &["limit"])?)?;
+        limit = read(w, w.keyword(word, &["limit"])?)?;
     }
     Ok(limit)
+}
+
+fn packets(w: &mut Words<'_>, key: &str) -> Result<u64, TcError> {
+    w.packets(key).map(u64::from)
 }
 
 #[cfg(test)]

@@ -9,12 +9,11 @@
 //! What it does not model: packets of no flow (control priority), `defrate` (no effect in Linux; refused).
 
 use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Patch, Policy, Queued};
-use crate::parts::hash::hash;
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use tcpscape_base::{Duration, Packet, Rate, Stream, Time};
+use tcpscape_base::{flow_hash, Duration, Edt, Packet, Rate, Stream, Time};
 
 /// An fq's parameters; what is left out has the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,10 +251,10 @@ impl<B> Fq<B> {
     }
     /// A flow for each socket of this host, whose packets carry departure times; the others' by hash.
     fn flow_of(&mut self, p: &Packet<B>) -> usize {
-        let key = if p.edt > Time::ZERO {
+        let key = if p.edt.is_some() {
             u64::from(p.flow) << 32
         } else {
-            ((hash(p.flow, self.key) >> 32) as u32 & self.spec.orphan_mask.unwrap_or(ORPHAN_MASK)) as u64 | 1 << 63
+            ((flow_hash(p.flow, self.key) >> 32) as u32 & self.spec.orphan_mask.unwrap_or(ORPHAN_MASK)) as u64 | 1 << 63
         };
         let credit = i64::from(self.spec.initial_quantum.unwrap_or(INITIAL_QUANTUM));
         let flows = &mut self.flows;
@@ -267,13 +266,13 @@ impl<B> Fq<B> {
     /// When a packet may leave: at its own time, if that is not too far ahead. `None` if it is, and is not to be moved back.
     fn due(&self, now: Time, p: &mut Packet<B>) -> Option<Time> {
         let horizon = now + self.spec.horizon.unwrap_or(HORIZON);
-        if p.edt > horizon {
+        if p.edt.is_some_and(|edt| edt.time() > horizon) {
             if !self.spec.horizon_cap {
                 return None;
             }
-            p.edt = horizon;
+            p.edt = Some(Edt::at(horizon));
         }
-        Some(if p.edt > Time::ZERO { p.edt } else { now })
+        Some(p.edt.map_or(now, Edt::time))
     }
     /// A flow has something to send again; after a long rest with a full quantum at least.
     fn wake(&mut self, i: usize, now: Time) {
@@ -320,28 +319,30 @@ impl<B> Fq<B> {
             books.marked();
         }
     }
-    /// Takes a packet from the flow's credit, and with a `maxrate` says when its next may leave.
+    /// A packet leaves: its flow pays for it, and with a `maxrate` its next waits (page fq, "maxrate").
     fn charge(&mut self, i: usize, now: Time, p: &Packet<B>) {
         let f = &mut self.flows[i];
         f.credit -= i64::from(p.size);
         let Some(rate) = self.spec.maxrate.filter(|_| !self.spec.nopacing).map(|r| r.bytes_per_sec()) else { return };
-        let mut bytes = u64::from(p.size);
-        if p.edt == Time::ZERO {
-            // Nobody has paced it: whole quanta are spaced, and single packets only at a low rate.
-            if rate <= self.spec.low_rate_threshold.unwrap_or(LOW_RATE).bytes_per_sec() {
+        let is_slow = rate <= self.spec.low_rate_threshold.unwrap_or(LOW_RATE).bytes_per_sec();
+        let bytes = match (p.edt, is_slow) {
+            (Some(_), _) => u64::from(p.size),
+            (None, true) => {
                 f.credit = 0;
-            } else if f.credit > 0 {
-                return;
-            } else {
-                bytes = bytes.max(self.quantum as u64);
+                u64::from(p.size)
             }
-        }
-        let mut gap = (bytes * 1_000_000_000 / rate).min(GAP_MAX);
-        if f.not_before > Time::ZERO {
-            // A packet that left late lets the next leave earlier, by half its own time at most.
-            gap -= (gap / 2).min(now.since(f.not_before).0);
-        }
-        f.not_before = now + Duration(gap);
+            (None, false) if f.credit > 0 => return,
+            (None, false) => u64::from(p.size).max(self.quantum as u64),
+        };
+        f.space(now, (bytes * 1_000_000_000 / rate).min(GAP_MAX));
+    }
+}
+
+impl<B> Flow<B> {
+    /// The next packet leaves `gap` ns from now, or earlier by as much as this one left late, by half of the gap at most.
+    fn space(&mut self, now: Time, gap: u64) {
+        let late = if self.not_before > Time::ZERO { now.since(self.not_before).0 } else { 0 };
+        self.not_before = now + Duration(gap - late.min(gap / 2));
     }
 }
 
@@ -408,7 +409,7 @@ mod tests {
         Queued::new(Fq::new(&spec(words), 1, "t"))
     }
     fn packet(flow: u32, edt: u64) -> Packet<u32> {
-        Packet { flow, size: 1514, segs: 1, edt: Time(edt), body: 0, ..Default::default() }
+        Packet { flow, size: 1514, segs: 1, edt: (edt > 0).then(|| Edt::at(Time(edt))), body: 0, ..Default::default() }
     }
     /// Departures (µs, flow) when every wake-up is obeyed.
     fn drain(q: &mut Queued<u32, Fq<u32>>) -> Vec<(u64, u32)> {

@@ -109,7 +109,8 @@ impl<C: Child> Discipline for HtbSpec<C> {
         // A debt that is forgotten is no rate.
         let remembers = Pace::new(rate.bytes_per_sec()).nanos(Description::largest_packet(Description::LEAST_MTU)) < DEBT_MAX;
         let burst_bytes = remembers.then_some(bucket);
-        Description { rate_bps: Some(rate.0), burst_bytes, owes_a_packet: true, ..Description::of(Self::NAME) }
+        let stored_bytes = Some(self.burst.max(self.cburst).unwrap_or(1 << 20).saturating_add(OWN_QUEUE * 1_514));
+        Description { rate_bps: Some(rate.0), burst_bytes, owes_a_packet: true, stored_bytes, ..Description::of(Self::NAME) }
     }
     fn describe_own_queue(&self) -> Option<Description> {
         self.child.is_none().then(|| C::pfifo(OWN_QUEUE).describe_alone())
@@ -151,12 +152,13 @@ fn given(w: &mut Words<'_>) -> Result<Given, TcError> {
     Ok(given)
 }
 
-/// A bucket that may go into debt, in ns.
+/// A bucket that may go into debt; times are ns.
 #[derive(Clone, Copy, Debug)]
 struct Purse {
     pace: Pace,
     depth: i64,
-    tokens: i64,
+    /// When it holds nothing and owes nothing, if nothing is taken: before now it holds the time since then, after now it is in debt.
+    empty: i64,
 }
 
 impl Purse {
@@ -166,12 +168,19 @@ impl Purse {
         let bytes = bytes.filter(|&b| b > 0).unwrap_or(per_sec / HZ + MTU);
         let micros = u128::from(bytes) * 1_000_000 / u128::from(per_sec);
         let depth = i64::try_from(micros * 125 / 8 * 64).unwrap_or(i64::MAX);
-        Purse { pace: Pace::new(per_sec), depth, tokens: depth }
+        Purse { pace: Pace::new(per_sec), depth, empty: -depth }
     }
+    /// It holds no more than its depth at this time.
     #[inline]
-    fn charge(&mut self, gained: i64, size: u32) {
-        let left = (self.tokens + gained).min(self.depth) - self.pace.nanos(u64::from(size));
-        self.tokens = left.max(1 - DEBT_MAX);
+    fn bounded(&self, at: i64) -> i64 {
+        self.empty.max(at.saturating_sub(self.depth))
+    }
+    /// A packet leaves, so long after the last: page htb, "Paying".
+    #[inline]
+    fn pay(&mut self, now: i64, pause: i64, size: u32) {
+        self.empty += (pause - DEBT_MAX).max(0);
+        let empty = self.bounded(now) + self.pace.nanos(u64::from(size));
+        self.empty = empty.min(now + DEBT_MAX - 1);
     }
 }
 
@@ -198,7 +207,7 @@ impl<B: Body> Htb<B> {
     /// When both debts are paid.
     #[inline]
     fn ready(&self) -> Time {
-        Time(self.last.0 + (-self.rate.tokens).max(-self.ceil.tokens).max(0) as u64)
+        self.last.max(Time(self.rate.empty.max(self.ceil.empty).max(0) as u64))
     }
 }
 
@@ -215,9 +224,9 @@ impl<B: Body> Qdisc<B> for Htb<B> {
             return None;
         }
         let p = self.child.dequeue(now, freed)?;
-        let gained = (now.since(self.last).0 as i64).min(DEBT_MAX);
-        self.rate.charge(gained, p.size);
-        self.ceil.charge(gained, p.size);
+        let pause = now.since(self.last).0 as i64;
+        self.rate.pay(now.0 as i64, pause, p.size);
+        self.ceil.pay(now.0 as i64, pause, p.size);
         self.last = now;
         self.meter.leave(&p);
         Some(p)
@@ -259,8 +268,10 @@ impl<B: Body> Qdisc<B> for Htb<B> {
         }
         // htb keeps its tokens over a change, within the new depth.
         let (rate, ceil) = Self::purses(&self.spec);
-        self.rate = Purse { tokens: self.rate.tokens.min(rate.depth), ..rate };
-        self.ceil = Purse { tokens: self.ceil.tokens.min(ceil.depth), ..ceil };
+        for (old, new) in [(&mut self.rate, rate), (&mut self.ceil, ceil)] {
+            *old = Purse { empty: old.empty, ..new };
+            old.empty = old.bounded(self.last.0 as i64);
+        }
     }
     fn current(&self, depth: usize) -> Patch {
         if depth > 0 {

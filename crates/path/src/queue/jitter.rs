@@ -104,7 +104,7 @@ impl Discipline for JitterSpec {
                     }
                 }
                 "tau" => s.tau = w.time(key)?,
-                _ => s.limit = w.size(key)? as u32,
+                _ => s.limit = w.packets(key)?,
             }
         }
         s.delay = delay.ok_or_else(|| w.missing("delay", "delay 25ms 8ms"))?;
@@ -142,6 +142,7 @@ impl Discipline for JitterSpec {
             delay_ns: self.delay.0,
             jitter_ns: self.jitter.0,
             distribution: (self.jitter.0 > 0).then_some(self.distribution),
+            spread_ns: (self.jitter.0 == 0).then_some(0.0),
             in_order: self.jitter.0 == 0 || self.order != Order::Reorder,
             ..Description::of_packets(Self::NAME, self.limit)
         }

@@ -9,12 +9,11 @@
 //! What it does not model: its RED options (`redflowlimit` and what belongs to it; refused), filters.
 
 use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Patch, Policy, Queued};
-use crate::parts::hash::hash;
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use tcpscape_base::{Packet, Stream, Time};
+use tcpscape_base::{flow_hash, Packet, Stream, Time};
 
 /// An sfq's parameters; what is left out has the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,8 +195,8 @@ pub struct Sfq<B> {
     quantum: i64,
     /// Which packet of a slot is dropped.
     victim: End,
-    /// Slot of each hash value, or [`EMPTY`].
-    table: Vec<u32>,
+    /// Slot of each hash value.
+    table: Vec<Option<u32>>,
     slots: Vec<Slot<B>>,
     free: Vec<u32>,
     ring: VecDeque<u32>,
@@ -208,8 +207,6 @@ pub struct Sfq<B> {
     period: u64,
     rekey_at: Time,
 }
-
-const EMPTY: u32 = u32::MAX;
 
 impl<B> Sfq<B> {
     /// An empty queue; its keys come from the stream `name/hash`.
@@ -223,7 +220,7 @@ impl<B> Sfq<B> {
             depth: depth as usize,
             quantum: i64::from(spec.quantum.unwrap_or(QUANTUM).max(QUANTUM_MIN)),
             victim: if spec.headdrop { End::Oldest } else { End::Newest },
-            table: vec![EMPTY; divisor as usize],
+            table: vec![None; divisor as usize],
             slots: (0..flows).map(|_| Slot { queue: VecDeque::new(), bucket: 0, credit: 0, changed: 0 }).collect(),
             free: (0..flows).collect(),
             ring: VecDeque::new(),
@@ -243,13 +240,14 @@ impl<B> Sfq<B> {
     }
     /// The slot of a flow's hash value, a fresh one if it has none; `None` if all are taken.
     fn slot_of(&mut self, flow: u32) -> Option<u32> {
-        let bucket = (hash(flow, self.key) >> 32) as u32 & (self.table.len() as u32 - 1);
+        let bucket = (flow_hash(flow, self.key) >> 32) as u32 & (self.table.len() as u32 - 1);
         let place = &mut self.table[bucket as usize];
-        if *place == EMPTY {
-            *place = self.free.pop()?;
-            self.slots[*place as usize].bucket = bucket;
+        if place.is_none() {
+            let x = self.free.pop()?;
+            self.slots[x as usize].bucket = bucket;
+            *place = Some(x);
         }
-        Some(*place)
+        *place
     }
     /// Adds to a slot; a new one gets its turn after all others.
     fn put(&mut self, x: u32, p: Aged<B>, books: &mut Books<'_>) {
@@ -273,12 +271,24 @@ impl<B> Sfq<B> {
         }?;
         slot.changed = changed;
         if slot.queue.is_empty() {
-            self.table[slot.bucket as usize] = EMPTY;
+            self.table[slot.bucket as usize] = None;
             self.free.push(x);
             self.ring.retain(|&r| r != x);
         }
         books.leaves(&p.1);
         Some(p)
+    }
+    /// The slot whose turn it is: those before it in the ring have used up their quantum, get another and go behind all others.
+    fn turn(&mut self) -> Option<u32> {
+        while !self.ring.is_empty() {
+            let spent = self.ring.iter().take_while(|&&x| self.slots[x as usize].credit <= 0).count();
+            self.ring.iter().take(spent).for_each(|&x| self.slots[x as usize].credit += self.quantum);
+            self.ring.rotate_left(spent);
+            if spent < self.ring.len() {
+                break;
+            }
+        }
+        self.ring.front().copied()
     }
     /// Drops a packet of the longest slot; if all hold one packet, that of the slot whose turn it is.
     fn shorten(&mut self, books: &mut Books<'_>) {
@@ -347,17 +357,10 @@ impl<B: Send> Policy<B> for Sfq<B> {
     }
     fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
         self.perturb(now, books);
-        loop {
-            let x = *self.ring.front()?;
-            let slot = &mut self.slots[x as usize];
-            if slot.credit <= 0 {
-                slot.credit += self.quantum;
-                self.ring.rotate_left(1);
-                continue;
-            }
-            slot.credit -= i64::from(slot.queue.front()?.1.size);
-            return self.take(x, End::Oldest, books);
-        }
+        let x = self.turn()?;
+        let slot = &mut self.slots[x as usize];
+        slot.credit -= i64::from(slot.queue.front()?.1.size);
+        self.take(x, End::Oldest, books)
     }
     fn change(&mut self, patch: &Patch, books: &mut Books<'_>) {
         let Some(limit) = patch.limit else { return };

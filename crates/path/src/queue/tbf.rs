@@ -117,7 +117,12 @@ impl<C: Child> Discipline for TbfSpec<C> {
         Ok(())
     }
     fn describe(&self) -> Description {
-        Description { rate_bps: Some(self.rate.0), burst_bytes: Some(self.burst), ..Description::of(Self::NAME) }
+        Description {
+            rate_bps: Some(self.rate.0),
+            burst_bytes: Some(self.burst),
+            stored_bytes: Some(self.burst.saturating_add(self.limit)),
+            ..Description::of(Self::NAME)
+        }
     }
     fn describe_own_queue(&self) -> Option<Description> {
         self.child.is_none().then(|| C::bfifo(self.limit).describe_alone())
@@ -132,25 +137,30 @@ impl<C: Child> Discipline for TbfSpec<C> {
     }
 }
 
-/// The tokens of a bucket, in ns.
+/// A bucket: what a packet costs, and what it holds at most, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     pace: Pace,
     depth: i64,
-    tokens: i64,
 }
 
 impl Bucket {
-    fn full(rate: Rate, bytes: u64) -> Bucket {
+    fn new(rate: Rate, bytes: u64) -> Bucket {
         let pace = Pace::new(rate.bytes_per_sec());
-        let depth = pace.nanos(bytes);
-        Bucket { pace, depth, tokens: depth }
+        Bucket { pace, depth: pace.nanos(bytes) }
     }
-    /// What would be left after a packet, `gained` ns after the last one.
+    /// What is left of so much when a packet leaves.
     #[inline]
-    fn after(&self, gained: i64, size: u32) -> i64 {
-        (self.tokens + gained).min(self.depth) - self.pace.nanos(u64::from(size))
+    fn paid(&self, tokens: i64, size: u32) -> i64 {
+        tokens.min(self.depth) - self.pace.nanos(u64::from(size))
     }
+}
+
+/// What both buckets hold, ns; the peak rate's holds nothing where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tokens {
+    main: i64,
+    peak: i64,
 }
 
 /// The queue itself.
@@ -158,8 +168,10 @@ pub struct Tbf<B> {
     spec: TbfSpec<()>,
     main: Bucket,
     peak: Option<Bucket>,
-    max_size: u32,
+    /// What was left when the last packet had left.
+    tokens: Tokens,
     last: Time,
+    max_size: u32,
     wake: Time,
     child: AnyQdisc<B>,
     passes_limit_on: bool,
@@ -169,17 +181,19 @@ pub struct Tbf<B> {
 impl<B: Body> Tbf<B> {
     /// A full bucket in front of `child`. `passes_limit_on`: the child is a byte FIFO, whose limit is that of the specification.
     pub fn new(spec: TbfSpec<()>, child: AnyQdisc<B>, passes_limit_on: bool) -> Tbf<B> {
-        let (main, wake, last) = (Bucket::default(), Time::ZERO, Time::ZERO);
-        let mut q = Tbf { spec, main, peak: None, max_size: 0, last, wake, child, passes_limit_on, meter: Meter::default() };
+        let (main, tokens, meter) = Default::default();
+        let (last, wake) = (Time::ZERO, Time::ZERO);
+        let mut q = Tbf { spec, main, peak: None, tokens, last, max_size: 0, wake, child, passes_limit_on, meter };
         q.refill();
         q
     }
     /// New parameters fill the buckets, as `tc qdisc change` does.
     fn refill(&mut self) {
         let s = &self.spec;
-        self.main = Bucket::full(s.rate, s.burst);
         let mtu = s.mtu.unwrap_or(s.burst);
-        self.peak = s.peakrate.map(|p| Bucket::full(p, mtu));
+        self.main = Bucket::new(s.rate, s.burst);
+        self.peak = s.peakrate.map(|p| Bucket::new(p, mtu));
+        self.tokens = Tokens { main: self.main.depth, peak: self.peak.map_or(0, |b| b.depth) };
         let max = if self.peak.is_some() { s.burst.min(mtu) } else { s.burst };
         self.max_size = u32::try_from(max).unwrap_or(u32::MAX);
         self.wake = Time::ZERO;
@@ -187,24 +201,30 @@ impl<B: Body> Tbf<B> {
 }
 
 impl<B: Body> Tbf<B> {
-    /// The size of the next packet and what both buckets would hold after it, if they can pay for it now; otherwise
-    /// remembers when they can.
+    /// What the buckets hold when a packet of this size leaves now: page tbf, "Paying".
     #[inline]
-    fn affords(&mut self, now: Time, freed: &mut Freed) -> Option<(u32, (i64, i64))> {
+    fn paid(&self, now: Time, size: u32) -> Tokens {
+        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
+        Tokens {
+            main: self.main.paid(self.tokens.main + gained, size),
+            peak: self.peak.map_or(0, |b| b.paid(self.tokens.peak + gained, size)),
+        }
+    }
+    /// The size of the next packet and what the buckets hold after it, if it may leave now; otherwise remembers when it may.
+    #[inline]
+    fn offer(&mut self, now: Time, freed: &mut Freed) -> Option<(u32, Tokens)> {
         if now < self.wake {
             return None;
         }
         self.wake = Time::ZERO;
         let size = self.child.peek(now, freed)?;
-        // Time gained counts up to the main bucket's depth, for the peak bucket too.
-        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
-        let main = self.main.after(gained, size);
-        let peak = self.peak.map_or(0, |b| b.after(gained, size));
-        if main < 0 || peak < 0 {
-            self.wake = Time(now.0.saturating_add((-main).max(-peak) as u64));
+        let left = self.paid(now, size);
+        let debt = -left.main.min(left.peak);
+        if debt > 0 {
+            self.wake = Time(now.0.saturating_add(debt as u64));
             return None;
         }
-        Some((size, (main, peak)))
+        Some((size, left))
     }
 }
 
@@ -228,19 +248,15 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
     }
 
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (main, peak) = self.affords(now, freed)?.1;
+        let (_, left) = self.offer(now, freed)?;
         let p = self.child.dequeue(now, freed)?;
-        self.last = now;
-        self.main.tokens = main;
-        if let Some(b) = &mut self.peak {
-            b.tokens = peak;
-        }
+        (self.tokens, self.last) = (left, now);
         self.meter.leave(&p);
         Some(p)
     }
 
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        self.affords(now, freed).map(|a| a.0)
+        self.offer(now, freed).map(|(size, _)| size)
     }
 
     #[inline]
@@ -270,13 +286,12 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
                 self.child.change(now, 0, &Patch { limit: Some(limit), ..Default::default() });
             }
         }
-        let (old, pace) = (self.main, self.spec.rate);
+        let held = self.paid(now, 0).main;
         self.refill();
         if patch.keep_tokens {
             // The same bytes at the new rate.
-            let gained = (now.since(self.last).0 as i64).min(old.depth);
-            let held = i128::from((old.tokens + gained).min(old.depth)) * i128::from(old_rate.0) / i128::from(pace.0.max(1));
-            self.main.tokens = (held as i64).min(self.main.depth);
+            let held = i128::from(held) * i128::from(old_rate.0) / i128::from(self.spec.rate.0.max(1));
+            self.tokens.main = (held as i64).min(self.main.depth);
             self.last = now;
         }
     }

@@ -93,6 +93,11 @@ impl<'a> Words<'a> {
         units::size(v)
             .ok_or_else(|| self.bad(v, key, "a size", "a number with b, k, m, g (of 1024) or kbit, mbit, for example 62500 or 32kbit"))
     }
+    /// Packets, which tc reads as a size; it cuts a fraction off, which is refused here.
+    pub(crate) fn packets(&mut self, key: &str) -> Result<u32, TcError> {
+        let v = self.value(key)?;
+        units::whole(v).ok_or_else(|| self.bad(v, key, "a count", "a whole number, for example 1000"))
+    }
     /// A size, and tc's cell size after `/`, which has no effect any more.
     pub(crate) fn size_and_cell(&mut self, key: &str) -> Result<u64, TcError> {
         let v = self.value(key)?;

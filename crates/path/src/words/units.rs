@@ -48,8 +48,17 @@ pub(super) fn rate(word: &str) -> Option<Rate> {
     (per_sec < 1e18).then(|| Rate(per_sec as u64 * 8))
 }
 
-/// A size in bytes: `k` is 1024; `kbit` is 1024 bits.
+/// A size in whole bytes: `k` is 1024; `kbit` is 1024 bits. What is more than 0 and less than a byte is a mistake.
 pub(super) fn size(word: &str) -> Option<u64> {
+    bytes(word).filter(|&n| n == 0.0 || n >= 1.0).map(|n| n as u64)
+}
+
+/// A whole number that tc reads as a size: `1k` is 1024.
+pub(super) fn whole(word: &str) -> Option<u32> {
+    bytes(word).filter(|n| n.fract() == 0.0).map(|n| n as u32)
+}
+
+fn bytes(word: &str) -> Option<f64> {
     let (n, unit) = number(word)?;
     let factor = match unit.as_str() {
         "" | "b" => 1.0,
@@ -62,7 +71,7 @@ pub(super) fn size(word: &str) -> Option<u64> {
         _ => return None,
     };
     let bytes = n * factor;
-    (bytes <= f64::from(u32::MAX)).then_some(bytes as u64)
+    (bytes <= f64::from(u32::MAX)).then_some(bytes)
 }
 
 /// A time up to `most`; `bare` is how many ns a bare number counts.

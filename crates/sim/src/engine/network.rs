@@ -1,28 +1,34 @@
 //! The network of a trial: its pipes, and the packets on them.
 //!
-//! A packet knows what comes next on its way; the pipes of `topology.rs` are passed one after the other, and each asks for its own events. Super-packets
+//! A packet knows what comes next on its way; the pipes of `pipes.rs` are passed one after the other, and each asks for its own events. Super-packets
 //! exist on the sending host only, unless segmentation offloads are on: they are cut as they leave it. A host without a queue hands a packet to its
 //! device at once; who sent it hears of it when the batch is done.
 
+use super::pipes::{PipePlan, Pipes, Route};
 use super::probes::ProbePacket;
-use super::topology::{PipePlan, Route};
 use crate::checked::CheckedPlan;
-use crate::output::{Link, QueueAccount};
-use crate::plan::Plan;
-use crate::wire::Wire;
-use tcpscape_base::{Packet, Segment, Time, ETH_HEADER};
-use tcpscape_path::{segments, Direction, Host, Pipe, StageStats};
+use crate::wire::{Load, Wire};
+use tcpscape_base::{Ecn, Edt, Packet, Segment, Time, ETH_HEADER};
+use tcpscape_path::{Direction, Host, Pipe, StageStats};
+use tcpscape_plan::results::QueueAccount;
+use tcpscape_plan::LinkId;
+use tcpscape_plan::Plan;
 use tcpscape_tcp::Transmit;
 
-/// Flow numbers of the packets of neighbour discovery: of a question that travels down the chain, and its answer; and of one that travels up.
-const ARP: [u32; 2] = [u32::MAX, u32::MAX - 1];
+/// Flow numbers that queues see of neighbour discovery: of a question that travels down the chain, and its answer; and of one that travels up.
+const DISCOVERY_FLOWS: [u32; 2] = [u32::MAX, u32::MAX - 1];
 /// Bytes of such a packet: RFC 826 for IPv4 over Ethernet.
-const ARP_BYTES: u32 = 28 + ETH_HEADER;
-/// Numbers of packets that no sender is told of when they leave its host; those of super-packets have 32 bits.
-const UNTOLD: u64 = u64::MAX;
-/// What comes after the last pipe of a way, instead of a pipe: the machine that gets data, or the one that sends them.
-const TO_RECEIVER: u32 = u32::MAX;
-const TO_SENDER: u32 = u32::MAX - 1;
+const DISCOVERY_BYTES: u32 = 28 + ETH_HEADER;
+
+/// What comes next on a way.
+#[derive(Clone, Copy, Debug)]
+enum Hop {
+    Pipe(u32),
+    /// The machine that gets data.
+    Receiver,
+    /// The machine that sends them.
+    Sender,
+}
 
 /// What has come out of a pipe.
 pub enum Arrival {
@@ -75,18 +81,25 @@ struct Leg {
     /// Whether ACKs come out of it at a sender's host.
     ends_at_sender: bool,
     direction: Direction,
-    link: Option<Link>,
+    link: Option<LinkId>,
     /// What samples of queues call it.
     number: u32,
 }
 
-/// The way of a flow's packets: where they begin in the list of hops.
+/// The begin of a way: its first pipe, and the place of what comes next in the list of hops.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    pipe: u32,
+    next: u32,
+}
+
+/// The way of a flow's packets, there and back.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     /// The number of its hosts' place.
     place: u32,
-    data: u32,
-    back: u32,
+    data: Begin,
+    back: Begin,
     /// Whether its sender's host has no queue.
     bare: bool,
     /// Whether the first queue of what comes back is the receiver's own, whose packets have a departure time.
@@ -96,8 +109,8 @@ struct Way {
 /// All pipes of a trial.
 pub struct Network {
     legs: Vec<Leg>,
-    /// For each way the pipes in order, and then [`TO_RECEIVER`] or [`TO_SENDER`].
-    hops: Vec<u32>,
+    /// For each way the pipes behind its first, in order, and then a machine.
+    hops: Vec<Hop>,
     /// By place, for data down and up.
     places: Vec<[Way; 2]>,
     /// By flow.
@@ -108,8 +121,6 @@ pub struct Network {
     /// Whether packets are cut as they are sent, because no pipe is a host's.
     bare_places: bool,
     mss: u16,
-    /// Flows of the plan: the numbers behind them are those of its probes.
-    flows: usize,
     /// Whether super-packets survive the sender's device.
     offload: bool,
     /// What the devices of hosts without a queue have taken since the last batch.
@@ -129,24 +140,23 @@ impl Leg {
 impl Network {
     /// Empty, for segments of at most `mss` bytes of payload; the flows and the probes of the plan have joined.
     pub fn new(checked: &CheckedPlan<'_>, mss: u32, seed: u64) -> Network {
-        let (plan, topology) = (checked.plan(), checked.topology());
-        let legs: Vec<Leg> = topology.pipes.iter().map(|p| Leg::new(p, seed)).collect();
+        let (plan, all) = (checked.plan(), checked.pipes());
+        let legs: Vec<Leg> = all.pipes.iter().map(|p| Leg::new(p, seed)).collect();
         let mut network = Network {
             hops: Vec::new(),
             places: Vec::new(),
             ways: Vec::new(),
-            hosts: hosts(plan, &legs),
+            hosts: hosts(all, &legs),
             receivers_queues: receivers_queues(plan),
             legs,
             bare_places: !plan.places.is_empty(),
             mss: mss as u16,
-            flows: plan.flows.len(),
             offload: plan.offload,
             departed: Vec::new(),
         };
-        for (place, route) in topology.routes.iter().enumerate() {
+        for (place, route) in all.routes.iter().enumerate() {
             let (down, up) = (route.down.as_slice(), route.up.as_slice());
-            let ways = [network.lay(place as u32, (down, up), false), network.lay(place as u32, (up, down), true)];
+            let ways = [network.lay(place as u32, down, up, false), network.lay(place as u32, up, down, true)];
             network.places.push(ways);
             for last in used_last(route, plan.has_data_up()) {
                 network.legs[last as usize].ends_at_sender = true;
@@ -158,15 +168,16 @@ impl Network {
     }
 
     /// Writes down the hops of a way.
-    fn lay(&mut self, place: u32, (there, back): (&[u32], &[u32]), up: bool) -> Way {
-        let data = self.hops.len() as u32;
-        self.hops.extend(there.iter().chain(&[TO_RECEIVER]));
-        let back_from = self.hops.len() as u32;
-        self.hops.extend(back.iter().chain(&[TO_SENDER]));
+    fn lay(&mut self, place: u32, there: &[u32], back: &[u32], up: bool) -> Way {
+        let mut begin = |pipes: &[u32], machine| {
+            let begin = Begin { pipe: pipes[0], next: self.hops.len() as u32 };
+            self.hops.extend(pipes[1..].iter().map(|&pipe| Hop::Pipe(pipe)).chain([machine]));
+            begin
+        };
         Way {
             place,
-            data,
-            back: back_from,
+            data: begin(there, Hop::Receiver),
+            back: begin(back, Hop::Sender),
             bare: self.hosts[usize::from(up)].bare,
             receivers_queue: self.receivers_queues[usize::from(up)],
         }
@@ -225,21 +236,19 @@ impl Network {
             self.departed.push(Departure { flow, burst: t.burst, bytes: size });
         }
         let p = Packet {
-            id: u64::from(t.burst),
+            id: number(Some(t.burst)),
             flow: flow as u32,
             hosts: way.place,
             size,
             segs: t.segs,
             ecn: segment.ecn,
-            edt: t.departure.max(Time(1)), // 0 is none
+            edt: Some(Edt::at(t.departure)),
             corrupt: false,
-            body: Wire { segment, mss: self.mss, next: way.data + 1 },
+            body: Wire { load: Load::Segment(segment), mss: self.mss, next: way.data.next },
         };
-        let pipe = self.hops[way.data as usize];
+        let pipe = way.data.pipe;
         if self.bare_places && t.segs > 1 && !self.offload {
-            for part in segments(&p) {
-                self.legs[pipe as usize].pipe.push(now, part);
-            }
+            self.legs[pipe as usize].pipe.push_segments(now, p);
             return (pipe, true);
         }
         (pipe, self.legs[pipe as usize].pipe.push(now, p))
@@ -249,23 +258,29 @@ impl Network {
     #[inline]
     pub fn send_back(&mut self, now: Time, flow: usize, segment: Segment) -> u32 {
         let way = self.ways[flow];
-        let edt = if way.receivers_queue { now.max(Time(1)) } else { Time::ZERO };
-        let (size, body) = (segment.frame_len(), Wire { segment, mss: self.mss, next: way.back + 1 });
-        let p = Packet { id: UNTOLD, flow: flow as u32, hosts: way.place, size, segs: 1, ecn: segment.ecn, edt, body, ..Packet::default() };
-        self.enter(now, way.back, p)
+        let edt = way.receivers_queue.then(|| Edt::at(now));
+        let p = self.single(flow as u32, way.place, segment.frame_len(), Load::Segment(segment));
+        self.enter(now, way.back, Packet { ecn: segment.ecn, edt, ..p })
     }
 
     /// Gives a packet of a probe, whose number among flows this is, to its host, or the answer to the far one; gives the pipe that it enters.
     pub fn send_single(&mut self, now: Time, number: usize, size: u32, packet: ProbePacket) -> u32 {
         let way = self.ways[number];
         let begin = if packet.is_answer { way.back } else { way.data };
-        let body = Wire::probe(packet, begin + 1);
-        self.enter(now, begin, Packet { id: UNTOLD, flow: number as u32, hosts: way.place, size, segs: 1, body, ..Packet::default() })
+        self.enter(now, begin, self.single(number as u32, way.place, size, Load::Probe(packet)))
+    }
+
+    /// A packet that no sender is told of when it leaves its host.
+    #[inline]
+    fn single(&self, flow: u32, hosts: u32, size: u32, load: Load) -> Packet<Wire> {
+        let body = Wire { load, mss: self.mss, next: 0 };
+        Packet { id: number(None), flow, hosts, size, segs: 1, ecn: Ecn::NotEct, edt: None, corrupt: false, body }
     }
 
     /// Puts a packet into the pipe at the beginning of a way.
-    fn enter(&mut self, now: Time, begin: u32, p: Packet<Wire>) -> u32 {
-        let pipe = self.hops[begin as usize];
+    #[inline]
+    fn enter(&mut self, now: Time, Begin { pipe, next }: Begin, mut p: Packet<Wire>) -> u32 {
+        p.body.next = next;
         self.legs[pipe as usize].pipe.push(now, p);
         pipe
     }
@@ -280,10 +295,8 @@ impl Network {
         self.discovery(now, self.places[0][usize::from(up)].back, up)
     }
 
-    fn discovery(&mut self, now: Time, begin: u32, up: bool) -> u32 {
-        let body = Wire { next: begin + 1, ..Wire::default() };
-        let p = Packet { id: UNTOLD, flow: ARP[usize::from(up)], size: ARP_BYTES, segs: 1, body, ..Packet::default() };
-        self.enter(now, begin, p)
+    fn discovery(&mut self, now: Time, begin: Begin, up: bool) -> u32 {
+        self.enter(now, begin, self.single(DISCOVERY_FLOWS[usize::from(up)], 0, DISCOVERY_BYTES, Load::Discovery { up }))
     }
 
     /// Moves what has left a host's own queue into the pipe behind it.
@@ -292,12 +305,10 @@ impl Network {
         while let Some(mut p) = self.legs[pipe as usize].pipe.pop(now) {
             p.body.next += 1;
             let network = &mut self.legs[to as usize].pipe;
-            if p.segs > 1 && !self.offload {
-                for part in segments(&p) {
-                    network.push(now, part);
-                }
-            } else {
+            if self.offload {
                 network.push(now, p);
+            } else {
+                network.push_segments(now, p);
             }
         }
     }
@@ -305,8 +316,8 @@ impl Network {
     /// What has left a host's own queue since the last call, or was dropped there, but ACKs and what else no sender waits for.
     #[inline]
     pub fn released(&mut self, pipe: u32) -> impl Iterator<Item = Departure> + '_ {
-        let departure = |(flow, bytes, burst): (u32, u32, u64)| Departure { flow: flow as usize, burst: burst as u32, bytes };
-        self.legs[pipe as usize].pipe.drain_released().filter(|r| r.2 != UNTOLD).map(departure)
+        let departure = |(flow, bytes, number)| Some(Departure { flow: flow as usize, burst: burst(number)?, bytes });
+        self.legs[pipe as usize].pipe.drain_released().filter_map(departure)
     }
 
     /// What the devices of hosts without a queue have taken since the last call; nothing where there is a queue.
@@ -322,7 +333,7 @@ impl Network {
         loop {
             let mut p = self.legs[pipe as usize].pipe.pop(now)?;
             let next = self.hops[p.body.next as usize];
-            if next < TO_SENDER {
+            if let Hop::Pipe(next) = next {
                 p.body.next += 1;
                 self.legs[next as usize].pipe.push(now, p);
                 return Some(Arrival::Moved(next));
@@ -331,27 +342,11 @@ impl Network {
             if p.corrupt {
                 continue;
             }
-            if p.body.mss == 0 {
-                return Some(self.other(p.flow, p.body.probe_packet(), next == TO_RECEIVER));
-            }
+            let Load::Segment(segment) = p.body.load else { return Some(other(p.body.load, next)) };
             return Some(match next {
-                TO_RECEIVER => Arrival::Data(p.flow as usize, Segment { ecn: p.ecn, ..p.body.segment }),
-                _ => Arrival::Back(p.flow as usize, p.body.segment),
+                Hop::Receiver => Arrival::Data(p.flow as usize, Segment { ecn: p.ecn, ..segment }),
+                _ => Arrival::Back(p.flow as usize, segment),
             });
-        }
-    }
-
-    /// What is no segment of a connection, at the end of its way there or back.
-    #[cold]
-    fn other(&self, flow: u32, (number, is_answer): (u64, bool), there: bool) -> Arrival {
-        if flow < ARP[1] {
-            return Arrival::Probe(ProbePacket { probe: flow as usize - self.flows, number, is_answer });
-        }
-        let up = flow == ARP[1];
-        if there {
-            Arrival::Question { up }
-        } else {
-            Arrival::Answer { up }
         }
     }
 
@@ -370,7 +365,7 @@ impl Network {
     /// The account of every queue, pipe by pipe.
     pub fn accounts(&self) -> impl Iterator<Item = QueueAccount> + '_ {
         self.legs.iter().flat_map(|leg| {
-            let account = move |stats| QueueAccount { direction: leg.direction.name(), link: leg.link, pipe: leg.number, stats };
+            let account = move |stats| QueueAccount { direction: leg.direction, link: leg.link, pipe: leg.link.map(|_| leg.number), stats };
             leg.pipe.stats().into_iter().map(account)
         })
     }
@@ -380,27 +375,43 @@ impl Network {
         self.legs.iter().map(|leg| leg.pipe.untaken())
     }
 
-    /// For each pipe, by its number in samples, the accounts of its queues with what each stage holds at this moment.
-    pub fn stats_now(&self) -> impl Iterator<Item = (u32, Vec<StageStats>)> + '_ {
-        self.legs.iter().map(|Leg { pipe, number, .. }| {
-            let mut queues = pipe.stats();
-            for q in queues.iter_mut().filter(|q| q.depth == 0) {
-                (q.backlog_packets, q.backlog_bytes) = pipe.backlog(q.stage);
-            }
-            (*number, queues)
-        })
+    /// For each pipe, by its number in samples, the accounts of its queues.
+    pub fn stats(&self) -> impl Iterator<Item = (u32, Vec<StageStats>)> + '_ {
+        self.legs.iter().map(|leg| (leg.number, leg.pipe.stats()))
     }
 }
 
-/// The hosts that send down and up: where they have a queue of their own, its pipe has `leaves_to`.
-fn hosts(plan: &Plan, legs: &[Leg]) -> [HostKind; 2] {
-    let ends = [(&plan.forward, Host::Sender, 0), (&plan.reverse, Host::Receiver, 2)];
-    ends.map(|(path, host, pipe)| match legs.get(pipe).filter(|leg| leg.leaves_to.is_some()) {
-        Some(Leg { pipe, .. }) if pipe.stages() > 0 => {
-            let paces = path.stages.first().is_some_and(|s| s.at == host && s.qdisc.paces());
-            HostKind { bare: false, holds_sender: pipe.holds_sender(), paces }
+/// What is no segment of a connection, at the end of its way.
+#[cold]
+fn other(load: Load, end: Hop) -> Arrival {
+    match (load, end) {
+        (Load::Probe(packet), _) => Arrival::Probe(packet),
+        (Load::Discovery { up }, Hop::Receiver) => Arrival::Question { up },
+        (Load::Discovery { up }, _) => Arrival::Answer { up },
+        (Load::Segment(_), _) => unreachable!("segments are handed over before"),
+    }
+}
+
+/// The number of a packet: that of its super-packet, which has 32 bits, or one that has more if no sender is told of it.
+#[inline]
+fn number(burst: Option<u32>) -> u64 {
+    burst.map_or(u64::MAX, u64::from)
+}
+
+/// The super-packet whose number a packet has.
+#[inline]
+fn burst(number: u64) -> Option<u32> {
+    u32::try_from(number).ok()
+}
+
+/// The hosts that send down and up: where they have a queue of their own, the first pipe on their way is theirs.
+fn hosts(all: &Pipes, legs: &[Leg]) -> [HostKind; 2] {
+    [&all.routes[0].down, &all.routes[0].up].map(|way| {
+        let (plan, leg) = (&all.pipes[way[0] as usize], &legs[way[0] as usize]);
+        match plan.spec.stages.first().filter(|_| plan.leaves_to.is_some()) {
+            Some(stage) => HostKind { bare: false, holds_sender: leg.pipe.holds_sender(), paces: stage.qdisc.paces() },
+            None => HostKind { bare: true, holds_sender: true, paces: false },
         }
-        _ => HostKind { bare: true, holds_sender: true, paces: false },
     })
 }
 

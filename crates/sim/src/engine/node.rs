@@ -117,7 +117,7 @@ impl events::Node for Node {
 mod tests {
     use super::*;
     use crate::events::Node as _;
-    use crate::places::MAX_PLACES;
+    use tcpscape_plan::MAX_PLACES;
 
     #[test]
     fn each_number_has_one_node_and_each_node_its_number() {

@@ -3,12 +3,14 @@
 use super::network::Network;
 use super::node::Node;
 use super::{Engine, ProbePacket};
-use crate::columns::ProbeSamples;
+use crate::columns::{flow_sample, PacketEvent, SenderEvent};
 use crate::flow::Flow;
-use crate::output::{ProbeSummary, TransfersSummary, TrialOutput};
-use crate::plan::Plan;
-use crate::player::PlayerSummary;
+use crate::output::TrialOutput;
 use tcpscape_base::{CaState, Duration, Segment, Time};
+use tcpscape_plan::player::PlayerSummary;
+use tcpscape_plan::results::{ProbeSummary, TransfersSummary};
+use tcpscape_plan::samples::{FlowSamples, ProbeSamples, QueueSamples};
+use tcpscape_plan::Plan;
 use tcpscape_tcp::{EventCounts, Sender};
 
 /// The trace hash before the first delivery: FNV-1a's offset basis.
@@ -34,8 +36,9 @@ pub(super) struct Observer {
 
 impl Observer {
     pub fn new(plan: &Plan, seed: u64) -> Observer {
+        let (samples, queue_samples) = (FlowSamples::of_model(), QueueSamples { sojourn_ns: Some(Vec::new()), ..QueueSamples::default() });
         Observer {
-            out: TrialOutput { seed, hash: HASH_SEED, ..TrialOutput::default() },
+            out: TrialOutput { seed, duration_ns: plan.duration_ns, hash: HASH_SEED, samples, queue_samples, ..TrialOutput::default() },
             packets: plan.trace_packets,
             flows: plan.flows.len(),
             known: if plan.trace_events { vec![Default::default(); plan.flows.len()] } else { Vec::new() },
@@ -85,7 +88,7 @@ impl Observer {
     #[inline]
     pub fn at_sender(&mut self, now: Time, i: usize, s: &Segment, received: bool) {
         if self.packets && i < self.flows {
-            self.out.packets.push(now, i as u32, s, received);
+            self.out.packets.push(PacketEvent::of(now, i as u32, s, received));
         }
     }
 
@@ -96,7 +99,7 @@ impl Observer {
             let ((state, cwnd), counts) = (sender.state_and_window(), sender.event_counts());
             let (state_before, before) = std::mem::replace(known, (state, counts));
             if (state, counts) != (state_before, before) && self.out.sender_events.t_ns.len() < EVENTS_MAX {
-                self.out.sender_events.push(now, i as u32, (state, cwnd), (before, counts));
+                self.out.sender_events.push(SenderEvent::between(now, i as u32, state, cwnd, before, counts));
             }
         }
     }
@@ -120,15 +123,15 @@ impl Observer {
     /// Samples every open flow; returns when it wants to do so again.
     fn sample_flows(&mut self, now: Time, flows: &[Flow<'_>]) -> Time {
         for (i, f) in flows.iter().enumerate().filter(|(_, f)| f.carries_data()) {
-            self.out.samples.push(now, i as u32, &f.sender.info());
+            self.out.samples.push(flow_sample(now, i as u32, &f.sender.info()));
         }
         now + self.flow_interval
     }
 
     /// Samples every queue; returns when it wants to do so again.
     fn sample_queues(&mut self, now: Time, network: &Network) -> Time {
-        for (pipe, queues) in network.stats_now() {
-            self.out.queue_samples.push(now, pipe, &queues);
+        for (pipe, queues) in network.stats() {
+            self.out.queue_samples.push_pipe(now.0, pipe, &queues);
         }
         now + self.queue_interval
     }

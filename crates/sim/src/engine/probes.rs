@@ -6,11 +6,11 @@
 
 use super::node::Node;
 use super::Engine;
-use crate::columns::ProbeSamples;
-use crate::output::ProbeSummary;
-use crate::plan::{Plan, ProbeKind, ProbePlan};
-use crate::probe::ProbeMeter;
 use tcpscape_base::{Duration, Time, ETH_HEADER};
+use tcpscape_plan::probe::ProbeMeter;
+use tcpscape_plan::results::ProbeSummary;
+use tcpscape_plan::samples::{ProbeSample, ProbeSamples};
+use tcpscape_plan::{Plan, ProbeKind, ProbePlan};
 
 /// Header of IPv4 without options (RFC 791), bytes; UDP's and that of an ICMP echo have the same length.
 const IP_HEADER: u32 = 20;
@@ -121,9 +121,7 @@ impl<'a> Probes<'a> {
         let mut samples = ProbeSamples::default();
         for (i, probe) in self.all.iter().enumerate() {
             for (number, &delay_ns) in probe.delays.iter().flatten().enumerate() {
-                samples.t_ns.push(probe.time_of(number as u64).0);
-                samples.probe.push(i as u32);
-                samples.delay_ns.push(delay_ns);
+                samples.push(ProbeSample { t_ns: probe.time_of(number as u64).0, probe: i as u32, delay_ns });
             }
         }
         samples

@@ -5,11 +5,11 @@
 use super::{Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Probes, Progress, Stack, Transfers};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
-use crate::flow::{Costs, Flow};
-use crate::plan::{App, FlowPlan, Plan, TransfersPlan};
-use crate::transfers::Transfer;
-use tcpscape_base::{Duration, Stream, Time};
-use tcpscape_tcp::{Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
+use crate::flow::{Costs, Flow, Task};
+use tcpscape_base::{Duration, Kernel, Stream, Time};
+use tcpscape_plan::transfers::Transfer;
+use tcpscape_plan::{App, FlowPlan, Plan, TransfersPlan};
+use tcpscape_tcp::{Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 /// IPv4 and TCP headers with timestamps, bytes: what an MTU has less than its payload.
 const HEADERS: u32 = 52;
@@ -43,20 +43,20 @@ impl<'a> Hosts<'a> {
 
     /// Flow `i` of the plan.
     fn flow(&self, i: usize, plan: &'a FlowPlan, control: &FlowControl<'_>) -> Flow<'a> {
-        let (name, span) = (format!("flow/{i}"), plan.span(self.plan.duration_ns));
-        self.connection(&name, plan, (&plan.app, span), control)
+        let (start, stop) = plan.span(self.plan.duration_ns);
+        self.connection(&format!("flow/{i}"), plan, &Task { app: plan.app.clone(), start, stop }, control)
     }
 
     /// Connection number `which` of all that were drawn; it may last until the end of the trial.
     pub fn transfer(&self, plan: &'a TransfersPlan, control: &FlowControl<'_>, which: usize, drawn: Transfer) -> Flow<'a> {
         let App::Bulk { chunk } = plan.flow.app else { unreachable!("a checked plan's transfers have no other application") };
         let app = App::Finite { chunk, bytes: drawn.bytes };
-        let span = (Time(drawn.start_ns), Time(self.plan.duration_ns));
-        self.connection(&format!("transfer/{which}"), &plan.flow, (&app, span), control)
+        let task = Task { app, start: Time(drawn.start_ns), stop: Time(self.plan.duration_ns) };
+        self.connection(&format!("transfer/{which}"), &plan.flow, &task, control)
     }
 
     /// A connection with its two machines, whose random streams begin with `name`: what its application does, and when it begins and ends.
-    fn connection(&self, name: &str, plan: &'a FlowPlan, task: (&App, (Time, Time)), control: &FlowControl<'_>) -> Flow<'a> {
+    fn connection(&self, name: &str, plan: &'a FlowPlan, task: &Task, control: &FlowControl<'_>) -> Flow<'a> {
         let flow_seed = Stream::new(self.seed, name).next_u64();
         let congestion = control.congestion(plan, flow_seed);
         let receiver = Receiver::new(&ReceiverConfig {

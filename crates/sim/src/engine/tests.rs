@@ -1,8 +1,8 @@
 //! Nothing in a trial may grow with simulated time where no samples are asked for: its lists are counted while it runs.
 
 use super::*;
-use crate::plan::Plan;
 use tcpscape_path::{parse_tc, Host, StageSpec};
+use tcpscape_plan::Plan;
 
 /// A checked plan of these controls, with tc's words at the sender's egress and at a router, empty for none.
 fn plan(seconds: u64, controls: &[&str], sender: &str, router: &str) -> CheckedPlan<'static> {
@@ -15,7 +15,7 @@ fn plan(seconds: u64, controls: &[&str], sender: &str, router: &str) -> CheckedP
         }
     }
     plan.reverse.stages = vec![StageSpec { qdisc: parse_tc("netem delay 20ms limit 100000").unwrap(), at: Host::Receiver }];
-    plan.check().unwrap()
+    CheckedPlan::new(plan).unwrap()
 }
 
 /// Runs a trial; gives the largest number of entries that its calendar held, and the largest number of packets on its way. Departures are told of within the instant.
@@ -113,7 +113,7 @@ fn a_paced_flow_does_not_storm_a_queue_that_refuses_it() {
             let json = format!(r#"{{"duration_ns":2000000000,"ecn":true,"flows":[{{"cca":"{control}"}}]}}"#);
             let mut plan = Plan::from_json(&json).unwrap();
             plan.forward.stages = vec![StageSpec { qdisc: parse_tc(words).unwrap(), at: Host::Sender }];
-            let trial = plan.clone().check().unwrap().run(1);
+            let trial = CheckedPlan::new(plan.clone()).unwrap().run(1);
             assert!(trial.events < 100_000, "{control} through {words}: {} events", trial.events);
             trial.check_accounts(&plan).unwrap_or_else(|e| panic!("{control} through {words}: {e}"));
         }
@@ -131,7 +131,7 @@ fn a_trial_holds_the_transfers_that_are_open_not_all_of_them() {
         let stage = |words: &str| StageSpec { qdisc: parse_tc(words).unwrap(), at: Host::Router };
         plan.forward.stages = vec![stage(&format!("netem delay 20ms {loss} limit 100000"))];
         plan.reverse.stages = vec![stage("netem delay 20ms limit 100000")];
-        plan.check().unwrap()
+        CheckedPlan::new(plan).unwrap()
     };
     for (loss, most_slots) in [("", 100), ("loss 5%", 500)] {
         let slots = |plan: &CheckedPlan<'_>| {

@@ -7,10 +7,10 @@ use super::node::Node;
 use super::{Engine, LINGER};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::flow::Flow;
-use crate::output::TransfersSummary;
-use crate::plan::TransfersPlan;
-use crate::transfers::{draw, Tally, Transfer};
 use tcpscape_base::Time;
+use tcpscape_plan::results::TransfersSummary;
+use tcpscape_plan::transfers::{draw, Tally, Transfer};
+use tcpscape_plan::TransfersPlan;
 
 /// The slot of a connection that has none.
 const NONE: u32 = u32::MAX;

@@ -6,11 +6,11 @@
 //! the client's congestion window and tail loss probe, time that the server thinks.
 
 use super::Costs;
-use crate::output::ResponseSummary;
-use crate::plan::FlowPlan;
-use crate::player::{Next, Player, PlayerSummary, REQUEST_BYTES};
-use crate::requests::Requests;
 use tcpscape_base::{Duration, Stream, Time};
+use tcpscape_plan::player::{Next, Player, PlayerSummary, REQUEST_BYTES};
+use tcpscape_plan::requests::Requests;
+use tcpscape_plan::results::ResponseSummary;
+use tcpscape_plan::FlowPlan;
 use tcpscape_tcp::Receiver;
 
 /// Timeout before the RTT is known (RFC 6298 §2.1).

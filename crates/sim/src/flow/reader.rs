@@ -4,9 +4,9 @@
 //! which costs time for each segment, and reads it as well. Only the end of the call says whether an ACK is due.
 
 use super::Costs;
-use crate::plan::Read;
 use std::collections::VecDeque;
 use tcpscape_base::{Duration, Segment, Stream, Time};
+use tcpscape_plan::Read;
 use tcpscape_tcp::Receiver;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

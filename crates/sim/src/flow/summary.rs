@@ -1,8 +1,8 @@
 //! A connection's results at the end of the trial.
 
 use super::Flow;
-use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
 use tcpscape_base::Time;
+use tcpscape_plan::results::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
 use tcpscape_tcp::{ReceiverStats, SenderStats};
 
 impl Flow<'_> {
@@ -27,26 +27,26 @@ impl Flow<'_> {
             retransmits: s.retransmits,
             spurious_retransmits: s.dsack_dups,
             dsacks: receiver.dsacks,
-            rtos: s.rtos,
-            spurious_rtos: s.spurious_rtos,
-            fast_recoveries: s.fast_recoveries,
-            undos: s.undos,
-            tlps: s.tlps,
+            rtos: Some(s.rtos),
+            spurious_rtos: Some(s.spurious_rtos),
+            fast_recoveries: Some(s.fast_recoveries),
+            undos: Some(s.undos),
+            tlps: Some(s.tlps),
             reord_seen: s.reord_seen,
             reordering: info.reordering,
             rtt_ms: RttSummary::of(&s.rtt),
-            srtt_ms: ms(f64::from(info.srtt_us)),
-            min_rtt_ms: if info.min_rtt_us == u32::MAX { f64::NAN } else { ms(f64::from(info.min_rtt_us)) },
+            srtt_ms: Some(ms(info.srtt_us)),
+            min_rtt_ms: (info.min_rtt_us < u32::MAX).then(|| ms(info.min_rtt_us)),
             cwnd: cwnd_summary(s),
-            limited_by: limits(s),
+            limited_by: Some(limits(s)),
             ecn,
             delivered_ce: u64::from(info.delivered_ce),
-            ecn_reductions: s.ecn_reductions,
+            ecn_reductions: Some(s.ecn_reductions),
             data_segs_out: s.data_segs_out,
             segs_in: s.segs_in,
-            paws_rejected: s.paws_rejected,
+            paws_rejected: Some(s.paws_rejected),
             max_rwnd: s.max_rwnd,
-            receiver,
+            receiver: Some(receiver),
             player: self.client.as_ref().and_then(|client| client.player(stop)),
             responses: self.client.as_ref().and_then(|client| client.responses()),
         }
@@ -54,8 +54,8 @@ impl Flow<'_> {
 }
 
 /// µs in ms.
-fn ms(us: f64) -> f64 {
-    us / 1e3
+fn ms(us: u32) -> f64 {
+    f64::from(us) / 1e3
 }
 
 /// Time that the sender has been sending, ns.
@@ -65,13 +65,13 @@ fn sending(s: &SenderStats) -> u64 {
 
 fn cwnd_summary(s: &SenderStats) -> CwndSummary {
     let mean = if sending(s) == 0 { 0.0 } else { s.cwnd_integral as f64 / sending(s) as f64 };
-    CwndSummary { mean, max: s.cwnd_max }
+    CwndSummary { mean: Some(mean), max: Some(s.cwnd_max) }
 }
 
 fn limits(s: &SenderStats) -> LimitedBy {
     let share = |ns: u64| if sending(s) == 0 { 0.0 } else { ns as f64 / sending(s) as f64 };
     let [app, rwnd, cwnd, pacing, sndbuf, tsq] = s.limited_ns.map(share);
-    LimitedBy { app, rwnd, cwnd, pacing, sndbuf, tsq }
+    LimitedBy { app, rwnd, cwnd, pacing: Some(pacing), sndbuf, tsq: Some(tsq) }
 }
 
 fn receiver_summary(r: &ReceiverStats) -> ReceiverSummary {

@@ -2,8 +2,8 @@
 //! client asks for.
 
 use super::Costs;
-use crate::plan::{App, FlowPlan};
 use tcpscape_base::{Duration, Stream, Time};
+use tcpscape_plan::{App, FlowPlan, Turns};
 use tcpscape_tcp::Sender;
 
 pub(super) struct Writer {
@@ -23,31 +23,8 @@ pub(super) struct Writer {
     serves: bool,
     /// When it writes and when it pauses; none writes always.
     turns: Option<Turns>,
-}
-
-/// Periods that begin with writing and end with a pause.
-struct Turns {
-    on: Duration,
-    period: Duration,
-    /// When the first one began.
+    /// When it began.
     begin: Time,
-}
-
-impl Turns {
-    fn of(app: &App) -> Option<Turns> {
-        match *app {
-            App::OnOff { on_ns, off_ns, .. } if off_ns > 0 => {
-                Some(Turns { on: Duration(on_ns), period: Duration(on_ns.saturating_add(off_ns)), begin: Time::ZERO })
-            }
-            _ => None,
-        }
-    }
-
-    /// When the period after the one that `t` lies in begins, if `t` lies in a pause.
-    fn pause_until(&self, t: Time) -> Option<Time> {
-        let into = Duration(t.since(self.begin).0 % self.period.0);
-        (into >= self.on).then(|| t + (self.period - into))
-    }
 }
 
 impl Writer {
@@ -67,16 +44,14 @@ impl Writer {
             due: Time::ZERO,
             blocked: false,
             serves: plan.player.is_some() || matches!(app, App::Respond { .. }),
-            turns: Turns::of(app),
+            turns: app.turns(),
+            begin: Time::ZERO,
         }
     }
 
     /// The connection is open.
     pub fn begin(&mut self, now: Time) {
-        self.due = now;
-        if let Some(turns) = &mut self.turns {
-            turns.begin = now;
-        }
+        (self.begin, self.due) = (now, now);
     }
 
     /// A request for so many bytes has come.
@@ -107,8 +82,8 @@ impl Writer {
         self.left = self.chunk.min(self.total);
         let next = now + costs.write;
         let ready = next + self.gap;
-        self.due = match self.turns.as_ref().and_then(|turns| turns.pause_until(ready)) {
-            Some(begin) => begin + costs.oversleep(noise),
+        self.due = match self.turns.and_then(|turns| turns.pause(ready.since(self.begin))) {
+            Some(pause) => ready + pause + costs.oversleep(noise),
             None if self.gap > Duration::ZERO => ready + costs.oversleep(noise),
             None => next,
         };
@@ -125,23 +100,5 @@ impl Writer {
     #[inline]
     pub fn is_done(&self) -> bool {
         self.total == 0 && !self.serves
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Periods of 300 ms from 1 s on, of which 100 ms are written in: 1.099 s is in the first one, 1.1 s in its pause, which lasts until 1.3 s.
-    #[test]
-    fn a_pause_lasts_to_the_next_period() {
-        let ms = |n: u64| Time(n * 1_000_000);
-        let app = App::OnOff { chunk: 1, on_ns: 100_000_000, off_ns: 200_000_000, rate: 0.0 };
-        let turns = Turns { begin: ms(1_000), ..Turns::of(&app).unwrap() };
-        assert_eq!(
-            [1_000, 1_099, 1_100, 1_299, 1_300].map(|t| turns.pause_until(ms(t))),
-            [None, None, Some(ms(1_300)), Some(ms(1_300)), None]
-        );
-        assert!(Turns::of(&App::OnOff { chunk: 1, on_ns: 5, off_ns: 0, rate: 0.0 }).is_none());
     }
 }

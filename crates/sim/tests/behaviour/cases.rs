@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
-use tcpscape_sim::{CheckedPlan, Plan};
+use tcpscape_plan::Plan;
+use tcpscape_sim::CheckedPlan;
 use tcpscape_tcp::cc;
 
 /// A trial in words.
@@ -74,7 +75,7 @@ impl Case {
         plan.forward.stages = hop(&self.sender, Host::Sender)?;
         plan.forward.stages.extend(hop(&self.router, Host::Router)?);
         plan.reverse = PathSpec { stages: hop(&self.reverse, Host::Receiver)?, ..PathSpec::default() };
-        plan.check().map_err(|e| format!("{}: {e}", self.name))
+        CheckedPlan::new(plan).map_err(|e| format!("{}: {e}", self.name))
     }
 }
 

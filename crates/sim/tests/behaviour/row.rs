@@ -12,7 +12,7 @@ pub fn row(case: &Case) -> String {
         Ok(plan) => plan.run(case.seed),
         Err(why) => return format!("{},{},refused: {}", case.name, case.seed, why.replace(',', ";")),
     };
-    let sum = |f: &dyn Fn(&tcpscape_sim::FlowSummary) -> u64| t.flows.iter().map(f).sum::<u64>();
+    let sum = |f: &dyn Fn(&tcpscape_plan::results::FlowSummary) -> u64| t.flows.iter().map(f).sum::<u64>();
     let queues = |f: &dyn Fn(&StageStats) -> u64| t.queues.iter().map(|q| f(&q.stats)).sum::<u64>();
     format!(
         "{},{},{:016x},{},{},{:.0},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:016x}",
@@ -26,13 +26,13 @@ pub fn row(case: &Case) -> String {
         sum(&|f| f.segs_in),
         sum(&|f| f.retransmits),
         sum(&|f| f.spurious_retransmits),
-        sum(&|f| f.rtos),
-        sum(&|f| f.fast_recoveries),
-        sum(&|f| f.undos),
-        sum(&|f| f.tlps),
+        sum(&|f| f.rtos.unwrap()),
+        sum(&|f| f.fast_recoveries.unwrap()),
+        sum(&|f| f.undos.unwrap()),
+        sum(&|f| f.tlps.unwrap()),
         sum(&|f| u64::from(f.reordering)),
         sum(&|f| f.delivered_ce),
-        sum(&|f| f.receiver.acks),
+        sum(&|f| f.receiver.unwrap().acks),
         queues(&|q| q.drops.total()),
         queues(&|q| q.marked),
         queues(&|q| q.peak_bytes),

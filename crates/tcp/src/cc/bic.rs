@@ -9,7 +9,7 @@
 //! **What it does not model.** Nothing known.
 
 use super::reno::past_slow_start;
-use super::{AckSample, CongestionController, Options, Param, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CongestionController, Options, Param, PktsAcked, View, Window};
 use tcpscape_base::CaState;
 
 /// BIC.
@@ -18,11 +18,18 @@ pub struct Bic {
     set: Settings,
     /// Window of the last loss, less for fast convergence; 0 before the first loss.
     w_max: u32,
-    /// Packets to acknowledge for one packet of growth, as evaluated …
-    per_packet: u32,
-    /// … at this window in this jiffy.
-    evaluated: (u32, u32),
+    rate: Rate,
     per_ack: PacketsPerAck,
+}
+
+/// How fast it grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    /// Packets to acknowledge for one packet of growth.
+    per_packet: u32,
+    /// The window for which that was worked out, and the jiffy.
+    cwnd: u32,
+    jiffies: u32,
 }
 
 /// The parameters.
@@ -81,50 +88,39 @@ impl Bic {
 
     /// One that has seen nothing.
     fn forgetful(set: Settings) -> Bic {
-        Bic { set, w_max: 0, per_packet: 0, evaluated: (0, 0), per_ack: PacketsPerAck::DELAYED }
+        Bic { set, w_max: 0, rate: Rate::default(), per_ack: PacketsPerAck::DELAYED }
     }
 
-    /// Whether the rate of growth has to be worked out: at a new window, or when the last time was more than 1/32 s ago.
-    fn is_due(&self, v: &View, cwnd: u32) -> bool {
-        let (at_window, at_jiffy) = self.evaluated;
-        cwnd != at_window || v.jiffies.wrapping_sub(at_jiffy) as i32 > (v.hz / UPDATES_PER_SECOND) as i32
-    }
-
+    /// Works the rate of growth out, unless that was done for this window no more than 1/32 s ago.
     fn update(&mut self, v: &View, cwnd: u32) {
-        if self.is_due(v, cwnd) {
-            self.evaluated = (cwnd, v.jiffies);
-            self.per_packet = self.evaluate(cwnd);
+        let age = v.jiffies.wrapping_sub(self.rate.jiffies) as i32;
+        if cwnd != self.rate.cwnd || age > (v.hz / UPDATES_PER_SECOND) as i32 {
+            self.rate = Rate { per_packet: self.per_packet(cwnd), cwnd, jiffies: v.jiffies };
         }
     }
 
-    /// Packets to acknowledge for one packet of growth at a window of `cwnd`.
-    fn evaluate(&self, cwnd: u32) -> u32 {
+    /// Packets to acknowledge for one packet of growth at a window of `cwnd`: Reno's below `low_window`; above it what the growth asks for, shared among
+    /// the packets that an ACK stands for.
+    fn per_packet(&self, cwnd: u32) -> u32 {
         if cwnd <= self.set.low_window {
             return cwnd;
         }
-        let slowest = if self.w_max == 0 { FIRST_CLIMB } else { u32::MAX };
-        let alone = self.growth(cwnd).per_packet(cwnd).min(slowest);
+        let of_the_search = self.growth(cwnd).per_packet(cwnd);
+        let alone = if self.w_max > 0 { of_the_search } else { of_the_search.min(FIRST_CLIMB) };
         (alone.wrapping_mul(PacketsPerAck::ONE) / self.per_ack.0).max(1)
     }
 
-    /// The growth at a window of `cwnd` (the paper's increments): binary search towards the window of the last loss, additive increase far from it, and
-    /// beyond it the same steps mirrored, away from it.
+    /// The growth at a window of `cwnd`, by its distance from that of the last loss (the table of page bic).
     fn growth(&self, cwnd: u32) -> Growth {
         let Settings { max_increment, smooth_part, .. } = self.set;
-        let additive = Growth { packets: max_increment, round_trips: 1 };
-        let smooth = Growth { packets: PARTS, round_trips: smooth_part };
-        if cwnd < self.w_max {
-            match (self.w_max - cwnd) / PARTS {
-                0 | 1 => smooth,
-                step if step > max_increment => additive,
-                step => Growth { packets: step, round_trips: 1 },
-            }
+        let (is_below, distance) = (cwnd < self.w_max, cwnd.abs_diff(self.w_max));
+        let (packets, round_trips, near) = if is_below { (distance / PARTS, 1, 2 * PARTS) } else { (distance, PARTS - 1, PARTS) };
+        if distance < near {
+            Growth { packets: PARTS, round_trips: smooth_part }
+        } else if packets < max_increment * round_trips {
+            Growth { packets, round_trips }
         } else {
-            match cwnd - self.w_max {
-                past if past < PARTS => smooth,
-                past if past < max_increment * (PARTS - 1) => Growth { packets: past, round_trips: PARTS - 1 },
-                _ => additive,
-            }
+            Growth { packets: max_increment, round_trips: 1 }
         }
     }
 }
@@ -158,7 +154,7 @@ impl CongestionController for Bic {
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         if let Some(left) = past_slow_start(v, w, s) {
             self.update(v, w.cwnd);
-            w.additive_increase(self.per_packet, left);
+            w.additive_increase(self.rate.per_packet, left);
         }
     }
 
@@ -166,14 +162,6 @@ impl CongestionController for Bic {
         if new == CaState::Loss {
             *self = Bic::forgetful(self.set);
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![
-            ("w_max", self.w_max.into()),
-            ("per_packet", self.per_packet.into()),
-            ("per_ack", f64::from(self.per_ack.0) / f64::from(PacketsPerAck::ONE)),
-        ]
     }
 }
 
@@ -222,7 +210,7 @@ mod tests {
     fn at(w_max: u32, cwnd: u32) -> u32 {
         let mut b = bic(w_max);
         b.update(&limited(100), cwnd);
-        b.per_packet
+        b.rate.per_packet
     }
 
     #[test]
@@ -255,7 +243,7 @@ mod tests {
     fn delayed_acks_double_the_growth() {
         let mut b = Bic { w_max: 1_000, ..Bic::new(&Options::default()) };
         b.update(&limited(100), 960);
-        assert_eq!(b.per_packet, 48);
+        assert_eq!(b.rate.per_packet, 48);
         // 32 − 2 + 1 = 31 sixteenths, then 31 − 1 + 1 and so on: one packet per ACK never goes below that.
         let v = limited(100);
         for per_ack in [31, 31, 31] {
@@ -276,9 +264,9 @@ mod tests {
         b.update(&limited(100), 960);
         b.w_max = 2_000;
         b.update(&limited(103), 960);
-        assert_eq!(b.per_packet, 96);
+        assert_eq!(b.rate.per_packet, 96);
         b.update(&limited(104), 960);
-        assert_eq!(b.per_packet, 60);
+        assert_eq!(b.rate.per_packet, 60);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! **What it does not model.** A kernel without memory for the gradients.
 
 use super::reno::held_by_window;
-use super::{AckSample, CaEvent, CongestionController, Options, Param, PktsAcked, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, Options, Param, PktsAcked, Reno, View, Window};
 use tcpscape_base::Stream;
 
 mod gradient;
@@ -269,15 +269,6 @@ impl CongestionController for Cdg {
             }
             CaEvent::TxStart | CaEvent::Loss => {}
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![
-            ("rtt_min_us", self.rtts.last.min.into()),
-            ("rtt_max_us", self.rtts.last.max.into()),
-            ("shadow", self.shadow.0.into()),
-            ("backoffs", self.backoffs.into()),
-        ]
     }
 }
 

@@ -10,7 +10,7 @@
 //! **What it does not model.** Parameters changed while a connection lives.
 
 use super::reno::past_slow_start;
-use super::{AckSample, CaEvent, CongestionController, Options, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, Options, PktsAcked, View, Window};
 use tcpscape_base::CaState;
 
 mod hystart;
@@ -102,7 +102,7 @@ impl Cubic {
     /// Packets to acknowledge for one packet of growth, so that the window meets the curve in a round trip (RFC 9438 §4.4, §4.5).
     fn by_the_curve(&mut self, v: &View, cwnd: u32, acked: u32) -> u32 {
         let (w_max, rules) = (self.w_max, &self.rules);
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(rules, v.jiffies, cwnd, (w_max, acked)));
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(rules, v.jiffies, cwnd, w_max, acked));
         let target = epoch.target(rules, v, self.rtt_min);
         let slowest = if w_max == 0 { FIRST_CLIMB } else { u32::MAX };
         let per_packet = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(FLAT) };
@@ -112,7 +112,7 @@ impl Cubic {
 
 impl Epoch {
     /// Begins at `cwnd` with the last maximum at `w_max`.
-    fn new(rules: &Rules, jiffies: u32, cwnd: u32, (w_max, acked): (u32, u32)) -> Epoch {
+    fn new(rules: &Rules, jiffies: u32, cwnd: u32, w_max: u32, acked: u32) -> Epoch {
         let drop = w_max.saturating_sub(cwnd);
         Epoch { start: jiffies, origin: w_max.max(cwnd), k: rules.k(drop), reno: RenoEstimate { cwnd, acked } }
     }
@@ -209,7 +209,7 @@ impl CongestionController for Cubic {
             return h.sample(v, w, rtt);
         }
         if !self.hystart.found && w.in_slow_start() && self.rules.hystart {
-            self.hystart.sample(v, w, (rtt, self.rtt_min), &self.rules);
+            self.hystart.sample(v, w, rtt, self.rtt_min, &self.rules);
         }
     }
 
@@ -236,11 +236,6 @@ impl CongestionController for Cubic {
         if let (CaEvent::TxStart, Some(epoch), 1..=0x7fff_ffff) = (e, &mut self.epoch, idle) {
             epoch.skip(idle, v.jiffies);
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        let k = self.epoch.map_or(0, |e| e.k);
-        vec![("w_max", self.w_max.into()), ("k_s", f64::from(k) / 1024.0), ("delay_min_us", self.rtt_min.into())]
     }
 }
 

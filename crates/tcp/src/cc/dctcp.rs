@@ -8,7 +8,7 @@
 //! **What it does not model.** Nothing of Linux's.
 
 use super::reno::half;
-use super::{AckSample, CaEvent, CongestionController, InAck, Options, Param, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, InAck, Options, Param, Reno, View, Window};
 use tcpscape_base::CaState;
 
 /// α = 1, in 1/1024.
@@ -59,7 +59,7 @@ impl ObservationWindow {
 
 /// α ← (1 − g) α + g F with F = `marked`/`delivered` and g = 2⁻`shift` (RFC 8257 §3.3), each term rounded down. An α that the shift
 /// would not lower falls to 0: it would never end.
-fn next_alpha(alpha: u32, (marked, delivered): (u32, u32), shift: u32) -> u32 {
+fn next_alpha(alpha: u32, marked: u32, delivered: u32, shift: u32) -> u32 {
     let decayed = match alpha >> shift {
         0 => 0,
         decay => alpha - decay,
@@ -121,7 +121,8 @@ impl CongestionController for Dctcp {
     // RFC 8257 §3.3: once a round trip.
     fn in_ack(&mut self, v: &View, _w: &mut Window, _a: InAck) {
         if !self.fallen_back && v.snd_una >= self.round.end {
-            self.alpha = next_alpha(self.alpha, self.round.counts(v), self.shift_g);
+            let (marked, delivered) = self.round.counts(v);
+            self.alpha = next_alpha(self.alpha, marked, delivered, self.shift_g);
             self.round = ObservationWindow::begin(v);
         }
     }
@@ -144,10 +145,6 @@ impl CongestionController for Dctcp {
 
     fn undo(&mut self, _v: &View, w: &Window) -> u32 {
         w.cwnd.max(if self.fallen_back { w.prior_cwnd } else { self.before_reduction })
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![("alpha", f64::from(self.alpha) / f64::from(ALPHA_ONE))]
     }
 }
 
@@ -183,8 +180,8 @@ mod tests {
     /// RFC 8257 §3.3 with g = 1/16: ⌊1024/16⌋ = 64 of α go, and 64 · 10/30 = 21.3 come for a third of the packets; at most 1.
     #[test]
     fn alpha_is_a_moving_average() {
-        assert_eq!(next_alpha(1_024, (10, 30), 4), 1_024 - 64 + 21);
-        assert_eq!([next_alpha(1_000, (30, 30), 0), next_alpha(1_024, (9, 3), 4), next_alpha(500, (0, 0), 4)], [1_024, 1_024, 500 - 31]);
+        assert_eq!(next_alpha(1_024, 10, 30, 4), 1_024 - 64 + 21);
+        assert_eq!([next_alpha(1_000, 30, 30, 0), next_alpha(1_024, 9, 3, 4), next_alpha(500, 0, 0, 4)], [1_024, 1_024, 500 - 31]);
         assert_eq!([reduced(80, 256), reduced(80, 1_024), reduced(3, 1_024), reduced(2, 1_024)], [70, 40, 2, 2]);
     }
 

@@ -9,7 +9,7 @@
 //! **What it does not model.** Nothing known.
 
 use super::reno::held_by_window;
-use super::{AckSample, CongestionController, Snapshot, View, Window};
+use super::{AckSample, CongestionController, View, Window};
 
 /// HighSpeed TCP.
 #[derive(Clone, Copy, Debug)]
@@ -95,10 +95,6 @@ impl CongestionController for HighSpeed {
                 w.cwnd += 1;
             }
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![("a", self.row.increase().into()), ("b", f64::from(self.row.decrease()) / 256.0)]
     }
 }
 

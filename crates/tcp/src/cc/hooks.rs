@@ -103,9 +103,6 @@ pub enum CaEvent {
     Loss,
 }
 
-/// What a controller shows in a trace: a few named numbers, in its own units.
-pub type Snapshot = Vec<(&'static str, f64)>;
-
 /// A congestion control.
 pub trait CongestionController: Send {
     /// Its name, Linux's where Linux has it.
@@ -170,9 +167,5 @@ pub trait CongestionController: Send {
     /// Send buffer in multiples of the window.
     fn sndbuf_expand(&self) -> u32 {
         2
-    }
-    /// Numbers for the trace.
-    fn snapshot(&self) -> Snapshot {
-        Vec::new()
     }
 }

@@ -11,7 +11,7 @@
 //! **What it does not model.** Nothing known.
 
 use super::reno::held_by_window;
-use super::{AckSample, CongestionController, Options, Param, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CongestionController, Options, Param, PktsAcked, View, Window};
 use tcpscape_base::CaState;
 
 /// H-TCP.
@@ -274,16 +274,6 @@ impl CongestionController for Htcp {
             self.epoch = before;
         }
         w.cwnd.max(w.prior_cwnd)
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![
-            ("alpha", f64::from(self.alpha) / f64::from(ONE)),
-            ("beta", f64::from(self.backoff.beta) / f64::from(ONE)),
-            ("rtt_min_jiffies", self.rtt_min.into()),
-            ("rtt_max_jiffies", self.epoch.rtt_max.into()),
-            ("peak_pps", self.throughput.peak.into()),
-        ]
     }
 }
 

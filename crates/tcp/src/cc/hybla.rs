@@ -10,7 +10,7 @@
 //! **What it does not model.** Nothing known.
 
 use super::reno::held_by_window;
-use super::{AckSample, CongestionController, Options, Param, Reno, Snapshot, View, Window};
+use super::{AckSample, CongestionController, Options, Param, Reno, View, Window};
 use tcpscape_base::CaState;
 
 /// Hybla.
@@ -129,10 +129,6 @@ impl CongestionController for Hybla {
 
     fn on_state(&mut self, _v: &View, _w: &mut Window, new: CaState) {
         self.is_open = new == CaState::Open;
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![("rho", f64::from(self.rho.0) / f64::from(Rho::ONE)), ("min_srtt_us", f64::from(self.srtt_min) / 8.0)]
     }
 }
 

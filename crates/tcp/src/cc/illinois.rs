@@ -9,7 +9,7 @@
 //! **What it does not model.** Nothing known.
 
 use super::reno::held_by_window;
-use super::{AckSample, CongestionController, Options, Param, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CongestionController, Options, Param, PktsAcked, View, Window};
 use tcpscape_base::CaState;
 
 /// Illinois.
@@ -222,15 +222,6 @@ impl CongestionController for Illinois {
             self.low_rounds = None;
             self.round = RoundAverage::begin(v);
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![
-            ("alpha", f64::from(self.gains.alpha) / f64::from(ALPHA_ONE)),
-            ("beta", f64::from(self.gains.beta) / f64::from(BETA_ONE)),
-            ("rtt_min_us", self.delays.smallest.into()),
-            ("rtt_max_us", self.delays.largest.into()),
-        ]
     }
 }
 

@@ -9,7 +9,7 @@
 //! from the boot.
 //! **What it does not model.** Nothing else.
 
-use super::{AckSample, CongestionController, Options, PktsAcked, Reno, Snapshot, Timestamps, View, Window};
+use super::{AckSample, CongestionController, Options, PktsAcked, Reno, Timestamps, View, Window};
 use tcpscape_base::Stream;
 
 /// TCP-LP.
@@ -62,26 +62,22 @@ impl PeerRate {
 #[derive(Clone, Copy, Debug)]
 struct Delays {
     least: u32,
-    /// The largest, outliers apart: …
-    most: u32,
-    /// … the largest of all. Only what is exceeded once more becomes the largest.
-    outlier: u32,
+    /// The second-largest, which ends the range, and the largest; 0 before the first.
+    largest: [u32; 2],
     /// Moving average with a weight of 1/8, in 1/8 ms of 32 bits; 0 before the first.
     average8: u32,
 }
 
 impl Delays {
-    const NONE: Delays = Delays { least: u32::MAX, most: 0, outlier: 0, average8: 0 };
+    const NONE: Delays = Delays { least: u32::MAX, largest: [0; 2], average8: 0 };
 
     fn take(&mut self, delay: u32) {
         self.least = self.least.min(delay);
-        if delay > self.most.max(self.outlier) {
-            // A new outlier: the one before it was none.
-            let before = std::mem::replace(&mut self.outlier, delay);
-            self.most = if before > 0 { before } else { delay };
-        } else if delay > self.most {
-            self.most = delay;
-        }
+        self.largest = match self.largest {
+            [_, 0] => [delay; 2],
+            [_, first] if delay > first => [first, delay],
+            [second, first] => [second.max(delay), first],
+        };
         self.average8 = if self.average8 > 0 { self.average8.wrapping_add(delay.wrapping_sub(self.average())) } else { delay << 3 };
     }
 
@@ -91,15 +87,14 @@ impl Delays {
 
     /// d_min + (d_max − d_min) δ of the paper.
     fn threshold(&self) -> u32 {
-        let range = self.most.wrapping_sub(self.least);
+        let range = self.largest[0].wrapping_sub(self.least);
         self.least.wrapping_add(range.wrapping_mul(THRESHOLD_PERCENT) / 100)
     }
 
     /// After an indication of congestion the range begins anew: from the present average to twice that.
     fn begin_anew(&mut self) {
         self.least = self.average();
-        self.most = self.average8 >> 2;
-        self.outlier = self.most;
+        self.largest = [self.average8 >> 2; 2];
     }
 }
 
@@ -175,12 +170,6 @@ impl CongestionController for Lp {
             Reno.on_ack(v, w, s);
         }
     }
-
-    fn snapshot(&self) -> Snapshot {
-        let d = &self.delays;
-        let above_least = |ms: u32| f64::from(ms.wrapping_sub(d.least) as i32);
-        vec![("delay_above_least_ms", above_least(d.average())), ("range_ms", above_least(d.most)), ("peer_hz", self.peer_rate.hz.into())]
-    }
 }
 
 /// This side's timestamp clock, ms, as it is echoed: it begins at 1.
@@ -227,7 +216,7 @@ mod tests {
         ack(&mut c, &mut w, 1_000, 0);
         assert_eq!((c.peer_rate.hz, c.delays.average8, w.cwnd), (0, 0, 40), "only the clocks are noted");
         ack(&mut c, &mut w, 1_100, 0);
-        assert_eq!((c.peer_rate.hz, c.delays.average8, c.delays.least, c.delays.most), (1_000, 5_010 << 3, 5_010, 10_020));
+        assert_eq!((c.peer_rate.hz, c.delays.average8, c.delays.least, c.delays.largest[0]), (1_000, 5_010 << 3, 5_010, 10_020));
         assert_eq!((w.cwnd, c.inference.indicated, c.inference.length), (20, 1_100, 60));
     }
 
@@ -238,9 +227,9 @@ mod tests {
         let (mut c, _) = lp(0);
         c.delays.take(100);
         c.delays.take(200);
-        assert_eq!((c.delays.average8 >> 3, c.delays.most, c.delays.outlier), (112, 100, 200));
+        assert_eq!((c.delays.average8 >> 3, c.delays.largest), (112, [100, 200]));
         c.delays.take(200);
-        assert_eq!((c.delays.average8 >> 3, c.delays.most, c.delays.average() >= c.delays.threshold()), (123, 200, true));
+        assert_eq!((c.delays.average8 >> 3, c.delays.largest[0], c.delays.average() >= c.delays.threshold()), (123, 200, true));
         c.delays.average8 = 114 << 3;
         assert_eq!((c.delays.average(), c.delays.threshold()), (114, 115));
     }
@@ -250,7 +239,7 @@ mod tests {
         let (mut c, mut w) = lp(5_000);
         (0..3).for_each(|i| ack(&mut c, &mut w, 1_000 + 100 * i, 0));
         // The round trip is 20 ms: two are not three.
-        (c.delays.most, c.delays.outlier) = (5_010, 5_010);
+        c.delays.largest = [5_010; 2];
         c.inference.indicated = 1_241;
         ack(&mut c, &mut w, 1_300, 0);
         assert_eq!((w.cwnd, c.inference.indicated), (1, 1_300));
@@ -285,8 +274,8 @@ mod tests {
         let (mut c, _) = lp(0);
         c.delays.take(100);
         c.delays.take(500);
-        assert_eq!((c.delays.most, c.delays.outlier), (100, 500));
+        assert_eq!(c.delays.largest, [100, 500]);
         c.delays.take(300);
-        assert_eq!((c.delays.least, c.delays.most, c.delays.outlier), (100, 300, 500));
+        assert_eq!((c.delays.least, c.delays.largest), (100, [300, 500]));
     }
 }

@@ -37,7 +37,7 @@ pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use fixed::Fixed;
 pub use highspeed::HighSpeed;
-pub use hooks::{AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, RateSample, Snapshot};
+pub use hooks::{AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, RateSample};
 pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use illinois::Illinois;

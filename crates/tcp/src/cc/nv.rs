@@ -9,7 +9,7 @@
 //! **What it does not model.** A base RTT given by a BPF program; the constants that are no module parameters are fixed.
 
 use super::reno::held_by_window;
-use super::{AckSample, CongestionController, Options, Param, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CongestionController, Options, Param, PktsAcked, View, Window};
 use tcpscape_base::{CaState, Stream};
 
 /// NV.
@@ -287,15 +287,6 @@ impl CongestionController for Nv {
         }
         self.forget_at_open = true;
         self.growth.allowed = false;
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![
-            ("rtt_us", self.rtt.average.into()),
-            ("min_rtt_us", self.rtt.min.into()),
-            ("max_rate_bps", f64::from(self.evidence.max_rate) * 100.0),
-            ("may_grow", f64::from(u8::from(self.growth.allowed))),
-        ]
     }
 }
 

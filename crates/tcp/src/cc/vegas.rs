@@ -9,7 +9,7 @@
 //! network forgets the smallest RTT, so a timeout does. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
 
-use super::{AckSample, CaEvent, CongestionController, Options, Param, PktsAcked, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, Options, Param, PktsAcked, Reno, View, Window};
 use tcpscape_base::CaState;
 
 /// RTT samples, each one µs longer than measured so that none is zero.
@@ -187,11 +187,6 @@ impl CongestionController for Vegas {
 
     fn on_event(&mut self, v: &View, _w: &mut Window, e: CaEvent) {
         self.rounds.on_event(v, e);
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        let s = &self.rounds.samples;
-        vec![("base_rtt_us", s.base.into()), ("min_rtt_us", s.min.into()), ("rtt_samples", s.count.into())]
     }
 }
 

@@ -10,7 +10,7 @@
 
 use super::reno::held_by_window;
 use super::vegas::Samples;
-use super::{AckSample, CaEvent, CongestionController, PktsAcked, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, PktsAcked, Reno, View, Window};
 use tcpscape_base::CaState;
 
 /// Veno.
@@ -150,10 +150,6 @@ impl CongestionController for Veno {
         if matches!(e, CaEvent::CwndRestart | CaEvent::TxStart) {
             self.restart();
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![("base_rtt_us", self.samples.base.into()), ("queued", f64::from(self.queued) / HALVES as f64)]
     }
 }
 

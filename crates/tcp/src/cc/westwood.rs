@@ -10,7 +10,7 @@
 //! the recovery was undone. From Linux: nothing known.
 //! **What it does not model.** Nothing: there are no parameters.
 
-use super::{AckSample, CaEvent, CongestionController, InAck, PktsAcked, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, InAck, PktsAcked, Reno, View, Window};
 
 /// Westwood+.
 #[derive(Clone, Debug, Default)]
@@ -153,10 +153,6 @@ impl CongestionController for Westwood {
             }
             CaEvent::TxStart | CaEvent::CwndRestart => {}
         }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![("bytes_per_jiffy", self.bandwidth.twice.into()), ("rtt_min_jiffies", self.smallest_rtt().into())]
     }
 }
 

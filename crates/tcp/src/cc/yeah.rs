@@ -9,7 +9,7 @@
 
 use super::reno::{half, held_by_window};
 use super::vegas::{Rounds, Samples};
-use super::{AckSample, CaEvent, CongestionController, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, PktsAcked, View, Window};
 use tcpscape_base::CaState;
 
 /// YeAH.
@@ -158,15 +158,6 @@ impl CongestionController for Yeah {
 
     fn on_event(&mut self, v: &View, _w: &mut Window, e: CaEvent) {
         self.rounds.on_event(v, e);
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![
-            ("base_rtt_us", self.rounds.samples.base.into()),
-            ("queued", self.queued.into()),
-            ("slow_rounds", self.mode.slow_rounds().into()),
-            ("reno_window", self.competitor.window.into()),
-        ]
     }
 }
 

@@ -3,8 +3,7 @@
 //! Source: Fisk and Feng, *Dynamic Right-Sizing* (2001); the factors are observed (docs/models/tcp/receiver.md, "Autotuning").
 
 use super::window::Window;
-use crate::Kernel;
-use tcpscape_base::Time;
+use tcpscape_base::{Kernel, Time};
 
 /// What a socket buffer costs besides its payload and headers in the estimate of a segment's memory: 256 + 320 bytes.
 const BUFFER_OVERHEAD: u32 = 576;
@@ -51,12 +50,12 @@ impl RoundTrip {
 
     // A smaller sample counts at once, a larger one by an eighth, and not at all as an upper bound.
     fn sample(&mut self, micros: u32, method: Method) {
-        let eighths = micros.saturating_mul(8);
-        if self.smoothed == 0 || eighths < self.smoothed {
-            self.smoothed = eighths;
-        } else if method == Method::Echo {
-            self.smoothed = (self.smoothed - (self.smoothed >> 3)).saturating_add(micros);
-        }
+        let (eighths, known) = (micros.saturating_mul(8), self.smoothed);
+        self.smoothed = match method {
+            _ if known == 0 => eighths,
+            Method::Echo if eighths >= known => (known - known / 8).saturating_add(micros),
+            Method::Echo | Method::Window => eighths.min(known),
+        };
     }
 
     /// A segment echoes timestamp `echo`, which was sent `age_ms` ago; `is_full` when it is as long as the sender's others. Each echo is
@@ -93,21 +92,25 @@ pub(super) struct RightSizing {
     header_area: u32,
     /// Most bytes that were read in a round trip.
     most: u32,
-    /// Where the current round trip began.
-    from: u64,
-    /// When it began.
-    since: Time,
+    round: Round,
+}
+
+/// A round trip in which the application reads.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    began: Time,
+    /// The first byte that was to be read then.
+    first: u64,
 }
 
 impl RightSizing {
     /// Nothing was read.
     pub fn new(kernel: &Kernel) -> RightSizing {
-        RightSizing { header_area: kernel.max_tcp_header, most: 0, from: 0, since: Time::ZERO }
+        RightSizing { header_area: kernel.max_tcp_header, most: 0, round: Round::default() }
     }
     /// The connection is open, and `read` is the first byte to be read.
     pub fn establish(&mut self, now: Time, window: &Window, read: u64) {
-        self.since = now;
-        self.from = read;
+        self.round = Round { began: now, first: read };
         self.most = window.grown().min(window.advertised()).min(FIRST_SEGMENTS * window.mss());
     }
     /// The window has a new ceiling: more than that was never read.
@@ -118,26 +121,21 @@ impl RightSizing {
     /// The application has read everything before `read`: once in a round trip, if that was more than in any before, the buffer is made
     /// to hold twice as much and room for growth. `waiting` bytes that are still to be read count against it.
     pub fn on_read(&mut self, now: Time, read: u64, waiting: u64, round_trip: &RoundTrip, window: &mut Window) {
-        let elapsed = now.micros() - self.since.micros();
-        if !round_trip.micros().is_some_and(|rtt| elapsed >= rtt) {
+        let age = now.micros() - self.round.began.micros();
+        if round_trip.micros().map_or(true, |rtt| age < rtt) {
             return;
         }
-        let bytes = (read - self.from).saturating_sub(waiting) as u32;
-        if bytes > self.most {
-            if !window.capacity().is_fixed() {
-                window.enlarge(self.memory(bytes, window));
-            }
-            self.most = bytes;
+        let over = std::mem::replace(&mut self.round, Round { began: now, first: read });
+        let bytes = (read - over.first).saturating_sub(waiting) as u32;
+        let before = self.most;
+        self.most = before.max(bytes);
+        if bytes > before && !window.capacity().is_fixed() {
+            window.enlarge(self.memory(wanted(bytes, before, window.mss()), window));
         }
-        self.from = read;
-        self.since = now;
     }
 
-    // The memory of twice `bytes` and 16 segments, and twice as much again as this has grown since the round trip with most.
-    fn memory(&self, bytes: u32, window: &Window) -> u64 {
-        let steady = 2 * u64::from(bytes) + SPARE_SEGMENTS * u64::from(window.mss());
-        let growth = steady * u64::from(bytes - self.most) / u64::from(self.most.max(1));
-        let wanted = steady + 2 * growth;
+    // The memory of so many bytes.
+    fn memory(&self, wanted: u64, window: &Window) -> u64 {
         if window.capacity().is_measured() {
             window.capacity().memory_for(wanted)
         } else {
@@ -150,6 +148,13 @@ impl RightSizing {
         let holds = |memory: &i64| window.capacity().window_of(*memory) >= i64::from(window.mss());
         (least..).step_by(MEMORY_STEP).find(holds).unwrap_or(least) as u64
     }
+}
+
+/// What a buffer is to hold after a round trip with `bytes`, the most before being `before`: twice that and 16 segments, and twice as much again as
+/// this has grown.
+fn wanted(bytes: u32, before: u32, mss: u32) -> u64 {
+    let steady = 2 * u64::from(bytes) + SPARE_SEGMENTS * u64::from(mss);
+    steady + 2 * (steady * u64::from(bytes - before) / u64::from(before.max(1)))
 }
 
 #[cfg(test)]

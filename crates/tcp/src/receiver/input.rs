@@ -9,7 +9,7 @@ use super::store::{Buffer, Joined, Queued};
 use super::stream::Place;
 use super::timestamps::clock;
 use super::Receiver;
-use tcpscape_base::{Flags, Segment, Time};
+use tcpscape_base::{Flags, SackBlock, Segment, Time};
 
 /// Segments shorter than this do not open the window.
 const LEAST_TO_GROW: u32 = 128;
@@ -125,8 +125,7 @@ impl Receiver {
     pub(super) fn read_echo(&mut self, now: Time, s: &Segment) {
         let age = clock(&self.jiffies, now).wrapping_sub(s.tsecr);
         let is_full = s.end() - s.seq >= u64::from(self.acks.segment());
-        let least = u32::from(!self.kernel.is_6_12());
-        self.round_trip.on_echo(s.tsecr, age, is_full, least);
+        self.round_trip.on_echo(s.tsecr, age, is_full, self.kernel.rules().least_echo_ms);
     }
 
     // ---- data ------------------------------------------------------------------------------------------------------
@@ -209,7 +208,7 @@ impl Receiver {
     #[inline]
     fn admits(&mut self, seq: u64) -> bool {
         let is_alone = self.store.unread() == 0;
-        if !self.kernel.is_6_12() {
+        if !self.kernel.rules().closes_without_memory {
             return is_alone || self.has_memory(seq);
         }
         let has_memory = self.has_memory(seq);
@@ -273,7 +272,7 @@ impl Receiver {
         if !self.has_memory(start) {
             return Arrival::NoMemory;
         }
-        if self.kernel.is_6_12() {
+        if self.kernel.rules().measures_out_of_order {
             self.measure(s, memory);
         }
         self.stats.ooo_segments += 1;
@@ -301,7 +300,7 @@ impl Receiver {
     }
     // The bytes `range` are reported first in the SACK option. If that pushes a block out, an ACK that was held back goes before: returns
     // whether one did.
-    fn report(&mut self, now: Time, range: (u64, u64)) -> bool {
+    fn report(&mut self, now: Time, range: SackBlock) -> bool {
         let place = self.sack.widen(range);
         let acknowledged = self.sack.crowds_out(place) && self.acks.release_compressed();
         if acknowledged {

@@ -5,9 +5,9 @@
 //! FIN is not sent, so the ACK of the peer's FIN goes at once. Does not model: urgent data, memory shared between sockets. A socket that
 //! its reader has locked is the caller's affair.
 
-use crate::{Jiffies, Kernel};
+use crate::Jiffies;
 use std::collections::VecDeque;
-use tcpscape_base::{Segment, Time};
+use tcpscape_base::{Kernel, Segment, Time};
 
 mod accecn;
 mod acceptance;
@@ -227,7 +227,7 @@ impl Receiver {
         // What a round trip's reads amount to is counted when the first buffer has been copied.
         self.stream.on_read(taken.first);
         let read = self.stream.read();
-        let waiting = if self.kernel.is_6_12() { self.stream.next() - read } else { 0 };
+        let waiting = if self.kernel.rules().autotunes_without_unread { self.stream.next() - read } else { 0 };
         self.sizing.on_read(now, read, waiting, &self.round_trip, &mut self.window);
         self.stream.on_read(taken.bytes - taken.first);
         (taken.bytes, taken.buffers)

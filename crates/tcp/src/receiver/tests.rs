@@ -4,8 +4,7 @@ mod accecn;
 mod ecn;
 
 use super::*;
-use crate::WindowRule;
-use tcpscape_base::{Duration, Flags, SackBlock};
+use tcpscape_base::{Duration, Flags, SackBlock, WindowRule};
 
 const MS: u64 = 1_000_000;
 

@@ -10,7 +10,6 @@
 //! blocks are no sign of marks.
 //! **What it does not model.** Tests for fields that the path mangles or zeroes; a sender's own option.
 
-use super::Sender;
 use tcpscape_base::{Ecn, Flags, Segment};
 
 /// First value of the counters of marked packets (RFC 9768 §3.2.1).
@@ -74,7 +73,7 @@ impl Accurate {
 
     /// Marks that an ACK tells of which delivered `packets` (RFC 9768 appendix A.2): the three bits may have wrapped. `ceb` as in
     /// [`Segment::ceb`].
-    fn read(&mut self, ace: u8, ceb: u32, packets: u32, mss: u32) -> u32 {
+    pub fn read(&mut self, ace: u8, ceb: u32, packets: u32, mss: u32) -> u32 {
         let least = u32::from(ace).wrapping_sub(self.cep) & MOST;
         let may_wrap = packets > MOST;
         let marks = if ceb > 0 && (may_wrap || self.unsure) {
@@ -96,28 +95,6 @@ impl Accurate {
             self.unsure |= may_wrap;
         }
         marks
-    }
-}
-
-impl Sender {
-    /// Reads the counts of an ACK that delivered `packets`; returns whether it tells of marks. Without accurate feedback it tells nothing.
-    pub(super) fn read_ace(&mut self, s: &Segment, packets: u32) -> bool {
-        if packets == 0 || !self.ecn.accurate.on {
-            return false;
-        }
-        let marks = self.ecn.accurate.read(s.flags.ace(), s.ceb, packets, self.cfg.mss);
-        self.delivery.count_marks(marks);
-        marks > 0
-    }
-
-    /// The ACK of the SYN-ACK, just queued, says how that arrived (RFC 9768 §3.2.2.1, table 3).
-    pub(super) fn answer_syn_ack(&mut self, arrived: Ecn) {
-        if !self.ecn.accurate.on {
-            return;
-        }
-        if let Some((ack, _)) = self.out.back_mut() {
-            ack.flags = Flags::ACK.with(Flags::of_ace(arrived.handshake_code()));
-        }
     }
 }
 

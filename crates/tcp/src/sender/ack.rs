@@ -1,17 +1,17 @@
-//! An ACK: is it acceptable, what does it say, and what follows.
+//! Reading an ACK: what it says, once, as an [`AckReport`].
 //!
-//! Source: RFC 9293 §3.10.7.4, RFC 2018 §5, RFC 2883 §4, RFC 7323 §4 and §5, RFC 6298 §3 (Karn's rule). An ACK is read once, into an
-//! [`AckReport`]; then recovery decides, the congestion control sets the window, and what is due goes out. How it differs:
+//! Source: RFC 9293 §3.10.7.4, RFC 2018 §5, RFC 2883 §4, RFC 7323 §4 and §5, RFC 6298 §3 (Karn's rule). How it differs:
 //! docs/models/tcp/sender.md. Not modelled: data from the peer other than messages of one segment (`Sender::receive`).
 
+use super::connection::Connection;
 use super::flight::{timestamp, Context, Delivery, Marks, Reading, SackOption, Span};
-use super::report::{AckReport, Prior};
-use super::Sender;
-use tcpscape_base::{CaState, Flags, Segment};
+use super::report::{AckReport, Overtaken, Prior, Watch, WindowNews};
+use crate::cc::{AckSample, RateSample};
+use tcpscape_base::{Flags, Segment};
 
 /// What a segment is to an established connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// The SYN-ACK again.
     Syn,
     /// Refused by PAWS.
@@ -37,23 +37,9 @@ struct RttEvidence {
     sacked: Option<u64>,
 }
 
-impl Sender {
-    /// A segment has come on an established connection.
-    pub(super) fn on_established(&mut self, s: &Segment) {
-        self.stats.segs_in += 1;
-        match self.classify(s) {
-            Kind::Syn => return self.repeat_ack(),
-            Kind::OldTimestamp | Kind::TooOld => return self.answer_unacceptable(),
-            Kind::Unsent => return,
-            Kind::Current => self.on_ack(s),
-            Kind::Old => self.on_old_ack(s),
-        }
-        self.push_pending();
-        self.check_space();
-    }
-
+impl Connection {
     /// RFC 9293 §3.10.7.4, RFC 7323 §5.3: whether the segment is acceptable. If its timestamp is, the peer's timestamps are taken over.
-    fn classify(&mut self, s: &Segment) -> Kind {
+    pub fn classify(&mut self, s: &Segment) -> Kind {
         let una = self.flight.una();
         if s.flags.has(Flags::SYN) {
             Kind::Syn
@@ -71,58 +57,75 @@ impl Sender {
         }
     }
 
-    /// The SYN-ACK has come again, so its ACK was lost.
-    fn repeat_ack(&mut self) {
-        let ack = self.bare_ack(self.flight.nxt());
-        self.out.push_back((ack, 0));
+    /// RFC 9293 §3.10.7.4: takes the window of an ACK over.
+    #[inline]
+    pub fn take_window(&mut self, s: &Segment) -> WindowNews {
+        let predicted = self.peer.predicts(s);
+        let update = self.peer.updates_window(s, self.flight.una());
+        let changed = update && self.peer.set_window(s.wnd);
+        if changed {
+            self.stats.max_rwnd = self.stats.max_rwnd.max(s.wnd);
+        }
+        WindowNews { predicted, update, changed }
     }
 
-    // RFC 9293 §3.10.7.4: an unacceptable segment is answered by an ACK.
-    fn answer_unacceptable(&mut self) {
-        if self.peer.take_answer(self.tick(), &self.cfg.jiffies) {
-            self.send_ack();
+    /// The report of an ACK of which only its number and its window are known yet.
+    #[inline]
+    pub fn begin_report(&self, s: &Segment, window: WindowNews) -> AckReport {
+        AckReport::new(s.ack, self.prior(), self.flight.out() == 0, window)
+    }
+
+    /// Applies an ACK at or above the left edge to the segments in flight, the RTT and the counts of deliveries, and fills its report in.
+    #[inline]
+    pub fn read(&mut self, s: &Segment, watch: &Watch, r: &mut AckReport) {
+        if r.advanced() {
+            self.rtt.progressed();
+        }
+        let context = self.context(watch);
+        if s.nsack > 0 {
+            self.read_sack(s, context, watch, r);
+        }
+        r.congestion = self.ecn.echoes(s);
+        let by_sack = r.delivery.sacked + r.duplicate.map_or(0, |d| d.segments);
+        self.delivery.count(by_sack, r.congestion);
+        if !r.was_idle {
+            self.read_number(context, r);
+            r.delivered = self.delivery.delivered().wrapping_sub(r.prior.delivered);
+            r.congestion |= self.read_ace(s, r.delivered);
         }
     }
 
-    /// An ACK at or above the left edge.
-    fn on_ack(&mut self, s: &Segment) {
-        let mut report = AckReport::new(s.ack, self.prior(), self.flight.out() == 0);
-        self.read(s, &mut report);
-        self.notify_control(&report);
-        if report.was_idle {
-            return self.on_idle_ack(&report);
-        }
-        self.judge_probe(&report);
-        let actions = self.recover(&report);
-        self.restart_timer(&report, &actions);
-        self.control_window(&report);
-        self.resend(actions.resend);
-    }
-
-    /// An ACK while nothing is in flight speaks of the window, and perhaps of a duplicate.
-    fn on_idle_ack(&mut self, report: &AckReport) {
-        if report.duplicate.is_some() {
-            self.recover(report); // nothing is in flight, so nothing is sent again
-        }
-        self.on_window_news();
-        self.judge_probe(report);
-    }
-
-    /// An ACK older than the newest, still young enough for its SACK blocks. What they deliver is not counted as delivered.
-    fn on_old_ack(&mut self, s: &Segment) {
-        if s.sacks().len() == 0 {
-            return;
-        }
+    /// Applies the SACK blocks of an ACK below the left edge. What they deliver is not counted as delivered.
+    pub fn read_old(&mut self, s: &Segment, watch: &Watch) -> AckReport {
         let una = self.flight.una();
-        let mut report = AckReport::new(una, Prior { una, ..Prior::default() }, false);
-        self.read_sack(s, self.context(), &mut report);
-        self.learn(&report.delivery);
-        let actions = self.recover(&report);
-        self.resend(actions.resend);
+        let mut r = AckReport::new(una, Prior { una, ..Prior::default() }, false, WindowNews::default());
+        r.is_old = true;
+        self.read_sack(s, self.context(watch), watch, &mut r);
+        self.note_sampled(&r.delivery);
+        r
     }
 
-    // ---- reading ----
+    /// What the congestion control learns of an ACK, with its delivery-rate sample; `usable` is false while what was SACKed is forgotten.
+    #[inline]
+    pub fn sample(&mut self, r: &AckReport, usable: bool) -> AckSample {
+        let (now_us, min_rtt_us, marked) = (self.now_us(), self.rtt.min_us(), self.flight.marked_lost());
+        let rate = self.delivery.sample(r.delivery.sampled.as_ref(), r.delivered, now_us, min_rtt_us, usable);
+        AckSample {
+            acked: r.delivered,
+            ack: r.ack,
+            may_raise: false,
+            rate: RateSample {
+                rtt_us: r.rtt_us,
+                losses: marked.wrapping_sub(r.prior.marked_lost),
+                lost: marked.wrapping_sub(r.delivery.sampled.as_ref().map_or(0, |p| p.lost_then)),
+                prior_in_flight: r.prior.in_flight,
+                is_ack_delayed: r.maybe_delayed,
+                ..rate
+            },
+        }
+    }
 
+    #[inline]
     fn prior(&self) -> Prior {
         Prior {
             una: self.flight.una(),
@@ -130,79 +133,37 @@ impl Sender {
             sacked_end: self.flight.sacked_end(),
             delivered: self.delivery.delivered(),
             marked_lost: self.flight.marked_lost(),
-            rates_usable: !self.recovery.has_reneged(),
         }
     }
 
-    /// Applies an ACK to the segments in flight, the peer's window, the RTT and the counts of deliveries, and writes down what it delivery. This is
-    /// the only place that fills a report in; it is not returned because it is long.
-    fn read(&mut self, s: &Segment, report: &mut AckReport) {
-        if report.advanced() {
-            self.rtt.progressed();
-        }
-        report.predicted = self.peer.predicts(s);
-        report.window_update = self.take_window(s);
-        let context = self.context();
-        if s.nsack > 0 {
-            self.read_sack(s, context, report);
-        }
-        report.congestion = self.ecn.echoes(s);
-        let by_sack = report.delivery.sacked + report.duplicate.map_or(0, |d| d.segments);
-        self.delivery.count(by_sack, report.congestion);
-        if !report.was_idle {
-            self.read_number(context, report);
-            report.delivered = self.delivery.delivered().wrapping_sub(report.prior.delivered);
-            report.congestion |= self.read_ace(s, report.delivered);
-            self.rack.adapt(report.delivery.sampled.as_ref().map_or(0, |p| p.delivered_then), self.delivery.delivered());
-        }
-    }
-
-    /// RFC 9293 §3.10.7.4: takes the window of an ACK over; returns whether it spoke about it.
-    fn take_window(&mut self, s: &Segment) -> bool {
-        let update = self.peer.updates_window(s, self.flight.una());
-        if update && self.peer.set_window(s.wnd) {
-            if !self.buffer.is_empty() {
-                self.restart_after_pause();
-            }
-            self.stats.max_rwnd = self.stats.max_rwnd.max(s.wnd);
-        }
-        update
-    }
-
-    fn context(&self) -> Context {
+    #[inline]
+    fn context(&self, watch: &Watch) -> Context {
         Context {
             now_us: self.now_us(),
             min_rtt_us: self.rtt.min_us(),
             echo: self.peer.echo(),
-            recovery_point: self.recovery.point(),
-            undo_from: self.recovery.undo.left_edge(),
+            recovery_point: watch.recovery_point,
+            undo_from: watch.undo_from,
         }
     }
 
     /// Applies the SACK option of an ACK.
-    fn read_sack(&mut self, s: &Segment, context: Context, r: &mut AckReport) {
+    fn read_sack(&mut self, s: &Segment, context: Context, watch: &Watch, r: &mut AckReport) {
         let mut option = SackOption::of(s);
         let duplicate = option.duplicate(self.peer.max_window(), self.cfg.mss);
-        r.probe_duplicate = duplicate.is_some_and(|d| d.segments == 1 && self.tlp.ends_at(d.end));
+        r.probe_duplicate = duplicate.is_some_and(|d| d.segments == 1 && watch.probe_end == Some(d.end));
         // More duplicates than this side sent twice are the network's.
         self.stats.dsack_dups += duplicate.map_or(0, |d| u64::from(d.segments));
         r.duplicate = duplicate.filter(|_| self.stats.dsack_dups <= self.stats.retransmits);
         let nxt = self.flight.nxt();
         let mut reading = Reading::of(&mut self.flight, &mut r.delivery, context, r.ack);
         if let Some(d) = r.duplicate {
-            if !r.probe_duplicate {
-                self.rack.on_duplicate();
-            }
             reading.duplicate(&d, r.prior.una);
         }
         for &block in option.usable(r.duplicate.is_some(), r.ack, nxt) {
             reading.sack(block);
         }
-        self.recovery.undo.duplicates(r.delivery.needless);
-        // After a timeout that cannot be undone, SACKs tell of its own retransmissions.
-        if self.recovery.state() != CaState::Loss || context.undo_from.is_some() {
-            self.note_reordering(r.delivery.overtaken_sack);
-        }
+        r.sacked_late = self.overtaken(r.delivery.overtaken_sack);
     }
 
     /// Applies the number of an ACK to the segments in flight and to the RTT.
@@ -210,13 +171,10 @@ impl Sender {
         let sacked_before = self.flight.sacked();
         Reading::of(&mut self.flight, &mut r.delivery, context, r.ack).acknowledge();
         self.delivery.count(r.delivery.acked_first, r.congestion);
-        self.learn(&r.delivery);
-        r.is_duplicate = !r.advanced() && !r.window_update && r.delivery.acked == 0 && r.duplicate.is_none();
+        self.note_sampled(&r.delivery);
         r.reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
         self.measure_rtt(sacked_before > 0, r);
-        if r.delivery.lowest_acked.is_some_and(|low| low < r.prior.sacked_end) {
-            self.note_reordering(r.delivery.lowest_acked);
-        }
+        r.acked_late = self.overtaken(r.delivery.lowest_acked.filter(|&low| low < r.prior.sacked_end));
     }
 
     /// RFC 6298 §3: takes an RTT sample.
@@ -257,24 +215,26 @@ impl Sender {
         RttEvidence { first: Some(echoed), last: Some(echoed), ..evidence }
     }
 
-    /// Takes a sample for the estimator, and `last` for the minimum.
-    pub(super) fn take_rtt(&mut self, first: u32, last: u32, maybe_delayed: bool) {
-        let span = (self.flight.una(), self.flight.nxt());
-        let tick = self.tick();
-        self.rtt.sample(first, last, maybe_delayed, span, &self.cfg.jiffies, tick);
-        self.stats.rtt.add(first);
-    }
-
-    fn note_reordering(&mut self, overtaken: Option<u64>) {
-        if let Some(low) = overtaken {
-            self.rack.reordering.overtaken(low, self.flight.sacked_end(), self.cfg.mss);
-        }
-    }
-
-    /// RACK and the rate sample learn of what was delivered.
+    /// Accurate ECN: reads the counts of an ACK that delivered `packets`; returns whether it tells of marks. Without accurate feedback it tells
+    /// nothing.
     #[inline]
-    fn learn(&mut self, delivery: &Delivery) {
-        self.rack.delivered(delivery);
+    fn read_ace(&mut self, s: &Segment, packets: u32) -> bool {
+        if packets == 0 || !self.ecn.accurate.on {
+            return false;
+        }
+        let marks = self.ecn.accurate.read(s.flags.ace(), s.ceb, packets, self.cfg.mss);
+        self.delivery.count_marks(marks);
+        marks > 0
+    }
+
+    #[inline]
+    fn overtaken(&self, low: Option<u64>) -> Option<Overtaken> {
+        low.map(|low| Overtaken { low, high: self.flight.sacked_end() })
+    }
+
+    /// The rate sample learns of what was delivered.
+    #[inline]
+    fn note_sampled(&mut self, delivery: &Delivery) {
         if let Some(p) = &delivery.sampled {
             self.delivery.sampled(p);
         }

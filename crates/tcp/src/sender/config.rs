@@ -1,7 +1,8 @@
 //! What goes into a sender when it is made, and what comes out of it.
 
 use crate::cc::CongestionController;
-use crate::kernel::{Jiffies, Kernel};
+use crate::jiffies::Jiffies;
+use tcpscape_base::Kernel;
 use tcpscape_base::{Segment, Time};
 
 /// How a sender is set up.
@@ -64,11 +65,11 @@ impl SenderConfig {
     }
 
     /// Size of the send buffer, bytes, and whether it is fixed: what the application asks for is capped and doubled.
-    pub(super) fn send_buffer(&self) -> (u32, bool) {
+    pub(super) fn send_buffer(&self) -> u32 {
         if self.sndbuf == 0 {
-            return (self.kernel.tcp_wmem_default, false);
+            return self.kernel.tcp_wmem_default;
         }
-        ((self.sndbuf.min(self.kernel.wmem_max) * 2).max(LEAST_SEND_BUFFER), true)
+        (self.sndbuf.min(self.kernel.wmem_max) * 2).max(LEAST_SEND_BUFFER)
     }
 }
 

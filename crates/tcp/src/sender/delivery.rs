@@ -104,7 +104,7 @@ impl DeliveryRate {
     /// The packet that gives this ACK's sample: later packets measure their sending interval from it.
     #[inline]
     pub fn sampled(&mut self, s: &Sampled) {
-        self.first_sent_us = s.sent_us;
+        self.first_sent_us = s.sent.us;
     }
 
     /// The sample of an ACK at `now_us` (§3.3). `grown` packets were delivered by it; `usable` is false after SACKs were forgotten.
@@ -144,12 +144,12 @@ impl DeliveryRate {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flight::Transmission;
     use super::*;
 
     fn sampled(d: &Departure, send_interval_us: u64) -> Sampled {
         Sampled {
-            sent_us: d.sent_ns / 1_000,
-            end: 0,
+            sent: Transmission { us: d.sent_ns / 1_000, end: 0 },
             delivered_then: d.delivered,
             delivered_then_us: d.delivered_us,
             send_interval_us,

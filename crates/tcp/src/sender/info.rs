@@ -159,82 +159,81 @@ pub struct EventCounts {
 impl Sender {
     /// What has happened so far.
     pub fn event_counts(&self) -> EventCounts {
+        let stats = &self.c.stats;
         EventCounts {
-            retransmits: self.stats.retransmits,
-            spurious_retransmits: self.stats.dsack_dups,
-            rtos: self.stats.rtos,
-            spurious_rtos: self.stats.spurious_rtos,
-            fast_recoveries: self.stats.fast_recoveries,
-            undos: self.stats.undos,
-            tlps: self.stats.tlps,
-            ecn_reductions: self.stats.ecn_reductions,
-            reord_seen: self.rack.reordering.events(),
-            lost: u64::from(self.flight.marked_lost()),
+            retransmits: stats.retransmits,
+            spurious_retransmits: stats.dsack_dups,
+            rtos: stats.rtos,
+            spurious_rtos: stats.spurious_rtos,
+            fast_recoveries: stats.fast_recoveries,
+            undos: stats.undos,
+            tlps: stats.tlps,
+            ecn_reductions: stats.ecn_reductions,
+            reord_seen: self.repair.reorderings(),
+            lost: u64::from(self.c.flight.marked_lost()),
         }
     }
 
     /// Congestion-avoidance state and window, packets.
     pub fn state_and_window(&self) -> (CaState, u32) {
-        (self.recovery.state(), self.w.cwnd)
+        (self.repair.state(), self.governor.cwnd())
     }
 
     /// Counters, with the time under the present limit added up to `now`.
     pub fn stats(&mut self, now: Time) -> &SenderStats {
-        self.set_now(now);
-        self.stats.reord_seen = self.rack.reordering.events();
-        self.account_as(self.stats.limit.limit);
-        &self.stats
+        self.c.set_now(now);
+        self.c.stats.reord_seen = self.repair.reorderings();
+        self.account_as(self.c.stats.limit.limit);
+        &self.c.stats
     }
 
     /// The connection's numbers now.
     pub fn info(&self) -> Info {
+        let (c, w) = (&self.c, self.governor.window());
         Info {
-            cwnd: self.w.cwnd,
-            ssthresh: self.w.ssthresh,
-            srtt_us: self.rtt.srtt_us(),
-            rttvar_us: self.rtt.deviation_us(),
-            min_rtt_us: self.rtt.min_us(),
-            rto_us: self.cfg.jiffies.to_micros(self.rtt.rto()),
-            in_flight: self.flight.in_flight(),
-            unacked: self.flight.out(),
-            pacing_rate: self.w.pacing_rate,
-            delivery_rate: self.delivery.bytes_per_second(self.cfg.mss),
-            ca_state: self.recovery.state(),
-            retransmits: self.stats.retransmits,
-            spurious: self.stats.dsack_dups,
-            reordering: self.rack.reordering.degree(),
-            reo_wnd_steps: self.rack.steps(),
-            rwnd: self.peer.window(),
+            cwnd: w.cwnd,
+            ssthresh: w.ssthresh,
+            srtt_us: c.rtt.srtt_us(),
+            rttvar_us: c.rtt.deviation_us(),
+            min_rtt_us: c.rtt.min_us(),
+            rto_us: c.cfg.jiffies.to_micros(c.rtt.rto()),
+            in_flight: c.flight.in_flight(),
+            unacked: c.flight.out(),
+            pacing_rate: w.pacing_rate,
+            delivery_rate: c.delivery.bytes_per_second(c.cfg.mss),
+            ca_state: self.repair.state(),
+            retransmits: c.stats.retransmits,
+            spurious: c.stats.dsack_dups,
+            reordering: self.repair.standing().reordering,
+            reo_wnd_steps: self.repair.reordering_steps(),
+            rwnd: c.peer.window(),
             bytes_acked: self.bytes_acked(),
-            delivered: self.delivery.delivered(),
-            lost: self.flight.marked_lost(),
-            delivered_ce: self.delivery.delivered_ce(),
+            delivered: c.delivery.delivered(),
+            lost: c.flight.marked_lost(),
+            delivered_ce: c.delivery.delivered_ce(),
         }
-    }
-
-    /// The congestion control's own numbers.
-    pub fn snapshot(&self) -> crate::cc::Snapshot {
-        self.control.cc.snapshot()
     }
 
     /// Panics when the counters contradict the segments in flight; for tests.
     pub fn check_invariants(&self) {
-        self.flight.check(self.stats.rtos);
-        assert!(self.w.cwnd >= 1 && self.w.cwnd <= self.w.clamp, "cwnd {}", self.w.cwnd);
+        let w = self.governor.window();
+        self.c.flight.check(self.c.stats.rtos);
+        assert!(w.cwnd >= 1 && w.cwnd <= w.clamp, "cwnd {}", w.cwnd);
     }
 
     /// Adds the time since the last change to the present limit.
     fn account_as(&mut self, next: Limit) {
-        let LimitClock { limit, since } = std::mem::replace(&mut self.stats.limit, LimitClock { limit: next, since: self.now.time });
-        let d = self.now.time.since(since).0;
-        self.stats.limited_ns[limit as usize] += d;
-        self.stats.cwnd_integral += u128::from(self.w.cwnd) * u128::from(d);
-        self.stats.cwnd_max = self.stats.cwnd_max.max(self.w.cwnd);
+        let (now, cwnd, stats) = (self.c.now.time, self.governor.cwnd(), &mut self.c.stats);
+        let LimitClock { limit, since } = std::mem::replace(&mut stats.limit, LimitClock { limit: next, since: now });
+        let d = now.since(since).0;
+        stats.limited_ns[limit as usize] += d;
+        stats.cwnd_integral += u128::from(cwnd) * u128::from(d);
+        stats.cwnd_max = stats.cwnd_max.max(cwnd);
     }
 
     /// Begins to count: the connection is there.
     pub(super) fn begin_account(&mut self) {
-        self.stats.limit.since = self.now.time;
+        self.c.stats.limit.since = self.c.now.time;
     }
 
     /// Judges what holds the sender back now.
@@ -247,20 +246,21 @@ impl Sender {
     }
 
     fn limit(&self) -> Limit {
-        let full = self.flight.in_flight() >= self.w.cwnd;
-        if full && self.flight.has_lost_to_send() {
+        let (c, out) = (&self.c, &self.outbound);
+        let full = c.flight.in_flight() >= self.governor.cwnd();
+        if full && c.flight.has_lost_to_send() {
             Limit::Cwnd
-        } else if self.buffer.is_empty() {
-            if self.buffer.is_blocked() {
+        } else if !out.has_unsent() {
+            if out.is_writer_blocked() {
                 Limit::Sndbuf
             } else {
                 Limit::App
             }
-        } else if self.pacer.timer().is_some() {
+        } else if out.is_paced() {
             Limit::Pacing
-        } else if self.host.is_throttled() {
+        } else if out.is_throttled() {
             Limit::Tsq
-        } else if !full && self.flight.nxt() + u64::from(self.cfg.mss) > self.window_end() {
+        } else if !full && c.flight.nxt() + u64::from(c.cfg.mss) > c.window_end() {
             Limit::Rwnd
         } else {
             Limit::Cwnd

@@ -4,7 +4,8 @@
 //! How it differs: docs/models/tcp/sender.md, "PAWS at the sender". Not modelled: challenge ACKs, resets.
 
 use super::flight::Flight;
-use crate::kernel::{Jiffies, Kernel};
+use crate::jiffies::Jiffies;
+use tcpscape_base::Kernel;
 use tcpscape_base::Segment;
 
 /// The peer as this side knows it.
@@ -82,8 +83,7 @@ impl Peer {
             self.ts_recent = s.tsval;
         } else if age > PAWS_TOLERANCE {
             let says_nothing_new = s.len == 0 && s.ack == una && (1..=self.window).contains(&s.wnd);
-            let ticks_a_second = if kernel.is_6_12() { PEER_TICKS_6_12 } else { PEER_TICKS_6_1 };
-            let oldest = rto_ticks * ticks_a_second / u64::from(clock.hz());
+            let oldest = rto_ticks * kernel.rules().peer_ticks / u64::from(clock.hz());
             if !says_nothing_new || age as u64 > oldest {
                 return false;
             }
@@ -130,10 +130,6 @@ impl Peer {
 
 /// How much older than the newest a timestamp may be, in units of the timestamp clock.
 const PAWS_TOLERANCE: i32 = 1;
-/// Ticks of a peer's timestamp clock in a second, as Linux 6.1 assumes them for repeated ACKs.
-const PEER_TICKS_6_1: u64 = 1_024;
-/// The same of Linux 6.12.
-const PEER_TICKS_6_12: u64 = 1_200;
 /// Answers in a second at most: `net.ipv4.tcp_invalid_ratelimit` is 500 ms.
 const ANSWERS_A_SECOND: u32 = 2;
 

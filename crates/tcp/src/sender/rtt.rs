@@ -3,8 +3,9 @@
 //! Source: RFC 6298 §2 and §5 with the departures of docs/models/tcp/rtt.md: the deviation rises slowly when the RTT falls fast, the RTO uses the
 //! largest deviation of a round trip, at least 200 ms. How it differs: nothing known. Not modelled: a route's own minimum.
 
-use crate::kernel::Jiffies;
+use crate::jiffies::Jiffies;
 use crate::windowed::WindowedMin;
+use std::ops::Range;
 
 /// Smoothed RTT and its deviation, in scaled integers so that the gains of 1/8 and 1/4 lose nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,13 +94,13 @@ impl Rtt {
     }
 
     /// Takes a sample of `rtt` µs for the estimator and one of `least` µs for the minimum, which a possibly delayed ACK cannot raise.
-    pub fn sample(&mut self, rtt: u32, least: u32, maybe_delayed: bool, (una, nxt): (u64, u64), clock: &Jiffies, tick: u64) {
+    pub fn sample(&mut self, rtt: u32, least: u32, maybe_delayed: bool, flight: Range<u64>, clock: &Jiffies, tick: u64) {
         if !(maybe_delayed && least > self.min_us()) {
             // No time at all is one tick.
             let least = if least == 0 { clock.to_micros(1) as u32 } else { least };
             self.minimum.update(MIN_RTT_WINDOW_S * u64::from(clock.hz()), tick, least);
         }
-        self.estimator.sample(rtt, una, nxt);
+        self.estimator.sample(rtt, flight.start, flight.end);
         self.rto = clock.from_micros(self.rto_us().min(RTO_MAX_US));
         self.backoff = 0;
     }
@@ -118,6 +119,11 @@ impl Rtt {
     #[inline]
     pub fn srtt_us(&self) -> u32 {
         self.estimator.srtt8 / 8
+    }
+    /// Smoothed RTT, ns.
+    #[inline]
+    pub fn srtt_ns(&self) -> u64 {
+        u64::from(self.estimator.srtt8) * 1_000 / 8
     }
     /// Mean deviation, µs.
     pub fn deviation_us(&self) -> u32 {
@@ -181,11 +187,6 @@ impl Rtt {
         self.rto.max(clock.hz_over(PROBES_A_SECOND))
     }
 
-    /// Sets the timeout, ticks; for tests.
-    #[cfg(test)]
-    pub fn set_rto(&mut self, ticks: u64) {
-        self.rto = ticks;
-    }
     /// Times that the timeout was doubled; for tests.
     #[cfg(test)]
     pub fn backoff(&self) -> u32 {

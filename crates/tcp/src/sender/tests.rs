@@ -10,14 +10,16 @@ mod refused;
 mod start;
 mod timeout;
 mod v6_12;
+mod view;
 mod window;
 
 use super::*;
 use crate::cc::{self, AckSample, CongestionController, View};
-use crate::{Jiffies, Kernel};
+use crate::Jiffies;
+use cc::Window;
+use flight::timestamp;
 use std::sync::{Arc, Mutex};
-use tcpscape_base::{CaState, Duration, Flags};
-use timer::Purpose;
+use tcpscape_base::{CaState, Duration, Flags, Kernel};
 
 const MSS: u32 = 1448;
 /// When the SYN leaves, ms.
@@ -141,7 +143,7 @@ impl Script {
 
     /// Writes `n` segments, whatever the send buffer.
     fn write_segs(&mut self, ms: f64, n: u64) {
-        self.s.buffer.grow(10_000_000, u32::MAX);
+        self.make_room(10_000_000);
         assert_eq!(self.write(ms, n * u64::from(MSS)), n * u64::from(MSS));
     }
 
@@ -168,6 +170,19 @@ impl Script {
         self.give(ms, a);
     }
 
+    /// The peer's window from now on, bytes: closed first, since an ACK that repeats the number cannot shrink it.
+    fn peer_window(&mut self, ms: f64, wnd: u32) {
+        for wnd in [0, wnd] {
+            self.give(ms, Segment { wnd, ..self.plain(ms, 0) });
+        }
+    }
+
+    /// The ACK that a repeated SYN-ACK is answered with.
+    fn pure_ack(&mut self, ms: f64) -> Segment {
+        self.give(ms, Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() });
+        self.s.poll_transmit().unwrap().segment
+    }
+
     /// What has left since the last call: (number of its first segment, bytes).
     fn sent(&mut self) -> Vec<(u64, u32)> {
         std::iter::from_fn(|| self.s.poll_transmit())
@@ -182,20 +197,10 @@ impl Script {
         bursts.iter().flat_map(|&(n, len)| n..n + u64::from(len.div_ceil(MSS))).collect()
     }
 
-    /// What the timer is for and when it fires, ms.
-    fn timer(&self) -> Option<(Purpose, f64)> {
-        let fires = self.s.timer.fires()?.0 as f64 / 1e6 - self.base as f64;
-        Some((self.s.timer.purpose()?, fires))
-    }
-
-    fn cwnd(&self) -> u32 {
-        self.s.w.cwnd
-    }
-
     /// `n` segments of a window of `n` are out, sent at 0; `more` wait.
     fn full_window(n: u32, more: u64) -> Script {
         let mut x = Script::new();
-        x.s.w.cwnd = n;
+        x.set_cwnd(n);
         x.write_segs(0.0, u64::from(n) + more);
         assert_eq!(x.sent_segs().len() as u32, n);
         x

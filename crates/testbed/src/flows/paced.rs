@@ -9,6 +9,7 @@ use socket2::Socket;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
+use tcpscape_base::Duration;
 
 impl Flow {
     /// Writes a chunk, sleeps chunk/rate, and again.
@@ -28,6 +29,19 @@ impl Flow {
             }
         }
         Ok(())
+    }
+
+    /// Writes a chunk while it is time to, sleeps otherwise; with a rate also sleeps chunk/rate after each. A write that has begun ends in the pause,
+    /// as a blocking write(2) does (docs/models/methods/traffic.md).
+    pub(super) fn write_by_turns(&self, chunk: usize, clock: Clock) {
+        let (begin, gap, turns) = (self.span().0, self.plan.gap().0, self.plan.app.turns());
+        self.write_each(chunk, || {
+            let ready = sys::now() + gap;
+            let wake = ready + turns.and_then(|turns| turns.pause(Duration(ready - begin))).map_or(0, |pause| pause.0);
+            if wake > ready || gap > 0 {
+                sys::nap_until(wake + self.oversleep(clock) - clock.slack);
+            }
+        });
     }
 
     /// Writes a chunk, does what comes `after` it, and again, with a system call for each write, until it is told to stop or the connection ends.

@@ -1,6 +1,6 @@
 //! A video player and its server on a connection's real sockets.
 //!
-//! What they are: the player that the model runs too ([`tcpscape_sim::player`]), on the receiver's socket, and a server on the sender's. A request is a
+//! What they are: the player that the model runs too ([`tcpscape_plan::player`]), on the receiver's socket, and a server on the sender's. A request is a
 //! message of [`REQUEST_BYTES`], whose first eight bytes say how many bytes the answer has; the answer is as many, in writes of the flow's chunk.
 //! Source: docs/models/methods/player.md. How it differs from the model: requests are data of the kernel's own TCP, which repeats lost ones.
 
@@ -10,7 +10,7 @@ use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use tcpscape_base::Time;
-use tcpscape_sim::player::{Next, Player, PlayerPlan, PlayerSummary, REQUEST_BYTES};
+use tcpscape_plan::player::{Next, Player, PlayerPlan, PlayerSummary, REQUEST_BYTES};
 
 /// Most reads in one system call.
 pub(super) const READS: usize = 64;

@@ -1,6 +1,6 @@
 //! A client of a service and its server on a connection's real sockets.
 //!
-//! What it is: the client that the model runs too ([`tcpscape_sim::requests`]), on the receiver's socket; the server on the sender's is the
+//! What it is: the client that the model runs too ([`tcpscape_plan::requests`]), on the receiver's socket; the server on the sender's is the
 //! [`super::player`]'s. Source: docs/models/methods/traffic.md. How it differs from the model: requests are data of the kernel's own TCP, which
 //! repeats lost ones.
 
@@ -10,9 +10,9 @@ use crate::sys::{self, Batch};
 use socket2::Socket;
 use std::os::fd::AsFd;
 use tcpscape_base::Time;
-use tcpscape_sim::output::ResponseSummary;
-use tcpscape_sim::player::Next;
-use tcpscape_sim::requests::Requests;
+use tcpscape_plan::player::Next;
+use tcpscape_plan::requests::Requests;
+use tcpscape_plan::results::ResponseSummary;
 
 impl Flow {
     /// The client: asks, reads the answer and waits until the connection ends.

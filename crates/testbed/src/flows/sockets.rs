@@ -5,7 +5,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
-use tcpscape_sim::FlowPlan;
+use tcpscape_plan::FlowPlan;
 
 /// Congestion controls that need ECN at both ends. Linux: TCP_CONG_NEEDS_ECN.
 const NEED_ECN: [&str; 2] = ["dctcp", "prague"];

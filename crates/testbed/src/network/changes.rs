@@ -7,13 +7,13 @@
 //! and rate traces.
 
 use super::gate::Layer;
-use super::layout::{ways, Layout};
+use super::layout::Layout;
 use super::TestbedError;
 use tcpscape_base::Rate;
 use tcpscape_path::queue::{BfifoSpec, PfifoHeadDropSpec, PfifoSpec};
 use tcpscape_path::schedule::Runner;
 use tcpscape_path::{Loss, Patch, Prob, QdiscSpec};
-use tcpscape_sim::Plan;
+use tcpscape_plan::{Plan, Topology};
 
 /// A change at one time.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ const MOST: usize = 1_000_000;
 pub fn expand(plan: &Plan, layout: &Layout) -> Result<Vec<Change>, TestbedError> {
     let mut all = Vec::new();
     let mut next = 0;
-    for (_, _, path) in ways(plan) {
+    for path in Topology::of(plan).ways().map(|way| way.path) {
         let first = next;
         next += path.stages.len();
         let stages = layout.stages[first..next].iter();

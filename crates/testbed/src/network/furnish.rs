@@ -7,7 +7,8 @@ use crate::netlink::{Batch, NetlinkError};
 use crate::qdisc::{self, Extra, Place};
 use std::io;
 use tcpscape_base::Stream;
-use tcpscape_sim::Plan;
+use tcpscape_plan::LinkId;
+use tcpscape_plan::Plan;
 
 /// From which message of a host's batch on it is about which queue.
 pub struct Furnished {
@@ -64,7 +65,7 @@ fn towards_right_first<'a>(cables: &[(&'a Cable, usize)]) -> impl Iterator<Item 
 fn queue(b: &mut Batch, stage: &Stage, depth: usize, seed: Option<u64>) {
     let place = Place::at(stage.device, depth, true);
     // f(seed, link, direction, stage, depth), so that adding a stage moves no other's draws; the first link keeps its name in a chain
-    let link = stage.link.as_ref().filter(|link| *link != "chain/0").map(|link| format!("{link}/")).unwrap_or_default();
+    let link = stage.link.filter(|link| *link != LinkId::Chain(0)).map(|link| format!("{link}/")).unwrap_or_default();
     let name = || format!("{link}{}/{}/{depth}", stage.direction.name(), stage.index);
     match &stage.layers[depth] {
         Layer::Queue(spec) => qdisc::encode(b, spec, place, Extra { seed: seed.map(|s| Stream::new(s, &name()).next_u64()) }),

@@ -14,13 +14,13 @@ use crate::qdisc;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use tcpscape_path::{Direction, Host, PathSpec, QdiscSpec};
-use tcpscape_sim::{LinkPlan, Plan};
+use tcpscape_plan::{LinkId, Plan, Topology};
 
 /// A stage and its place.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The link that it is part of, `chain/0`, `near/2` or `far/2`; None in a plain plan.
-    pub link: Option<String>,
+    /// The link that it is part of; None in a plain plan.
+    pub link: Option<LinkId>,
     /// Its direction.
     pub direction: Direction,
     /// Its number in that direction, from 0.
@@ -70,7 +70,7 @@ pub struct Layout {
     pub cables: Vec<Cable>,
     /// The link of each end.
     own_cables: BTreeMap<usize, usize>,
-    /// The stages of each of [`paths`], in its order.
+    /// The stages of each direction of the plan's links, in the order of their numbers.
     pub stages: Vec<Stage>,
     /// The left and the right host of each place.
     pub places: Vec<[usize; 2]>,
@@ -85,36 +85,9 @@ const MOST_HOSTS: usize = 20_000;
 /// Most routers of a plain plan: the third byte of an address counts the links.
 const MOST_ROUTERS: usize = 200;
 
-/// A direction of a link, with the link's name, which a plain plan's has not.
-pub type Way<'a> = (Option<String>, Direction, &'a PathSpec);
-
-/// The directions of every link: of a plain plan forward and reverse, of one with places those of the chain's links, then of the near and the far link
-/// of each place.
-pub fn ways(plan: &Plan) -> Vec<Way<'_>> {
-    let plain = is_plain(plan);
-    let first = (!plain).then(|| "chain/0".to_owned());
-    let mut all = vec![(first.clone(), Direction::Forward, &plan.forward), (first, Direction::Reverse, &plan.reverse)];
-    for (k, link) in plan.links.iter().enumerate() {
-        all.extend(both(format!("chain/{}", k + 1), link));
-    }
-    for (k, place) in plan.places.iter().enumerate() {
-        all.extend(both(format!("near/{k}"), &place.near));
-        all.extend(both(format!("far/{k}"), &place.far));
-    }
-    all
-}
-
-fn both(name: String, link: &LinkPlan) -> [Way<'_>; 2] {
-    [(Some(name.clone()), Direction::Forward, &link.forward), (Some(name), Direction::Reverse, &link.reverse)]
-}
-
-fn is_plain(plan: &Plan) -> bool {
-    plan.places.is_empty() && plan.links.is_empty()
-}
-
 /// A link of the plan between two hosts, with the inner routers that its stages need.
 struct Piece<'a> {
-    name: Option<String>,
+    link: LinkId,
     paths: [&'a PathSpec; 2],
     /// Its hosts from left to right, the inner routers between its ends.
     hosts: Vec<usize>,
@@ -125,7 +98,8 @@ struct Piece<'a> {
 impl Layout {
     /// Places a plan's stages; names what no kernel has.
     pub fn of(plan: &Plan) -> Result<Layout, TestbedError> {
-        let (roles, pieces, places, middle) = if is_plain(plan) { plain(plan)? } else { tree(plan)? };
+        let topology = Topology::of(plan);
+        let (roles, pieces, places, middle) = if topology.is_plain() { plain(&topology)? } else { tree(plan, &topology)? };
         let mut layout = Layout {
             roles,
             cables: Vec::new(),
@@ -133,10 +107,10 @@ impl Layout {
             stages: Vec::new(),
             places,
             middle: None,
-            branches: !is_plain(plan),
+            branches: !topology.is_plain(),
         };
         for piece in &pieces {
-            layout.add(piece)?;
+            layout.add(piece, topology.shown(piece.link))?;
         }
         layout.middle = layout.cables.iter().position(|cable| Some(cable.hosts[0]) == middle && layout.leads_on(cable, &pieces));
         Ok(layout)
@@ -144,12 +118,12 @@ impl Layout {
 
     /// Whether a link is part of the chain, not of a place's way to it.
     fn leads_on(&self, cable: &Cable, pieces: &[Piece<'_>]) -> bool {
-        let chain = pieces.iter().filter(|p| p.name.as_ref().map_or(true, |name| name.starts_with("chain/")));
+        let chain = pieces.iter().filter(|p| matches!(p.link, LinkId::Chain(_)));
         chain.into_iter().any(|p| cable.hosts.iter().all(|host| p.hosts.contains(host)))
     }
 
-    /// Adds the links and stages of a piece.
-    fn add(&mut self, piece: &Piece<'_>) -> Result<(), TestbedError> {
+    /// Adds the links and stages of a piece, called `link` in results.
+    fn add(&mut self, piece: &Piece<'_>, link: Option<LinkId>) -> Result<(), TestbedError> {
         let first = self.cables.len();
         for pair in piece.hosts.windows(2) {
             let number = self.cables.len();
@@ -170,7 +144,7 @@ impl Layout {
                 };
                 let gated = gate::needed(&path.schedule, index);
                 self.stages.push(Stage {
-                    link: piece.name.clone(),
+                    link,
                     direction,
                     index,
                     host: piece.hosts[at],
@@ -191,12 +165,12 @@ impl Layout {
     pub fn is_end(&self, host: usize) -> bool {
         !matches!(self.roles[host], Role::Router(_))
     }
-    /// A host's name: sender, router or receiver; of a plan with places, the left hosts are called senders.
-    pub fn role(&self, host: usize) -> &'static str {
+    /// What a host is; of a plan with places, the left hosts are senders.
+    pub fn role(&self, host: usize) -> Host {
         match self.roles[host] {
-            Role::Left(_) => "sender",
-            Role::Router(_) => "router",
-            Role::Right(_) => "receiver",
+            Role::Left(_) => Host::Sender,
+            Role::Router(_) => Host::Router,
+            Role::Right(_) => Host::Receiver,
         }
     }
     /// A host's name for a reader: `router 2` where there are several.
@@ -206,7 +180,9 @@ impl Layout {
             Role::Router(number) if several => format!("router {number}"),
             Role::Left(place) if self.branches => format!("left host of place {place}"),
             Role::Right(place) if self.branches => format!("right host of place {place}"),
-            _ => self.role(host).to_owned(),
+            Role::Left(_) => "sender".to_owned(),
+            Role::Router(_) => "router".to_owned(),
+            Role::Right(_) => "receiver".to_owned(),
         }
     }
     /// The links of a host, each with the host's end: 0 the left one, 1 the right one.
@@ -271,9 +247,10 @@ impl Layout {
 type Parts<'a> = (Vec<Role>, Vec<Piece<'a>>, Vec<[usize; 2]>, Option<usize>);
 
 /// A chain between a sender and a receiver, which may have stages of their own.
-fn plain(plan: &Plan) -> Result<Parts<'_>, TestbedError> {
-    let at_ends = [&plan.forward, &plan.reverse].map(|path| !begins_at_router(path));
-    let routers = inner([&plan.forward, &plan.reverse], at_ends);
+fn plain<'a>(topology: &Topology<'a>) -> Result<Parts<'a>, TestbedError> {
+    let (link, paths) = topology.links()[0];
+    let at_ends = paths.map(|path| !begins_at_router(path));
+    let routers = inner(paths, at_ends);
     if routers > MOST_ROUTERS {
         return Err(TestbedError::Unsupported(format!("path: {routers} routers are too many; at most {MOST_ROUTERS}")));
     }
@@ -281,16 +258,13 @@ fn plain(plan: &Plan) -> Result<Parts<'_>, TestbedError> {
     roles.extend((1..=routers).map(Role::Router));
     roles.push(Role::Right(0));
     let hosts = (0..roles.len()).collect();
-    let piece = Piece { name: None, paths: [&plan.forward, &plan.reverse], hosts, at_ends };
+    let piece = Piece { link, paths, hosts, at_ends };
     let middle = (routers > 0).then(|| 1 + (routers - 1) / 2);
     Ok((roles, vec![piece], vec![[0, routers + 1]], middle))
 }
 
 /// The chain of a plan with places, and their hosts.
-fn tree(plan: &Plan) -> Result<Parts<'_>, TestbedError> {
-    if plan.places.is_empty() {
-        return Err(TestbedError::Unsupported("places: a chain of several links needs hosts; give the plan a place".into()));
-    }
+fn tree<'a>(plan: &Plan, topology: &Topology<'a>) -> Result<Parts<'a>, TestbedError> {
     let mut roles = Vec::new();
     let mut routers = 0;
     let mut add_routers = |roles: &mut Vec<Role>, count: usize| {
@@ -300,35 +274,34 @@ fn tree(plan: &Plan) -> Result<Parts<'_>, TestbedError> {
         (first..first + count).collect::<Vec<_>>()
     };
     let mut near = Vec::new();
-    for (k, place) in plan.places.iter().enumerate() {
+    for k in 0..plan.places.len() {
         roles.push(Role::Left(k));
         let mut hosts = vec![roles.len() - 1];
-        hosts.extend(add_routers(&mut roles, inner([&place.near.forward, &place.near.reverse], NEAR)));
+        hosts.extend(add_routers(&mut roles, inner(topology.link(LinkId::Near(k)), NEAR)));
         near.push(hosts);
     }
-    let mut chain: Vec<[&PathSpec; 2]> = vec![[&plan.forward, &plan.reverse]];
-    chain.extend(plan.links.iter().map(|link| [&link.forward, &link.reverse]));
     let mut named = add_routers(&mut roles, 1);
     let mut pieces = Vec::new();
-    for (k, paths) in chain.into_iter().enumerate() {
+    for (k, &(link, paths)) in topology.chain().iter().enumerate() {
         let mut hosts = vec![named[k]];
         hosts.extend(add_routers(&mut roles, inner(paths, CHAIN) + 1));
         named.extend(hosts.last());
-        pieces.push(Piece { name: Some(format!("chain/{k}")), paths, hosts, at_ends: CHAIN });
+        pieces.push(Piece { link, paths, hosts, at_ends: CHAIN });
     }
     let middle = pieces[pieces.len() / 2].hosts[0];
     let mut places = Vec::new();
     for (k, (place, mut hosts)) in plan.places.iter().zip(near).enumerate() {
         hosts.push(named[place.enter]);
         let left = hosts[0];
-        pieces.push(Piece { name: Some(format!("near/{k}")), paths: [&place.near.forward, &place.near.reverse], hosts, at_ends: NEAR });
-        let paths = [&place.far.forward, &place.far.reverse];
+        let (near, far) = (LinkId::Near(k), LinkId::Far(k));
+        pieces.push(Piece { link: near, paths: topology.link(near), hosts, at_ends: NEAR });
+        let paths = topology.link(far);
         let mut hosts = vec![named[place.leave]];
         hosts.extend(add_routers(&mut roles, inner(paths, FAR)));
         roles.push(Role::Right(k));
         hosts.push(roles.len() - 1);
         places.push([left, roles.len() - 1]);
-        pieces.push(Piece { name: Some(format!("far/{k}")), paths, hosts, at_ends: FAR });
+        pieces.push(Piece { link: far, paths, hosts, at_ends: FAR });
     }
     if roles.len() > MOST_HOSTS {
         return Err(TestbedError::Unsupported(format!("places: {} hosts and routers are too many; at most {MOST_HOSTS}", roles.len())));

@@ -137,13 +137,6 @@ pub fn up(b: &mut Batch, number: i32) {
     b.push(Message::NewLink(about(number, true)), CHANGE);
 }
 
-/// The same, with a largest packet and room for so many waiting packets.
-pub fn up_with(b: &mut Batch, number: i32, mtu: u32, queue_length: u32) {
-    let mut link = about(number, true);
-    link.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue_length)];
-    b.push(Message::NewLink(link), CHANGE);
-}
-
 /// Gives a device its address on its link.
 pub fn name(b: &mut Batch, port: &Port) {
     assign(b, port.number, port.address, PREFIX);

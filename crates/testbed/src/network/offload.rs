@@ -1,5 +1,6 @@
 //! A device's offload flags, through ethtool's ioctl on any socket of its namespace. Source: linux/ethtool.h, netdevice(7).
 
+use crate::sys::check;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -64,8 +65,6 @@ fn ethtool(socket: BorrowedFd<'_>, device: &str, command: u32, value: u32) -> io
     }
     request.ifr_ifru.ifru_data = (&raw mut v).cast();
     // SAFETY: the request names a NUL-terminated device and points at a value of the size that these commands use.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) })?;
     Ok(v.data)
 }

@@ -3,61 +3,14 @@
 use super::gate::Layer;
 use super::layout::{Layout, Stage};
 use crate::qdisc::{stats::Counters, Place};
-use serde::Serialize;
-
-/// One stage's account at a time.
-#[derive(Clone, Debug, Serialize)]
-pub struct QueueReport {
-    /// The link that it is part of, `chain/0`, `near/2` or `far/2`; left out in a plain plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<String>,
-    /// `forward` or `reverse`.
-    pub r#where: &'static str,
-    /// Number of the stage in its direction.
-    pub stage: usize,
-    /// tc's name of its queue.
-    pub kind: &'static str,
-    /// Whose egress: `sender`, `router` or `receiver`.
-    pub at: &'static str,
-    /// Packets that left.
-    pub sent_packets: u64,
-    /// Bytes that left.
-    pub sent_bytes: u64,
-    /// Packets that the outermost queue dropped or saw dropped by its child as they came.
-    pub dropped: u64,
-    /// Packets that the outermost queue marked CE; netem does not tell.
-    pub marked: u64,
-    /// Packets that had to wait for a rate.
-    pub overlimits: u64,
-    /// Packets given back by the device.
-    pub requeues: u64,
-    /// Packets held.
-    pub backlog_packets: u64,
-    /// Bytes held.
-    pub backlog_bytes: u64,
-    /// The queues inside, outermost first. What a netem inside loses at random shows only here; what it drops because it
-    /// is full shows in both.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub children: Vec<ChildReport>,
-}
-
-/// A queue inside another.
-#[derive(Clone, Debug, Serialize)]
-pub struct ChildReport {
-    /// The kernel's name of it.
-    pub kind: &'static str,
-    /// Packets dropped.
-    pub dropped: u64,
-    /// Packets marked CE.
-    pub marked: u64,
-    /// Packets held.
-    pub backlog_packets: u64,
-    /// Bytes held.
-    pub backlog_bytes: u64,
-}
+use std::collections::BTreeMap;
+use tcpscape_path::{Direction, Host};
+use tcpscape_plan::results::{KernelChild, KernelQueue};
+use tcpscape_plan::samples::{QueueSample, QueueSamples};
+use tcpscape_plan::{Plan, Topology, LEFT_HOST, RIGHT_HOST};
 
 /// A stage's report from the counters of its host.
-pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueReport {
+pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> KernelQueue {
     let none = Counters::default();
     let at = |depth: usize| {
         let place = Place::at(stage.device, depth, false);
@@ -67,12 +20,12 @@ pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueRe
         let c = at(depth);
         let (backlog_packets, backlog_bytes) = (u64::from(c.backlog_packets), u64::from(c.backlog_bytes));
         let (dropped, marked) = (u64::from(c.drops), u64::from(c.marked));
-        ChildReport { kind: layer.name(), dropped, marked, backlog_packets, backlog_bytes }
+        KernelChild { kind: layer.name(), dropped, marked, backlog_packets, backlog_bytes }
     };
     let root = at(0);
-    QueueReport {
-        link: stage.link.clone(),
-        r#where: stage.direction.name(),
+    KernelQueue {
+        link: stage.link,
+        direction: stage.direction,
         stage: stage.index,
         kind: stage.kind,
         at: layout.role(stage.host),
@@ -85,5 +38,25 @@ pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueRe
         backlog_packets: u64::from(root.backlog_packets),
         backlog_bytes: u64::from(root.backlog_bytes),
         children: stage.layers.iter().enumerate().skip(1).map(child).collect(),
+    }
+}
+
+/// Samples every queue, numbered as [`Topology`] numbers the directions of links and hosts' own queues.
+pub fn sample(into: &mut QueueSamples, plan: &Plan, queues: &[KernelQueue], t_ns: u64) {
+    let topology = Topology::of(plan);
+    let mut stages = BTreeMap::new();
+    for q in queues {
+        let pipe = match (q.direction, q.at) {
+            (Direction::Forward, Host::Sender) => LEFT_HOST,
+            (Direction::Reverse, Host::Receiver) if plan.has_data_up() => RIGHT_HOST,
+            _ => Topology::pipe(topology.shown_number(q.link, q.direction)),
+        };
+        let stage: &mut u32 = stages.entry(pipe).or_default();
+        let own = [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked];
+        let inside = q.children.iter().map(|c| [c.backlog_packets, c.backlog_bytes, c.dropped, c.marked]);
+        for (depth, [packets, bytes, drops, marks]) in (0..).zip([own].into_iter().chain(inside)) {
+            into.push(QueueSample { t_ns, pipe, stage: *stage, depth, packets, bytes, sojourn_ns: None, drops, marks });
+        }
+        *stage += 1;
     }
 }

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use std::collections::BTreeSet;
 use tcpscape_base::Rate;
 use tcpscape_path::{parse_tc, Direction, Host, Loss, PathSpec, QdiscSpec, StageSpec};
-use tcpscape_sim::{LinkPlan, PlacePlan, Plan};
+use tcpscape_plan::{LinkPlan, PlacePlan, Plan};
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {
     let stages = stages.iter().map(|&(words, at)| StageSpec { qdisc: parse_tc(words).unwrap(), at }).collect();
@@ -65,7 +65,7 @@ fn stages_stand_at_hosts_in_the_order_of_their_direction() {
 #[test]
 fn roles_and_names() {
     let layout = Layout::of(&plan(path(&[("pfifo", Host::Router), ("pfifo", Host::Router)]), PathSpec::default())).unwrap();
-    assert_eq!([0, 1, 2, 3].map(|h| layout.role(h)), ["sender", "router", "router", "receiver"]);
+    assert_eq!([0, 1, 2, 3].map(|h| layout.role(h)), [Host::Sender, Host::Router, Host::Router, Host::Receiver]);
     assert_eq!(layout.host_name(2), "router 2");
     assert_eq!(layout.stages[1].title(), "forward stage 1 (pfifo)");
 }

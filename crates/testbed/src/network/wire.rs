@@ -1,12 +1,11 @@
-//! Two hosts on one Ethernet whose path a program makes: it copies frames between two devices, or reads and writes two TUN devices.
+//! Two hosts on one Ethernet whose path a program makes, which copies frames between two devices.
 //!
 //! ```text
-//! sender fwd 10.77.1.2/24 ── veth ── rev  middle  fwd ── veth ── rev 10.77.1.3/24 receiver     Wire::build
-//! sender tun 10.77.1.2/24 ── the program ── tun 10.77.1.3/24 receiver                           Wire::bare, then connect
+//! sender fwd 10.77.1.2/24 ── veth ── rev  middle  fwd ── veth ── rev 10.77.1.3/24 receiver
 //! ```
 //!
-//! What it is: three network namespaces with two veth pairs; the middle has no address and forwards nothing by itself. Or two
-//! namespaces that get their devices from the program. Nothing waits in either: the devices have no queue of their own.
+//! What it is: three network namespaces with two veth pairs; the middle has no address and forwards nothing by itself. Nothing waits
+//! in it: the devices have no queue of their own.
 //! Source: veth(4), rtnetlink(7). How it differs from [`super::Testbed`]: all hosts are neighbours, so no router decrements a TTL, and
 //! nothing outside these namespaces is written, so that a user namespace suffices.
 
@@ -14,17 +13,15 @@ use super::host::{wait_until_ready, Host};
 use super::offload::Offload;
 use super::{faults, io_at, links, Scope, Settings, TestbedError};
 use crate::netlink::Batch;
-use crate::{qdisc, sys};
+use crate::sys;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use tcpscape_path::Direction;
-use tcpscape_sim::Plan;
+use tcpscape_plan::Plan;
 
 /// Both hosts are in one network of so many bits.
 const PREFIX: u8 = 24;
-/// Packets that a device of the program's may hold until it reads them.
-const QUEUE_LENGTH: u32 = 10_000;
 
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +87,8 @@ impl Member {
 
 /// The hosts; dropping it takes them down unless somebody else is in their namespaces.
 pub struct Wire {
-    /// The sender first, the receiver last.
+    /// Sender, middle, receiver.
     members: Vec<Member>,
-    mtu: u32,
     unset: Vec<String>,
     lost_before: u64,
 }
@@ -104,7 +100,7 @@ impl Wire {
     /// Sender, middle and receiver, joined by veth pairs with the plan's MTU, offloads and neighbours, ready to send; `settings` go to
     /// both ends. The calling thread returns to the namespace in which it was.
     pub fn build(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
-        let mut wire = Wire::of(plan, settings, &[Some(End::Sender), None, Some(End::Receiver)])?;
+        let mut wire = Wire::hosts(plan, settings)?;
         wire.join(plan)?;
         for member in &mut wire.members {
             wait_until_ready(std::slice::from_mut(&mut member.host))?;
@@ -112,42 +108,18 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Sender and receiver without a device but loopback; [`Wire::connect`] gives each its own once the program has made it.
-    pub fn bare(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
-        Wire::of(plan, settings, &[Some(End::Sender), Some(End::Receiver)])
-    }
-
-    /// Gives an end's device, which the program made in the end's namespace, its MTU, its address and a route to everywhere, and brings it
-    /// up. What the program does not read in time waits, [`QUEUE_LENGTH`] packets at most, and no queue discipline touches it.
-    pub fn connect(&mut self, end: End, device: &str) -> Result<(), TestbedError> {
-        let mtu = self.mtu;
-        let member = self.member(end);
-        let number = links::number(&mut member.host.socket, device);
-        let number = number.map_err(|error| TestbedError::Refused { part: format!("{}'s devices", end.name()), error })?;
-        let number = number.ok_or_else(|| TestbedError::Path(format!("{}: there is no device {device}", end.name())))?;
-        let mut batch = Batch::new();
-        links::up_with(&mut batch, number, mtu, QUEUE_LENGTH);
-        qdisc::none(&mut batch, number);
-        address(&mut batch, end, number);
-        member.request(&mut batch)?;
-        if !member.offload {
-            member.host.without_offload(&[device])?;
-        }
-        member.devices.push((number, device.to_owned()));
-        Ok(())
-    }
-
-    fn of(plan: &Plan, settings: &BTreeMap<String, String>, ends: &[Option<End>]) -> Result<Wire, TestbedError> {
+    /// The hosts without a device but loopback.
+    fn hosts(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
         let settings = Settings { values: settings, scope: Scope::Namespaces };
         let home = sys::namespace().map_err(io_at("network namespace"))?;
-        let made = populate(&settings, ends, plan.offload);
+        let made = populate(&settings, plan.offload);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (members, elsewhere) = made?;
         returned?;
         let (_, mut unset) = settings.write_elsewhere(&elsewhere)?;
         unset.extend(members.iter().find_map(|member| member.host.ipv6.clone()));
         let lost_before = faults::lost_on_cpus();
-        Ok(Wire { members, mtu: plan.mtu, unset, lost_before })
+        Ok(Wire { members, unset, lost_before })
     }
 
     /// The veth pairs, and what each host knows of its neighbour.
@@ -183,26 +155,21 @@ impl Wire {
         Ok(())
     }
 
-    fn member(&mut self, end: End) -> &mut Member {
-        let at = if end == End::Sender { 0 } else { self.members.len() - 1 };
-        &mut self.members[at]
-    }
-
     /// The sender's namespace.
     pub fn sender(&self) -> BorrowedFd<'_> {
         self.members[0].host.namespace.as_fd()
     }
-    /// The middle's namespace, where there is one: there the program finds the devices [`Wire::MIDDLE`].
-    pub fn middle(&self) -> Option<BorrowedFd<'_>> {
-        self.members.get(1).filter(|m| m.end.is_none()).map(|m| m.host.namespace.as_fd())
+    /// The middle's namespace: there the program finds the devices [`Wire::MIDDLE`].
+    pub fn middle(&self) -> BorrowedFd<'_> {
+        self.members[1].host.namespace.as_fd()
     }
     /// The receiver's namespace.
     pub fn receiver(&self) -> BorrowedFd<'_> {
-        self.members[self.members.len() - 1].host.namespace.as_fd()
+        self.members[2].host.namespace.as_fd()
     }
     /// Lets super-packets leave the sender's device whole, as they pass a real host's own queue: the program cuts them behind it.
     pub fn pass_whole(&mut self) -> Result<(), TestbedError> {
-        let member = self.member(End::Sender);
+        let member = &mut self.members[0];
         for offload in [Offload::Tso, Offload::Gso] {
             offload.set(member.host.socket.as_fd(), &member.devices[0].1, true).map_err(io_at("switching offloads on"))?;
         }
@@ -227,9 +194,9 @@ impl Wire {
 }
 
 /// Makes the hosts and leaves the thread in the last; also gives the settings that they do not have.
-fn populate<'a>(settings: &Settings<'a>, ends: &[Option<End>], offload: bool) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
+fn populate<'a>(settings: &Settings<'a>, offload: bool) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
     let (mut members, mut elsewhere, mut batch) = (Vec::new(), Vec::new(), Batch::new());
-    for &end in ends {
+    for end in [Some(End::Sender), None, Some(End::Receiver)] {
         let mut member = Member { end, host: Host::new()?, devices: Vec::new(), offload };
         if end.is_some() {
             elsewhere = settings.write()?;

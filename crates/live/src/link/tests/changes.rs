@@ -87,7 +87,7 @@ fn a_schedule_counts_from_its_begin() {
 fn every_packet_has_one_end() {
     let words = ["netem delay 5ms 1ms loss 2% corrupt 20%", "tbf rate 40mbit burst 6056 limit 50000", "htb rate 30mbit; fq_codel limit 60"];
     for whole in [Whole::Nowhere, Whole::AtHost, Whole::Everywhere] {
-        let mut link = link(&words, &LinkOptions { whole, log: true, seed: 4, ..LinkOptions::default() });
+        let mut link = link(&words, &LinkOptions { whole, capture: Some(0), seed: 4, ..LinkOptions::default() });
         for n in 0..200 {
             link.arrive(Time(n * MS), Direction::Forward, &Build::full(1 + n as usize % 20).frame());
         }
@@ -110,7 +110,7 @@ fn no_packet_is_lost_uncounted() {
         let stages: Vec<&str> = (0..random.below(4)).map(|_| example(&mut random)).collect();
         let mut spec = path(&stages);
         spec.stages.iter_mut().for_each(|s| s.at = if random.below(2) == 0 { tcpscape_path::Host::Router } else { s.at });
-        let options = LinkOptions { seed, merge: seed % 2 == 0, log: true, ..LinkOptions::default() };
+        let options = LinkOptions { seed, merge: seed % 2 == 0, capture: Some(0), ..LinkOptions::default() };
         let mut link = Link::new(&spec, &path(&["netem delay 3ms 3ms"]), &options).expect("a path");
         let mut now = 0;
         for _ in 0..300 {

@@ -20,8 +20,6 @@ pub struct Build {
     pub udp: bool,
     /// From the receiver to the sender.
     pub back: bool,
-    /// No Ethernet header.
-    pub bare: bool,
     /// Bytes of payload.
     pub payload: usize,
     /// Payload of each segment of a super-packet; 0 is none.
@@ -44,7 +42,7 @@ impl Default for Build {
         (tcp.ack, tcp.acknowledgment_number) = (true, 77);
         tcp.set_options_raw(&[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8]).expect("timestamps");
         let (ports, id) = ((40_000, 5_001), u16::MAX - 1);
-        Build { v6: false, udp: false, back: false, bare: false, payload: 100, gso: 0, partial: false, ecn: 0, ports, tcp, id }
+        Build { v6: false, udp: false, back: false, payload: 100, gso: 0, partial: false, ecn: 0, ports, tcp, id }
     }
 }
 
@@ -62,13 +60,12 @@ impl Build {
     /// The frame.
     pub fn frame(&self) -> Vec<u8> {
         let mut packet = self.packet();
-        let ip = if self.bare { 0 } else { 14 };
-        let transport = ip + if self.v6 { 40 } else { 20 };
+        let transport = 14 + if self.v6 { 40 } else { 20 };
         let mut header = VnetHeader::default();
         if self.partial || self.gso > 0 {
             let at = if self.udp { 6 } else { 16 };
             (header.flags, header.csum_start, header.csum_offset) = (NEEDS_CSUM, transport as u16, at as u16);
-            let pseudo = self.pseudo(&packet[ip..], packet.len() - transport);
+            let pseudo = self.pseudo(&packet[14..], packet.len() - transport);
             packet[transport + at..transport + at + 2].copy_from_slice(&pseudo.to_be_bytes());
         }
         if self.gso > 0 {
@@ -107,9 +104,6 @@ impl Build {
             let check = !naive_sum(&out[14..34]);
             out[24..26].copy_from_slice(&check.to_be_bytes());
         }
-        if self.bare {
-            out.drain(..14);
-        }
         out
     }
 
@@ -144,7 +138,7 @@ pub struct Read {
 }
 
 /// Reads a frame back: a missing checksum is computed first. `None` where a receiver would refuse it.
-pub fn read(frame: &[u8], bare: bool) -> Option<Read> {
+pub fn read(frame: &[u8]) -> Option<Read> {
     let (header, packet) = VnetHeader::read(frame)?;
     let mut packet = packet.to_vec();
     if header.flags & NEEDS_CSUM != 0 {
@@ -153,7 +147,7 @@ pub fn read(frame: &[u8], bare: bool) -> Option<Read> {
         let check = !naive_sum(&packet[start..]);
         packet[field..field + 2].copy_from_slice(&check.to_be_bytes());
     }
-    let p = if bare { SlicedPacket::from_ip(&packet) } else { SlicedPacket::from_ethernet(&packet) }.ok()?;
+    let p = SlicedPacket::from_ethernet(&packet).ok()?;
     let (id, ecn, end) = match p.net? {
         NetSlice::Ipv4(ip) => {
             let h = ip.header();
@@ -165,9 +159,9 @@ pub fn read(frame: &[u8], bare: bool) -> Option<Read> {
         }
         NetSlice::Ipv6(ip) => (0, ip.header().traffic_class() & 3, 40 + usize::from(ip.header().payload_length())),
     };
-    assert_eq!(end, packet.len() - if bare { 0 } else { 14 }, "IP's length is that of the frame");
-    let v4 = packet[if bare { 0 } else { 14 }] >> 4 == 4;
-    let ip = &packet[if bare { 0 } else { 14 }..];
+    assert_eq!(end, packet.len() - 14, "IP's length is that of the frame");
+    let v4 = packet[14] >> 4 == 4;
+    let ip = &packet[14..];
     let addresses = |from: usize, to: usize| ip[from..to].to_vec();
     let b = if v4 { addresses(12, 20) } else { addresses(8, 40) };
     let transport = &ip[if v4 { 20 } else { 40 }..];

@@ -94,13 +94,12 @@ fn damaged_headers_do_no_harm() {
     let words = ["netem delay 1ms limit 100000 loss 5% ecn corrupt 5% duplicate 2%", "cake bandwidth 10gbit ack-filter memlimit 100000000"];
     let mut cut = 0;
     for round in 0..300 {
-        let layer = if round % 2 == 0 { Layer::Ethernet } else { Layer::Ip };
-        let options = LinkOptions { layer, seed: round, merge: round % 3 == 0, capture: Some(20_000), ..LinkOptions::default() };
+        let options = LinkOptions { seed: round, merge: round % 3 == 0, capture: Some(20_000), ..LinkOptions::default() };
         let mut link = link(&words, &options);
         for n in 0..40u64 {
             let (v6, udp) = (random.below(2) == 0, random.below(3) == 0);
             let gso = [0, 1_448][random.below(2) as usize];
-            let b = Build { v6, udp, bare: layer == Layer::Ip, payload: random.below(5_000) as usize, gso, ecn: 2, ..Build::default() };
+            let b = Build { v6, udp, payload: random.below(5_000) as usize, gso, ecn: 2, ..Build::default() };
             let mut frame = b.frame();
             for _ in 0..random.below(4) {
                 let place = random.below(90.min(frame.len() as u32)) as usize;

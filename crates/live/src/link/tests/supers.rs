@@ -9,8 +9,7 @@ fn through(words: &[&str], options: &LinkOptions, frames: &[Vec<u8>]) -> Vec<(Ti
     for f in frames {
         link.arrive(Time(0), Direction::Forward, f);
     }
-    let bare = options.layer == Layer::Ip;
-    departures(&mut link, END).into_iter().map(|(_, due, frame)| (due, read(&frame, bare))).collect()
+    departures(&mut link, END).into_iter().map(|(_, due, frame)| (due, read(&frame))).collect()
 }
 
 fn merging() -> LinkOptions {
@@ -18,27 +17,19 @@ fn merging() -> LinkOptions {
 }
 
 fn kinds() -> impl Iterator<Item = Build> {
-    (0..8).map(|n| {
-        let (v6, udp, bare) = (n & 1 != 0, n & 2 != 0, n & 4 != 0);
-        let mut b = Build { v6, udp, bare, payload: 4_000, gso: 1_448, ecn: 2, ..Build::default() };
+    (0..4).map(|n| {
+        let (v6, udp) = (n & 1 != 0, n & 2 != 0);
+        let mut b = Build { v6, udp, payload: 4_000, gso: 1_448, ecn: 2, ..Build::default() };
         (b.tcp.psh, b.tcp.fin, b.tcp.cwr) = (true, true, !udp);
         b
     })
-}
-
-fn layer(b: &Build) -> Layer {
-    if b.bare {
-        Layer::Ip
-    } else {
-        Layer::Ethernet
-    }
 }
 
 /// 4000 bytes are 1448, 1448 and 1104: numbers, lengths, flags and checksums as if three packets had been sent.
 #[test]
 fn a_super_packet_is_cut_into_packets_that_a_receiver_takes() {
     for b in kinds() {
-        let out = through(&["netem delay 5ms"], &LinkOptions { layer: layer(&b), ..LinkOptions::default() }, &[b.frame()]);
+        let out = through(&["netem delay 5ms"], &LinkOptions::default(), &[b.frame()]);
         assert!(out.iter().all(|o| o.0 == Time(5 * MS)));
         let parts: Vec<Read> = out.into_iter().map(|o| o.1.expect("a good packet")).collect();
         assert_eq!(parts.iter().map(|p| p.payload.len()).collect::<Vec<_>>(), [1_448, 1_448, 1_104], "{b:?}");
@@ -61,7 +52,7 @@ fn a_super_packet_is_cut_into_packets_that_a_receiver_takes() {
 #[test]
 fn segments_that_are_due_together_leave_together_unchanged() {
     for b in kinds() {
-        let mut link = link(&["netem delay 5ms"], &LinkOptions { layer: layer(&b), ..merging() });
+        let mut link = link(&["netem delay 5ms"], &merging());
         link.arrive(Time(0), Direction::Forward, &b.frame());
         let out = departures(&mut link, END);
         assert_eq!(out, [(Direction::Forward, Time(5 * MS), b.frame())]);
@@ -82,10 +73,10 @@ fn a_rate_spreads_the_segments() {
 #[test]
 fn segments_that_are_due_leave_together() {
     let b = Build::full(3);
-    let mut link = link(&["netem delay 5ms rate 10mbit"], &LinkOptions { log: true, ..merging() });
+    let mut link = link(&["netem delay 5ms rate 10mbit"], &LinkOptions { capture: Some(0), ..merging() });
     link.arrive(Time(0), Direction::Forward, &b.frame());
     let now = Time(5 * MS + 2_422_400);
-    let first = link.depart(now).map(|d| (d.due, d.packets, read(d.frame, false).expect("a good packet").payload.len()));
+    let first = link.depart(now).map(|d| (d.due, d.packets, read(d.frame).expect("a good packet").payload.len()));
     assert_eq!(first, Some((Time(5 * MS + 1_211_200), 2, 2 * 1_448)));
     assert!(link.depart(now).is_none());
     let last = departures(&mut link, END);
@@ -98,11 +89,11 @@ fn segments_that_are_due_leave_together() {
 #[test]
 fn a_loss_splits_a_super_packet_in_two() {
     for b in kinds().filter(|b| !b.udp).map(|b| Build { payload: 1_448 * 44, gso: 1_448, ..b }) {
-        let options = LinkOptions { layer: layer(&b), seed: 3, ..merging() };
+        let options = LinkOptions { seed: 3, ..merging() };
         let mut link = link(&["netem loss 3%"], &options);
         link.arrive(Time(0), Direction::Forward, &b.frame());
         let sent = b.bytes();
-        let out: Vec<Read> = departures(&mut link, END).iter().map(|d| read(&d.2, b.bare).expect("a good packet")).collect();
+        let out: Vec<Read> = departures(&mut link, END).iter().map(|d| read(&d.2).expect("a good packet")).collect();
         let lost = link.totals(Direction::Forward).drops.loss;
         assert!(lost > 0 && out.len() as u64 <= lost + 1 && out.len() > 1, "{lost} lost, {} left", out.len());
         let mut bytes = 0;
@@ -122,7 +113,7 @@ fn a_loss_splits_a_super_packet_in_two() {
 #[test]
 fn marks_are_written_into_single_packets() {
     for b in kinds().map(|b| Build { payload: 1_448 * 20, gso: 1_448, ..b }) {
-        let options = LinkOptions { layer: layer(&b), seed: 5, ..merging() };
+        let options = LinkOptions { seed: 5, ..merging() };
         let out = through(&["netem loss 20% ecn"], &options, &[b.frame()]);
         let read: Vec<Read> = out.into_iter().map(|o| o.1.expect("a good packet")).collect();
         let payload = |ecn: u8| read.iter().filter(|r| r.ecn == ecn).map(|r| r.payload.len()).sum::<usize>();
@@ -136,7 +127,7 @@ fn marks_are_written_into_single_packets() {
 fn a_receiver_refuses_damaged_packets() {
     for b in kinds() {
         for b in [b.clone(), Build { payload: 300, gso: 0, partial: true, ..b.clone() }, Build { payload: 300, gso: 0, ..b }] {
-            let options = LinkOptions { layer: layer(&b), ..merging() };
+            let options = LinkOptions { ..merging() };
             let out = through(&["netem corrupt 100%"], &options, &vec![b.frame(); 50]);
             assert_eq!(out.len(), 50 * if b.gso > 0 { 3 } else { 1 });
             assert!(out.iter().all(|o| o.1.is_none()), "{b:?}");

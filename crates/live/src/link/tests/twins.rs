@@ -11,7 +11,8 @@ use tcpscape_fuzzing::choices::{bytes, Choices};
 use tcpscape_fuzzing::schedule;
 use tcpscape_path::schedule::Change;
 use tcpscape_path::{Host, ScheduledChange, REGISTRY};
-use tcpscape_sim::{Arrival, CheckedPlan, Network, Plan};
+use tcpscape_plan::Plan;
+use tcpscape_sim::{Arrival, CheckedPlan, Network};
 use tcpscape_tcp::Transmit;
 
 /// Words beyond the registry's examples that generated paths seldom have.
@@ -78,7 +79,7 @@ impl Model {
 fn run(link: &mut Link, until: Time, cut: bool, seen: &mut Vec<Seen>) {
     while let Some(d) = link.depart(until) {
         // A receiver drops what is damaged.
-        let Some(r) = read(d.frame, false) else { continue };
+        let Some(r) = read(d.frame) else { continue };
         let (direction, packets) = (d.direction, usize::from(d.packets));
         let ecn = if direction == Direction::Forward { r.ecn } else { 0 };
         let events = &link.log(direction).expect("a log").events;
@@ -162,7 +163,7 @@ fn plan(forward: PathSpec, reverse: PathSpec, offload: bool) -> CheckedPlan<'sta
     let mut plan =
         Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}, {"cca": "cubic"}, {"cca": "cubic"}]}"#).expect("a plan");
     (plan.forward, plan.reverse, plan.offload) = (forward, reverse, offload);
-    plan.check().expect("a plan that can run")
+    CheckedPlan::new(plan).expect("a plan that can run")
 }
 
 fn assert_twins(plan: &CheckedPlan<'_>, whole: Whole, what: &str) -> usize {
@@ -170,7 +171,7 @@ fn assert_twins(plan: &CheckedPlan<'_>, whole: Whole, what: &str) -> usize {
     for seed in 1..3 {
         // What a queue cuts and a link joins again the simulator counts one by one.
         for merge in [false, true].into_iter().take(if whole == Whole::Everywhere { 1 } else { 2 }) {
-            let (model, link) = drive(plan, seed, &LinkOptions { seed, whole, merge, log: true, ..LinkOptions::default() });
+            let (model, link) = drive(plan, seed, &LinkOptions { seed, whole, merge, capture: Some(0), ..LinkOptions::default() });
             for d in Direction::BOTH {
                 let (model, link) = (of(d, &model), of(d, &link));
                 let differs = model.iter().zip(&link).position(|(a, b)| a != b);
@@ -264,8 +265,8 @@ fn another_seed_or_size_makes_another_link() {
     let words = &["netem delay 5ms 2ms loss 2% rate 30mbit"];
     let checked = plan(at(words, Host::Router), at(words, Host::Router), false);
     let (model, other) = (
-        drive(&checked, 1, &LinkOptions { log: true, ..LinkOptions::default() }).0,
-        drive(&checked, 1, &LinkOptions { seed: 2, log: true, ..LinkOptions::default() }).1,
+        drive(&checked, 1, &LinkOptions { capture: Some(0), ..LinkOptions::default() }).0,
+        drive(&checked, 1, &LinkOptions { seed: 2, capture: Some(0), ..LinkOptions::default() }).1,
     );
     assert_ne!(of(Direction::Forward, &model), of(Direction::Forward, &other));
     assert_ne!(of(Direction::Reverse, &model), of(Direction::Reverse, &other));

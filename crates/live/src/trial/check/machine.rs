@@ -116,7 +116,7 @@ fn watch(over: &AtomicBool, step: Option<ClockStep>) -> Machine {
         cpus: spent.cpus,
         idle: spent.idle_share(),
         steal: spent.share(spent.steal),
-        own: clocks::process_time() as f64 / (elapsed as f64 * spent.cpus.max(1) as f64),
+        own: tcpscape_testbed::sys::process_time() as f64 / (elapsed as f64 * spent.cpus.max(1) as f64),
         saturated: if full >= SATURATED_LEAST { full as f64 / windows as f64 } else { 0.0 },
         waited: 0.0,
         wake_late_us: [late.quantile(0.5), late.quantile(0.99), f64::from(late.max())],

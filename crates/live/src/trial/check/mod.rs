@@ -17,9 +17,8 @@ use crate::spaces::Realtime;
 use machine::Machine;
 use path::StageCheck;
 use serde::Serialize;
-use serde_json::{json, Value};
 use std::collections::BTreeMap;
-use tcpscape_path::{Direction, PathSpec, QdiscSpec, StageStats};
+use tcpscape_path::{Direction, PathSpec, StageStats};
 use tcpscape_testbed::course::Finished;
 use tcpscape_testbed::proof::{self, Pair, Proof};
 
@@ -53,38 +52,22 @@ pub struct Check {
     pub goodput_by_second_mbps: Vec<Vec<f64>>,
     /// What may make the trial another one than was asked for.
     pub flags: Vec<String>,
-    /// The queues' accounts as the simulator gives them: forward (host, network), then reverse.
-    #[serde(skip)]
-    pub accounts: Vec<(&'static str, StageStats)>,
 }
 
 impl Check {
-    /// The queues' accounts as a part of the report.
-    pub fn queues(&self) -> Value {
-        let with_direction = |(direction, stats): &(&'static str, StageStats)| {
-            let mut queue = serde_json::to_value(stats).unwrap_or_default();
-            queue["direction"] = json!(direction);
-            queue
-        };
-        self.accounts.iter().map(with_direction).collect()
-    }
-
     /// Judges the emulator's account of a trial.
     pub fn of_emulator(&mut self, job: &Job, finished: &Finished, stats: [Vec<StageStats>; 3]) {
         let plan = &job.plan;
         let [host, network, reverse] = stats;
         let forward: Vec<StageStats> = host.into_iter().chain(network).collect();
-        for (direction, path, stats) in [(Direction::Forward, &plan.forward, &forward), (Direction::Reverse, &plan.reverse, &reverse)] {
-            self.stages.extend(path::judge(direction, path, stats, plan.duration_ns, &mut self.flags));
+        for ((direction, path), stats) in Direction::BOTH.into_iter().zip(plan.paths()).zip([forward, reverse]) {
+            self.stages.extend(path::judge(direction, path, &stats, plan.duration_ns, &mut self.flags));
         }
-        let name = |d: Direction| move |s: StageStats| (d.name(), s);
-        self.accounts =
-            forward.into_iter().map(name(Direction::Forward)).chain(reverse.into_iter().map(name(Direction::Reverse))).collect();
-        if plan.forward.schedule.is_empty() && plan.reverse.schedule.is_empty() {
+        if plan.paths().iter().all(|path| path.schedule.is_empty()) {
             self.rtt_ms = proof::rtt(plan, &finished.report.flows, &mut self.flags);
         }
         if let Some(emulator) = &self.emulator {
-            self.flags.extend(emulator.flags([&plan.forward, &plan.reverse].map(least_delay)));
+            self.flags.extend(emulator.flags(plan.paths().map(PathSpec::delay_ns)));
             if !plan.offload {
                 self.flags.extend(Direction::BOTH.into_iter().filter_map(|d| joined(d, emulator)));
             }
@@ -118,14 +101,4 @@ fn joined(direction: Direction, emulator: &EmulatorReport) -> Option<String> {
             direction.name()
         )
     })
-}
-
-/// The least delay that a direction has, ns: the sum of what its stages delay on purpose.
-fn least_delay(path: &PathSpec) -> u64 {
-    let delay = |q: &QdiscSpec| match q {
-        QdiscSpec::Netem(n) => n.delay.0,
-        QdiscSpec::Jitter(j) => j.delay.0,
-        _ => 0,
-    };
-    path.stages.iter().flat_map(|s| s.qdisc.levels()).map(delay).sum()
 }

@@ -21,6 +21,8 @@ const MEMORY_MAX: u64 = 10_240 * MTU;
 const SKB_OVERHEAD: u64 = 1280;
 /// Least rate of the shaper, B/s.
 const RATE_MIN: u64 = 64;
+/// Bits that the time of a byte has (docs/models/queues/cake.md).
+const PRECISION: u32 = 34;
 
 /// Most memory for packets, B: four times what the rate carries in the round-trip time where no memlimit is given.
 pub(super) fn memory_max(spec: &CakeSpec) -> u64 {
@@ -32,48 +34,37 @@ pub(super) fn memory_max(spec: &CakeSpec) -> u64 {
     }
 }
 
-/// A rate as a time for each byte: `(bytes · ns) >> shift`.
+/// A rate as a time for each byte, ns: a number of [`PRECISION`] bits at most, of which so many are behind the point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PerByte {
     ns: u64,
-    shift: u32,
+    fraction: u32,
 }
 
 impl PerByte {
     fn new(bytes_per_sec: u64) -> PerByte {
-        let (mut ns, mut shift) = ((1_000_000_000u64 << 34) / bytes_per_sec.max(RATE_MIN), 34);
-        while ns >> 34 != 0 {
-            ns >>= 1;
-            shift -= 1;
-        }
-        PerByte { ns, shift }
+        let ns = (1_000_000_000u64 << PRECISION) / bytes_per_sec.max(RATE_MIN);
+        let cut = (u64::BITS - ns.leading_zeros()).saturating_sub(PRECISION);
+        PerByte { ns: ns >> cut, fraction: PRECISION - cut }
     }
     #[inline]
     fn of(self, bytes: u64) -> u64 {
-        (bytes * self.ns) >> self.shift
+        (bytes * self.ns) >> self.fraction
     }
 }
 
-/// Which list a flow is in, and what it counts as there. CAKE paper, §III-B: DRR++ with sparse flows first.
+/// What a flow counts as. CAKE paper, §III-B: DRR++ with sparse flows first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Set {
-    /// None: nothing queued, nothing remembered.
+enum Role {
+    /// Nothing: it has no packets, and nothing is remembered of it.
     #[default]
-    None,
-    /// Before the others: it has not used its quantum.
-    Sparse,
-    /// Empty after its quantum: counted as sparse, waiting among the bulk.
-    SparseWait,
-    /// After the others.
+    Unknown,
+    /// A sparse flow: it goes before the others until it has used its quantum, and if it is empty then, is sparse for one more turn, among the others.
+    Sparse { has_quantum: bool },
+    /// A bulk flow: it waits for its turn.
     Bulk,
-    /// Empty, until its Cobalt has come to rest.
-    Decaying,
-}
-
-impl Set {
-    fn is_sparse(self) -> bool {
-        matches!(self, Set::Sparse | Set::SparseWait)
-    }
+    /// A resting flow: empty, until its Cobalt has come to rest.
+    Resting,
 }
 
 struct Held<B> {
@@ -87,7 +78,7 @@ struct Flow<B> {
     queue: VecDeque<Held<B>>,
     bytes: u64,
     deficit: i64,
-    set: Set,
+    role: Role,
     cobalt: Cobalt,
     /// The pair of hosts whose packets it has.
     hosts: u32,
@@ -99,27 +90,31 @@ struct Gate {
     rate: Option<PerByte>,
     /// After everything that was charged.
     next: u64,
-    /// After what was sent alone, half as fast again: drops that are charged (`ingress`) must not close the gate for long.
-    at_most: u64,
+    /// Time that drops may still be charged (`ingress`): what was sent makes room for half as much; below 0, they have taken more.
+    room: i64,
 }
 
 impl Gate {
     fn opens(&self) -> u64 {
-        self.rate.map_or(0, |_| self.next.min(self.at_most))
+        self.rate.map_or(0, |_| self.next.saturating_add_signed(self.room.min(0)))
     }
     /// An idle link gains nothing.
     fn idle_until(&mut self, now: u64) {
         if self.next < now {
-            (self.next, self.at_most) = (now, now);
+            (self.next, self.room) = (now, 0);
         }
     }
     fn sent(&mut self, bytes: u32) {
-        let time = self.rate.map_or(0, |r| r.of(bytes.into()));
-        self.next += time;
-        self.at_most += time + time / 2;
+        self.room += (self.charge(bytes) / 2) as i64;
     }
     fn dropped(&mut self, bytes: u32) {
-        self.next += self.rate.map_or(0, |r| r.of(bytes.into()));
+        self.room -= self.charge(bytes) as i64;
+    }
+    /// Moves on by the time of these bytes.
+    fn charge(&mut self, bytes: u32) -> u64 {
+        let time = self.rate.map_or(0, |r| r.of(bytes.into()));
+        self.next += time;
+        time
     }
 }
 
@@ -135,11 +130,10 @@ pub struct Cake<B> {
     by_number: BTreeMap<u32, u32>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    decaying: VecDeque<u32>,
-    /// Flows in the sparse sets, and in the bulk set.
-    sparse: u64,
+    resting: VecDeque<u32>,
+    /// Bulk flows.
     bulk: u64,
-    /// Flows in the bulk set of each pair of hosts.
+    /// Bulk flows of each pair of hosts.
     bulk_of: BTreeMap<u32, u64>,
     random: Stream,
 }
@@ -158,8 +152,7 @@ impl<B: Body> Cake<B> {
             by_number: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            decaying: VecDeque::new(),
-            sparse: 0,
+            resting: VecDeque::new(),
             bulk: 0,
             bulk_of: BTreeMap::new(),
             random: Stream::new(seed, &format!("{name}/draws")),
@@ -205,12 +198,12 @@ impl<B: Body> Cake<B> {
                 queue: VecDeque::new(),
                 bytes: 0,
                 deficit: 0,
-                set: Set::None,
+                role: Role::Unknown,
                 cobalt: Cobalt::default(),
                 hosts: p.hosts,
             });
         }
-        if self.flows[i as usize].set == Set::None {
+        if self.flows[i as usize].role == Role::Unknown {
             self.flows[i as usize].hosts = p.hosts;
         }
         i as usize
@@ -264,21 +257,19 @@ impl<B: Body> Cake<B> {
     }
     /// A packet came for the flow: one that was idle goes before the others, one that ran empty in its quantum is bulk now.
     fn wake(&mut self, i: usize) {
-        match self.flows[i].set {
-            Set::None | Set::Decaying => {
-                self.decaying.retain(|&f| f as usize != i);
+        match self.flows[i].role {
+            Role::Unknown | Role::Resting => {
+                self.resting.retain(|&f| f as usize != i);
                 self.new.push_back(i as u32);
-                self.flows[i].set = Set::Sparse;
-                self.sparse += 1;
+                self.flows[i].role = Role::Sparse { has_quantum: true };
                 self.flows[i].deficit = self.draw_quantum(i);
             }
-            Set::SparseWait => self.becomes_bulk(i),
-            Set::Sparse | Set::Bulk => {}
+            Role::Sparse { has_quantum: false } => self.becomes_bulk(i),
+            Role::Sparse { has_quantum: true } | Role::Bulk => {}
         }
     }
     fn becomes_bulk(&mut self, i: usize) {
-        self.flows[i].set = Set::Bulk;
-        self.sparse -= 1;
+        self.flows[i].role = Role::Bulk;
         self.bulk += 1;
         *self.bulk_of.entry(self.flows[i].hosts).or_default() += 1;
     }
@@ -295,10 +286,12 @@ impl<B: Body> Cake<B> {
     /// A flow without deficit goes to the end of the old ones with a new quantum; it was sparse for one quantum only.
     fn end_turn(&mut self, i: usize) {
         self.old.push_back(i as u32);
-        match (self.flows[i].set, self.flows[i].queue.is_empty()) {
-            (Set::Sparse, true) => self.flows[i].set = Set::SparseWait,
-            (Set::Sparse, false) => self.becomes_bulk(i),
-            _ => {}
+        if self.flows[i].role == (Role::Sparse { has_quantum: true }) {
+            if self.flows[i].queue.is_empty() {
+                self.flows[i].role = Role::Sparse { has_quantum: false };
+            } else {
+                self.becomes_bulk(i);
+            }
         }
         self.flows[i].deficit += self.draw_quantum(i);
     }
@@ -318,21 +311,17 @@ impl<B: Body> Cake<B> {
     fn retire(&mut self, i: usize, now: Time) {
         let flow = &mut self.flows[i];
         flow.cobalt.empty(&self.params, now);
-        if flow.set.is_sparse() {
-            self.sparse -= 1;
-        } else if flow.set == Set::Bulk {
+        if flow.role == Role::Bulk {
             self.bulk -= 1;
             *self.bulk_of.entry(flow.hosts).or_default() -= 1;
         }
-        flow.set = Set::None;
-        if flow.cobalt.remembers(now) {
-            flow.set = Set::Decaying;
-            self.decaying.push_back(i as u32);
-        }
+        let remembers = flow.cobalt.remembers(now);
+        flow.role = if remembers { Role::Resting } else { Role::Unknown };
+        self.resting.extend(remembers.then_some(i as u32));
     }
     /// One resting flow is looked at before each packet.
     fn visit_resting(&mut self, now: Time) {
-        let Some(i) = self.decaying.pop_front().map(|i| i as usize) else { return };
+        let Some(i) = self.resting.pop_front().map(|i| i as usize) else { return };
         if self.flows[i].deficit > 0 {
             self.retire(i, now);
         } else {

@@ -122,12 +122,12 @@ impl<B: Body> Netem<B> {
         let copy = may_copy && self.duplicate.strikes();
         let lost = self.loss.strikes();
         if lost || copy {
-            return self.lose_or_copy(now, p, (lost, copy), freed);
+            return self.lose_or_copy(now, p, lost, copy, freed);
         }
         self.corrupt_and_hold(now, p, freed)
     }
 
-    fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, (lost, copy): (bool, bool), freed: &mut Freed) -> bool {
+    fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, lost: bool, copy: bool, freed: &mut Freed) -> bool {
         if lost && self.ecn && p.mark() {
             self.meter.s.marked += 1;
         } else if lost {

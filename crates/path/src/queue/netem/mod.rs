@@ -204,11 +204,15 @@ impl<C: Child> Discipline for NetemSpec<C> {
         let overtaking = self.jitter.0 > 0 && self.rate.is_none() || self.reorder.0 > 0;
         // A packet that comes before its time, or counts as smaller than it is, is not held to the rate.
         let strict = self.jitter.0 == 0 && self.reorder.0 == 0 && self.packet_overhead >= 0 && self.cell_overhead >= 0;
+        let jitter = self.jitter.0 as f64;
+        let spread = if self.distribution == Dist::Uniform { jitter / 3f64.sqrt() } else { jitter };
         Description {
             delay_ns: self.delay.0,
             jitter_ns: self.jitter.0,
             distribution: (self.jitter.0 > 0).then_some(self.distribution),
             loss: self.loss.average(),
+            loss_is_independent: matches!(self.loss, Loss::Random { correlation: Prob::ZERO, .. }),
+            spread_ns: (self.jitter.0 == 0 || self.delay_correlation == Prob::ZERO).then_some(spread),
             duplicate: self.duplicate.fraction(),
             corrupt: self.corrupt.fraction(),
             reorder: self.reorder.fraction(),

@@ -17,7 +17,7 @@ pub(super) fn parse<C>(w: &mut Words<'_>) -> Result<NetemSpec<C>, TcError> {
     while let Some(word) = w.word() {
         let key = keyword(w, word)?;
         match key {
-            "limit" => s.limit = w.size(key)? as u32,
+            "limit" => s.limit = w.packets(key)?,
             "delay" | "latency" => delay(w, &mut s)?,
             "loss" | "drop" => w.once(&mut lost, key, loss)?,
             "ecn" => s.ecn = true,

@@ -49,16 +49,22 @@ pub struct SlotMachine {
     spec: Slot,
     table: Option<&'static Table>,
     opens_at: i64,
-    /// Packets and bytes that have gone through the current slot.
-    gone: (u64, u64),
+    gone: Gone,
     stream: Stream,
+}
+
+/// What has gone through the current slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gone {
+    packets: u64,
+    bytes: u64,
 }
 
 impl SlotMachine {
     /// The first slot is open.
     pub fn new(spec: &Slot, stream: Stream) -> SlotMachine {
         let table = spec.distribution.and_then(dist::table);
-        SlotMachine { spec: spec.clone(), table, opens_at: 0, gone: (0, 0), stream }
+        SlotMachine { spec: spec.clone(), table, opens_at: 0, gone: Gone::default(), stream }
     }
     /// The next slot opens a drawn time from now.
     fn move_on(&mut self, now: i64) {
@@ -67,7 +73,7 @@ impl SlotMachine {
             Some(t) => dist::sample(min as i64, i32::try_from(max).unwrap_or(i32::MAX), self.stream.next_u32(), Some(t)),
             None => (min + ((u128::from(max - min) * u128::from(self.stream.next_u32())) >> 32) as u64) as i64,
         };
-        (self.opens_at, self.gone) = (now + wait, (0, 0));
+        (self.opens_at, self.gone) = (now + wait, Gone::default());
     }
     /// When the current slot opens, for a packet due at `due`: a slot that opens before it is moved on.
     #[inline]
@@ -86,8 +92,9 @@ impl SlotMachine {
     #[inline]
     pub fn used(&mut self, now: i64, size: u32) {
         let most = |n: u32| if n == 0 { UNLIMITED } else { u64::from(n) };
-        self.gone = (self.gone.0 + 1, self.gone.1 + u64::from(size));
-        if self.gone.0 >= most(self.spec.packets) || self.gone.1 >= most(self.spec.bytes) {
+        self.gone.packets += 1;
+        self.gone.bytes += u64::from(size);
+        if self.gone.packets >= most(self.spec.packets) || self.gone.bytes >= most(self.spec.bytes) {
             self.move_on(now);
         }
     }

@@ -37,11 +37,11 @@ pub(crate) struct Law {
 impl Law {
     /// A queue that has always been empty, of lengths in bytes.
     pub fn new(s: &RedSpec, stream: Stream) -> Law {
-        Law::between([s.min, s.max], Computed::of(s).expect("a validated red"), stream)
+        Law::between(s.min, s.max, Computed::of(s).expect("a validated red"), stream)
     }
 
     /// One whose lengths have the unit of these thresholds, `min` and `max`.
-    pub fn between([min, max]: [u32; 2], tc: Computed, stream: Stream) -> Law {
+    pub fn between(min: u32, max: u32, tc: Computed, stream: Stream) -> Law {
         let slope = Slope::new(max - min, &tc);
         Law { average: Average::new(tc), min: u64::from(min), slope, spacing: Spacing::Open, stream }
     }

@@ -8,7 +8,7 @@
 //! connection application-limited; which random phase PROBE_BW starts with comes from the trial's seed.
 //! **What it does not model.** `SO_MAX_PACING_RATE`; BBR versions 2 and 3.
 
-use super::{AckSample, CaEvent, CongestionController, RateSample, Snapshot, View, Window, INFINITE_SSTHRESH};
+use super::{AckSample, CaEvent, CongestionController, RateSample, View, Window, INFINITE_SSTHRESH};
 use crate::windowed::WindowedMax;
 use tcpscape_base::{CaState, Stream};
 
@@ -161,22 +161,6 @@ impl CongestionController for Bbr {
 
     fn sndbuf_expand(&self) -> u32 {
         3
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        let mode = match self.mode {
-            Mode::Startup => 0.0,
-            Mode::Drain => 1.0,
-            Mode::ProbeBw { .. } => 2.0,
-            Mode::ProbeRtt { .. } => 3.0,
-        };
-        vec![
-            ("mode", mode),
-            ("bw_pps", f64::from(self.bw()) * 1e6 / f64::from(1 << BW_SCALE)),
-            ("min_rtt_us", self.min_rtt.rtt.into()),
-            ("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT)),
-            ("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT)),
-        ]
     }
 }
 

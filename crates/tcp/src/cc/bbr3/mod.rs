@@ -12,7 +12,7 @@
 //! **What it does not model.** Connections without SACK; pacing by the network device; QUIC's budgets; the patch's fast path.
 
 use super::bbr::{first_rate, Bw, BW_SCALE, UNIT};
-use super::{AckSample, CaEvent, CongestionController, LostPacket, Options, Param, Snapshot, View, Window, INFINITE_SSTHRESH};
+use super::{AckSample, CaEvent, CongestionController, LostPacket, Options, Param, View, Window, INFINITE_SSTHRESH};
 use tcpscape_base::{CaState, Stream};
 
 mod control;
@@ -73,6 +73,25 @@ impl Bbr3 {
         }
     }
 
+    /// The state that it is in, as the draft names it, without `PROBE_BW_`.
+    pub fn state(&self) -> &'static str {
+        self.state.name()
+    }
+
+    /// The bandwidth that it works with, packets/s.
+    pub fn bandwidth(&self) -> f64 {
+        if self.bw == Bw::MAX {
+            0.0
+        } else {
+            f64::from(self.bw) * 1e6 / f64::from(1 << BW_SCALE)
+        }
+    }
+
+    /// What is safe to have in flight by the long-term model, packets; None before it is known.
+    pub fn inflight_hi(&self) -> Option<u32> {
+        (self.long.inflight != u32::MAX).then_some(self.long.inflight)
+    }
+
     /// Remembers a window worth returning to (§5.6.4.4, SaveCwnd).
     fn save_cwnd(&mut self, v: &View, w: &Window) {
         let cut = v.ca_state >= CaState::Recovery || self.state.is_probe_rtt();
@@ -118,7 +137,7 @@ impl CongestionController for Bbr3 {
         self.long.update_bw(&rs);
         self.update_ecn(v, w, &rs);
         self.adapt_to_congestion(v, w);
-        self.aggregation.update(v, rs.acked, (self.rounds.count, self.full.reached), self.bw, w.cwnd);
+        self.aggregation.update(v, rs.acked, self.rounds.count, self.full.reached, self.bw, w.cwnd);
         self.full.update(self.rounds.start, &rs);
         self.leave_startup_or_drain(v, w, &rs);
         self.update_probe_bw(v, w, &rs);
@@ -165,22 +184,6 @@ impl CongestionController for Bbr3 {
 
     fn sndbuf_expand(&self) -> u32 {
         3
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        let volume = |n: u32| if n == u32::MAX { 0.0 } else { f64::from(n) };
-        let pps = |bw: Bw| if bw == Bw::MAX { 0.0 } else { f64::from(bw) * 1e6 / f64::from(1 << BW_SCALE) };
-        let (pacing, cwnd) = self.gains();
-        vec![
-            ("mode", self.state.number()),
-            ("bw_pps", pps(self.bw)),
-            ("bw_lo_pps", pps(self.short.bw)),
-            ("min_rtt_us", self.min_rtt.rtt.into()),
-            ("inflight_hi", volume(self.long.inflight)),
-            ("inflight_lo", volume(self.short.inflight)),
-            ("pacing_gain", f64::from(pacing) / f64::from(UNIT)),
-            ("cwnd_gain", f64::from(cwnd) / f64::from(UNIT)),
-        ]
     }
 }
 

@@ -279,7 +279,7 @@ impl Aggregation {
     }
 
     /// Takes an ACK for `acked` packets in round trip `round`; the maximum is of one round trip until the pipe is full.
-    pub fn update(&mut self, v: &View, acked: u32, (round, full): (u32, bool), bw: Bw, cwnd: u32) {
+    pub fn update(&mut self, v: &View, acked: u32, round: u32, full: bool, bw: Bw, cwnd: u32) {
         let now = v.now.micros();
         let us = now.saturating_sub(self.since).min(u32::MAX.into());
         let mut expected = ((u64::from(bw) * us) >> BW_SCALE).min(u32::MAX.into()) as u32;

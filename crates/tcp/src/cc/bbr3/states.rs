@@ -40,16 +40,16 @@ impl State {
     pub fn is_probing(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
-    /// For traces: 0 STARTUP, 1 DRAIN, 2 DOWN, 3 CRUISE, 4 REFILL, 5 UP, 6 PROBE_RTT.
-    pub fn number(self) -> f64 {
+    /// As the draft writes it, without `PROBE_BW_`.
+    pub fn name(self) -> &'static str {
         match self {
-            State::Startup => 0.0,
-            State::Drain { .. } => 1.0,
-            State::Down => 2.0,
-            State::Cruise => 3.0,
-            State::Refill => 4.0,
-            State::Up => 5.0,
-            State::ProbeRtt { .. } => 6.0,
+            State::Startup => "STARTUP",
+            State::Drain { .. } => "DRAIN",
+            State::Down => "DOWN",
+            State::Cruise => "CRUISE",
+            State::Refill => "REFILL",
+            State::Up => "UP",
+            State::ProbeRtt { .. } => "PROBE_RTT",
         }
     }
 }

@@ -410,7 +410,7 @@ fn aggregation_widens_the_window() {
     let mut a = Aggregation::default();
     let mut take = |ms: u64, n, count, cwnd| {
         let v = View { now: Time(ms * 1_000_000), ..View::default() };
-        a.update(&v, n, (count, true), BW80, cwnd);
+        a.update(&v, n, count, true, BW80, cwnd);
         a.extra()
     };
     // 800 packets/s: 30 − 0, then 30 + 30 − 8, then no more than the window.

@@ -28,7 +28,7 @@ impl HyStart {
     }
 
     /// Takes one RTT and the smallest one, µs; slow start may end at the current window.
-    pub fn sample(&mut self, v: &View, w: &mut Window, (rtt, smallest): (u32, u32), rules: &Rules) {
+    pub fn sample(&mut self, v: &View, w: &mut Window, rtt: u32, smallest: u32, rules: &Rules) {
         if v.snd_una > self.round_end {
             self.new_round(v);
         }

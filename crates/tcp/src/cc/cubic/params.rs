@@ -8,6 +8,7 @@
 
 use super::TIME_SHIFT;
 use crate::cc::{Options, Param};
+use std::ops::RangeInclusive;
 
 /// What the parameters come to.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +59,8 @@ impl Default for Rules {
     }
 }
 
-const fn param(name: &'static str, about: &'static str, (min, default, max): (i64, i64, i64)) -> Param {
-    Param { name, about, default, min, max }
+const fn param(name: &'static str, about: &'static str, default: i64, range: RangeInclusive<i64>) -> Param {
+    Param { name, about, default, min: *range.start(), max: *range.end() }
 }
 
 /// All of them.
@@ -76,17 +77,17 @@ pub(crate) const PARAMS: &[Param] = &[
     HYSTARTPP,
 ];
 const FAST_CONVERGENCE: Param =
-    param("fast_convergence", "after a loss below the last maximum, aim lower than the window it came at", (0, 1, 1));
+    param("fast_convergence", "after a loss below the last maximum, aim lower than the window it came at", 1, 0..=1);
 /// 717/1024 ≈ 0.7 (RFC 9438 §4.6).
-const BETA: Param = param("beta", "part of the window kept after a loss, 1/1024", (1, super::BETA as i64, 1_023));
+const BETA: Param = param("beta", "part of the window kept after a loss, 1/1024", super::BETA as i64, 1..=1_023);
 const INITIAL_SSTHRESH: Param =
-    param("initial_ssthresh", "first slow-start threshold, packets, when hystart is off; 0 for none", (0, 0, 1 << 30));
+    param("initial_ssthresh", "first slow-start threshold, packets, when hystart is off; 0 for none", 0, 0..=1 << 30);
 /// 41/1024 · 10 ≈ 0.4 packets/s³ (RFC 9438 §4.2).
-const BIC_SCALE: Param = param("bic_scale", "the curve's C, 10/1024 packets/s³", (1, 41, 100_000));
-const TCP_FRIENDLINESS: Param = param("tcp_friendliness", "be no slower than an estimate of Reno", (0, 1, 1));
-const HYSTART: Param = param("hystart", "end slow start before the queue overflows", (0, 1, 1));
-const HYSTART_DETECT: Param = param("hystart_detect", "what ends slow start: 1 a train of ACKs, 2 a longer delay, 3 either", (0, 3, 3));
-const HYSTART_LOW_WINDOW: Param = param("hystart_low_window", "window from which HyStart looks, packets", (0, 16, 1 << 30));
-const HYSTART_ACK_DELTA: Param = param("hystart_ack_delta_us", "largest gap between two ACKs of a train, µs", (0, 2_000, 1_000_000));
+const BIC_SCALE: Param = param("bic_scale", "the curve's C, 10/1024 packets/s³", 41, 1..=100_000);
+const TCP_FRIENDLINESS: Param = param("tcp_friendliness", "be no slower than an estimate of Reno", 1, 0..=1);
+const HYSTART: Param = param("hystart", "end slow start before the queue overflows", 1, 0..=1);
+const HYSTART_DETECT: Param = param("hystart_detect", "what ends slow start: 1 a train of ACKs, 2 a longer delay, 3 either", 3, 0..=3);
+const HYSTART_LOW_WINDOW: Param = param("hystart_low_window", "window from which HyStart looks, packets", 16, 0..=1 << 30);
+const HYSTART_ACK_DELTA: Param = param("hystart_ack_delta_us", "largest gap between two ACKs of a train, µs", 2_000, 0..=1_000_000);
 /// Not Linux's.
-const HYSTARTPP: Param = param("hystartpp", "HyStart++ (RFC 9406) in place of HyStart; not in Linux", (0, 0, 1));
+const HYSTARTPP: Param = param("hystartpp", "HyStart++ (RFC 9406) in place of HyStart; not in Linux", 0, 0..=1);

@@ -11,7 +11,7 @@
 //! feedback it is Reno.
 
 use super::reno::{half, held_by_window};
-use super::{AckSample, CaEvent, CongestionController, EcnMode, Options, Param, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, EcnMode, Options, Param, Reno, View, Window};
 use tcpscape_base::CaState;
 
 #[cfg(test)]
@@ -374,9 +374,5 @@ impl CongestionController for Prague {
         self.in_loss = false;
         self.set_window(self.window.max(self.before_loss));
         w.cwnd.max(self.packets(w))
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        vec![("alpha", self.alpha.get() as f64 / ALPHA_ONE as f64), ("window", self.window as f64 / PACKET as f64)]
     }
 }

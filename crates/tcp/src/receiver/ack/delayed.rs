@@ -3,8 +3,8 @@
 //! Source: RFC 9293 §3.8.6.3 and RFC 5681 §4.2 (less than 500 ms); how the delay follows the sender's rhythm is observed:
 //! docs/models/tcp/receiver.md, "Delay". The timer has the host's tick.
 
-use crate::{Jiffies, Kernel};
-use tcpscape_base::Time;
+use crate::Jiffies;
+use tcpscape_base::{Kernel, Time};
 
 /// What the gap since the last data says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,14 @@ pub(super) struct DelayedAck {
     /// When the ACK that waits is due.
     due: Option<u64>,
     alarm: Option<Alarm>,
-    /// The current tick and when the next begins, so that time is seldom divided.
-    tick: (u64, Time),
+    tick: Tick,
+}
+
+/// The current tick and when the next begins, so that time is seldom divided.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tick {
+    number: u64,
+    next: Time,
 }
 
 /// The least delay: 40 ms, and 4 ticks where these are longer than 10 ms.
@@ -67,7 +73,7 @@ impl DelayedAck {
     pub fn new(kernel: &Kernel, jiffies: &Jiffies) -> DelayedAck {
         let fifth = jiffies.hz() / 5;
         let below_least_rto = ticks(jiffies, 200_000).max(2) - 1;
-        let (longest, most) = if kernel.is_6_12() { (fifth.min(below_least_rto), fifth) } else { (fifth, Ticks::MAX) };
+        let (longest, most) = if kernel.rules().delays_below_least_rto { (fifth.min(below_least_rto), fifth) } else { (fifth, Ticks::MAX) };
         DelayedAck {
             delay: 0,
             longest,
@@ -77,7 +83,7 @@ impl DelayedAck {
             last_data: 0,
             due: None,
             alarm: None,
-            tick: (0, Time::ZERO),
+            tick: Tick::default(),
         }
     }
 
@@ -105,14 +111,18 @@ impl DelayedAck {
             self.delay = least;
             return Rhythm::First;
         }
-        if gap <= least / 2 {
-            self.delay = self.delay / 2 + least / 2;
-        } else if gap < self.delay {
-            self.delay = (self.delay / 2 + gap).min(self.timeout).min(self.most);
-        } else if gap > self.timeout {
-            return Rhythm::Restart;
+        if gap < self.delay {
+            self.delay = self.bounded(self.delay / 2 + gap.max(least / 2));
         }
-        Rhythm::Steady
+        if gap > self.timeout {
+            Rhythm::Restart
+        } else {
+            Rhythm::Steady
+        }
+    }
+    // What the delay never exceeds.
+    fn bounded(&self, delay: Ticks) -> Ticks {
+        delay.min(self.timeout).min(self.most)
     }
 
     /// Whether an ACK waits.
@@ -130,36 +140,35 @@ impl DelayedAck {
     /// as due: within a quarter of the delay.
     #[inline]
     pub fn wait(&mut self, now: Time, jiffies: &Jiffies, ends_write: bool) -> bool {
-        let delay = u64::from(self.delay.min(self.limit(jiffies, ends_write)).min(self.longest));
-        let at = self.tick_at(now, jiffies);
-        let due = match self.due {
-            Some(due) if due <= at + delay / 4 => return false,
-            Some(due) => due.min(at + delay),
-            None => at + delay,
-        };
+        let (patience, at) = (u64::from(self.patience(jiffies, ends_write)), self.tick_at(now, jiffies));
+        let waits_for = self.due.map(|due| due.saturating_sub(at));
+        if waits_for.is_some_and(|left| left <= patience / 4) {
+            return false;
+        }
+        let due = at + waits_for.map_or(patience, |left| left.min(patience));
         self.due = Some(due);
         self.arm(now, jiffies, due);
         true
     }
-    // A delay above the least is no longer than half a second, a fifth of one at the end of a write, and than a round trip.
+    // How long an ACK waits: the delay, which above its least is no longer than half a second, a fifth of one at the end of a write, and than a
+    // round trip.
     #[inline]
-    fn limit(&self, jiffies: &Jiffies, ends_write: bool) -> Ticks {
-        let least = least(jiffies);
+    fn patience(&self, jiffies: &Jiffies, ends_write: bool) -> Ticks {
+        let (least, delay) = (least(jiffies), self.delay.min(self.longest));
         if self.delay <= least {
-            return least;
+            return delay;
         }
-        let patience = jiffies.hz() / if ends_write { 5 } else { 2 };
-        patience.min(self.round_trip.max(least))
+        delay.min(jiffies.hz() / if ends_write { 5 } else { 2 }).min(self.round_trip.max(least))
     }
 
     // The tick at `now`, which never goes back.
     #[inline]
     fn tick_at(&mut self, now: Time, jiffies: &Jiffies) -> u64 {
-        if now >= self.tick.1 {
-            let at = jiffies.at(now);
-            self.tick = (at, jiffies.time_of(at + 1));
+        if now >= self.tick.next {
+            let number = jiffies.at(now);
+            self.tick = Tick { number, next: jiffies.time_of(number + 1) };
         }
-        self.tick.0
+        self.tick.number
     }
     // A timer already armed for that tick stays as it is: it may fire on a finer grid than a new one.
     fn arm(&mut self, now: Time, jiffies: &Jiffies, tick: u64) {
@@ -197,7 +206,7 @@ impl DelayedAck {
     }
     /// An ACK had to be sent by the timer: the next waits twice as long.
     pub fn back_off(&mut self) {
-        self.delay = self.delay.saturating_mul(2).min(self.timeout).min(self.most);
+        self.delay = self.bounded(self.delay.saturating_mul(2));
     }
 }
 

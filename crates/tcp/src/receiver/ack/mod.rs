@@ -10,12 +10,12 @@ mod segment_size;
 
 pub(super) use compression::Limits;
 
-use crate::{Jiffies, Kernel};
+use crate::Jiffies;
 use compression::Compression;
 use delayed::{DelayedAck, Rhythm};
 use quick::QuickAcks;
 use segment_size::SegmentSize;
-use tcpscape_base::{Segment, Time};
+use tcpscape_base::{Kernel, Segment, Time};
 
 /// What becomes of the ACK that is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,9 @@ mod reassembly;
 pub(super) use queue::{Buffer, Taken};
 pub(super) use reassembly::{Insertion, Joined, Queued};
 
-use crate::Kernel;
 use queue::Queue;
 use reassembly::Reassembly;
-use tcpscape_base::Segment;
+use tcpscape_base::{Kernel, Segment};
 
 /// Everything that is queued.
 pub(super) struct Store {

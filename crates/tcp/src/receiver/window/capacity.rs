@@ -3,7 +3,7 @@
 //! Source: `Documentation/networking/ip-sysctl.rst` (`tcp_rmem`, `tcp_adv_win_scale`, `rmem_max`), docs/models/tcp/kernel-profiles.md
 //! ("Buffer → window").
 
-use crate::{Kernel, WindowRule};
+use tcpscape_base::{Kernel, WindowRule};
 
 /// Smallest receive buffer (`SOCK_MIN_RCVBUF`), bytes.
 const LEAST_BUFFER: u32 = 2_304;

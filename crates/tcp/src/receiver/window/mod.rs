@@ -7,7 +7,7 @@ mod capacity;
 
 pub(super) use capacity::Capacity;
 
-use crate::Kernel;
+use tcpscape_base::Kernel;
 
 /// The largest scale shift (RFC 7323 §2.3).
 const MOST_SCALE: u32 = 14;
@@ -66,7 +66,7 @@ impl Window {
         let largest = first.max(kernel.tcp_rmem_max).max(kernel.rmem_max).min(ceiling);
         let scale = (largest.max(1).ilog2().max(15) - 15).min(MOST_SCALE) as u8;
         // What the SYN-ACK cannot say, it being unscaled, 6.12 grants all the same.
-        let advertised = if kernel.is_6_12() { first } else { first.min(UNSCALED) };
+        let advertised = if kernel.rules().opens_beyond_syn { first } else { first.min(UNSCALED) };
         Window { capacity, ceiling: ceiling.min(UNSCALED << scale), grown: advertised, advertised, last_ack: 1, scale, mss }
     }
 

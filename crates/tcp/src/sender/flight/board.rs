@@ -59,13 +59,21 @@ impl Board {
         self.base
     }
 
-    /// Appends a new segment, which is the latest transmission.
+    /// Appends `n` new segments, at least one, which are the latest transmissions; `segment` makes the one with that index.
     #[inline]
-    pub fn push(&mut self, mut s: Sent) {
-        let id = self.base.wrapping_add(self.ring.len() as u32);
-        s.prev = self.append_to_order(id);
-        s.marks.set(Marks::LISTED);
-        self.ring.push_back(s);
+    pub fn push(&mut self, n: u32, segment: impl Fn(u32) -> Sent) {
+        let first = self.base.wrapping_add(self.ring.len() as u32);
+        let mut prev = self.append_to_order(first);
+        for i in 0..n {
+            let (id, mut s) = (first.wrapping_add(i), segment(i));
+            s.prev = prev;
+            s.next = id.wrapping_add(1); // of the last one it counts for nothing
+            s.marks.set(Marks::LISTED);
+            self.ring.push_back(s);
+            prev = id;
+        }
+        self.tail = first.wrapping_add(n - 1);
+        self.listed += n as usize - 1;
     }
 
     /// Removes the first segment, which has been acknowledged.
@@ -201,17 +209,17 @@ impl Board {
         if self.cursor == Some(id) {
             self.cursor = (id != self.head).then_some(prev);
         }
-        if id != self.head {
-            self.get_mut(prev).next = next;
-        } else {
-            self.head = next;
+        self.listed -= 1;
+        if id == self.head {
+            self.head = next; // what comes before the head counts for nothing
+            return;
         }
+        self.get_mut(prev).next = next;
         if id != self.tail {
             self.get_mut(next).prev = prev;
         } else {
             self.tail = prev;
         }
-        self.listed -= 1;
     }
 
     /// Oldest transmission still on the time-ordered list.
@@ -333,7 +341,7 @@ mod tests {
         for i in 0..n {
             let mut s = Sent::new(1 + i * 1448, 1448);
             s.sent_ns = i;
-            b.push(s);
+            b.push(1, |_| s);
         }
         b
     }

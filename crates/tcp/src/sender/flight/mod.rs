@@ -13,7 +13,7 @@ mod segment;
 
 pub(super) use reading::{echoes_before, timestamp, Context, Delivery, Reading, Sampled, Span};
 pub(super) use sack::{Duplicate, SackOption};
-pub(super) use segment::{sent_after, Departure, Marks, Sent};
+pub(super) use segment::{Departure, Marks, Sent, Transmission};
 
 use crate::cc::LostPacket;
 use board::Board;
@@ -158,10 +158,10 @@ impl Flight {
     pub fn oldest_transmission(&self) -> Option<u32> {
         self.board.oldest()
     }
-    /// The last of the undecided transmissions before the one described by (time, end), which only moves forward.
+    /// The last of the undecided transmissions before this one, which only moves forward.
     #[inline]
-    pub fn last_before(&mut self, newest: (u64, u64)) -> Option<u32> {
-        self.board.advance_cursor(|s| sent_after(newest, (s.sent_us(), s.end())))
+    pub fn last_before(&mut self, newest: Transmission) -> Option<u32> {
+        self.board.advance_cursor(|s| newest > s.transmission())
     }
     /// Whether all segments left in one burst, or there is none.
     pub fn is_one_burst(&self) -> bool {
@@ -190,12 +190,13 @@ impl Flight {
         let first = self.board.base().wrapping_add(self.out());
         let in_flight = self.in_flight();
         self.burst = self.burst.wrapping_add(1);
-        for i in 0..segments {
+        let (burst, nxt) = (self.burst, self.nxt);
+        self.board.push(segments, |i| {
             let offset = i * mss;
-            let mut s = Sent::new(self.nxt + u64::from(offset), mss.min(len - offset));
-            s.leaves(d, self.burst, in_flight + i + 1);
-            self.board.push(s);
-        }
+            let mut s = Sent::new(nxt + u64::from(offset), mss.min(len - offset));
+            s.leaves(d, burst, in_flight + i + 1);
+            s
+        });
         self.begin_buffer(first);
         if push {
             self.board.get_mut(first.wrapping_add(segments - 1)).marks.set(Marks::PUSH);

@@ -5,7 +5,7 @@
 //! it is SACKed or when it is acknowledged; only then does it tell anything.
 
 use super::sack::Duplicate;
-use super::segment::{sent_after, Marks, Sent};
+use super::segment::{Marks, Sent, Transmission};
 use super::Flight;
 use tcpscape_base::SackBlock;
 
@@ -27,10 +27,8 @@ pub(crate) struct Context {
 /// The transmission that gives an ACK's delivery-rate sample: the last one sent of those that it delivers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampled {
-    /// Time of the transmission, µs.
-    pub sent_us: u64,
-    /// End of its segment.
-    pub end: u64,
+    /// The transmission.
+    pub sent: Transmission,
     /// Packets delivered when it was sent.
     pub delivered_then: u32,
     /// When they were, µs.
@@ -59,8 +57,8 @@ pub(crate) struct Span {
 /// The most recent transmission known to be delivered (RFC 8985 §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Newest {
-    /// Its time, µs, and the end of its segment: they order transmissions.
-    pub sent: (u64, u64),
+    /// The transmission.
+    pub sent: Transmission,
     /// RTT of the segment met last, µs.
     pub rtt_us: u32,
 }
@@ -243,21 +241,19 @@ impl<'a> Reading<'a> {
         if rtt_us < self.context.min_rtt_us && s.was_resent() {
             return;
         }
-        let sent = (s.sent_us(), s.end());
-        let newest = self.delivery.newest.filter(|n| !sent_after(sent, n.sent)).map_or(sent, |n| n.sent);
-        self.delivery.newest = Some(Newest { sent: newest, rtt_us });
+        let sent = self.delivery.newest.map_or(s.transmission(), |n| n.sent.max(s.transmission()));
+        self.delivery.newest = Some(Newest { sent, rtt_us });
     }
 
     /// The last one sent of the packets delivered gives the rate sample; each packet is asked once.
     #[inline]
     fn sample(&mut self, s: &Sent) {
-        let later = self.delivery.sampled.map_or(true, |l| sent_after((s.sent_us(), s.end()), (l.sent_us, l.end)));
+        let later = self.delivery.sampled.map_or(true, |l| s.transmission() > l.sent);
         if s.delivered_then_us == 0 || !later {
             return;
         }
         self.delivery.sampled = Some(Sampled {
-            sent_us: s.sent_us(),
-            end: s.end(),
+            sent: s.transmission(),
             delivered_then: s.delivered_then,
             delivered_then_us: s.delivered_then_us,
             send_interval_us: s.sent_us().saturating_sub(s.first_sent_then_us),
@@ -338,7 +334,7 @@ mod tests {
     fn rack_learns_of_the_newest_transmission() {
         let mut f = flight(4);
         let delivery = read(&mut f, 50_000, seq(1), |r| r.sack((seq(3), seq(4))));
-        assert_eq!(delivery.newest, Some(Newest { sent: (4_000, seq(4)), rtt_us: 49_000 }));
+        assert_eq!(delivery.newest, Some(Newest { sent: Transmission { us: 4_000, end: seq(4) }, rtt_us: 49_000 }));
     }
 
     /// RFC 8985 §6.2 step 2: a copy sent 5 ms ago on a path of 10 ms cannot be what was delivered.

@@ -137,6 +137,11 @@ impl Sent {
     pub fn sent_us(&self) -> u64 {
         self.sent_ns / 1_000
     }
+    /// Its last transmission.
+    #[inline]
+    pub fn transmission(&self) -> Transmission {
+        Transmission { us: self.sent_us(), end: self.end() }
+    }
     /// Whether any of `marks` holds.
     #[inline]
     pub fn is(&self, marks: Marks) -> bool {
@@ -171,11 +176,14 @@ impl Sent {
     }
 }
 
-/// Whether the first of two transmissions was later: by time, and by sequence number within one instant (RFC 8985 §6.2,
-/// `RACK_sent_after`). Each is its time in µs and the end of its segment.
-#[inline]
-pub(crate) fn sent_after(a: (u64, u64), b: (u64, u64)) -> bool {
-    a > b
+/// A transmission. One is greater than another that was earlier: by time, and by sequence number within one instant (RFC 8985 §6.2,
+/// `RACK_sent_after`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Transmission {
+    /// Its time, µs.
+    pub us: u64,
+    /// The end of its segment.
+    pub end: u64,
 }
 
 #[cfg(test)]
@@ -198,7 +206,8 @@ mod tests {
 
     #[test]
     fn ties_are_broken_by_sequence_number() {
-        assert!(sent_after((5, 1), (4, 9)) && sent_after((5, 9), (5, 1)));
-        assert!(!sent_after((5, 1), (5, 1)) && !sent_after((4, 9), (5, 1)));
+        let sent = |us, end| Transmission { us, end };
+        assert!(sent(5, 1) > sent(4, 9) && sent(5, 9) > sent(5, 1) && sent(4, 9) <= sent(5, 1));
+        assert_eq!(sent(5, 1).cmp(&sent(5, 1)), std::cmp::Ordering::Equal);
     }
 }

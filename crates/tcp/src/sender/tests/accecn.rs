@@ -39,7 +39,7 @@ fn the_handshake() {
         assert_eq!((third.flags.ace(), third.ecn), (third_says, Ecn::Ect1));
         x.write_segs(0.0, 2);
         assert!(x.data().iter().all(|s| s.flags.ace() == count && s.ecn == Ecn::Ect1));
-        assert!(x.s.uses_ecn() && x.s.w.paced && x.s.control.owns_window);
+        assert!(x.s.uses_ecn() && x.is_paced() && x.owns_window());
     }
 }
 
@@ -49,15 +49,15 @@ fn falls_back_to_classic_ecn_and_to_none() {
     for (code, agreed, ecn) in [(0b001, true, Ecn::Ect0), (0b000, false, Ecn::NotEct), (0b111, false, Ecn::NotEct)] {
         let (mut x, _, third) = answered(code, Ecn::NotEct);
         assert_eq!((third.flags, third.ecn), (Flags::ACK, Ecn::NotEct));
-        x.s.w.cwnd = 20;
+        x.set_cwnd(20);
         x.write_segs(0.0, 20);
         assert!(x.data().iter().all(|s| s.ecn == ecn));
-        assert!(x.s.uses_ecn() == agreed && !x.s.w.paced && !x.s.control.owns_window);
+        assert!(x.s.uses_ecn() == agreed && !x.is_paced() && !x.owns_window());
         let a = x.plain(100.0, 2);
         x.give(100.0, Segment { flags: a.flags.with(Flags::ECE), ..a });
-        assert_eq!(x.s.recovery.state() == CaState::Cwr, agreed);
+        assert_eq!(x.state() == CaState::Cwr, agreed);
         if agreed {
-            assert_eq!(x.s.w.ssthresh, 10);
+            assert_eq!(x.ssthresh(), 10);
         }
     }
 }
@@ -70,11 +70,11 @@ fn marks_are_counted_not_echoed() {
     x.run(99.0);
     x.data();
     x.count(100.0, 2, 6);
-    assert_eq!((x.s.delivery.delivered_ce(), x.s.recovery.state()), (1, CaState::Cwr));
+    assert_eq!((x.s.info().delivered_ce, x.state()), (1, CaState::Cwr));
     x.count(101.0, 4, 6);
-    assert_eq!(x.s.delivery.delivered_ce(), 1);
+    assert_eq!(x.s.info().delivered_ce, 1);
     x.count(102.0, 6, 0);
-    assert_eq!((x.s.delivery.delivered_ce(), x.s.stats.ecn_reductions), (3, 1));
+    assert_eq!((x.s.info().delivered_ce, x.stats().ecn_reductions), (3, 1));
     x.run(200.0);
     assert!(x.data().iter().all(|s| s.flags.ace() == 5));
 }
@@ -87,13 +87,13 @@ fn an_ack_of_nothing_is_not_read() {
     x.run(99.0);
     x.count(100.0, 2, 5);
     x.count(101.0, 2, 7);
-    assert_eq!(x.s.delivery.delivered_ce(), 0);
+    assert_eq!(x.s.info().delivered_ce, 0);
     x.count(102.0, 4, 7);
-    assert_eq!(x.s.delivery.delivered_ce(), 2);
+    assert_eq!(x.s.info().delivered_ce, 2);
 }
 
 #[test]
 fn a_mark_on_the_syn_is_known_to_the_control() {
     let (x, ..) = answered(0b110, Ecn::Ect1);
-    assert_eq!((x.s.view().counts.delivered_ce, x.s.view().ecn), (1, EcnMode::Accurate));
+    assert_eq!((x.s.info().delivered_ce, x.ecn_mode()), (1, EcnMode::Accurate));
 }

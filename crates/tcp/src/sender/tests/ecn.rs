@@ -55,11 +55,11 @@ fn a_repeated_syn_does_not_ask() {
 #[test]
 fn an_echo_halves_the_window_once_a_round_trip() {
     let mut x = with_ecn("reno", ECE);
-    x.s.w.cwnd = 20;
+    x.set_cwnd(20);
     x.write_segs(0.0, 60);
     assert_eq!(x.segments().iter().map(|s| u64::from(s.len.div_ceil(MSS))).sum::<u64>(), 20);
     x.echo(100.0, 2);
-    assert_eq!((x.s.recovery.state(), x.s.w.ssthresh, x.s.delivery.delivered_ce()), (CaState::Cwr, 10, 2));
+    assert_eq!((x.state(), x.ssthresh(), x.s.info().delivered_ce), (CaState::Cwr, 10, 2));
     for i in 2..10 {
         x.echo(100.0 + i as f64, 2 * i);
     }
@@ -67,18 +67,18 @@ fn an_echo_halves_the_window_once_a_round_trip() {
     assert_eq!(new.iter().filter(|s| s.flags.has(Flags::CWR)).count(), 1);
     assert!(new[0].flags.has(Flags::CWR) && new.iter().all(|s| s.ecn == Ecn::Ect0));
     x.ack(120.0, 20);
-    assert_eq!((x.s.stats.ecn_reductions, x.s.stats.retransmits, x.s.stats.undos), (1, 0, 0));
+    assert_eq!((x.stats().ecn_reductions, x.stats().retransmits, x.stats().undos), (1, 0, 0));
     assert!(x.cwnd() <= 10, "{}", x.cwnd());
     // The state ends only when something beyond the reduction was acknowledged.
-    assert_eq!(x.s.recovery.state(), CaState::Cwr);
+    assert_eq!(x.state(), CaState::Cwr);
     x.ack(121.0, 21);
-    assert_eq!((x.s.recovery.state(), x.cwnd()), (CaState::Open, 10));
+    assert_eq!((x.state(), x.cwnd()), (CaState::Open, 10));
 }
 
 #[test]
 fn a_retransmission_cannot_be_marked() {
     let mut x = with_ecn("reno", ECE);
-    x.s.w.cwnd = 10;
+    x.set_cwnd(10);
     x.write_segs(0.0, 10);
     x.segments();
     x.sack(100.0, 0, &[(1, 5)]);
@@ -92,14 +92,14 @@ fn without_agreement_an_echo_means_nothing() {
     let mut x = with_ecn("reno", Flags::default());
     x.write_segs(0.0, 10);
     x.echo(100.0, 2);
-    assert_eq!((x.s.recovery.state(), x.s.delivery.delivered_ce()), (CaState::Open, 0));
+    assert_eq!((x.state(), x.s.info().delivered_ce), (CaState::Open, 0));
 }
 
 /// An echo and a loss together: the window is not restored when the loss proves spurious.
 #[test]
 fn what_ecn_asks_for_is_not_undone() {
     let mut x = with_ecn("reno", ECE);
-    x.s.w.cwnd = 20;
+    x.set_cwnd(20);
     x.write_segs(0.0, 20);
     x.segments();
     let mut a = x.plain(100.0, 0);
@@ -107,25 +107,25 @@ fn what_ecn_asks_for_is_not_undone() {
     a.flags = a.flags.with(ECE);
     x.give(100.0, a);
     x.run(160.0);
-    assert_eq!((x.s.recovery.state(), x.s.recovery.undo.ssthresh()), (CaState::Recovery, None));
+    assert_eq!((x.state(), x.ssthresh()), (CaState::Recovery, 10));
     // The original arrives after all: echoed timestamp older than the retransmission.
     x.ack(161.0, 5);
-    assert!(x.s.w.ssthresh == 10 && x.cwnd() < 20);
+    assert!(x.ssthresh() == 10 && x.cwnd() < 20);
 }
 
 #[test]
 fn dctcp_marks_every_packet_as_capable_and_shrinks_by_half_of_alpha() {
     let mut x = with_ecn("dctcp", ECE);
-    x.s.w.cwnd = 20;
+    x.set_cwnd(20);
     x.write_segs(0.0, 60);
     x.segments();
-    assert_eq!(x.s.bare_ack(1).ecn, Ecn::Ect0);
+    assert_eq!(x.pure_ack(0.0).ecn, Ecn::Ect0);
     // α starts at 1: the first round's echo halves.
     x.echo(100.0, 2);
-    assert_eq!((x.s.recovery.state(), x.s.w.ssthresh), (CaState::Cwr, 10));
+    assert_eq!((x.state(), x.ssthresh()), (CaState::Cwr, 10));
     // Without the peer's consent it is Reno and marks nothing.
-    let y = with_ecn("dctcp", Flags::default());
-    assert_eq!(y.s.bare_ack(1).ecn, Ecn::NotEct);
+    let mut y = with_ecn("dctcp", Flags::default());
+    assert_eq!(y.pure_ack(0.0).ecn, Ecn::NotEct);
 }
 
 /// After a timeout that cannot be undone, as the window had been reduced by an echo before, a SACK tells nothing of reordering; after one
@@ -140,13 +140,13 @@ fn sacks_after_a_timeout_that_cannot_be_undone_are_no_reordering() {
         } else {
             x.ack(100.0, 2);
         }
-        assert_eq!(x.s.recovery.state(), if echoed { CaState::Cwr } else { CaState::Open });
+        assert_eq!(x.state(), if echoed { CaState::Cwr } else { CaState::Open });
         let mut t = 0.0;
-        while x.s.stats.rtos == 0 {
+        while x.stats().rtos == 0 {
             t = x.timer().unwrap().1;
             x.run(t);
         }
-        assert_eq!(x.s.recovery.undo.left_edge(), Some(seg(2)).filter(|_| !echoed));
+        assert_eq!(x.undo_from(), Some(seg(2)).filter(|_| !echoed));
         x.segments();
         // The copy of segment 2 is acknowledged. There are no new data for F-RTO: two segments, 3 and 4, are sent again.
         let give = |x: &mut Script, ms: f64, n: u64, blocks: &[(u64, u64)]| {
@@ -157,9 +157,9 @@ fn sacks_after_a_timeout_that_cannot_be_undone_are_no_reordering() {
         give(&mut x, t + 100.0, 3, &[]);
         assert_eq!(x.sent_segs(), [3, 4]);
         give(&mut x, t + 101.0, 3, &[(7, 8)]);
-        assert_eq!((x.s.recovery.state(), x.s.rack.reordering.events()), (CaState::Loss, 0));
+        assert_eq!((x.state(), x.s.event_counts().reord_seen), (CaState::Loss, 0));
         // Segment 6, which was never sent again, is SACKed after 7.
         give(&mut x, t + 102.0, 3, &[(6, 8)]);
-        assert_eq!((x.s.recovery.state(), x.s.rack.reordering.events()), (CaState::Loss, events), "{echoed}");
+        assert_eq!((x.state(), x.s.event_counts().reord_seen), (CaState::Loss, events), "{echoed}");
     }
 }

@@ -12,7 +12,7 @@ fn spied(rate: u64) -> (Script, Arc<Mutex<Vec<AckSample>>>) {
 fn pacing_begins_with_the_tenth_segment_and_spaces_by_length_over_rate() {
     // 1,448,000 B/s: a segment a millisecond. Bursts of two (the rate's millisecond is less).
     let (mut x, _) = spied(1_448_000);
-    x.s.w.cwnd = 100;
+    x.set_cwnd(100);
     x.write_segs(0.0, 20);
     assert_eq!(x.sent_segs(), (0..10).collect::<Vec<_>>());
     // The burst with the tenth segment costs 2 ms.
@@ -25,16 +25,16 @@ fn pacing_begins_with_the_tenth_segment_and_spaces_by_length_over_rate() {
 #[test]
 fn pacing_gives_late_transmissions_half_of_their_length_back() {
     let (mut x, _) = spied(1_448_000);
-    x.s.w.cwnd = 100;
+    x.set_cwnd(100);
     x.write_segs(0.0, 12);
     x.run(2.0);
     assert_eq!(x.sent_segs().len(), 12);
-    assert_eq!(x.s.pacer.next_ns(), x.time(4.0).0);
+    assert_eq!(x.next_departure_ns(), x.time(4.0).0);
     // 0.6 ms late: the next burst of two costs 2 − 0.6 ms. 50 ms late: 1 ms.
     x.write_segs(4.6, 2);
-    assert_eq!(x.s.pacer.next_ns(), x.time(6.0).0);
+    assert_eq!(x.next_departure_ns(), x.time(6.0).0);
     x.write_segs(56.0, 2);
-    assert_eq!(x.s.pacer.next_ns(), x.time(57.0).0);
+    assert_eq!(x.next_departure_ns(), x.time(57.0).0);
 }
 
 #[test]
@@ -42,43 +42,43 @@ fn fq_is_given_departure_times_and_nothing_waits() {
     // The same as without it, but all at once: bursts of two, 2 ms apart from the one with the tenth segment on.
     let spy = Spy { rate: 1_448_000, ..Spy::default() };
     let mut x = Script::with(SenderConfig { congestion: Box::new(spy), fq: true, ..config() }, 100);
-    x.s.w.cwnd = 100;
+    x.set_cwnd(100);
     x.write_segs(0.0, 16);
     let sent: Vec<_> = std::iter::from_fn(|| x.s.poll_transmit()).map(|t| t.departure).collect();
     assert_eq!(sent, [0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 4.0, 6.0].map(|ms| x.time(ms)));
-    assert_eq!(x.s.pacer.timer(), None);
+    assert_eq!(x.pacing_timer(), None);
 }
 
 #[test]
 fn fq_paces_a_window_based_control_too() {
     let mut x = Script::with(SenderConfig { fq: true, ..config() }, 100);
-    assert!(x.s.w.paced);
+    assert!(x.is_paced());
     x.write_segs(0.0, 10);
-    assert!(x.s.pacer.next_ns() > x.time(0.0).0, "the tenth segment moves the clock");
+    assert!(x.next_departure_ns() > x.time(0.0).0, "the tenth segment moves the clock");
 }
 
 #[test]
 fn pacing_of_window_based_control_is_only_computed() {
     let mut x = Script::new();
     // 200 % while cwnd < ssthresh/2, then 120 %, of cwnd · mss / srtt.
-    assert_eq!(x.s.w.pacing_rate, 289_600);
-    x.s.w.ssthresh = 12;
-    x.s.update_pacing_rate();
-    assert_eq!(x.s.w.pacing_rate, 173_760);
+    assert_eq!(x.s.info().pacing_rate, 289_600);
+    x.set_ssthresh(12);
+    x.update_pacing_rate();
+    assert_eq!(x.s.info().pacing_rate, 173_760);
     x.write_segs(0.0, 10);
-    assert_eq!((x.sent_segs().len(), x.s.pacer.timer()), (10, None));
+    assert_eq!((x.sent_segs().len(), x.pacing_timer()), (10, None));
 }
 
 #[test]
 fn pacing_with_bbr_starts_at_2_89_windows_an_rtt() {
     let mut x = Script::with(SenderConfig { congestion: cc::make("bbr", 1).unwrap(), ..config() }, 100);
-    let rate = x.s.w.pacing_rate as f64;
+    let rate = x.s.info().pacing_rate as f64;
     // 10 packets / 100 ms · 1448 · 739/256, less 1 %.
     let want = 10.0 * 1_448.0 / 0.1 * 739.0 / 256.0 * 0.99;
     assert!((rate / want - 1.0).abs() < 0.01, "{rate} {want}");
     x.write_segs(0.0, 10);
     assert_eq!(x.sent_segs().len(), 10);
-    assert!(x.s.pacer.next_ns() > x.time(0.0).0);
+    assert!(x.next_departure_ns() > x.time(0.0).0);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn small_queues_let_two_bursts_wait_in_the_host() {
     let a = x.s.poll_transmit().unwrap();
     let b = x.s.poll_transmit().unwrap();
     assert!(x.s.poll_transmit().is_none());
-    assert_eq!((a.segs, b.segs, x.s.host.memory()), (2, 2, 8_352));
+    assert_eq!((a.segs, b.segs, x.host_memory()), (2, 2, 8_352));
     // A departure of 2 frames of 1514 B frees a burst's memory, and another one follows.
     x.s.on_departure(x.time(1.0), a.burst, 3_028);
     assert_eq!(x.sent(), [(4, 2_896)]);
@@ -141,7 +141,7 @@ fn small_queues_let_two_bursts_wait_in_the_host() {
     x.s.on_departure(x.time(2.0), b.burst, 1_514);
     assert_eq!(x.sent(), [(6, 2_896)]);
     x.s.on_departure(x.time(3.0), b.burst, 1_514);
-    assert_eq!(x.s.host.memory(), 2 * 4_176);
+    assert_eq!(x.host_memory(), 2 * 4_176);
 }
 
 /// What each packet carries of its departure (draft-ietf-ccwg-bbr §4.1.2.1.2): ten in flight, the first three of them lost, one of these

@@ -78,7 +78,7 @@ fn super_packets_grow_on_short_paths() {
     // RTT 1 ms: 28,960,000 B/s >> 10 = 28,281 B, plus 65,343 >> (1,000 >> 9) = 32,671 B: 60,952 B, 42 segments.
     // The quota is half of the window: 5 of 10.
     let mut x = Script::with(config(), 1);
-    assert_eq!(x.s.burst_segments(), 42);
+    assert_eq!(x.burst_segments(), 42);
     x.write_segs(0.0, 60);
     assert_eq!(x.sent(), [(0, 5 * 1_448), (5, 5 * 1_448)]);
 }
@@ -86,7 +86,7 @@ fn super_packets_grow_on_short_paths() {
 /// As Linux 6.18 with an MTU of 65,535: one segment, although two are the least elsewhere.
 #[test]
 fn a_super_packet_has_no_more_segments_than_64_kib_hold() {
-    let mss = |mss| Script::with(SenderConfig { mss, ..config() }, 100).s.burst_segments();
+    let mss = |mss| Script::with(SenderConfig { mss, ..config() }, 100).burst_segments();
     assert_eq!((mss(65_483), mss(32_672), mss(32_671)), (1, 1, 2));
 }
 
@@ -100,14 +100,14 @@ fn without_gso_every_segment_leaves_alone() {
 #[test]
 fn a_small_burst_waits_up_to_a_millisecond_for_a_fuller_one() {
     let mut x = Script::full_window(10, 20);
-    x.s.w.ssthresh = 5;
+    x.set_ssthresh(5);
     // Nothing was sent for 100 ms: one segment goes alone.
     x.ack(100.0, 1);
     assert_eq!(x.sent(), [(10, 1_448)]);
     // Half a millisecond after a transmission, one free segment (less than a third of the window) waits: the next ACK is overdue.
     x.ack(100.5, 2);
     assert_eq!(x.sent(), []);
-    assert!(x.s.window_use.is_limited());
+    assert!(x.is_window_limited());
     x.ack(100.6, 3);
     assert_eq!(x.sent(), [(11, 2_896)]);
     // More than a millisecond after: no waiting.
@@ -118,10 +118,10 @@ fn a_small_burst_waits_up_to_a_millisecond_for_a_fuller_one() {
 #[test]
 fn nothing_waits_for_a_fuller_burst_when_the_ack_is_far() {
     let mut x = Script::full_window(10, 20);
-    x.s.w.ssthresh = 5;
+    x.set_ssthresh(5);
     x.ack(100.0, 10);
     assert_eq!((x.sent_segs().len(), x.cwnd()), (11, 11));
-    x.s.w.cwnd = 12;
+    x.set_cwnd(12);
     // The head was sent at 100 ms, so its ACK comes at about 200 ms: not within half the RTT, not within 1 ms.
     x.write_segs(100.2, 1);
     assert_eq!(x.sent(), [(21, 1_448)]);

@@ -25,19 +25,17 @@ fn the_first_five_syn_timeouts_are_a_second_apart() {
 #[test]
 fn what_a_window_cut_off_is_filled_up_from_the_next_write() {
     for (mut x, bursts) in [(Script::new(), vec![(3, MSS)]), (newer(), vec![(3, 2 * MSS)])] {
-        x.s.w.cwnd = 3;
+        x.set_cwnd(3);
         // The first write is cut after three segments; what is left of it and the next one wait.
         x.write_segs(0.0, 4);
-        x.s.buffer.begin();
-        x.s.buffer.append(2 * MSS, true, 2 * MSS);
-        x.s.buffer.push();
+        x.append_buffer(2 * MSS);
         x.sent();
-        x.s.w.cwnd = 8;
-        let memory = x.s.buffer.used(&x.s.flight);
-        x.s.on_released();
+        x.set_cwnd(8);
+        let memory = x.memory();
+        x.release();
         let sent = x.sent();
         assert_eq!(sent[0], bursts[0]);
-        assert!(x.s.buffer.used(&x.s.flight) >= memory, "splitting what was joined costs its buffer again");
+        assert!(x.memory() >= memory, "splitting what was joined costs its buffer again");
     }
 }
 
@@ -45,13 +43,13 @@ fn what_a_window_cut_off_is_filled_up_from_the_next_write() {
 fn a_pure_ack_may_be_older() {
     for (kernel, rejected) in [(Kernel::V6_1, 1), (Kernel::V6_12, 0)] {
         let mut x = Script::with(SenderConfig { kernel: Kernel { hz: 1_000, ..kernel }, ..config() }, 100);
-        x.write_segs(0.0, 4);
+        x.write_segs(300.0, 4);
         x.sent();
         x.ack(400.0, 1);
-        x.s.rtt.set_rto(300);
+        assert_eq!(x.s.info().rto_us, 300_000);
         let mut old = x.plain(400.0, 1);
         old.tsval = x.ts(400.0 - 340.0); // 300 ms · 1.024 < 340 < 300 ms · 1.2
         x.give(401.0, old);
-        assert_eq!(x.s.stats.paws_rejected, rejected);
+        assert_eq!(x.stats().paws_rejected, rejected);
     }
 }

@@ -1,0 +1,24 @@
+//! The rules in which kernels differ, by name.
+
+/// What applies where kernels differ in more than a sysctl (docs/models/tcp/kernel-profiles.md has a row for each).
+#[derive(Debug)]
+pub struct Rules {
+    /// Timeouts of a SYN without back-off (`net.ipv4.tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// Ticks of a peer's timestamp clock in a second, as they are assumed for repeated ACKs.
+    pub peer_ticks: u64,
+    /// Whether the first unsent buffer is filled up from the next one before it is sent.
+    pub fills_unsent_head: bool,
+    /// Whether the first window is all that the buffer is good for, although the SYN-ACK cannot say more than 65,535.
+    pub opens_beyond_syn: bool,
+    /// What a timestamp counts for, ms, that is echoed within its millisecond; 0 counts nothing.
+    pub least_echo_ms: u32,
+    /// Whether a lack of memory for a segment in order closes the window.
+    pub closes_without_memory: bool,
+    /// Whether the sender's segment size is measured on data out of order too.
+    pub measures_out_of_order: bool,
+    /// Whether autotuning takes what still waits to be read from what was read in a round trip.
+    pub autotunes_without_unread: bool,
+    /// Whether a delayed ACK waits at most a tick less than the least retransmission timeout, and its estimate is bounded.
+    pub delays_below_least_rto: bool,
+}

@@ -1,0 +1,18 @@
+//! Linux 6.12.
+
+use super::{Kernel, Rules, Version, WindowRule};
+
+pub(super) static RULES: Rules = Rules {
+    syn_linear_timeouts: 4,
+    peer_ticks: 1_200,
+    fills_unsent_head: true,
+    opens_beyond_syn: true,
+    least_echo_ms: 0,
+    closes_without_memory: true,
+    measures_out_of_order: true,
+    autotunes_without_unread: true,
+    delays_below_least_rto: true,
+};
+
+pub(super) const KERNEL: Kernel =
+    Kernel { rules: Version::V6_12, hz: 1000, window: WindowRule::ScalingRatio, skb_overhead: 960, ..Kernel::V6_1 };

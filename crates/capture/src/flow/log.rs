@@ -1,0 +1,251 @@
+//! What is handed on about one direction: its counters, and the rows of its tables. An event counts itself.
+
+use super::counts::Counts;
+use super::end::Seen;
+use super::repeats::{Repeated, Trigger};
+use super::sequence::shown;
+use super::table::{AckRow, EventRow, Fate, Kind, SegmentRow, Side, Thinned};
+use std::ops::Range;
+use tcpscape_base::Ecn;
+
+/// Most events kept as rows.
+pub const EVENTS: usize = 1 << 17;
+/// Rows of events up to which those are kept of which a path with jitter has one for each packet.
+const FREQUENT: usize = 1 << 16;
+/// Payload of a full segment at least, where neither the SYNs nor the packets show it (RFC 9293 §3.7.1).
+const LEAST_SEGMENT: u32 = 536;
+
+/// What happened to a range of the data. Times are ns.
+#[derive(Clone, Copy, Debug)]
+pub enum Happened {
+    /// It was sent again.
+    Repeated(Trigger),
+    /// It was sent again after a SACK had covered it.
+    RepeatedSacked,
+    /// What covered it shows, so long after its retransmission, that this was needless.
+    Spurious(Proof, u64),
+    /// It was lost before it came here: the retransmission came so late, when so many later segments had come.
+    LostBefore { late: u64, above: u64 },
+    /// So many transmissions of it were lost, the first of them so long ago. The receiver may have discarded it in their place.
+    LostAfter { since: u64, times: u16, may_be_discarded: bool },
+    /// It came so late, when so many later segments had come; of these nothing is known where it is not certain when exactly it came.
+    Reordered { side: Side, late: u64, above: Option<u64> },
+    /// It came late, and nothing shows why.
+    Late,
+    /// The network made a copy that came here.
+    Copied,
+    /// A DSACK reports a copy that the network made.
+    CopiedAfter,
+    /// The receiver discards it: it had echoed a newer timestamp before.
+    Discarded,
+    /// It was acknowledged, and the capture does not hold it.
+    NotCaptured,
+    /// It lies outside of the window.
+    OutOfWindow,
+    /// It carries CE.
+    Ce,
+    /// It ends a silence of this length.
+    Idle(u64),
+    /// It is a keep-alive.
+    KeepAlive,
+    /// It probes a closed window.
+    WindowProbe,
+    /// The window closed before it.
+    WindowClosed,
+    /// It is the window that opened after this time.
+    WindowOpened(u64),
+    /// An ACK came after a later one.
+    ReorderedAck,
+}
+
+impl Happened {
+    /// Counts it, of a range of `n` segments.
+    fn count(self, c: &mut Counts, n: u64, bytes: u64) {
+        match self {
+            Happened::Repeated(trigger) => {
+                c.retransmissions += n;
+                match trigger {
+                    Trigger::Fast => c.fast_retransmissions += n,
+                    Trigger::Timeout => c.timeouts += 1,
+                    Trigger::AfterTimeout => c.after_timeout += n,
+                    Trigger::Probe => c.tail_probes += n,
+                }
+            }
+            Happened::RepeatedSacked => c.spurious += n,
+            Happened::Spurious(proof, _) => {
+                c.spurious += n;
+                *match proof {
+                    Proof::Timestamp => &mut c.spurious_by_timestamp,
+                    Proof::Time => &mut c.spurious_by_time,
+                } += n;
+            }
+            Happened::LostBefore { .. } => {
+                c.losses += n;
+                c.losses_before += n;
+            }
+            Happened::LostAfter { times, may_be_discarded, .. } => {
+                let n = n * u64::from(times);
+                c.losses += n;
+                c.losses_uncertain += if may_be_discarded && c.reordered > 0 { n } else { 0 };
+            }
+            Happened::Reordered { side, late, above } => {
+                c.reordered += n;
+                c.reordered_before += if side == Side::Before { n } else { 0 };
+                if let Some(above) = above {
+                    c.reordering_segments_max = c.reordering_segments_max.max(above);
+                    c.reordering_ns_max = c.reordering_ns_max.max(late);
+                }
+            }
+            Happened::Late => c.late_unexplained += n,
+            Happened::Copied => c.duplicates += 1,
+            Happened::CopiedAfter => c.duplicates += n,
+            Happened::Discarded => c.discarded += 1,
+            Happened::NotCaptured => c.not_captured_bytes += bytes,
+            Happened::OutOfWindow => c.out_of_window += 1,
+            Happened::Ce => c.ce += 1,
+            Happened::Idle(_) => c.idles += 1,
+            Happened::KeepAlive => c.keep_alives += 1,
+            Happened::WindowProbe => c.window_probes += 1,
+            Happened::WindowClosed => c.zero_windows += 1,
+            Happened::WindowOpened(after) => c.zero_window_ns += after,
+            Happened::ReorderedAck => c.acks_reordered += 1,
+        }
+    }
+
+    /// What its row says: kind, side, extent in time and in segments.
+    fn row(self, n: u64) -> Option<(Kind, Side, u64, u64)> {
+        use Side::{After, Before, Unknown};
+        Some(match self {
+            Happened::Repeated(Trigger::Fast) => (Kind::FastRetransmission, Unknown, 0, n),
+            Happened::Repeated(Trigger::Timeout) => (Kind::Timeout, Unknown, 0, n),
+            Happened::Repeated(Trigger::AfterTimeout) => (Kind::AfterTimeout, Unknown, 0, n),
+            Happened::Repeated(Trigger::Probe) => (Kind::TailProbe, Unknown, 0, n),
+            Happened::RepeatedSacked => (Kind::Spurious, Unknown, 0, n),
+            Happened::Spurious(_, after) => (Kind::Spurious, After, after, n),
+            Happened::LostBefore { late, above } => (Kind::Loss, Before, late, above),
+            Happened::LostAfter { since, times, .. } => (Kind::Loss, After, since, n * u64::from(times)),
+            Happened::Reordered { side, late, above } => (Kind::Reordering, side, late, above.unwrap_or(0)),
+            Happened::Late => return None,
+            Happened::Copied => (Kind::Duplicate, Before, 0, 0),
+            Happened::CopiedAfter => (Kind::Duplicate, After, 0, n),
+            Happened::Discarded => (Kind::Discarded, After, 0, 0),
+            Happened::NotCaptured => (Kind::NotCaptured, Unknown, 0, 0),
+            Happened::OutOfWindow => (Kind::OutOfWindow, Unknown, 0, 0),
+            Happened::Ce => (Kind::Ce, Before, 0, 0),
+            Happened::Idle(gap) => (Kind::Idle, Unknown, gap, 0),
+            Happened::KeepAlive => (Kind::KeepAlive, Unknown, 0, 0),
+            Happened::WindowProbe => (Kind::WindowProbe, Unknown, 0, 0),
+            Happened::WindowClosed => (Kind::ZeroWindow, After, 0, 0),
+            Happened::WindowOpened(after) => (Kind::WindowOpened, After, after, 0),
+            Happened::ReorderedAck => (Kind::ReorderedAck, After, 0, 0),
+        })
+    }
+}
+
+/// What shows that a retransmission was needless.
+#[derive(Clone, Copy, Debug)]
+pub enum Proof {
+    /// The ACK echoes the original's timestamp (RFC 3522 §3.2).
+    Timestamp,
+    /// The ACK came sooner than the retransmission allows.
+    Time,
+}
+
+/// Counters and rows of one direction.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// Counters.
+    pub counts: Counts,
+    /// Rows of data.
+    pub segments: Thinned<SegmentRow>,
+    /// Rows of the other end's packets.
+    pub acks: Thinned<AckRow>,
+    events: Vec<EventRow>,
+    most: usize,
+    agreed: Option<u32>,
+    largest: u32,
+}
+
+impl Log {
+    /// Keeps at most so many rows of events from now on.
+    pub fn bound(&mut self, events: usize) {
+        self.most = events;
+    }
+    /// Rows of events.
+    pub fn events(&self) -> usize {
+        self.events.len()
+    }
+    /// The rows of its three tables, handed on.
+    pub fn into_rows(self) -> (Vec<SegmentRow>, Vec<AckRow>, Vec<EventRow>) {
+        (self.segments.into_rows(), self.acks.into_rows(), self.events)
+    }
+    /// Payload of a full segment as the SYNs agree on it, where they do.
+    pub fn agree(&mut self, payload: Option<u32>) {
+        self.agreed = payload;
+    }
+    /// Payload of a full segment: by the SYNs, otherwise the largest of a packet that is no super-packet.
+    pub fn segment_size(&self) -> Option<u32> {
+        self.agreed.or((self.largest > 0).then_some(self.largest))
+    }
+    /// Segments that so many bytes take.
+    pub fn segments_in(&self, bytes: u64) -> u64 {
+        let size = self.agreed.unwrap_or(self.largest.max(LEAST_SEGMENT));
+        u64::from(u32::try_from(bytes).unwrap_or(u32::MAX).div_ceil(size).max(1))
+    }
+
+    /// Counts a data packet.
+    pub fn data(&mut self, s: &Seen) {
+        if s.size <= 1_500 {
+            self.largest = self.largest.max(s.len);
+        }
+        let n = self.segments_in(u64::from(s.len));
+        let c = &mut self.counts;
+        c.packets += 1;
+        c.segments += n;
+        c.super_packets += u64::from(n > 1);
+        c.payload_bytes += u64::from(s.len);
+        if s.ecn == Ecn::Ce {
+            self.add(s, s.range(), Happened::Ce);
+        }
+    }
+
+    /// A packet shows that something happened to this range. Gives the number of its row, if it is kept.
+    pub fn add(&mut self, s: &Seen, range: Range<u64>, what: Happened) -> Option<usize> {
+        let bytes = range.end - range.start;
+        let n = self.segments_in(bytes);
+        what.count(&mut self.counts, n, bytes);
+        let (kind, side, extent, segments) = what.row(n)?;
+        let is_frequent = matches!(kind, Kind::Reordering | Kind::ReorderedAck);
+        if self.events.len() >= if is_frequent { self.most.min(FREQUENT) } else { self.most } {
+            self.counts.events_left_out += 1;
+            return None;
+        }
+        let cut = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let (len, segments) = (cut(bytes), cut(segments));
+        let (kind, side) = (kind as u8, side as u8);
+        self.events.push(EventRow { t: s.t, frame: s.frame, seq: shown(range.start), extent, len, segments, kind, side });
+        Some(self.events.len() - 1)
+    }
+
+    /// A DSACK refutes a loss of a repeated range.
+    pub fn refuted(&mut self, s: &Seen, r: &Repeated) {
+        let n = self.segments_in(r.end - r.start);
+        self.counts.losses = self.counts.losses.saturating_sub(n);
+        self.counts.spurious += n;
+        self.counts.spurious_by_dsack += n;
+        if r.lost > 0 {
+            return;
+        }
+        if let Some(row) = self.segments.get(r.row) {
+            row.fate = Fate::Spurious as u8;
+        }
+        if let Some(event) = r.event {
+            self.events[event].kind = Kind::Spurious as u8;
+        }
+        if r.passed_t > 0 {
+            // The original came, after later ones; when exactly lies between the two.
+            let late = s.t.saturating_sub(r.passed_t);
+            self.add(s, r.start..r.end, Happened::Reordered { side: Side::After, late, above: None });
+        }
+    }
+}

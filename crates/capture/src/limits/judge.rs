@@ -1,0 +1,87 @@
+//! The gaps of a few round trips, until what is seen of them suffices to name their causes.
+
+use super::doubt::{Doubt, Doubts};
+use super::intervals::{Interval, Intervals};
+use super::view::{Moment, View};
+use super::window::{Ending, Evidence, Gap, Habits};
+use super::{Cause, Data};
+use std::ops::Range;
+
+/// Most gaps that wait for their window's end.
+const MOST_GAPS: usize = 512;
+
+/// Collects gaps, and decides on them at the end of a window.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    window: Evidence,
+    gaps: Vec<Gap>,
+    most_gaps: usize,
+    habits: Habits,
+    /// Where the capture does not show the cause.
+    pub(super) doubts: Doubts,
+    out: Intervals,
+}
+
+impl Judge {
+    pub(super) fn new(most_intervals: usize) -> Judge {
+        let out = Intervals::new(most_intervals);
+        let (window, habits, doubts) = Default::default();
+        Judge { window, gaps: Vec::new(), most_gaps: MOST_GAPS, habits, doubts, out }
+    }
+    /// Bytes of memory beside its own.
+    pub(super) fn heap(&self) -> usize {
+        self.gaps.capacity() * size_of::<Gap>() + self.out.heap()
+    }
+    /// Keeps at most so many intervals from now on, and decides after so many gaps at the latest.
+    pub(super) fn bound(&mut self, most_intervals: usize, most_gaps: usize) {
+        self.out.bound(most_intervals);
+        self.most_gaps = most_gaps.min(MOST_GAPS);
+    }
+    /// The handshake is over: the first window begins.
+    pub(super) fn begin(&mut self, handshake: Range<Moment>) {
+        let Range { start, end } = handshake;
+        self.out.push(start.t, end.t, Cause::Handshake, [start.frame, end.frame, 0, 0]);
+        self.window.from = end.t;
+    }
+    /// In so much more time a departure would count as that of an ACK.
+    pub(super) fn covered(&mut self, ns: u64) {
+        self.window.covered += ns;
+    }
+    /// A segment left; so many bytes were in flight before it and are after it.
+    pub(super) fn departed(&mut self, d: &Data, is_short: bool, before: u64, after: u64) {
+        let w = &mut self.window;
+        w.flight_min = if w.segments == 0 { before } else { w.flight_min.min(before) };
+        w.flight_max = w.flight_max.max(after);
+        w.segments += 1;
+        w.bytes += u64::from(d.len);
+        w.short += u32::from(is_short);
+    }
+    /// A gap has ended.
+    pub(super) fn add(&mut self, gap: Gap) {
+        if gap.to > gap.from {
+            self.window.tight += if gap.is_tight { gap.to - gap.from } else { 0 };
+            self.gaps.push(gap);
+        }
+    }
+    /// Whether the window, of this length, is over.
+    pub(super) fn is_due(&self, t: u64, length: u64) -> bool {
+        t >= self.window.from + length || self.gaps.len() >= self.most_gaps
+    }
+    /// Decides on the gaps of the window and begins the next one.
+    pub(super) fn close(&mut self, t: u64, rtt_min: u64, view: &View) {
+        self.window.to = t;
+        self.window.rtt_min = rtt_min;
+        self.habits.learn(&self.gaps, &self.window);
+        let is_near = view.is_near();
+        for g in self.gaps.drain(..) {
+            let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g, view.supposes()) };
+            let is_idle = g.ending == Ending::Known(Cause::Application);
+            self.out.push(g.from, g.to, self.doubts.judged(cause, &g, is_idle), g.frames);
+        }
+        self.window = Evidence { from: t, ..Evidence::default() };
+    }
+    /// The causes, and why they are not known for a part of the time.
+    pub(super) fn finish(self) -> (Vec<Interval>, Option<Doubt>) {
+        (self.out.finish(), self.doubts.longest())
+    }
+}
