@@ -14,28 +14,59 @@ from pathlib import Path
 from layers import modules
 
 PACKAGE = "reading"
-OPENS = frozenset((
-    "open", "fdopen", "read_text", "read_bytes", "read_csv", "read_parquet", "read_json", "read_ndjson", "scan_csv", "scan_parquet", "connect",
-    "fromfile", "genfromtxt", "loadtxt", "memmap", "ZipFile",
-))  # fmt: skip
+OPENS = frozenset(
+    (
+        "open",
+        "fdopen",
+        "read_text",
+        "read_bytes",
+        "read_csv",
+        "read_parquet",
+        "read_json",
+        "read_ndjson",
+        "scan_csv",
+        "scan_parquet",
+        "connect",
+        "fromfile",
+        "genfromtxt",
+        "loadtxt",
+        "memmap",
+        "ZipFile",
+    )
+)
 """Names of functions and methods that open something."""
-PARSES = frozenset((
-    "json.load", "json.loads", "from_json", "yaml.load", "yaml.safe_load", "yaml.full_load", "yaml.unsafe_load", "tomllib.load", "tomllib.loads",
-    "csv.reader", "csv.DictReader", "pickle.load", "pickle.loads", "gzip.decompress", "bz2.decompress", "lzma.decompress", "zlib.decompress",
-    "zlib.decompressobj", "np.load",
-))  # fmt: skip
+PARSES = frozenset(
+    (
+        "json.load",
+        "json.loads",
+        "from_json",
+        "yaml.load",
+        "yaml.safe_load",
+        "yaml.full_load",
+        "yaml.unsafe_load",
+        "tomllib.load",
+        "tomllib.loads",
+        "csv.reader",
+        "csv.DictReader",
+        "pickle.load",
+        "pickle.loads",
+        "gzip.decompress",
+        "bz2.decompress",
+        "lzma.decompress",
+        "zlib.decompress",
+        "zlib.decompressobj",
+        "np.load",
+    )
+)
 """Functions that parse or unpack, with their module where the name alone says too little."""
 ALLOWED = {
-    "capture.annotated": "writes",
-    "capture.xplot": "writes",
+    "capture.outputs": "writes",
     "cli.doctor": "/proc alone",
     "cli.streams": "the standard streams and /dev/null",
-    "cli.load": "/dev/tty, and asks it a question only",
+    "cli.lists": "/dev/tty, and asks it a question only",
     "controls.bpf": "what bpftool says, and /proc",
-    "emulation.control": "a Unix socket of its own, to see whether it is in use",
-    "emulation.session": "/dev/null",
-    "engines.guest.console": "/proc alone",
-    "engines.guest.process": "what the guest program writes into a directory of this process",
+    "emulation.session": "/dev/null, and a Unix socket of its own, to see whether it is in use",
+    "engines.guest.process": "/proc, and what the guest program writes into a directory of this process",
     "engines.host.leftovers": "/proc alone",
     "engines.host.process": "what the live engine's program writes to this process",
     "engines.linux": "the programs that come with tcpscape",
@@ -47,8 +78,7 @@ ALLOWED = {
     "interchange.iperf3": "a text within a document that was read already",
     "kernels.build": "writes the log of a build; reads what make of this build wrote",
     "kernels.cache": "the lock of a build",
-    "kernels.source": "a tarball of hundreds of megabytes as a stream, a regular file by `find`",
-    "kernels.tree": "the first four bytes of an executable in a tree, which is a regular file",
+    "kernels.source": "a tarball of hundreds of megabytes as a stream, and the first four bytes of an executable in a tree: regular files by `find`",
     "report.build": "a text that was made a line before",
     "scenario.host": "/proc and this machine's kernel configuration; what the compiled engine returns",
     "scenario.limits": "what the compiled engine returns",

@@ -110,7 +110,8 @@ class Crate:
             if (*here, rest[0]) in self.files:
                 here, rest = (*here, rest[0]), rest[1:]
             elif rest[0] in self.exports[here] and depth < 8:
-                return self.target(here, (*self.exports[here][rest[0]], *rest[1:]), depth + 1) or here
+                passed_on = (*self.exports[here][rest[0]], *rest[1:])
+                return here if passed_on[0][0].isupper() else self.target(here, passed_on, depth + 1)  # a type of this file, or a path
             else:
                 break
         return here

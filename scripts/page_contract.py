@@ -16,12 +16,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from typing_extensions import NotRequired, Required
 
 from tcpscape import units
-from tcpscape.metrics.events import STATES
+from tcpscape.metrics.samples import STATES
 from tcpscape.plots import diagnosis
 from tcpscape.scenario.changes import CHANGE
 from tcpscape.scenario.grammar import MIX
 from tcpscape.web import download
-from tcpscape.web.path import PathDocument
 from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.check import EngineDocument
 from tcpscape.web.questions.map import QUANTITIES
@@ -29,7 +28,7 @@ from tcpscape.web.questions.runs import METRICS
 from tcpscape.web.routes import OpenedDocument
 from tcpscape.web.start import StartDocument
 from tcpscape.web.state import State
-from tcpscape.web.take import TakenTexts
+from tcpscape.web.take import PathDocument, TakenTexts
 from tcpscape.words.flow import NAMES
 
 WIDTH = 151

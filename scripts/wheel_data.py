@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from tcpscape.cli import completion, man  # noqa: E402
+from tcpscape.cli import completion, reference  # noqa: E402
 
 DOC = "share/doc/tcpscape"
 """Where the citation and the licences are."""
@@ -30,7 +30,7 @@ def main() -> None:
     target = Path(sys.argv[1])
     shutil.rmtree(target, ignore_errors=True)
     prefix = target / "data"
-    man.write(prefix / man.PLACE)
+    reference.write(prefix / reference.PLACE)
     for shell, place in completion.PLACES.items():
         (prefix / place).parent.mkdir(parents=True, exist_ok=True)
         (prefix / place).write_text(completion.SCRIPTS[shell], "utf-8")

@@ -29,16 +29,31 @@ HIDDEN = (ROOT, Path.home() / ".cargo", Path.home() / ".rustup")
 TOOLS = ("sh", "env", "cat", "man", "groff", "troff", "grotty", "nroff", "preconv", "tbl", "col", "less", "uname", "bash", "ls")
 """Programs on the PATH beside the environment's own: no compiler, no make, no git."""
 EXPECTED = (
-    "tcpscape/_core.abi3.so", "tcpscape/py.typed", "tcpscape/data/fidelity.json", "tcpscape/data/pages/controls/cubic.md",
-    "tcpscape/data/pages/queues/codel.md", "tcpscape/engines/guest/init", "tcpscape/engines/guest/seed.so", "tcpscape/engines/host/live",
-    "tcpscape/kernels/uml.config", "tcpscape/report/templates/page.html.j2", "tcpscape/scenarios/starlink-baseline.yaml",
+    "tcpscape/_core.abi3.so",
+    "tcpscape/py.typed",
+    "tcpscape/data/fidelity.json",
+    "tcpscape/data/pages/controls/cubic.md",
+    "tcpscape/data/pages/queues/codel.md",
+    "tcpscape/engines/guest/init",
+    "tcpscape/engines/guest/seed.so",
+    "tcpscape/engines/host/live",
+    "tcpscape/kernels/uml.config",
+    "tcpscape/report/templates/page.html.j2",
+    "tcpscape/scenarios/starlink-baseline.yaml",
     "tcpscape/campaigns/step.yaml",
-    "tcpscape/studies/jitter-cliff.yaml", "tcpscape/studies/data/jitter-cliff.csv", ".data/data/share/man/man1/tcpscape-run.1",
-    ".data/data/share/bash-completion/completions/tcpscape", ".data/data/share/zsh/site-functions/_tcpscape",
-    ".data/data/share/fish/vendor_completions.d/tcpscape.fish", ".data/data/share/doc/tcpscape/CITATION.cff",
-    ".data/data/share/doc/tcpscape/THIRD-PARTY.txt", ".dist-info/licenses/LICENSE-MIT", ".dist-info/licenses/LICENSE-APACHE",
-    ".dist-info/licenses/NOTICE", ".dist-info/entry_points.txt",
-)  # fmt: skip
+    "tcpscape/studies/jitter-cliff.yaml",
+    "tcpscape/studies/data/jitter-cliff.csv",
+    ".data/data/share/man/man1/tcpscape-run.1",
+    ".data/data/share/bash-completion/completions/tcpscape",
+    ".data/data/share/zsh/site-functions/_tcpscape",
+    ".data/data/share/fish/vendor_completions.d/tcpscape.fish",
+    ".data/data/share/doc/tcpscape/CITATION.cff",
+    ".data/data/share/doc/tcpscape/THIRD-PARTY.txt",
+    ".dist-info/licenses/LICENSE-MIT",
+    ".dist-info/licenses/LICENSE-APACHE",
+    ".dist-info/licenses/NOTICE",
+    ".dist-info/entry_points.txt",
+)
 """Ends of names of files that must be in it, besides every file of the package that git knows."""
 
 TERMINATED = 143
@@ -82,7 +97,7 @@ USES = (
     Use("tcpscape compare out/run out/run --cca cubic:bbr --json", line_of_json),
     Use("tcpscape sweep buffers --seeds 2 --out out/sweep --quiet", lambda out: "→ " in out),
     Use("tcpscape run lossy-dsl --cca cubic --seeds 1 --duration 5s --pcap slow.pcapng --quiet", lambda out: "→ " in out),
-    Use("tcpscape diagnose slow.pcapng --no-replay --report page.html --out path.yaml", lambda out: "→ Your path is " in out),
+    Use("tcpscape diagnose slow.pcapng --no-replay --report page.html --out path.yaml", lambda out: "→ Your path has " in out),
     Use("tcpscape bound --from 60mbit --to 20mbit --rtt 50ms", lambda out: "→ " in out),
     Use("tcpscape schema trial", lambda out: json.loads(out)["$id"] == "urn:tcpscape:schema:trial:1"),
     Use("tcpscape schema --out schemas", lambda out: "schemas" in out),
@@ -93,7 +108,7 @@ USES = (
     Use("tcpscape kernel build", lambda out: out.startswith("error: tools: missing: make, gcc"), 2),
     Use("tcpscape run baseline --engine virtual --seeds 1 --duration 2s --json", line_of_json, needs_kernel=True),
     Use("tcpscape kernel list", lambda out: "6.1" in out, needs_kernel=True),
-)  # fmt: skip
+)
 
 
 def main() -> int:

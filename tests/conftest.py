@@ -1,7 +1,5 @@
 """What the tests share: the command line as a function, and which engines there are."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json
@@ -39,12 +37,10 @@ def bench(name: str) -> ModuleType:
 
 @cache
 def validator(name: str) -> jsonschema.Draft202012Validator:
-    """A validator of a kind of document."""
     return jsonschema.Draft202012Validator(DOCUMENTS[name].schema())
 
 
 def expect(name: str, document: Any) -> None:
-    """Validates a printed document, with the format in front."""
     validator(name).validate(document)
     assert next(iter(document)) == "format"
 
@@ -120,13 +116,11 @@ def model() -> None:
 
 @pytest.fixture
 def need_model():
-    """A test that needs the model engine."""
     need("model")
 
 
 @pytest.fixture
 def need_virtual():
-    """A test that needs a kernel in virtual time."""
     need("virtual")
 
 

@@ -6,8 +6,6 @@ lines that are left out. A block with a title (```yaml title="call.yaml") is tha
 building kernels); nothing carries them out here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -34,8 +32,6 @@ UPDATE = "UPDATE_PAGES"
 
 @dataclass
 class Job:
-    """A page that is carried out in a directory."""
-
     page: Path
     place: Path
     """The current directory."""

@@ -1,12 +1,11 @@
 """Observations and diagnoses that tests make up: one for each situation that a path can be in."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import Alternative, Control, FittedPath, PathChange, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis.fitted import Alternative, Assumption, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 
 NOTHING = dict.fromkeys(FittedPath.__dataclass_fields__)
@@ -14,7 +13,6 @@ NOTHING = dict.fromkeys(FittedPath.__dataclass_fields__)
 
 
 def estimate(value, spread=0.05, unit=""):
-    """A value with an interval of ± spread."""
     return Estimate(value, value * (1 - spread), value * (1 + spread), 100, unit)
 
 
@@ -34,14 +32,19 @@ def flow(port=5201, **fields):
             at += 30 * share
         limits = tuple(starts)
     given = {
-        "packets": 46_000, "bytes": 67_500_000, "seconds": 30.0, "start_s": 0.0, "vantage": "sender", "goodput_mbps": 18.0,
-        "limits": limits, **fields,
-    }  # fmt: skip
+        "packets": 46_000,
+        "bytes": 67_500_000,
+        "seconds": 30.0,
+        "start_s": 0.0,
+        "vantage": "sender",
+        "goodput_mbps": 18.0,
+        "limits": limits,
+        **fields,
+    }
     return ObservedFlow(Endpoint("10.0.0.1", 40000), Endpoint("10.0.0.2", port), **given)
 
 
 def observation(*flows, kind="pcap", name="slow.pcap", **fields):
-    """A source with these flows."""
     return Observation(kind, name, flows, **fields)
 
 
@@ -81,17 +84,16 @@ PATH = fitted(
 STABLE = Zone("stable", "stable", estimate(1.0), estimate(0.02), 2.0, 0.05, 0.04, "healthy", "neither")
 SAME = ReplayAdvice("cubic", estimate(1.0), "as good", [Alternative("bbr", estimate(1.0), estimate(60.0), estimate(0.1))])
 BBR = ReplayAdvice(
-    "bbr", estimate(3.2), "better", [Alternative("bbr", estimate(3.2), estimate(60.0), estimate(0.5))], assumption="The path stays as it was."
+    "bbr", estimate(3.2), "better", [Alternative("bbr", estimate(3.2), estimate(60.0), estimate(0.5))], assumption=Assumption("unchanged path")
 )
 AGREES = Replay(estimate(17.5), estimate(56.0), 18.0, 55.0, "agrees")
 
 
 def diagnosed(of=None, path=PATH, *, control="cubic", limited_by=None, zone=STABLE, replay=AGREES, advice=SAME, reasons=None):
-    """The diagnosis of a flow with these parts."""
     sure = (
-        Control("unknown", 0.4, {"cubic": 0.4, "htcp": 0.3}, "Too short.")
+        RecognisedControl("unknown", 0.4, {"cubic": 0.4, "htcp": 0.3}, Reason("few round trips"))
         if control == "unknown"
-        else Control(control, 0.97, {control: 0.97}, "Its shape.")
+        else RecognisedControl(control, 0.97, {control: 0.97}, Reason("named by the source"))
     )
     return FlowDiagnosis(of or flow(), limited_by, path, sure, zone, replay, advice, reasons or {})
 
@@ -100,24 +102,53 @@ SITUATIONS = {
     "receive window": diagnosed(flow(goodput_mbps=5.0), limited_by={"receive_window": 0.82, "application": 0.18}),
     "application": diagnosed(flow(goodput_mbps=5.0), limited_by={"application": 0.95, "congestion_window": 0.05}, advice=None),
     "jitter cliff": diagnosed(
-        flow(goodput_mbps=2.0), fitted(rtt_ms=50.0, jitter_ms=12.0, jitter_on="forward", order_kept=False, loss_pct=0.0, distribution="normal", reasons={"rate_mbps": "Never filled."}),
-        limited_by={"congestion_window": 0.7, "recovery": 0.3}, zone=Zone("collapsed", "chaos zone", estimate(0.1), estimate(0.4), 60.0, 0.2, 0.3, "stressed", "network"), advice=BBR,
+        flow(goodput_mbps=2.0),
+        fitted(
+            rtt_ms=50.0,
+            jitter_ms=12.0,
+            jitter_on="forward",
+            order_kept=False,
+            loss_pct=0.0,
+            distribution="normal",
+            reasons={"rate_mbps": Reason("no queue grew")},
+        ),
+        limited_by={"congestion_window": 0.7, "recovery": 0.3},
+        zone=Zone("collapsed", "chaos zone", estimate(0.1), estimate(0.4), 60.0, 0.2, 0.3, "stressed", "network"),
+        advice=BBR,
     ),
     "random loss": diagnosed(
-        flow(goodput_mbps=4.0), fitted(rtt_ms=50.0, jitter_ms=0.5, jitter_on="forward", order_kept=False, loss_pct=0.5, queue_loss_pct=0.0, rate_mbps=20.0),
-        limited_by={"congestion_window": 0.9, "recovery": 0.1}, advice=BBR,
+        flow(goodput_mbps=4.0),
+        fitted(rtt_ms=50.0, jitter_ms=0.5, jitter_on="forward", order_kept=False, loss_pct=0.5, queue_loss_pct=0.0, rate_mbps=20.0),
+        limited_by={"congestion_window": 0.9, "recovery": 0.1},
+        advice=BBR,
     ),
     "bufferbloat": diagnosed(
-        flow(goodput_mbps=18.8), fitted(rtt_ms=30.0, jitter_ms=0.0, jitter_on="none", loss_pct=0.0, rate_mbps=20.0, buffer_bytes=1e6, queue="self-induced"),
-        limited_by={"congestion_window": 1.0}, replay=Replay(estimate(18.0), estimate(300.0), 18.8, 310.0, "agrees"),
+        flow(goodput_mbps=18.8),
+        fitted(rtt_ms=30.0, jitter_ms=0.0, jitter_on="none", loss_pct=0.0, rate_mbps=20.0, buffer_bytes=1e6, queue="self-induced"),
+        limited_by={"congestion_window": 1.0},
+        replay=Replay(estimate(18.0), estimate(300.0), 18.8, 310.0, "agrees"),
     ),
     "healthy": diagnosed(flow(goodput_mbps=18.8), limited_by={"congestion_window": 0.97, "application": 0.03}),
     "nothing identifiable": diagnosed(
-        flow(goodput_mbps=None), None, control="unknown", zone=None, replay=None, advice=None,
-        reasons={"path": "the source has no packets", "limited_by": "the source has no packets", "advice": "there is no path to replay"},
+        flow(goodput_mbps=None),
+        None,
+        control="unknown",
+        zone=None,
+        replay=None,
+        advice=None,
+        reasons={"path": Reason("no packets"), "limited_by": Reason("limits unseen"), "advice": Reason("RTT of 0")},
     ),
     "unknown control": diagnosed(flow(goodput_mbps=8.0), control="unknown", limited_by={"congestion_window": 1.0}, replay=None, advice=None),
-    "changes": diagnosed(flow(goodput_mbps=8.0), path=fitted(rtt_ms=50.0, rate_mbps=20.0, changes=[PathChange(8.0, "rate", 20.0, 5.0, 12_345), PathChange(12.0, "outage", None, 0.5)]), limited_by={"recovery": 1.0}),
-    "differs": diagnosed(flow(goodput_mbps=12.0), limited_by={"timeout": 0.6, "unknown": 0.4}, replay=Replay(estimate(9.0), None, 18.0, 55.0, "differs", "The model carries half."), advice=None),
-}  # fmt: skip
+    "changes": diagnosed(
+        flow(goodput_mbps=8.0),
+        path=fitted(rtt_ms=50.0, rate_mbps=20.0, changes=[PathChange(8.0, "rate", 20.0, 5.0, 12_345), PathChange(12.0, "outage", None, 0.5)]),
+        limited_by={"recovery": 1.0},
+    ),
+    "differs": diagnosed(
+        flow(goodput_mbps=12.0),
+        limited_by={"timeout": 0.6, "unknown": 0.4},
+        replay=Replay(estimate(9.0), None, 18.0, 55.0, "differs", Reason("misses", {"misses": [("goodput", 18.0, estimate(9.0))]})),
+        advice=None,
+    ),
+}
 """Situation → a diagnosis of it."""

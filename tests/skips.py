@@ -3,8 +3,6 @@
 What the machine could do and skipped is an error there: a package that was not installed, a page that was not built.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 
@@ -18,7 +16,6 @@ LACKS = {
 
 
 def strict() -> bool:
-    """Whether skips are judged."""
     return os.environ.get("TCPSCAPE_SKIPS") == "strict"
 
 

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from tcpscape.campaign.record import Record
     from tcpscape.controls.hooks import CaEvent, CaState, Control, Sample, Window
     from tcpscape.errors import TcpscapeError
-    from tcpscape.scenario.flows import App, Flow, Read
+    from tcpscape.scenario.flows import App, Flow, Probe, Read, Transfers
     from tcpscape.scenario.path import Link, Netem, TracedLink
     from tcpscape.scenario.scenario import Kernel, Scenario
     from tcpscape.scenario.topology import Access, ChainLink
-    from tcpscape.scenario.traffic import Probe, Transfers
     from tcpscape.stats import Estimate
     from tcpscape.trial import FlowResult, Trial
 
@@ -36,11 +35,10 @@ _MODULES = {
     "campaign.record": ("Record",),
     "controls.hooks": ("CaEvent", "CaState", "Control", "Sample", "Window"),
     "errors": ("TcpscapeError",),
-    "scenario.flows": ("App", "Flow", "Read"),
+    "scenario.flows": ("App", "Flow", "Probe", "Read", "Transfers"),
     "scenario.path": ("Link", "Netem", "TracedLink"),
     "scenario.scenario": ("Kernel", "Scenario"),
     "scenario.topology": ("Access", "ChainLink"),
-    "scenario.traffic": ("Probe", "Transfers"),
     "stats": ("Estimate",),
     "trial": ("FlowResult", "Trial"),
 }

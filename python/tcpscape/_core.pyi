@@ -15,7 +15,6 @@ __all__ = [
     "Stop",
     "Watch",
     "Window",
-    "bench_floor",
     "cca_registry",
     "check_plan",
     "describe",
@@ -290,6 +289,3 @@ def kernel_profile(name: str) -> str:
 
 def kernel_profiles() -> list[str]:
     """Names of the kernel profiles."""
-
-def bench_floor(events: int) -> float:
-    """CPU seconds that the event queue alone takes for `events` events: the floor of any simulation."""

@@ -14,6 +14,7 @@ import functools
 import inspect
 import os
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -30,21 +31,20 @@ from tcpscape.campaign.record import Record
 from tcpscape.controls import classes, spelling
 from tcpscape.errors import refuse
 from tcpscape.scenario import files
-from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS, validate
-from tcpscape.scenario.options import ScenarioOptions, flow_fields, given
+from tcpscape.scenario.options import Conditions, ScenarioOptions, given
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.scenario.vocabulary import PATH, Levels, PathFields
+from tcpscape.scenario.vocabulary import FLOW, HOST, PATH, About, Levels, TrialFields, chosen, described
 from tcpscape.store.results import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tcpscape.findings.advice import Advice
+    from tcpscape.findings.advice.answer import Advice
     from tcpscape.findings.calls import CallAdvice
     from tcpscape.findings.cliff.levels import Cliff
     from tcpscape.findings.diagnosis.diagnosis import Diagnosis
-    from tcpscape.findings.spike.bound import Bound
+    from tcpscape.findings.spike import Bound
     from tcpscape.interchange.compare import ResultComparison
 
 CcaSpec = str | Mapping[str, Any] | type[Any]
@@ -59,35 +59,74 @@ Entries = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 """One entry of a list or several, each as text or with fields."""
 
 
-KEYWORD = inspect.Parameter.KEYWORD_ONLY
 P = ParamSpec("P")
 R = TypeVar("R")
+COMMON: Mapping[str, str] = {
+    "cca": "congestion controls to compare, one trial each under the same seeds",
+    "mix": 'several congestion controls in one trial, instead of `cca` and `flows`: `"cubic*2~rtt=20ms,bbr~up@5s"` is '
+    "CCA[*COUNT][~FIELD…][@START[-STOP]] with the fields `up`, `rtt`, `access`, `enter`, `leave`",
+    "link": 'further links of the path, a chain: `"delay 5ms rate 50mbit"`, or fields',
+    "transfers": 'connections that arrive at random, `"20/s,30kB"`: as many a second, of this mean size; or fields',
+    "probe": 'streams of packets that measure delays, `"voice"`, `"ping~up"`, or fields',
+    "engine": '`"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`',
+    "executor": 'where trials run: `"local"`, or `"dask://HOST:PORT"`',
+    "jobs": "cores; 0 is all",
+    "out": "directory that keeps the trials; those that are there already do not run again",
+    "verify": 'measure first, on a path without impairments, whether this machine can run it (`engine="live"`)',
+    "progress": "called with the trials that are done and those in all",
+}
+"""Parameters that several functions have, and what each is; a function's docstring says what is its own."""
+_PARAM = re.compile(r"^    :param (\w+): (.*?)$\n(?=    :)", re.MULTILINE | re.DOTALL)
 
 
-def _with_path(function: Callable[P, R]) -> Callable[P, R]:
-    """The function with the fields of a path as keyword arguments of their own in its signature and help; any other is refused as Python does."""
-    own = inspect.signature(function)
-    placed, named = ([p for p in own.parameters.values() if p.kind is kind] for kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, KEYWORD))
-    fields = [inspect.Parameter(name, KEYWORD, default=None, annotation="Levels") for name in PATH]
-    signature = own.replace(parameters=[*placed, *fields, *named])
+def _command(fields: type | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: the function with the declared `fields` as keyword arguments of their own, any other being refused as Python does.
 
-    @functools.wraps(function)
-    def call(*args: P.args, **options: P.kwargs) -> R:
-        try:
-            signature.bind(*args, **options)
-        except TypeError as e:
-            raise TypeError(f"{function.__name__}() {e}") from None
-        return function(*args, **options)
+    Its help describes every parameter: as its docstring does, as the field is declared, or as :data:`COMMON` has it.
+    """
+    declared = described(fields) if fields else {}
 
-    texts = {name: re.sub(r"--([\w-]+)", lambda m: f"`{m[1].replace('-', '_')}`", about.help).rstrip(".") for name, about in PATH.items()}
-    examples = {name: "" if PATH[name].example in text else f', for example `"{PATH[name].example}"`' for name, text in texts.items()}
-    lines = "\n".join(f"    :param {name}: {text[:1].lower()}{text[1:]}{examples[name]}." for name, text in texts.items())
-    call.__doc__ = re.sub(r"^    :param path: .*$", lambda _: lines, function.__doc__ or "", flags=re.MULTILINE)
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
+    def make(function: Callable[P, R]) -> Callable[P, R]:
+        own = list(inspect.signature(function).parameters.values())
+        new = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=about.kind) for name, about in declared.items()]
+        first = next((place for place, p in enumerate(own) if p.kind is inspect.Parameter.KEYWORD_ONLY), len(own))
+        every = [*own[:first], *new, *(p for p in own[first:] if p.kind is not inspect.Parameter.VAR_KEYWORD)]
+        signature = inspect.signature(function).replace(parameters=every)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **options)
+            except TypeError as e:
+                raise TypeError(f"{function.__name__}() {e}") from None
+            return function(*args, **options)
+
+        doc = function.__doc__ or ""
+        texts = {name: f"{text}." for name, text in COMMON.items()} | {name: _about(about) for name, about in declared.items()}
+        texts |= dict(_PARAM.findall(doc))
+        params = "".join(f"{_wrapped(f':param {name}: {texts[name]}')}\n" for name in signature.parameters if name in texts)
+        call.__doc__ = _PARAM.sub("", doc).replace("    :return:", f"{params}    :return:", 1)
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return make
 
 
-@_with_path
+_wrapped = functools.partial(
+    textwrap.fill, width=150, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+)
+"""A line of a docstring, in lines of the source's width."""
+
+
+def _about(about: About) -> str:
+    """What a declared field is, as help says it of a parameter: its options are parameters, and values are quoted."""
+    text = re.sub(r"--([\w-]+)", lambda m: f"`{m[1].replace('-', '_')}`", about.help).rstrip(".")
+    text = text[:1].lower() + text[1:] if text[1:2].islower() else text
+    fields = ", or fields" if about.kind == "Fields" else ""
+    return f"{text}{'' if about.example in text else f', for example `{chr(34)}{about.example}{chr(34)}`'}{fields}."
+
+
+@_command(TrialFields)
 def run(
     scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
     *,
@@ -101,16 +140,7 @@ def run(
     link: Entries = (),
     transfers: Entries = (),
     probe: Entries = (),
-    rcvbuf: str | int | None = None,
-    sndbuf: str | int | None = None,
-    app: str | Mapping[str, Any] | None = None,
-    chunk: str | int | None = None,
-    read: str | Mapping[str, Any] | None = None,
-    player: str | Sequence[str] | Mapping[str, Any] | None = None,
-    abr: str | None = None,
     listener: str | None = None,
-    duration: str | None = None,
-    kernel: str | Mapping[str, Any] | None = None,
     offload: bool | None = None,
     ecn: bool | None = None,
     seeds: Seeds = 10,
@@ -122,14 +152,13 @@ def run(
     out: str | Path | None = None,
     verify: bool = False,
     progress: Progress | None = None,
-    **path: Unpack[PathFields],
+    **options: Unpack[TrialFields],
 ) -> Outcome:
     """Runs a scenario once for each congestion control and seed.
 
     Without `scenario`, the options describe the path and its flows; with it, they change what it says.
 
     :param scenario: a :class:`tcpscape.Scenario`, a `.yaml` or `.toml` file, a gallery name (`"starlink-baseline"`) or plain values.
-    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param forward: hops of the data, the first at the sender, further ones at routers: `"netem delay 25ms 8ms distribution normal loss 0.1%"`.
         At the sender netem treats a super-packet as a whole, so that loss costs less there than at a router, where :func:`sweep` has it:
         `{"at": "router", "delay": "25ms", "loss": "0.1%"}`.
@@ -138,68 +167,42 @@ def run(
     :param change: changes on the way, `"bottleneck@8s: rate 20mbit"`.
     :param cca: congestion controls to compare, one trial each under the same seeds; None: those of the scenario, or cubic.
     :param flows: flows in a trial, all alike.
-    :param mix: several congestion controls in one trial, instead of `cca` and `flows`: `"cubic*2~rtt=20ms,bbr~up@5s"` is
-        CCA[*COUNT][~FIELD…][@START[-STOP]] with the fields `up`, `rtt`, `access`, `enter`, `leave`.
-    :param link: further links of the path, a chain: `"delay 5ms rate 50mbit"`, or fields.
-    :param transfers: connections that arrive at random, `"20/s,30kB"`: as many a second, of this mean size; or fields.
-    :param probe: streams of packets that measure delays, `"voice"`, `"ping~up"`, or fields.
-    :param rcvbuf: `SO_RCVBUF` argument, `"256KiB"`, which the kernel doubles; 0 is autotuned.
-    :param sndbuf: `SO_SNDBUF` argument.
-    :param app: the application's rate, `"1MB/s"`, or fields, `{"size": "10MB"}`; 0 or none is as fast as it can.
-    :param chunk: bytes that the application writes at once.
-    :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
-    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`, or with these fields.
-    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
     :param listener: congestion control of the listening sockets.
-    :param duration: how long to watch, `"10s"`.
-    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param offload: whether there are TSO/GSO/GRO bursts.
     :param ecn: whether both ends negotiate ECN.
     :param seeds: trials of each congestion control: 10 are the seeds 0 to 9.
     :param samples: interval of the samples kept of each flow, `"100ms"`: `outcome.trials[0].samples` is a Polars frame.
     :param queue_samples: the same of each queue.
-    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`.
-    :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
     :param jobs: cores of the local executor; 0 is all.
     :param out: directory that keeps the results; trials that are there already do not run again.
-    :param verify: measure first, on a path without impairments, whether this machine can run it (`engine="live"`).
-    :param progress: called with the trials that are done and those in all.
     :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`. It prints
         itself as a table of medians; the table of the command `run` has means, to which ratios (`over`) belong.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
-    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr) | given({"listener": listener})
-    fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
+    flow = chosen(options, FLOW) | given({"listener": listener})
+    fields = {**chosen(options, HOST), "offload": offload, "ecn": ecn}
     changes = [change] if isinstance(change, str) else change
     words = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
-    options = ScenarioOptions(words, flows, mix, flow, fields, changes, **_more(link, transfers, probe), conditions=dict(path))
+    said = ScenarioOptions(words, flows, mix, flow, fields, changes, **_more(link, transfers, probe), conditions=chosen(options, PATH))
     labels = _labels(cca, engine)
-    if scenario is None and options.is_empty and not labels:
+    if scenario is None and said.is_empty and not labels:
         refuse("scenario", "none given", 'name a file or a gallery scenario, or give rtt="50ms"')
     compared = bool(labels)
-    base = options.scenario(compared=compared) if scenario is None else options.over(_scenario(scenario), compared=compared)
+    base = said.scenario(compared=compared) if scenario is None else said.over(_scenario(scenario), compared=compared)
     interval = samples or source.samples(base, kept=out is not None)
-    campaign = source.single(base, {
-        "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
-    })  # fmt: skip
+    campaign = source.single(
+        base, {"cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s"}
+    )
     if verify:
         engines.verify(by_engine(campaign.cases()))
     return _measure("run", campaign, executor, jobs, out, progress)
 
 
-@_with_path
+@_command(TrialFields)
 def sweep(
     campaign: str | Path | Mapping[str, Any] | None = None,
     *,
     flows: Levels | int = None,
-    app: Levels = None,
-    rcvbuf: Levels = None,
-    sndbuf: Levels = None,
-    read: Levels = None,
-    player: Levels = None,
-    abr: Levels = None,
-    duration: Levels = None,
-    kernel: Levels = None,
     axes: Mapping[str, Levels] | None = None,
     cca: CcaSpecs = None,
     mix: str | None = None,
@@ -217,7 +220,7 @@ def sweep(
     out: str | Path | None = None,
     verify: bool = False,
     progress: Progress | None = None,
-    **path: Unpack[PathFields],
+    **options: Unpack[TrialFields],
 ) -> Outcome:
     """Runs a path at every point of some axes, for each congestion control.
 
@@ -225,53 +228,38 @@ def sweep(
     loss=["0%", "0.1%"], cca="cubic,bbr")` has 7 × 2 × 2 cells.
 
     :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
-    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param flows: flows in a trial.
-    :param app: the application's rate.
-    :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
-    :param sndbuf: `SO_SNDBUF` argument.
-    :param read: the receiver's reads, `"16KiB/1ms"`.
-    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`; a list is an axis of ladders.
-    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
-    :param duration: how long to watch.
-    :param kernel: kernel profiles with overrides, `"6.1|6.12,rmem_max=4MiB"`.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
-    :param cca: congestion controls to compare.
-    :param mix: several congestion controls in each trial, instead of `cca` and `flows`: `"cubic*2~rtt=20ms,bbr~up@5s"` is
-        CCA[*COUNT][~FIELD…][@START[-STOP]] with the fields `up`, `rtt`, `access`, `enter`, `leave`.
-    :param link: further links of the path, a chain: `"delay 5ms rate 50mbit"`, or fields.
-    :param transfers: connections that arrive at random, `"20/s,30kB"`: as many a second, of this mean size; or fields.
-    :param probe: streams of packets that measure delays, `"voice"`, `"ping~up"`, or fields.
     :param engine: engines; several are compared.
     :param seeds: trials of each cell, 10 where nothing says another number.
     :param precision: repeats each cell until the interval of `metric` is ± this of its value, `"5%"`.
     :param max_seeds: most trials of a cell with `precision`.
     :param metric: what tables show, and what `precision` is about: `"goodput"`, `"rtt_p95"`, `"share:bbr"`, …
     :param samples: interval of the samples kept of each flow.
-    :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
     :param jobs: cores of the local executor; 0 is all.
     :param out: directory that keeps the results; trials that are there already do not run again.
-    :param verify: measure first, on a path without impairments, whether this machine can run it (`engine="live"`).
-    :param progress: called with the trials that are done and those in all.
     :return: one cell for each point, congestion control and engine: `outcome.frame()`, `outcome.curve("jitter", "bbr")`.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
-    levels = {
-        **path, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf,
-        "read": read, "player": player, "abr": abr, "duration": duration, "kernel": kernel, **(axes or {}),
-    }  # fmt: skip
+    levels = {**chosen(options, PATH), **given({"flows": flows}), **chosen(options, FLOW), **chosen(options, HOST), **(axes or {})}
     names = [engine] if isinstance(engine, str) else list(engine or ())
     fields = {
-        "engines": names or None, "seeds": None if seeds is None else _seeds(seeds), "precision": precision, "max_seeds": max_seeds, "metric": metric,
-        "samples": samples, "mix": mix, "cca": _labels(cca, names[0] if names else "model") or None,
-    }  # fmt: skip
+        "engines": names or None,
+        "seeds": None if seeds is None else _seeds(seeds),
+        "precision": precision,
+        "max_seeds": max_seeds,
+        "metric": metric,
+        "samples": samples,
+        "mix": mix,
+        "cca": _labels(cca, names[0] if names else "model") or None,
+    }
     plan = source.campaign(campaign, given(levels), given(fields) | _more(link, transfers, probe))
     if verify:
         engines.verify(by_engine(plan.cases()))
     return _measure("sweep", plan, executor, jobs, out, progress)
 
 
-@_with_path
+@_command(TrialFields)
 def advise(
     *,
     source: str | Path | None = None,
@@ -280,66 +268,41 @@ def advise(
     cca: CcaSpecs = "cubic,bbr,reno",
     goal: Literal["goodput", "delay", "video"] | None = None,
     flows: int | None = None,
-    rcvbuf: str | int | None = None,
-    sndbuf: str | int | None = None,
-    app: str | Mapping[str, Any] | None = None,
-    chunk: str | int | None = None,
-    read: str | Mapping[str, Any] | None = None,
-    player: str | Sequence[str] | Mapping[str, Any] | None = None,
-    abr: str | None = None,
-    duration: str | None = None,
-    kernel: str | Mapping[str, Any] | None = None,
     seeds: Seeds | None = None,
     engine: str = "model",
     jobs: int = 0,
     out: str | Path | None = None,
     progress: Progress | None = None,
-    **path: Unpack[PathFields],
+    **options: Unpack[TrialFields],
 ) -> Advice:
     """Runs congestion controls on a path and says which to use, how certain that is, what would change it, and what to type.
 
     :param source: a file that describes the path, the command's `--from`: ping's output, iperf3's JSON, a Flent file, a scenario, a result
         directory. What the other parameters say comes first.
-    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param rtt_jitter: instead of `jitter`, the standard deviation of the round trip, ping's mdev.
     :param rtt_loss: instead of `loss`, the share of the round trips that were lost, ping's packet loss.
-    :param cca: congestion controls to compare.
     :param goal: what counts: `goodput`; `delay`, the least added RTT among those that keep half of the best goodput; `video`, the QoE of a
         viewer. None is goodput, and video with a `player`.
     :param flows: flows that share the path, all under the same congestion control.
-    :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
-    :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
-    :param app: the application's rate, `"1MB/s"`; 0 or none is as fast as it can.
-    :param chunk: bytes that the application writes at once.
-    :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
-    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`, or with these fields.
-    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
-    :param duration: how long to watch each trial, `"10s"`.
-    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
-    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`.
-    :param jobs: cores; 0 is all.
-    :param out: directory that keeps the trials; those that are there already do not run again.
-    :param progress: called with the trials that are done and those in all.
     :return: `advice.choice` (None where nothing can be recommended), `advice.decision` with its verdict,
         `advice.deployment`, `advice.ranking`: one entry for each congestion control, the best first, `advice.outcome`: the trials on the path itself.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
-    from tcpscape.findings.advice import Adviser, goal_of
+    from tcpscape.findings.advice.adviser import Adviser
+    from tcpscape.findings.advice.choice import goal_of
     from tcpscape.interchange import measured
     from tcpscape.words import advice  # noqa: F401 (has its table)
 
-    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr)
-    fitted, taken = measured.conditions({
-        **path, "rtt_jitter": rtt_jitter, "rtt_loss": rtt_loss, "flows": flows,
-        "duration": duration, "kernel": kernel, "flow": flow or None,
-    }, None if source is None else Path(source))  # fmt: skip
+    fields = {"rtt_jitter": rtt_jitter, "rtt_loss": rtt_loss, "flows": flows, "flow": chosen(options, FLOW) or None}
+    fitted, taken = measured.conditions(chosen(options, (*PATH, *HOST)) | fields, None if source is None else Path(source))
     with nullcontext() if out is None else Store(out) as store:
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
         command = f"tcpscape.advise(…, out={str(out)!r}) in Python"
         return Adviser(fitted, _labels(cca, engine), runner, numbers, goal_of(goal, fitted), command=command, taken=taken).advise()
 
 
+@_command()
 def advise_calls(
     *,
     rate: str,
@@ -372,9 +335,6 @@ def advise_calls(
     :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param seeds: trials of each case; None is 5.
     :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`.
-    :param jobs: cores; 0 is all.
-    :param out: directory that keeps the trials; those that are there already do not run again.
-    :param progress: called with the trials that are done and those in all.
     :return: `advice.choice` with its `queue`, `cca` and `score`, `advice.commands` for the router, `advice.cases`.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
@@ -387,59 +347,33 @@ def advise_calls(
         return CallAdviser(home, _labels(cca, engine), runner, SEEDS if seeds is None else _seeds(seeds), remedies(queue)).advise()
 
 
-@_with_path
+@_command(TrialFields)
 def cliff(
     *,
     along: Literal["jitter", "loss"] = "jitter",
     threshold: str = "50%",
     cca: CcaSpecs = "cubic,bbr",
-    rcvbuf: str | int | None = None,
-    sndbuf: str | int | None = None,
-    app: str | Mapping[str, Any] | None = None,
-    chunk: str | int | None = None,
-    read: str | Mapping[str, Any] | None = None,
-    player: str | Sequence[str] | Mapping[str, Any] | None = None,
-    abr: str | None = None,
-    duration: str | None = None,
-    kernel: str | Mapping[str, Any] | None = None,
     most: int = 1200,
     engine: str = "model",
     jobs: int = 0,
     out: str | Path | None = None,
     progress: Progress | None = None,
-    **path: Unpack[PathFields],
+    **options: Unpack[TrialFields],
 ) -> dict[str, Cliff]:
     """Finds where goodput falls below a share of what it is without the impairment: the edge, its interval and the chaos zone around it.
 
-    :param path: the path, in the words of :class:`~tcpscape.scenario.vocabulary.PathFields`.
     :param along: the impairment that the search varies: jitter (levels in ns) or loss (fractions).
     :param threshold: share of the unimpaired goodput that counts as fallen.
-    :param cca: congestion controls to compare.
-    :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
-    :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
-    :param app: the application's rate, `"1MB/s"`; 0 or none is as fast as it can.
-    :param chunk: bytes that the application writes at once.
-    :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
-    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`, or with these fields.
-    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
-    :param duration: how long to watch each trial, `"10s"`.
-    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param most: runs that each search may take for a narrow interval; 0 is a quick look.
-    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`.
-    :param jobs: cores; 0 is all.
     :param out: directory for `edges.csv` and `levels.csv`.
-    :param progress: called with the trials that are done and those in all.
     :return: congestion control → its cliff; `cliff.edge` is None where there is none on the axis.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
     from tcpscape.findings.cliff import search
     from tcpscape.words import cliff as answer
 
-    varied = search.impairment(along, {"jitter": path.get("jitter"), "loss": path.get("loss")})
-    searched = _conditions({
-        **path, "duration": duration, "kernel": kernel,
-        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
-    })  # fmt: skip
+    varied = search.impairment(along, {"jitter": options.get("jitter"), "loss": options.get("loss")})
+    searched: Conditions = validate(Conditions, chosen(options, (*PATH, *HOST)) | {"flow": chosen(options, FLOW)}, OPTIONS)
     share = units.parse_percent(threshold, "threshold", example="50%")
     effort, runner = search.effort(share, most), Runner(engines.make(engine), jobs, progress=progress)
     cliffs = {label: search.on_path(runner, searched, label, varied, effort) for label in _labels(cca, engine)}
@@ -469,19 +403,21 @@ def bound(
     :return: `bound.spike_ns`, `bound.excess_lost`, …
     :raises TcpscapeError: one line, for what makes no sense.
     """
-    from tcpscape.findings.spike.bound import FULL_FRAME, Bound
+    from tcpscape.findings.spike import FULL_FRAME, Bound
 
     if (rtt is None) == (flows is None):
         refuse("rtt", "none given" if rtt is None else "given twice, with flows", 'write rtt="50ms", or flows={"50ms": 0.7, "20ms": 0.3}')
     shares = {rtt: 1.0} if rtt is not None else dict(flows or {})
     return Bound(
-        units.parse_rate(before, "before", example="60mbit"), units.parse_rate(after, "after", example="20mbit"),
+        units.parse_rate(before, "before", example="60mbit"),
+        units.parse_rate(after, "after", example="20mbit"),
         tuple((units.parse_time(text, "rtt"), share) for text, share in shares.items()),
         None if max_queue is None else units.parse_time(max_queue, "max_queue", example="20ms"),
         FULL_FRAME if packet is None else units.parse_size(packet, "packet", example="1514B"),
-    )  # fmt: skip
+    )
 
 
+@_command()
 def diagnose(
     source: str | Path | None = None,
     *,
@@ -508,16 +444,16 @@ def diagnose(
     :param kernel: kernel profile of the senders with overrides, `"6.12,rmem_max=4MiB"`; None is not known.
     :param replay: whether the model repeats the observation and compares other congestion controls; without it there is no advice.
     :param quick: few trials for that: wider intervals.
-    :param jobs: cores; 0 is all.
     :param out: file for the fitted path of the largest flow as a scenario, for :func:`run`.
     :param progress: called with the trials of the replay that are done and those in all.
     :return: `diagnosis.flows[0].path.rtt_ms`, `.limited_by`, `.control`, `.advice`; what is not identifiable is None, with its reason in
         `.not_identifiable`.
     :raises TcpscapeError: one line, for a file that cannot be read, and for what makes no sense.
     """
-    from tcpscape.findings.diagnosis import diagnosis, files
+    from tcpscape.findings.diagnosis import diagnosis
     from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings, expect_known
     from tcpscape.interchange import observing, tcp_info
+    from tcpscape.words import fitted_path
 
     expect_known(cca, kernel)
     replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
@@ -529,7 +465,7 @@ def diagnose(
     observation = observing.observe(source) if source is not None else tcp_info.watch(live or "", seconds)
     result = diagnosis.diagnose(observation, DiagnosisSettings(flows, flow or "", cca, replaying))
     if out is not None:
-        files.write_scenario(result, Path(out), kernel)
+        fitted_path.write(result, Path(out), kernel)
     return result
 
 
@@ -550,11 +486,12 @@ def compare(
     :param cca: only these congestion controls: `"bbr"` of both, or `"cubic:bbr"`, A's and B's.
     :param at: only conditions with these values of axes, `{"jitter": "4ms"}`.
     :return: `answer.rows`, one for each condition: its `comparison` (`comparison.ratio`, by which it judges), its `verdict`, and `is_same` where both
-        sides are the very same trials; `answer.caveats` names in what the paths differ; `answer.table().markdown()` is the table to paste.
+        sides are the very same trials; `answer.table()` names in what the paths differ, and `answer.table().markdown()` is to paste.
     :raises TcpscapeError: one line, where nothing can be read or compared.
     """
     from tcpscape.interchange import compare as comparing
     from tcpscape.interchange import sources
+    from tcpscape.words import comparison  # noqa: F401 (has its table)
 
     sides = [sources.load(Path(side), sources.SAMPLES) if isinstance(side, str | Path) else sources.of_outcome(_outcome(side)) for side in (a, b)]
     return comparing.compare(*comparing.choose(sides[0], sides[1], cca, at), metric)
@@ -575,7 +512,7 @@ def plot(result: Outcome | Record, figure: str | None = None, *, file: str | Pat
     quantities = traces.names(figure or "")
     drawn = plots.draw(_outcome(result), "series", context=plots.Context(what=quantities)) if quantities else plots.draw(_outcome(result), figure)
     if file is not None:
-        plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:], "file"))
+        plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:], "file"), named=True)
     return drawn
 
 
@@ -613,11 +550,6 @@ def _scenario(value: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
     if isinstance(value, Scenario):
         return value
     return Scenario.of(dict(value)) if isinstance(value, Mapping) else files.load(value)
-
-
-def _conditions(fields: Mapping[str, Any]) -> Conditions:
-    path: Conditions = validate(Conditions, given(fields), OPTIONS)
-    return path
 
 
 def _labels(controls: CcaSpecs, engine: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Names and other texts of users where they become more than text: a file's name, a line to copy into a shell.
 
-A name is one path component of printable characters (:func:`expect`). Whatever is made into a file's name goes through :func:`component`, whatever
-is printed through :func:`tcpscape.errors.printable`, so that no text moves the cursor, breaks a line or leaves its directory, also where it was not
-checked: in a damaged result, or in another tool's file.
+A name is one path component of printable characters (:func:`expect`). Whatever is made into a file's name goes through :func:`component`, a path in a
+command to copy through :func:`argument`, whatever is printed through :func:`tcpscape.errors.printable`, so that no text moves the cursor, breaks a
+line, leaves its directory or is read as an option, also where it was not checked: in a damaged result, or in another tool's file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ _DIGITS = 8
 
 
 def expect(value: object, field: str = "name", kind: type[TcpscapeError] = ScenarioError) -> str:
-    """A name: one path component of at most 200 printable characters.
-
-    :raises TcpscapeError: one line that names the field, of the class `kind`.
-    """
+    """A name: one path component of at most 200 printable characters, not like an option. :raises TcpscapeError: one line, of the class `kind`."""
     fix = "write letters, digits and spaces"
     if not isinstance(value, str):
         refuse(field, f"{shown(value)} is not a text", "write it in quotes", kind)
@@ -39,6 +36,8 @@ def expect(value: object, field: str = "name", kind: type[TcpscapeError] = Scena
         refuse(field, f"{shown(value)} has a character that cannot be printed", fix, kind)
     if value in (".", "..") or "/" in value or "\\" in value:
         refuse(field, f"{shown(value)} is a path", f"{fix}: a name is one part of a path", kind)
+    if value.startswith("-"):
+        refuse(field, f"{shown(value)} begins with -, as an option does", "begin it with a letter or a digit", kind)
     return value
 
 
@@ -53,11 +52,11 @@ def expect_texts(data: object, source: str) -> None:
 
 
 def component(text: str, keep: str = "") -> str:
-    """The text as one part of a path, never empty, hidden or longer than 150 bytes.
+    """The text as one part of a path, never empty, hidden, longer than 150 bytes or like an option.
 
     What is no letter, digit or one of `._+-` and of `keep` becomes `_`; of a longer text the end becomes a digest of the whole.
     """
-    safe = re.sub(r"^\.+|^$", "_", re.sub(rf"[^\w.+{re.escape(keep)}-]+", "_", text))
+    safe = re.sub(r"^[.-]+|^$", "_", re.sub(rf"[^\w.+{re.escape(keep)}-]+", "_", text))
     encoded = safe.encode()
     if len(encoded) <= MOST_BYTES:
         return safe
@@ -66,13 +65,16 @@ def component(text: str, keep: str = "") -> str:
 
 
 def expect_line(value: str, field: str) -> str:
-    """A text of one printable line, for example a value of an axis.
-
-    :raises ScenarioError: one line that names the field.
-    """
+    """A text of one printable line, for example a value of an axis. :raises ScenarioError: one line that names the field."""
     if not is_plain(value):
         refuse(field, f"{shown(value)} has a character that cannot be printed", "remove it")
     return value
+
+
+def argument(path: object) -> str:
+    """A path as a word of a command to copy: quoted, and never read as an option."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def command(text: str) -> str:
@@ -121,7 +123,8 @@ def with_options(line: str, options: str) -> str:
                 next(old, None)
         else:
             words.append(word)
-    return shlex.join([*words, *new])
+    end = words.index("--") if "--" in words else len(words)
+    return shlex.join([*words[:end], *new, *words[end:]])
 
 
 _IN_PYTHON = re.compile(r"tcpscape\.\w+\(…, out='[\w./+ -]*'\) in Python")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,48 +16,72 @@ LOST = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """What to record of a trial besides its summary. Intervals are in ns; 0 records nothing."""
+
+    samples_ns: int = 0
+    queue_samples_ns: int = 0
+    packets: bool = False
+    events: bool = False
+    """What happens to each sender, which the model alone can tell; no table that results keep."""
+
+    @classmethod
+    def union(cls, captures: Iterable[Capture]) -> Capture:
+        """What suffices for all of them: the shortest interval of each kind of samples, and packets where one records them."""
+        every = list(captures)
+        flows = min((c.samples_ns for c in every if c.samples_ns), default=0)
+        queues = min((c.queue_samples_ns for c in every if c.queue_samples_ns), default=0)
+        return cls(flows, queues, any(c.packets for c in every), any(c.events for c in every))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of a trial that are kept: `samples`, `queue_samples`, `packets`."""
+        is_kept = {"samples": self.samples_ns, "queue_samples": self.queue_samples_ns, "packets": self.packets}
+        return tuple(name for name, kept in is_kept.items() if kept)
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """The results of a scenario with one seed on one engine."""
 
     scenario: str
     """Name of the scenario."""
     cca: str
-    """Congestion controls in it."""
+    """Congestion controls of its flows, sorted, with + between them: `bbr+cubic`."""
     address: str
     """Content address of scenario, seed, engine and model."""
     seed: int
-    """Number from which all random numbers follow."""
+    """Number from which all random numbers of the trial follow."""
     engine: str
-    """Engine that ran it."""
+    """Engine that ran it: model, virtual, live, mock."""
     version: str
-    """Version of the model, or of the engine."""
+    """Version of the model or of the engine. Results of different versions are never mixed."""
     duration: float
     """Simulated or real time, s."""
     flows: tuple[FlowResult, ...]
     """Results of each connection, in the order of the scenario."""
     probes: tuple[ProbeResult, ...] = ()
-    """Results of each probe, in the order of the scenario."""
+    """Results of each probe, in the order of the scenario; only where it has some."""
     transfers: tuple[TransfersResult, ...] = ()
-    """Results of each entry of the scenario's transfers."""
+    """What became of connections that arrived at random, of each entry of the scenario; only where it has some."""
     caveats: tuple[str, ...] = ()
     """What limits the validity of the result, a sentence each."""
     path_rtt_ms: float | None = None
-    """Propagation RTT of the path, without jitter and queues, ms; None where the source of the trial does not know the path."""
+    """Propagation RTT of the path without jitter and queues, ms; None where the path is not known."""
     hash: str | None = None
-    """Hash of the whole trace: the same scenario and seed give the same hash."""
+    """Hash of the whole trace: the same scenario and seed give the same hash on the same version; None where the trial cannot be repeated."""
     events: int | None = None
-    """Events that the simulator handled; None of other engines."""
+    """Events that the simulator handled; None for other engines."""
     queues: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    """Reports of the path's queues."""
+    """What each queue of the path did; of a real kernel as its qdiscs count."""
     kernel: str | None = None
     """Name and release of the real kernel that ran; None where none did."""
     counters: Mapping[str, int] = field(default_factory=dict)
-    """A real kernel's counters that are not 0 (`sender.TcpExt.TCPTimeouts`)."""
+    """A real kernel's counters that are not 0, by node and name: `sender.TcpExt.TCPTimeouts`."""
     check: Mapping[str, Any] = field(default_factory=dict)
-    """What a testbed reports about its own validity; each problem in it is a caveat too."""
+    """What a testbed reports about its own validity; a problem in it is a caveat too."""
     hook_cost: Mapping[str, float] = field(default_factory=dict, compare=False)
-    """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). These are
-    measured times, which differ from run to run."""
+    """What a congestion control in Python cost; empty where there is none."""
     samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     """Samples of each flow over time, where they were kept."""
     queue_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
@@ -75,15 +99,19 @@ class Trial:
         return sum(f.goodput_mbps for f in self.flows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` prints them (:class:`tcpscape.schemas.trial.TrialDocument`)."""
-        return stamped("trial", {
-            "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
-            "duration": self.duration, "path_rtt_ms": self.path_rtt_ms, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
-            "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
-            "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check), "hook_cost": dict(self.hook_cost),
-            **({"probes": plain(self.probes)} if self.probes else {}),
-            **({"transfers": plain(self.transfers)} if self.transfers else {}),
-        })  # fmt: skip
+        """Plain values, as `--json` prints them."""
+        shown = (*PRINTED, *(name for name in PRINTED_OF_SOME if getattr(self, name)))
+        flows, queues = [flow.to_dict() for flow in self.flows], [dict(queue) for queue in self.queues]
+        return stamped("trial", {name: plain(getattr(self, name)) for name in shown} | {"flows": flows, "queues": queues})
+
+
+PRINTED = (
+    *("scenario", "cca", "seed", "engine", "version", "duration", "path_rtt_ms", "goodput_mbps"),
+    *("flows", "queues", "caveats", "events", "hash", "kernel", "counters", "check", "hook_cost"),
+)
+"""Fields of a trial that `--json` prints, in this order."""
+PRINTED_OF_SOME = ("probes", "transfers")
+"""Those that it prints where there are some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +191,8 @@ class ResponseResult:
 
 def plain(group: object) -> Any:  # noqa: ANN401 (whatever JSON has)
     """A value of a result as plain values: a group of numbers, or several of them, as mappings."""
+    if isinstance(group, Mapping):
+        return dict(group)
     if isinstance(group, tuple):
         return [plain(item) for item in group]
     slots = getattr(type(group), "__slots__", None)

@@ -19,17 +19,7 @@ NS_PER_S = 1_000_000_000
 MAX_TIME_NS = 86_400 * NS_PER_S
 """Longest duration or delay accepted: one day."""
 
-TIME_UNITS: Mapping[str, float] = {
-    "ns": 1,
-    "us": 1e3,
-    "µs": 1e3,
-    "ms": 1e6,
-    "s": 1e9,
-    "sec": 1e9,
-    "min": 60e9,
-    "h": 3600e9,
-    "d": 86_400e9,
-}
+TIME_UNITS: Mapping[str, float] = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "min": 60e9, "h": 3600e9, "d": 86_400e9}
 SIZE_UNITS: Mapping[str, float] = {
     "b": 1,
     "kb": 1e3,

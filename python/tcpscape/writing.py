@@ -31,10 +31,23 @@ def whole(file: Path, content: str | bytes | memoryview) -> Path:
 
     :raises StoreError: one line, where it cannot be written; what was there before is still there.
     """
-    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     with _replacing(Path(os.path.realpath(file.parent)) / file.name, file, "out") as part:
-        part.write_bytes(data)
+        part.write_bytes(_bytes(content))
     return file
+
+
+def named(file: Path, content: str | bytes | memoryview) -> Path:
+    """Writes a file that the user named, text as UTF-8; returns it. A link is followed, and a device stays one: see :func:`replacing`.
+
+    :raises StoreError: one line, where it cannot be written.
+    """
+    with replacing(file) as place:
+        place.write_bytes(_bytes(content))
+    return file
+
+
+def _bytes(content: str | bytes | memoryview) -> bytes | memoryview:
+    return content.encode(errors="backslashreplace") if isinstance(content, str) else content
 
 
 def folder(root: Path, name: str) -> Path:

@@ -14,8 +14,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADED = {
-    ("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data"), ("image", "href"), ("use", "href"),
-}  # fmt: skip
+    ("link", "href"),
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("object", "data"),
+    ("image", "href"),
+    ("use", "href"),
+}
 """Element and attribute by which a browser loads a file without being asked."""
 HINTS = ("canonical", "prev", "next", "alternate")
 """Kinds of `<link>` that a browser does not load."""

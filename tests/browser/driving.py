@@ -13,7 +13,6 @@ INTERVAL = re.compile(r"\[[\d.]+, [\d.]+\]")
 
 
 def answer(page: Page) -> Locator:
-    """The answer's panel."""
     return page.get_by_role("region", name="Answer")
 
 
@@ -49,7 +48,6 @@ def field(page: Page, name: str) -> Locator:
 
 
 def slider(page: Page, name: str) -> Locator:
-    """Its slider."""
     return page.get_by_role("slider", name=name, exact=True)
 
 

@@ -31,8 +31,8 @@ class Explorer:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (as long as the process)
         command = [*COMMAND, *arguments, "--no-browser", "--port", str(port)]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True, cwd=cwd, env=os.environ | (environment or {}),
-        )  # fmt: skip
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True, cwd=cwd, env=os.environ | (environment or {})
+        )
         self.lines: list[str] = []
         self.url = self._address()
         self.port = urllib.parse.urlsplit(self.url).port

@@ -56,8 +56,7 @@ def test_every_metric_has_a_chart_of_its_own(visit, explorer: Explorer):
     page = visit(explorer, f"{QUICK}&view=curves&curves.axis=loss&curves.seeds=5&curves.metrics=goodput|rtt|retransmissions|cv|delay")
     view = curves(page)
     names = [chart.get_attribute("aria-label").split(" against ")[0] for chart in view.get_by_role("application").all()]
-    assert len(names) == 5
-    assert len(set(names)) == 5
+    assert (len(names), len(set(names))) == (5, 5)
 
 
 def test_the_table_behind_a_curve_has_the_numbers_of_the_command_line(visit, explorer: Explorer, tmp_path: Path):

@@ -41,12 +41,24 @@ def expect_text_alone(page: Page) -> None:
 @pytest.mark.parametrize(
     "fragment",
     [
-        {"rtt": MARKUP}, {"jitter": LINK}, {"cca": f"cubic|{IMAGE}"}, {"cca": MARKUP}, {"view": MARKUP}, {"map.x": IMAGE, "view": "map"},
-        {"curves.axis": SCRIPT}, {"changes": MARKUP}, {"mix": MARKUP, "view": "mix"}, {"words": f"forward: {MARKUP}"}, {"kernel": MARKUP},
-        {MARKUP: MARKUP}, {"__proto__": "x", "constructor": "y", "toString": "z"}, {"learn.walk": IMAGE, "view": "learn"}, {"measure.flow": MARKUP, "view": "measure"},
+        {"rtt": MARKUP},
+        {"jitter": LINK},
+        {"cca": f"cubic|{IMAGE}"},
+        {"cca": MARKUP},
+        {"view": MARKUP},
+        {"map.x": IMAGE, "view": "map"},
+        {"curves.axis": SCRIPT},
+        {"changes": MARKUP},
+        {"mix": MARKUP, "view": "mix"},
+        {"words": f"forward: {MARKUP}"},
+        {"kernel": MARKUP},
+        {MARKUP: MARKUP},
+        {"__proto__": "x", "constructor": "y", "toString": "z"},
+        {"learn.walk": IMAGE, "view": "learn"},
+        {"measure.flow": MARKUP, "view": "measure"},
     ],
     ids=lambda fragment: "-".join(name[:12] for name in fragment),
-)  # fmt: skip
+)
 def test_an_address_runs_nothing(visit, explorer: Explorer, fragment: dict[str, str]):
     page = visit(explorer, urllib.parse.urlencode(fragment))
     page.watch.allow(REFUSED)
@@ -81,7 +93,28 @@ def results(directory: Path) -> Path:
 def capture(directory: Path) -> Path:
     """A capture of a real transfer with markup in its name."""
     file = directory / f"{IMAGE}.pcapng"
-    subprocess.run([sys.executable, "-m", "tcpscape", "run", "--forward", "netem delay 20ms", "--bottleneck", "tbf rate 5mbit burst 5000 limit 60000", "--cca", "cubic", "--duration", "3s", "--seeds", "1", "--pcap", str(file), "--quiet"], check=True)  # fmt: skip
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tcpscape",
+            "run",
+            "--forward",
+            "netem delay 20ms",
+            "--bottleneck",
+            "tbf rate 5mbit burst 5000 limit 60000",
+            "--cca",
+            "cubic",
+            "--duration",
+            "3s",
+            "--seeds",
+            "1",
+            "--pcap",
+            str(file),
+            "--quiet",
+        ],
+        check=True,
+    )
     return file
 
 

@@ -24,10 +24,13 @@ def words(page: Page) -> dict[str, Locator]:
 @pytest.mark.parametrize(
     ("name", "text", "where", "expected"),
     [
-        ("RTT", "80ms", "Data", r"delay 40ms"), ("Jitter", "6ms", "ACKs", r"delay 25ms 6ms"), ("Loss", "0.7%", "Data", r"loss 0\.7%"),
-        ("Rate", "12mbit", "Bottleneck", r"rate 12mbit"), ("Buffer", "2bdp", "Bottleneck", r"limit 525000"),
+        ("RTT", "80ms", "Data", r"delay 40ms"),
+        ("Jitter", "6ms", "ACKs", r"delay 25ms 6ms"),
+        ("Loss", "0.7%", "Data", r"loss 0\.7%"),
+        ("Rate", "12mbit", "Bottleneck", r"rate 12mbit"),
+        ("Buffer", "2bdp", "Bottleneck", r"limit 525000"),
     ],
-)  # fmt: skip
+)
 def test_a_typed_field_is_in_the_slider_and_in_tcs_words(visit, explorer: Explorer, name: str, text: str, where: str, expected: str):
     from playwright.sync_api import expect
 

@@ -1,8 +1,13 @@
 """What a campaign's words stand for: axes, templates, derived values, cases, and the directory it is kept in."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 
-from tcpscape.campaign import axes, derive, execute, record
+from tcpscape import errors, stats
+from tcpscape.campaign import axes, execute, record
+from tcpscape.campaign.adaptive import CAUTION, Repetition, repeat, widened
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
 from tcpscape.store.results import Store
@@ -41,24 +46,6 @@ def test_kernels_have_commas_of_their_own(text, kernels):
     assert axes.levels("codel|fq_codel limit 100", "queue") == ("codel", "fq_codel limit 100")
 
 
-@pytest.mark.parametrize(
-    ("said", "error"),
-    [
-        ("0..24ms", "x: '0..24ms' is not a range; write for example 0..24ms/4ms"),
-        ("24ms..0ms/4ms", "x: a range from 24 to 0 by 4 has no values"),
-        ("0..24ms/4mbit", "x: '4mbit' is not in ms"),
-        ("1,,2", "x: '1,,2' has an empty value"),
-        ("5,5,7ms", "has a value twice; write each once"),
-        ("0..1e9/1", "the range has 1,000,000,000 values; write at most 10,000"),
-        ("0..8ms/x2", "x: a range from 0 to 8 by ×2 has no values"),
-    ],
-)
-def test_what_is_no_axis(said, error):
-    with pytest.raises(TcpscapeError) as got:
-        axes.levels(said, "x")
-    assert error in str(got.value)
-
-
 def test_where_values_stand():
     assert [(v.number, v.unit) for v in map(axes.read, ("8ms", "10mbit", "0.1%", "64KiB", "5"))] == [
         (8, "ms"),
@@ -88,25 +75,7 @@ def test_where_values_stand():
     ],
 )
 def test_derived_values(expression, text):
-    assert derive.value(expression, {"r": "3", "rtt": "50ms"}) == text
-
-
-@pytest.mark.parametrize(
-    ("expression", "error"),
-    [
-        ("60mbit +", "is not arithmetic"),
-        ("moon * 2", "asks for moon, which is no axis"),
-        ("1ms + 1mbit", "mixes time and rate"),
-        ("1 / 0", "divides by zero"),
-        ("1ms * 1ms", "multiplies time by time"),
-        ("__import__('os')", "is more than + - * / over axes"),
-        ("2 / 1ms", "divides a number by time"),
-    ],
-)
-def test_what_is_no_arithmetic(expression, error):
-    with pytest.raises(TcpscapeError, match="derive: ") as got:
-        derive.value(expression, {})
-    assert error in str(got.value)
+    assert axes.derived(expression, {"r": "3", "rtt": "50ms"}) == text
 
 
 STEP = {
@@ -166,28 +135,6 @@ def test_a_group_is_shown_by_what_tells_its_rows_apart():
     assert [c.scenario.forward[0].jitter for c in Campaign.of(said).cases()] == [4 * 10**6, 8 * 10**6, 4 * 10**6]
 
 
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
-        ({"axes": {"moon": "1,2"}}, "moon: no such field or ${axis}"),
-        ({"zip": [{"rtt": "1,2ms", "jitter": "1,2,3ms"}]}, "zip: its axes are not equally long (rtt 2, jitter 3)"),
-        ({"axes": {"rtt": "1,2ms"}, "zip": [{"rtt": "3,4ms"}]}, "axes: rtt is said twice"),
-        ({"engines": []}, "engines: no engine runs nothing"),
-        ({"engines": ["mock", "mock"]}, "engines: one is there twice"),
-        ({"scenario": "baseline"}, "conditions: the campaign has a scenario too"),
-        ({"derive": {"x": "moon"}}, "asks for moon, which is no axis"),
-        ({"seeds": "none"}, "seeds: 'none' is not a number of seeds"),
-        ({"cca": "cubic,cubic"}, "cca: 'cubic,cubic' names one twice"),
-        ({"metrik": "x"}, "metrik: no such field"),
-        ({"axes": {"buffer": "1bdp,2bdp"}}, "buffer: there is no bottleneck that it could belong to; give its rate too"),
-    ],
-)
-def test_what_is_no_campaign(fields, error):
-    with pytest.raises(TcpscapeError) as got:
-        Campaign.of({"conditions": {"rtt": "50ms"}, **fields}).cases()
-    assert error in str(got.value)
-
-
 def test_a_campaign_is_written_and_read(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('seeds = 2\nengines = ["mock"]\ncca = "cubic,bbr"\n[conditions]\nrtt = "50ms"\n[axes]\njitter = "0..8ms/4ms"\n')
@@ -197,8 +144,7 @@ def test_a_campaign_is_written_and_read(tmp_path):
     outcome = execute.run(campaign, execute.Execution(store=Store(tmp_path)))
     record.save(record.Record("sweep", "mine", "tcpscape sweep mine.toml", {"": outcome}), tmp_path)
     got = record.load(tmp_path)
-    assert got.parts[""] == outcome
-    assert got.command == "tcpscape sweep mine.toml"
+    assert (got.parts[""], got.command) == (outcome, "tcpscape sweep mine.toml")
     frame = outcome.frame(["goodput", "rtt"])
     assert frame["jitter"].to_list() == ["0ms", "0ms", "4ms", "4ms", "8ms", "8ms"]
     assert {"goodput_median_low", "rtt_mean_high"} <= set(frame.columns)
@@ -215,3 +161,91 @@ def test_intervals_of_repeated_cells_are_wider():
     for one, other in ((plain.median(), repeated.median()), (plain.mean(), repeated.mean())):
         assert other.value == one.value
         assert other.high - other.value == pytest.approx((1 + 2 / 20) * (one.high - one.value))
+
+
+# Adaptive repetition: the rule, the rounds, and what its intervals cover when it stops.
+
+
+def normal(cv, cell, seed):
+    """Run `seed` of a cell whose goodputs scatter by `cv` around 10."""
+    return float(np.random.default_rng((cell, seed)).normal(10, 10 * cv))
+
+
+def rounds(spreads, log):
+    def run(wanted):
+        log.append(list(wanted))
+        return [[normal(spreads[i], i, seed) for seed in seeds] for i, seeds in wanted]
+
+    return run
+
+
+def test_quiet_cells_cost_few_runs_and_noisy_ones_many():
+    log = []
+    quiet, noisy, wild = repeat(rounds([0.01, 0.15, 0.9], log), 3, Repetition(0.05, least=5, cap=200))
+    assert len(quiet.values) == 5
+    assert 30 <= len(noisy.values) <= 80  # (1.96 · 0.15 / 0.05)² = 35, and what caution costs
+    assert len(wild.values) == 200
+    assert (quiet.reached, noisy.reached, wild.reached) == (True, True, False)
+    assert quiet.estimate.precision <= 0.05 < wild.estimate.precision
+    assert len(log) <= 10
+
+
+def test_all_cells_of_a_round_run_together_and_seeds_go_on_from_0():
+    log = []
+    got = repeat(rounds([0.15, 0.2], log), 2, Repetition(0.05))
+    assert log[0] == [(0, range(5)), (1, range(5))]
+    for cell in (0, 1):
+        assert [s for wanted in log for i, seeds in wanted if i == cell for s in seeds] == list(range(len(got[cell].values)))
+
+
+def test_the_rule_is_a_function_of_the_values():
+    rule = Repetition(0.02, least=6, cap=10)
+    assert (rule.more([]), rule.more([10.0, 11, 12, 10, 11]), rule.more([10.0] * 6)) == (6, 1, 0)
+    assert rule.more([10.0, 20.0] * 3) == 4  # to the cap
+    assert rule.more([10.0, 20.0] * 5) == 0  # at the cap
+    assert not rule.reached([10.0, 20.0] * 5)
+
+
+def test_a_cell_at_most_doubles():
+    assert Repetition(0.001, cap=10_000).more(list(np.random.default_rng(1).normal(10, 1, 40))) == 40
+
+
+def test_the_reported_interval_is_wider_than_that_of_one_look():
+    values = [9.0, 10.0, 11.0, 10.5, 9.5]
+    one, widened = stats.mean(values), Repetition(0.05).estimate(values)
+    assert widened.value == one.value
+    assert widened.high - widened.value == pytest.approx((1 + CAUTION / 5) * (one.high - one.value))
+
+
+def test_what_cannot_be_negative_stays_so():
+    values = [0.1, 0.2, 5.0, 0.3, 9.0]
+    assert stats.median(values).low > 0
+    assert Repetition(0.05, statistic=stats.cv).estimate(values).low >= 0
+    assert widened(stats.Estimate(1.0, 0.1, 3.0, 5)).low == 0
+    assert widened(stats.Estimate(1.0, -1.0, 3.0, 5)).low == pytest.approx(1 - 2 * 1.4)
+
+
+def test_any_metric_may_decide():
+    values = list(np.random.default_rng(5).lognormal(0, 0.3, 40))
+    rule = Repetition(0.2, statistic=partial(stats.quantile, q=0.75))
+    assert rule.estimate(values).value == pytest.approx(np.quantile(values, 0.75))
+    assert rule.more(values[:5]) == 5  # an interval that is open asks for twice the runs
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"precision": 0.0}, "precision"),
+        ({"precision": 5}, "precision"),
+        ({"precision": 0.1, "least": 3}, "least"),
+        ({"precision": 0.1, "cap": 4}, "cap"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(fields, word):
+    with pytest.raises(errors.ScenarioError, match=f"^{word}: .+; give"):
+        Repetition(**fields)
+
+
+def test_a_round_that_returns_too_little_is_a_bug():
+    with pytest.raises(ValueError, match="cell 0: 4 values for 5 seeds"):
+        repeat(lambda wanted: [[1.0] * 4 for _ in wanted], 1, Repetition(0.05))

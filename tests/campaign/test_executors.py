@@ -1,7 +1,5 @@
 """Executors: wherever trials run, they are the same trials. The cluster here is a real one, on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,11 +14,11 @@ from conftest import ROOT
 from tcpscape import engines
 from tcpscape.campaign import executors
 from tcpscape.campaign.execute import Runner
-from tcpscape.campaign.executors.local import Local, Work, cut
-from tcpscape.engines import Capture
+from tcpscape.campaign.executors import Local, ScenarioTrials, cut
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
+from tcpscape.trial import Capture
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 PATIENCE_S = 30
@@ -31,18 +29,12 @@ def case(cca="cubic", duration="2s"):
     return options.scenario(PATH, cca=cca, duration=duration)
 
 
-@pytest.mark.parametrize("said", ["nosuch", "dask", "dask://", "dask://host", "dask://:1", "dask://host:port", "ssh://host:22", ""])
-def test_an_unknown_executor_is_one_line(said):
-    with pytest.raises(EngineError, match=r"executor: .* is unknown; write local, or dask://HOST:PORT"):
-        executors.make(said)
-
-
 def test_local_takes_the_jobs():
     assert executors.make("local", 3) == Local(3)
 
 
 def test_work_is_cut_in_order():
-    work = [Work(case(), tuple(range(5))), Work(case("bbr"), (7,)), Work(case("reno"), ())]
+    work = [ScenarioTrials(case(), tuple(range(5))), ScenarioTrials(case("bbr"), (7,)), ScenarioTrials(case("reno"), ())]
     assert [(i, one.seeds) for i, one in cut(work, 2)] == [(0, (0, 1)), (0, (2, 3)), (0, (4,)), (1, (7,))]
 
 
@@ -78,8 +70,10 @@ def test_whatever_stops_a_campaign_stops_its_threads(tmp_path):
 
 def test_variants_of_engines_are_made_again_by_name():
     assert [e.spec for e in (engines.REGISTRY["virtual"]("mine"), engines.REGISTRY["virtual"](), engines.REGISTRY["model"]())] == [
-        "virtual:mine", "virtual", "model",
-    ]  # fmt: skip
+        "virtual:mine",
+        "virtual",
+        "model",
+    ]
 
 
 def test_each_trial_is_saved_before_the_next_begins(tmp_path):
@@ -206,7 +200,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(cluster, dask, need_model, tm
 
 def test_a_cluster_that_is_not_there_is_one_line(monkeypatch):
     pytest.importorskip("distributed", reason="the package distributed is not installed")
-    from tcpscape.campaign.executors import dask as cluster
+    from tcpscape.campaign import executors as cluster
 
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     with pytest.raises(EngineError, match=r"executor: no dask scheduler answers at tcp://127.0.0.1:9; start one with `dask scheduler`"):

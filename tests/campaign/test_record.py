@@ -1,7 +1,5 @@
 """What a result directory holds after several commands: every cell that was ever run into it, or the command is refused before it runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace
@@ -36,7 +34,6 @@ def commands(cli, tmp_path):
 
 
 def cells(outcome):
-    """Where each cell stands, and its seeds."""
     return [(*c.at.values(), c.engine, c.cca, len(c.trials)) for c in outcome.cells]
 
 
@@ -48,7 +45,13 @@ def exported(cli, root):
     return list(csv.DictReader(io.StringIO(cli("export", root, "--to", "csv").out)))
 
 
-def test_a_run_of_another_congestion_control_stands_beside_the_first(cli, commands, tmp_path):
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Reports draw nothing, which takes seconds: what their pages and tables say of the results is the same."""
+    monkeypatch.setattr("tcpscape.report.figures.draw", lambda *_: iter(()))
+
+
+def test_a_run_of_another_congestion_control_stands_beside_the_first(cli, commands, tmp_path, no_figures):
     kept = commands((*RUN, "--cca", "cubic"), (*RUN, "--cca", "bbr"))
     (outcome,) = kept.outcomes
     assert list(kept.parts) == [""]
@@ -77,7 +80,7 @@ def test_the_same_campaign_with_other_seeds_replaces_itself(commands):
     assert all(c.until_precise for c in kept.parts["words-2"].cells)
 
 
-def test_more_values_of_an_axis_make_one_table(cli, commands, tmp_path):
+def test_more_values_of_an_axis_make_one_table(cli, commands, tmp_path, no_figures):
     kept = commands(
         (*SWEEP, "--jitter", "0,8ms", "--cca", "reno"),
         (*SWEEP, "--jitter", "0,8ms"),
@@ -107,8 +110,12 @@ def test_another_path_is_another_part(cli, commands, tmp_path):
     assert [line.split()[1] for line in kept.command.splitlines()] == ["sweep", "sweep", "run"]
     assert [kept.commands[part].split()[1] for part in kept.parts] == ["sweep", "sweep", "run"]
     assert [(row["part"], row["jitter"]) for row in exported(cli, tmp_path)][::2] == [
-        ("words", "0ms"), ("words", "4ms"), ("words-2", "0ms"), ("words-2", "4ms"), ("words-3", ""),
-    ]  # fmt: skip
+        ("words", "0ms"),
+        ("words", "4ms"),
+        ("words-2", "0ms"),
+        ("words-2", "4ms"),
+        ("words-3", ""),
+    ]
     assert pl.read_csv(tmp_path / "cells.csv")["campaign"].to_list() == ["words", "words", "words-2", "words-2"]
     got = cli("compare", tmp_path, tmp_path)
     assert "All 5 conditions are the same runs on both sides" in " ".join(got.out.split())
@@ -183,7 +190,7 @@ def test_names_that_are_no_file_names_are_labels_all_the_same(cli, tmp_path):
 STUDY = ("study", "run", "baseline", "--engine", "mock", "--seeds", "2", "--no-report")
 
 
-def test_parts_of_a_study_come_together(cli, tmp_path):
+def test_parts_of_a_study_come_together(cli, tmp_path, no_figures):
     parts = [p.name for p in studies.get("baseline").parts]
     for part in parts:
         assert cli(*STUDY, "--part", part, "--out", tmp_path).status == 0
@@ -194,9 +201,7 @@ def test_parts_of_a_study_come_together(cli, tmp_path):
     assert list(record.load(tmp_path / "reversed" / "baseline").parts) == parts
     assert cli(*STUDY, "--out", tmp_path / "whole").status == 0
     whole = record.load(tmp_path / "whole" / "baseline")
-    assert list(apart.parts) == parts
-    assert apart.parts == whole.parts
-    assert apart.study == whole.study
+    assert (list(apart.parts), apart.parts, apart.study) == (parts, whole.parts, whole.study)
     assert apart.command.count("\n") == len(parts) - 1
     assert len({(tmp_path / where / "baseline" / "baseline.csv").read_text() for where in ("", "reversed", "whole")}) == 1
     for root in (tmp_path, tmp_path / "whole"):

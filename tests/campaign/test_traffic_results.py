@@ -1,7 +1,5 @@
 """Results of probes, requests and transfers: what is kept of them, how they are printed, and the metrics with worked numbers."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random
@@ -12,18 +10,17 @@ import pytest
 
 from tcpscape import engines, metrics
 from tcpscape.campaign import groups
-from tcpscape.campaign import traffic as campaign_traffic
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, StoreError
-from tcpscape.metrics import emodel, traffic
+from tcpscape.metrics import traffic
 from tcpscape.scenario import options
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store, flow_rows
-from tcpscape.trial import LOST, Cwnd, FlowResult, ProbeResult, ResponseResult, Rtt, SizeClass, TransfersResult, Trial
+from tcpscape.trial import LOST, Capture, Cwnd, FlowResult, ProbeResult, ResponseResult, Rtt, SizeClass, TransfersResult, Trial
 from tcpscape.words import campaign as answer
 from tcpscape.words import sentences
+from tcpscape.words import traffic as traffic_words
 
 PATH = {"forward": "netem delay 10ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 PING = ProbeResult("ping", "icmp_echo", "down", 100, 98, Rtt(20.0, 40.0, 80.0, 90.0, 100.0, 45.0), 1.5, 2, 20.0)
@@ -31,8 +28,9 @@ CALL = ProbeResult("voice", "udp", "up", 500, 495, Rtt(10.0, 30.0, 60.0, 100.0, 
 WEB = TransfersResult(
     "cubic",
     (SizeClass(10_000, 60, 60, Rtt(41.0, 50.0, 90.0, 100.0, 110.0, 55.0)), SizeClass(100_000, 30, 20, Rtt(61.0, 100.0, 150.0, 160.0, 170.0, 110.0))),
-    2_400_000, 7,
-)  # fmt: skip
+    2_400_000,
+    7,
+)
 
 
 def flow(cca="cubic", mbps=4.0, **fields):
@@ -56,9 +54,11 @@ def trial(*flows, **fields):
 
 
 FULL = trial(
-    flow(responses=ResponseResult(9, Rtt(21.0, 30.0, 40.0, 50.0, 60.0, 31.0))), flow("bbr", 2.0, direction="up", group=1, path_rtt_ms=80.0),
-    probes=(PING, CALL), transfers=(WEB,),
-)  # fmt: skip
+    flow(responses=ResponseResult(9, Rtt(21.0, 30.0, 40.0, 50.0, 60.0, 31.0))),
+    flow("bbr", 2.0, direction="up", group=1, path_rtt_ms=80.0),
+    probes=(PING, CALL),
+    transfers=(WEB,),
+)
 
 
 def test_all_of_a_trial_comes_back_from_the_store(tmp_path):
@@ -84,8 +84,11 @@ def test_a_document_names_what_is_there_and_nothing_else():
     assert not {"responses", "direction", "group", "path_rtt_ms"} & set(plain["flows"][0])
     assert full["probes"][0]["delay_ms"]["p95"] == 80.0
     assert full["transfers"][0]["classes"][1] == {
-        "most": 100_000, "started": 30, "completed": 20, "completion_ms": {"min": 61.0, "p50": 100.0, "p95": 150.0, "p99": 160.0, "max": 170.0, "mean": 110.0},
-    }  # fmt: skip
+        "most": 100_000,
+        "started": 30,
+        "completed": 20,
+        "completion_ms": {"min": 61.0, "p50": 100.0, "p95": 150.0, "p99": 160.0, "max": 170.0, "mean": 110.0},
+    }
     assert [FlowResult.of(f) for f in full["flows"]] == list(FULL.flows)
 
 
@@ -93,8 +96,7 @@ def test_rows_of_flows_have_columns_of_what_is_there():
     assert not {"group", "direction", "path_rtt_ms", "responses_count"} & set(flow_rows([trial()]).columns)
     rows = flow_rows([FULL])
     assert rows["responses_time_ms_p95"].to_list() == [40.0, None]
-    assert rows["direction"].to_list() == ["down", "up"]
-    assert rows["group"].to_list() == [0, 1]
+    assert (rows["direction"].to_list(), rows["group"].to_list()) == (["down", "up"], [0, 1])
     assert rows["path_rtt_ms"].to_list() == [None, 80.0]
 
 
@@ -143,27 +145,27 @@ def test_responsiveness_is_round_trips_a_minute():
 
 def test_the_e_model_has_the_values_of_its_recommendation():
     """Without delay and loss 93.2 and 4.41 (G.107 table 2 and annex B); 1 % of random loss costs 95 / 26.1 = 3.64 (§7.5 with Bpl 25.1)."""
-    assert emodel.rating(0, 0) == pytest.approx(93.2, abs=0.05)
-    assert emodel.score(emodel.rating(0, 0)) == pytest.approx(4.41, abs=0.005)
-    assert emodel.loss_impairment(0.01) == pytest.approx(95 / 26.1)
-    assert [round(emodel.score(r), 1) for r in (0, 50, 60, 70, 80, 90, 100)] == [1.0, 2.6, 3.1, 3.6, 4.0, 4.3, 4.5]
-    assert emodel.score(3) == 1.0  # the polynomial has 0.99 there
-    rates = [emodel.rating(delay, 0) for delay in range(0, 1000, 10)]
+    assert traffic.e_model_rating(0, 0) == pytest.approx(93.2, abs=0.05)
+    assert traffic.opinion_score(traffic.e_model_rating(0, 0)) == pytest.approx(4.41, abs=0.005)
+    assert traffic.loss_impairment(0.01) == pytest.approx(95 / 26.1)
+    assert [round(traffic.opinion_score(r), 1) for r in (0, 50, 60, 70, 80, 90, 100)] == [1.0, 2.6, 3.1, 3.6, 4.0, 4.3, 4.5]
+    assert traffic.opinion_score(3) == 1.0  # the polynomial has 0.99 there
+    rates = [traffic.e_model_rating(delay, 0) for delay in range(0, 1000, 10)]
     assert rates == sorted(rates, reverse=True)
     assert (rates[15] > 89, rates[40] < 65) == (True, True)  # 150 ms hurt little (G.114), 400 ms much
 
 
 def test_the_absolute_delay_of_the_e_model():
     """At 200 ms X is 1: 25 · (2^(1/6) − 3 · (1 + 3^−6)^(1/6) + 2) = 3.044."""
-    assert emodel.delay_impairment(200) == pytest.approx(3.044 + emodel._talker_echo(200) + emodel._listener_echo(400), abs=1e-3)
+    assert traffic.delay_impairment(200) == pytest.approx(3.044 + traffic._talker_echo(200) + traffic._listener_echo(400), abs=1e-3)
 
 
 def test_a_call_has_the_best_jitter_buffer():
     """p50 30 ms loses half of the packets, p95 60 ms 5.95 %, p99 100 ms 1.99 %, 120 ms the 1 % that never came: waiting for all is the best."""
     waits = {30.0: 1 - 0.99 * 0.5, 60.0: 1 - 0.99 * 0.95, 100.0: 1 - 0.99 * 0.99, 120.0: 0.01}
-    assert value("voice_r") == pytest.approx(max(emodel.rating(20 + delay, lost) for delay, lost in waits.items()))
-    assert value("voice_r") == pytest.approx(emodel.rating(140, 0.01))
-    assert value("voice_mos") == pytest.approx(emodel.score(value("voice_r")))
+    assert value("voice_r") == pytest.approx(max(traffic.e_model_rating(20 + delay, lost) for delay, lost in waits.items()))
+    assert value("voice_r") == pytest.approx(traffic.e_model_rating(140, 0.01))
+    assert value("voice_mos") == pytest.approx(traffic.opinion_score(value("voice_r")))
     assert value("voice_mos", trial(probes=(dataclasses.replace(CALL, received=0, delay_ms=Rtt()),))) == 1.0
     assert math.isnan(value("voice_mos", trial(probes=(PING,))))
 
@@ -253,10 +255,12 @@ def test_two_controls_both_ways_are_compared_in_each_direction():
 @pytest.mark.parametrize(
     ("probes", "loads", "call"),
     [
-        (["down"], ["down", "up"], "a call's way down"), (["down", "up"], ["down", "up"], "a call"), (["down"], ["down"], "a call"),
+        (["down"], ["down", "up"], "a call's way down"),
+        (["down", "up"], ["down", "up"], "a call"),
+        (["down"], ["down"], "a call"),
         (["up"], ["down"], "a call's way up"),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_says_which_way_of_a_call_was_measured(probes, loads, call):
     measured = [SimpleNamespace(direction=way, is_echo=False) for way in probes]
-    assert campaign_traffic._call(SimpleNamespace(probes=measured, flows=[SimpleNamespace(direction=way) for way in loads])) == call
+    assert traffic_words._call(SimpleNamespace(probes=measured, flows=[SimpleNamespace(direction=way) for way in loads])) == call

@@ -1,7 +1,5 @@
 """Captures as users have them: files and pipes, compressed, cut, in any format that editcap writes; what is none is one line; nothing is kept."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -17,7 +15,7 @@ from tcpscape import capture
 from tcpscape.capture import Pseudonyms, annotate, read, verdicts, write_xpl
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.diagnosis.observed import Observation
-from tcpscape.reading import packed
+from tcpscape.reading import files
 from tcpscape.reading.streams import Stream
 
 
@@ -63,7 +61,7 @@ def test_compressed_captures_are_the_same(recorded: Path, tmp_path: Path, name: 
     import bz2
     import lzma
 
-    compress = {"gzip": gzip.compress, "zstd": packed.zstd().compress, "bzip2": bz2.compress, "xz": lzma.compress}[name]
+    compress = {"gzip": gzip.compress, "zstd": files.zstd().compress, "bzip2": bz2.compress, "xz": lzma.compress}[name]
     file = tmp_path / "packed"
     file.write_bytes(compress(recorded.read_bytes()))
     observation = read(file)
@@ -199,8 +197,7 @@ def test_a_graph_for_xplot_has_every_packet(recorded: Path, tmp_path: Path) -> N
     flow = read(recorded).flows[0]
     text = write_xpl(flow, tmp_path / "flow.xpl").read_text("utf-8")
     lines = text.splitlines()
-    assert lines[:2] == ["timeval double", "title"]
-    assert lines[-1] == "go"
+    assert (lines[:2], lines[-1]) == (["timeval double", "title"], "go")
     assert sum(line.startswith("uarrow ") for line in lines) == len(flow.segments["t"])
     assert sum(line == "R" for line in lines) == int(np.isin(flow.events["kind"], (1, 2, 3, 4, 15)).sum())
     numbers = [line.split() for line in lines if line.startswith("line ")]

@@ -1,10 +1,9 @@
 """The flow analysis of captures: what it says of the model's own captures agrees with the model's counters, and its columns with each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
+from conftest import need
 from tcpscape import capture, engines
 from tcpscape.scenario import files, options
 
@@ -23,8 +22,7 @@ CASES = {
 def seen(request, tmp_path_factory):
     """A trial's flows, by the model and by its capture."""
     model = engines.make("model")
-    if reason := model.unavailable():
-        pytest.skip(f"engine model: {reason}")
+    need("model")
     scenario = CASES[request.param]().model_copy(update={"duration": 5_000_000_000})
     file = tmp_path_factory.mktemp("flows") / "x.pcapng"
     model.write_pcap(scenario, 3, file)
@@ -38,8 +36,7 @@ def test_counters_agree_with_the_models_own(seen):
     name, pairs = seen
     for flow, own in pairs:
         facts = flow.facts
-        assert facts["retransmissions"] == own.retransmits
-        assert facts["timeouts"] == own.rtos
+        assert (facts["retransmissions"], facts["timeouts"]) == (own.retransmits, own.rtos)
         assert flow.vantage == "sender"
         # What is under way at the end was sent and is not delivered yet, or the other way about.
         assert flow.bytes == pytest.approx(own.bytes_received, abs=2 * max(facts["flight_max"], 65_536))

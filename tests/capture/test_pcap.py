@@ -1,7 +1,5 @@
 """Captures as other programs read them: tshark checks every checksum, follows the windows and finds the retransmissions; tcptrace counts them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -10,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from conftest import need
 from tcpscape import engines
 from tcpscape.scenario import files, options
+from tcpscape.trial import Capture
 
 CASES = {
     "lossy": lambda: files.load("lossy-dsl"),
@@ -30,9 +30,20 @@ CHECKS = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
 GOOD = "1"  # of ip.checksum.status and tcp.checksum.status
 AGAIN = ("retransmission", "out_of_order")  # fast and spurious ones count as retransmissions too
 FIELDS = [
-    "tcp.stream", "ip.src", "ip.checksum.status", "tcp.checksum.status", "tcp.window_size", "tcp.options.sack_le", "tcp.options.sack_re",
-    *(f"tcp.analysis.{a}" for a in AGAIN), "tcp.flags.syn", "_ws.malformed", "frame.time_epoch", "tcp.len", "frame.protocols",
-]  # fmt: skip
+    "tcp.stream",
+    "ip.src",
+    "ip.checksum.status",
+    "tcp.checksum.status",
+    "tcp.window_size",
+    "tcp.options.sack_le",
+    "tcp.options.sack_re",
+    *(f"tcp.analysis.{a}" for a in AGAIN),
+    "tcp.flags.syn",
+    "_ws.malformed",
+    "frame.time_epoch",
+    "tcp.len",
+    "frame.protocols",
+]
 SENDER = "10.0.0.1"
 PROTOCOLS = {("eth:ethertype:ip:tcp", False), ("eth:ethertype:ip:tcp", True), ("eth:ethertype:ip:tcp:data", True)}  # nothing read into the payload
 
@@ -50,12 +61,11 @@ def tool(name: str, package: str) -> str:
 def captured(request, tmp_path_factory):
     """A trial with its packets, and its capture."""
     model = engines.make("model")
-    if reason := model.unavailable():
-        pytest.skip(f"engine model: {reason}")
+    need("model")
     scenario = CASES[request.param]().model_copy(update={"duration": 5_000_000_000})
     file = tmp_path_factory.mktemp("pcap") / "x.pcapng"
     model.write_pcap(scenario, 3, file)
-    return model.run(scenario, [3], capture=engines.Capture(packets=True))[0], file
+    return model.run(scenario, [3], capture=Capture(packets=True))[0], file
 
 
 @pytest.fixture(scope="module")

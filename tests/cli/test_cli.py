@@ -14,24 +14,35 @@ from tcpscape.store.results import Store
 from tcpscape.text import numbers
 
 WORDS = (
-    "run", "--forward", "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500",
-    "--reverse", "netem delay 25ms limit 100000", "--rcvbuf", "262144", "--app", "1MB/s", "--duration", "10s", "--kernel", "6.1", "--engine", "mock",
-)  # fmt: skip
-FLOW_KEYS = {"cca", "goodput_mbps", "seconds", "retransmits", "spurious_retransmits", "rtt_ms", "cwnd", "limited_by"}
-TRIAL_KEYS = {"scenario", "seed", "engine", "version", "duration", "caveats", "flows"}
+    "run",
+    "--forward",
+    "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000",
+    "--bottleneck",
+    "tbf rate 10mbit burst 6056 limit 62500",
+    "--reverse",
+    "netem delay 25ms limit 100000",
+    "--rcvbuf",
+    "262144",
+    "--app",
+    "1MB/s",
+    "--duration",
+    "10s",
+    "--kernel",
+    "6.1",
+    "--engine",
+    "mock",
+)
 
 
 def test_json_lines_have_the_promised_keys(cli):
     got = cli(*WORDS, "--cca", "cubic", "--flows", "2", "--seeds", "3", "--json")
     assert (got.status, got.err) == (0, "")
     assert [line["seed"] for line in got.lines] == [0, 1, 2]
-    for line in got.lines:
-        assert set(line) >= TRIAL_KEYS
-        assert len(line["flows"]) == 2
-        for flow in line["flows"]:
-            assert set(flow) >= FLOW_KEYS
-            assert set(flow["rtt_ms"]) == {"min", "p50", "p95", "p99", "max", "mean"}
-            assert set(flow["cwnd"]) == {"mean", "max"}
+    flows = [flow for line in got.lines for flow in line["flows"]]
+    assert len(flows) == 6
+    for flow in flows:
+        assert set(flow["rtt_ms"]) == {"min", "p50", "p95", "p99", "max", "mean"}
+        assert set(flow["cwnd"]) == {"mean", "max"}
 
 
 def test_a_list_compares_one_trial_each(cli):
@@ -107,11 +118,6 @@ def test_lists_and_doctor(cli):
     assert "engine live" in cli("doctor").out
 
 
-def test_registries(cli, need_model):
-    assert "cubic" in cli("cca", "list").out
-    assert "netem" in cli("qdisc", "list").out
-
-
 def test_every_congestion_control(cli, need_model):
     from tcpscape import engines
 
@@ -129,9 +135,7 @@ def test_advice_as_json(cli):
 
 def test_nothing_but_json_on_stdout_and_no_traceback(shell):
     got = shell(*WORDS, "--cca", "bbr", "--seeds", "1", "--json")
-    assert got.status == 0
-    assert got.err == ""
-    assert len(got.lines) == 1
+    assert (got.status, got.err, len(got.lines)) == (0, "", 1)
     bad = shell("run", "nosuch")
     assert bad.status == 2
     assert "Traceback" not in bad.err

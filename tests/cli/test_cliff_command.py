@@ -5,7 +5,7 @@ import pytest
 
 from tcpscape import stats
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.words import cliff as answer
 from tcpscape.words.cliff import CliffSearch
@@ -34,8 +34,7 @@ def test_the_table(cli, need_model):
     )
     assert lines[1].startswith("→ Mean goodput falls to 30 % of the unimpaired: cubic at ")
     row = next(line for line in got.out.splitlines() if line.startswith("cubic"))
-    assert row.split()[1] == "50ms"
-    assert row.split()[3] == "%"
+    assert (row.split()[1], row.split()[3]) == ("50ms", "%")
 
 
 def test_a_path_whose_jitter_keeps_the_order_has_another_edge(cli, need_model):
@@ -49,8 +48,7 @@ def test_edges_and_levels_are_kept(cli, tmp_path):
     got = cli("cliff", "--rtt", "24,50ms", "--cca", "cubic", "--engine", "mock", "--most", "0", "--out", tmp_path / "new")
     assert got.out.splitlines()[-1] == f"Next: open {tmp_path / 'new' / 'edges.csv'}"
     edges, levels = (pl.read_csv(tmp_path / "new" / name) for name in ("edges.csv", "levels.csv"))
-    assert edges["rtt_ns"].to_list() == [24_000_000, 50_000_000]
-    assert set(edges["statistic"]) == {"mean"}
+    assert (edges["rtt_ns"].to_list(), set(edges["statistic"])) == ([24_000_000, 50_000_000], {"mean"})
     assert set(levels["rtt_ns"]) == {24_000_000, 50_000_000}
     assert {"engine", "engine_version", "tcpscape", "first_seed", "scenario"} <= set(edges.columns)
 

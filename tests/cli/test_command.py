@@ -1,7 +1,5 @@
 """How the fields of dataclasses become options, and how options come back as dataclasses."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +77,14 @@ def test_help_has_the_options_in_the_order_of_the_fields():
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("", click.MissingParameter), ("a.txt --max-runs 10", click.BadParameter), ("a.txt --max-runs x", ScenarioError),
-        ("a.txt --text", click.BadOptionUsage), ("a.txt --test 1", click.NoSuchOption), ("a.txt b.txt", click.UsageError),
+        ("", click.MissingParameter),
+        ("a.txt --max-runs 10", click.BadParameter),
+        ("a.txt --max-runs x", ScenarioError),
+        ("a.txt --text", click.BadOptionUsage),
+        ("a.txt --test 1", click.NoSuchOption),
+        ("a.txt b.txt", click.UsageError),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(words, error):
     with pytest.raises(error):
         run(*words.split())

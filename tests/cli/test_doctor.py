@@ -14,33 +14,56 @@ from tcpscape.engines.host.survey import Lateness, Netem, NetemCheck, Survey
 from tcpscape.schemas.documents import DOCUMENTS
 
 WELL = Survey(
-    kernel="6.12.1", settings={"user.max_user_namespaces": "9"}, backends={"packet": None, "tun": None}, queues={"netem": None, "tbf": None},
-    netem=Netem(True, None, True), controls=("reno", "cubic"), realtime=1, late=Lateness(50, 900, 2000), late_realtime=Lateness(9, 80, 90),
-    rate_mbps=1900.0, rate_offload_mbps=6000.0, btf=True,
-)  # fmt: skip
+    kernel="6.12.1",
+    settings={"user.max_user_namespaces": "9"},
+    backends={"packet": None},
+    queues={"netem": None, "tbf": None},
+    netem=Netem(True, None, True),
+    controls=("reno", "cubic"),
+    realtime=1,
+    late=Lateness(50, 900, 2000),
+    late_realtime=Lateness(9, 80, 90),
+    rate_mbps=1900.0,
+    rate_offload_mbps=6000.0,
+    btf=True,
+)
 BLOCKED = "kernel.unprivileged_userns_clone = 0: users may not; sudo sysctl -w kernel.unprivileged_userns_clone=1"
 TREE = NetemCheck("tree", "tbf; netem", "accepted", "refused: no", False)
 LATE = NetemCheck("delay", "netem delay 20ms", "20 ms", "24 ms", False)
 MACHINES = {
     "well": (WELL, {}),
-    "no user namespaces": (replace(WELL, unavailable=BLOCKED, root_unavailable="only root may; leave +root out"), {
-        "engine live": "sudo sysctl -w kernel.unprivileged_userns_clone=1", "user namespaces": "sudo sysctl -w kernel.unprivileged_userns_clone=1"}),
-    "only root": (replace(WELL, unavailable=BLOCKED), {
-        "engine live": "use --engine live:emulator+root", "user namespaces": "sudo sysctl -w kernel.unprivileged_userns_clone=1"}),
-    "no TUN": (replace(WELL, backends={"packet": None, "tun": "/dev/net/tun is missing: modprobe tun"}), {
-        "live:emulator": "TUN: /dev/net/tun is missing: modprobe tun"}),
+    "no user namespaces": (
+        replace(WELL, unavailable=BLOCKED, root_unavailable="only root may; leave +root out"),
+        {"engine live": "sudo sysctl -w kernel.unprivileged_userns_clone=1", "user namespaces": "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+    ),
+    "only root": (
+        replace(WELL, unavailable=BLOCKED),
+        {"engine live": "use --engine live:emulator+root", "user namespaces": "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+    ),
+    "no AF_PACKET": (
+        replace(WELL, backends={"packet": "packets of device fwd: it takes CAP_NET_RAW"}),
+        {"live:emulator": "AF_PACKET: packets of device fwd: it takes CAP_NET_RAW"},
+    ),
     "no netem": (replace(WELL, netem=Netem(False, "this kernel has no netem: modprobe sch_netem", False)), {"live:netem": "modprobe sch_netem"}),
-    "bad netem": (replace(WELL, netem=Netem(True, "netem does not do what it is told: 20 ms asked", False, (LATE,))), {
-        "live:netem": "use --engine live:emulator"}),
-    "few queues": (replace(WELL, queues={"netem": None, "cake": "modprobe sch_cake"}), {
-        "queues": "modprobe sch_cake, or a kernel that has them; live:emulator has them all"}),
+    "bad netem": (
+        replace(WELL, netem=Netem(True, "netem does not do what it is told: 20 ms asked", False, (LATE,))),
+        {"live:netem": "use --engine live:emulator"},
+    ),
+    "few queues": (
+        replace(WELL, queues={"netem": None, "cake": "modprobe sch_cake"}),
+        {"queues": "modprobe sch_cake, or a kernel that has them; live:emulator has them all"},
+    ),
     "modules": (replace(WELL, loadable=("vegas", "westwood")), {"congestion controls": "sudo modprobe tcp_vegas"}),
     "no BTF": (replace(WELL, btf=False), {"BPF controls": "a kernel with CONFIG_DEBUG_INFO_BTF"}),
-    "no priority": (replace(WELL, realtime=0, late_realtime=None), {
-        "real-time priority": "allow it to the container: --cap-add SYS_NICE or --ulimit rtprio=2", "timers": "end what else runs here"}),
-    "busy": (replace(WELL, late=None, late_realtime=None, rate_mbps=None, netem=None, unmeasured="a trial is running"), {
-        "live:netem": "a trial is running", "timers": "a trial is running", "highest rate": "a trial is running"}),
-}  # fmt: skip
+    "no priority": (
+        replace(WELL, realtime=0, late_realtime=None),
+        {"real-time priority": "allow it to the container: --cap-add SYS_NICE or --ulimit rtprio=2", "timers": "end what else runs here"},
+    ),
+    "busy": (
+        replace(WELL, late=None, late_realtime=None, rate_mbps=None, netem=None, unmeasured="a trial is running"),
+        {"live:netem": "a trial is running", "timers": "a trial is running", "highest rate": "a trial is running"},
+    ),
+}
 """Machines, and what is to be done on each, by line."""
 
 

@@ -1,8 +1,6 @@
 """Every command that measures something, at several widths, without colours and on a dumb terminal: nothing is wider than the screen, the answer
 is the second thing on it, and no congestion control's name is cut."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -74,8 +74,7 @@ def test_paragraphs_of_a_page(tmp_path, monkeypatch):
 def test_a_sentence_goes_on_below_its_formula(rest, text):
     """CUBIC's page has its curve below `From then on it aims at`."""
     page = documentation.Page("p.md", f"# p\n\n**What it is.** It aims\nat\n\n{rest}\n")
-    assert page.paragraph(documentation.IS) == text
-    assert page.lead(documentation.IS) == "It aims at"
+    assert (page.paragraph(documentation.IS), page.lead(documentation.IS)) == (text, "It aims at")
 
 
 def test_every_page_says_whole_sentences():

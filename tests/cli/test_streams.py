@@ -1,21 +1,35 @@
 """The standard streams: closed, full and narrow ones end no command halfway, and never look like a failed check."""
 
-from __future__ import annotations
-
 import contextlib
+import io
+import itertools
 import os
 import pty
 import re
+import resource
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from rich.console import Console
 
 import forked
+from conftest import with_another_mock
+from tcpscape import engines
+from tcpscape.campaign import execute
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.execute import Execution, Runner
 from tcpscape.cli import terminal
 from tcpscape.cli.streams import PLAIN
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import EXIT_OUTPUT
+from tcpscape.findings.cliff import search
+from tcpscape.scenario.fields import validate
+from tcpscape.scenario.options import Conditions
+from tcpscape.studies import run as studies_run
+from tcpscape.studies import study as studies
 
 COMMAND = "$PYTHON -m tcpscape"
 RUN = f"{COMMAND} run --forward 'netem delay 5ms' --engine mock --seeds 2"
@@ -153,3 +167,204 @@ def test_a_terminal_that_moves_its_cursor_has_a_bar(term, has_bar):
     os.close(primary)
     assert b"sweep" in shown
     assert (b"\x1b" in shown) == has_bar
+
+
+# A process with too little address space says so in one line, instead of what its libraries do then.
+
+
+COMMANDS = [
+    "run baseline",
+    "sweep --rtt 50ms --report",
+    "advise --rtt 50ms",
+    "cliff --rtt 50ms",
+    "study run baseline --quick",
+    "report out",
+    "bound --rate 10mbit",
+]
+
+
+def limited(command, kilobytes):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (kilobytes << 10, kilobytes << 10))
+
+    words = [sys.executable, "-m", "tcpscape", *command.split()]
+    return subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("kilobytes", [300_000, 600_000, 1_000_000])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_too_little_address_space_is_one_line(command, kilobytes):
+    done = limited(command, kilobytes)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"error: memory: the process may have {kilobytes >> 10} MiB of address space, and {command.split()[0]} needs ")
+
+
+@pytest.mark.parametrize("command", ["--help", "run --help", "cca list", "version"])
+def test_what_computes_nothing_needs_little(command):
+    done = limited(command, 300_000)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_memory_that_a_python_object_does_not_get_is_one_line(cli, monkeypatch):
+    def none(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("tcpscape.campaign.execute.run", none)
+    got = cli("run", "baseline", "--engine", "mock")
+    assert (got.status, got.err.count("\n")) == (2, 1)
+    assert got.err.startswith("error: memory: there is not enough of it; ")
+
+
+# A process of the fork server is like one that an interpreter starts: streams, directory, environment, words, and how it ends.
+
+
+STATE = """
+import json, os, sys
+print(json.dumps([sys.argv, os.getcwd(), sys.path[0] in ("", os.getcwd()), os.environ.get("MARK"), os.environ.get("HOME"), sys.stdin is None]))
+print("to stderr", file=sys.stderr)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def starts():
+    """The words of either kind of process."""
+    return [sys.executable], forked.python()
+
+
+def ended(words, line, **options):
+    done = subprocess.run(["sh", "-c", f'"$@" {line}', "sh", *words], capture_output=True, timeout=60, check=False, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("line", ["", "<&-", "</dev/null", ">&-", "2>&-", "<&- 2>&-", "| cat"])
+def test_its_state_is_that_of_an_interpreter(tmp_path, line):
+    env = {**os.environ, "MARK": "a\nb=c"}
+    real, fork = (ended([*words, "-c", STATE, "7", "a b", ""], line, cwd=tmp_path, env=env) for words in starts())
+    assert fork == real
+    assert fork[0] == (0 if line == "| cat" else 7)
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit('words')", "1 / 0", "import os; os.abort()", "import os; os.kill(os.getpid(), 9)"])
+def test_it_ends_like_an_interpreter(code):
+    real, fork = (subprocess.run([*words, "-c", code], capture_output=True, timeout=60, check=False) for words in starts())
+    assert fork.returncode == real.returncode
+    assert fork.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
+
+
+def test_a_script_is_its_own_main(tmp_path):
+    (tmp_path / "beside.py").write_text("A = 5\n")
+    (tmp_path / "one.py").write_text("import beside, sys\nif __name__ == '__main__':\n    print(beside.A, sys.argv)\n")
+    real, fork = (subprocess.run([*words, "one.py", "x"], capture_output=True, timeout=60, check=True, cwd=tmp_path).stdout for words in starts())
+    assert fork == real == b"5 ['one.py', 'x']\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_it(number):
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    with subprocess.Popen([*forked.python(), "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        pid = int(process.stdout.readline())
+        process.send_signal(number)
+        assert process.wait(30) == -number
+        assert process.stdout.read() == b""  # it has ended, too
+    end = time.monotonic() + 10
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+# The line of progress: the part that is done never shrinks, whatever the work turns out to be.
+
+
+BAR = re.compile(r"(\d+)/(\d+)")
+COUNT = re.compile(r"(\d+) trials")
+
+
+class Watched(Progress):
+    """Progress on a terminal whose clock moves on by a second with every look; keeps what is drawn after each update."""
+
+    def __init__(self, what="running", *, is_open=False):
+        self.drawn: list[str] = []
+        super().__init__(
+            what, is_open=is_open, clock=itertools.count(0.0, 1.0).__next__, screen=Console(file=io.StringIO(), force_terminal=True, width=100)
+        )
+
+    def update(self, done, total):
+        super().update(done, total)
+        if self._bar:
+            page = Console(file=io.StringIO(), width=100, no_color=True)
+            page.print(self._bar.get_renderable())
+            self.drawn.append(page.file.getvalue().strip())
+
+    def check(self):
+        """Fails where a drawn fraction or count is less than the one before it, and where a bar comes back after a count."""
+        fractions = [int(m[1]) / int(m[2]) for line in self.drawn if (m := BAR.search(line))]
+        counts = [int(m[1]) for line in self.drawn if (m := COUNT.search(line) or BAR.search(line))]
+        assert fractions == sorted(fractions), self.drawn
+        assert counts == sorted(counts), self.drawn
+        kinds = [bool(COUNT.search(line)) for line in self.drawn]
+        assert kinds == sorted(kinds), self.drawn
+        assert self.drawn
+        return fractions, counts
+
+
+def test_a_known_total_is_a_bar():
+    with Watched("run") as progress:
+        for done in range(6):
+            progress.update(done, 5)
+    fractions, _ = progress.check()
+    assert (fractions[-1], len(fractions)) == (1, len(progress.drawn))
+
+
+@pytest.mark.parametrize(
+    ("steps", "counts"),
+    [
+        ([(1, 2), (2, 2), (1, 4), (2, 4), (4, 4), (1, 1)], [1, 2, 3, 4, 6, 7]),  # a second step
+        ([(5, 10), (10, 10), (11, 30), (30, 30)], [5, 10, 11, 30]),
+    ],
+)
+def test_a_total_that_grows_turns_the_bar_into_a_count(steps, counts):
+    with Watched() as progress:
+        for done, total in steps:
+            progress.update(done, total)
+    assert progress.check() == ([0.5, 1.0], counts)
+
+
+def test_an_open_total_is_a_count_from_the_start():
+    with Watched("cliff", is_open=True) as progress:
+        progress.update(1, 2)
+        progress.update(2, 2)
+    assert progress.check() == ([], [1, 2])
+
+
+def test_a_campaign_with_precision_never_goes_back():
+    campaign = Campaign.of(
+        {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 40}
+    )
+    with Watched("sweep") as progress:
+        execute.run(campaign, Execution(1, progress=progress.update))
+    _, counts = progress.check()
+    assert counts[-1] > 10  # more than the first round's 2 × 5
+
+
+def test_a_search_never_goes_back():
+    path = validate(Conditions, {"rtt": "50ms"}, "the options")
+    with Watched("cliff", is_open=True) as progress:
+        result = search.on_path(Runner(engines.make("mock"), 1, progress=progress.update), path, "cubic", "jitter", search.effort(0.5, 0))
+    _, counts = progress.check()
+    assert counts[-1] == result.runs
+
+
+@pytest.mark.parametrize("other", [None, "other"])
+def test_the_parts_and_engines_of_a_study_are_one_bar(other):
+    study = studies.get("baseline").changed({"seeds": 2, "engines": ["mock"]})
+    with Watched("study") as progress:
+        execution = Execution(1, progress=progress.update, make=with_another_mock)
+        if other:
+            studies_run.contrast(study, "mock", other, execution)
+        else:
+            studies_run.run(study, execution)
+    fractions, counts = progress.check()
+    assert len(study.parts) > 1
+    assert fractions[-1] == 1
+    assert not progress.is_open
+    assert counts[-1] == 2 * sum(len(part.cases()) for part in study.parts) * (2 if other else 1)

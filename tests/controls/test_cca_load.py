@@ -1,7 +1,5 @@
 """Congestion controls in BPF: what is registered is taken out again, whatever ends the command; refusals are one line."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -63,17 +61,24 @@ def test_controls_have_the_names_that_the_kernel_keeps(kernel):
 
 
 def test_another_system_than_linux_is_named(cli, kernel, monkeypatch):
-    from tcpscape.cli import load
+    from tcpscape.cli import lists
 
-    monkeypatch.setattr(load, "sys", types.SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(lists, "sys", types.SimpleNamespace(platform="darwin"))
     refused = cli("cca", "load", kernel.has("one tcp_congestion_ops"))
     assert refused.status == 2
     assert refused.err == "error: cca load: it needs Linux, this is darwin; use a machine with Linux\n"
 
 
-def test_all_or_none(kernel):
-    with pytest.raises(EngineError, match=r"cca load: .*mine\.bpf\.o: bpftool: can't register struct_ops two: File exists; see what"):
-        bpf.register(kernel.has("one tcp_congestion_ops", "!two tcp_congestion_ops"))
+@pytest.mark.parametrize(
+    ("second", "line"),
+    [
+        ("!two tcp_congestion_ops", r"cca load: .*mine\.bpf\.o: bpftool: can't register struct_ops two: File exists; see what"),
+        ("scheduler sched_ext_ops", "has a sched_ext_ops, which is no congestion control"),
+    ],
+)
+def test_all_or_none(kernel, second, line):
+    with pytest.raises(EngineError, match=line):
+        bpf.register(kernel.has("one tcp_congestion_ops", second))
     assert kernel.registered == []
 
 
@@ -85,12 +90,6 @@ def test_a_name_that_the_kernel_has_is_named(kernel, monkeypatch, tmp_path):
     file.write_bytes(ELF + b"cubic".ljust(bpf.NAME_SIZE, b"\0"))
     with pytest.raises(EngineError, match=r"has a congestion control 'cubic' already, the name that .*mine\.bpf\.o asks for; change \.name"):
         bpf.register(file)
-
-
-def test_what_is_no_congestion_control_is_taken_out_again(kernel):
-    with pytest.raises(EngineError, match="has a sched_ext_ops, which is no congestion control"):
-        bpf.register(kernel.has("one tcp_congestion_ops", "scheduler sched_ext_ops"))
-    assert kernel.registered == []
 
 
 def test_one_that_stays_is_said(kernel, tmp_path):
@@ -167,7 +166,6 @@ def available() -> list[str]:
 
 
 def until(condition) -> None:
-    """Waits for it."""
     end = time.monotonic() + BOUND_S
     while not condition():
         assert time.monotonic() < end

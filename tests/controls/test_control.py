@@ -15,10 +15,13 @@ from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.scenario import Scenario
 
 PARAMS = (
-    Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1), Param("beta", "Window after a loss, of 1024", 717, 1, 1023),
-    Param("delta", "Rise of the delay, µs, that ends it", 4000, 0, 1_000_000), Param("rate", "Pacing rate, bytes/s; 0 for none", 0, 0, 10**12),
-    Param("window", "Constant window (bytes)", 0, 0, 1 << 30), Param("share", "Of the rate, %", 100, 0, 100),
-)  # fmt: skip
+    Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1),
+    Param("beta", "Window after a loss, of 1024", 717, 1, 1023),
+    Param("delta", "Rise of the delay, µs, that ends it", 4000, 0, 1_000_000),
+    Param("rate", "Pacing rate, bytes/s; 0 for none", 0, 0, 10**12),
+    Param("window", "Constant window (bytes)", 0, 0, 1 << 30),
+    Param("share", "Of the rate, %", 100, 0, 100),
+)
 PATH = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}
 
 
@@ -37,33 +40,13 @@ PATH = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}
     ],
 )
 def test_one_spelling(said, label):
-    assert spelling.label(said) == label
-    assert spelling.label(label) == label
+    assert (spelling.label(said), spelling.label(label)) == (label, label)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "",
-        "No",
-        "cubic:",
-        "cubic:hystart",
-        "cubic:hystart=",
-        "cubic:hystart=maybe",
-        "cubic:a=1:a=2",
-        "cubic:A=1",
-        7,
-        None,
-        {"hystart": 1},
-        "cubic,bbr",
-    ],
-)
-def test_bad_spellings_are_one_line(said):
-    with pytest.raises(TcpscapeError) as e:
-        spelling.label(said)
-    assert str(e.value).startswith("cca")
-    assert "; " in str(e.value)
-    assert "\n" not in str(e.value)
+@pytest.mark.parametrize("value", [7, None, {"hystart": 1}])
+def test_what_is_neither_a_label_nor_a_name_with_parameters_is_one_line(value):
+    with pytest.raises(TcpscapeError, match=r"^cca.*; [^\n]*$"):
+        spelling.label(value)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +70,8 @@ def test_values_in_the_parameters_own_unit(said, values):
     "said", ["x:nosuch=1", "x:hystart=2", "x:beta=0", "x:beta=1ms", "x:delta=1mbit", "x:delta=1ns", "x:hystart=1.5", "x:share=0.5%"]
 )
 def test_bad_values_name_the_parameter(said):
-    with pytest.raises(TcpscapeError, match=r"^cca\.[a-z]+: .*; ") as e:
+    with pytest.raises(TcpscapeError, match=r"^cca\.[a-z]+: .*; "):
         spelling.resolve(said, PARAMS)
-    assert "\n" not in str(e.value)
 
 
 def test_lists_and_mixtures():
@@ -106,8 +88,7 @@ def test_a_scenario_keeps_them(tmp_path):
     assert (one.cca, one.ccas) == ("bbr+cubic:hystart=0", ("cubic:hystart=0", "cubic:hystart=0", "bbr"))
     (tmp_path / "s.yaml").write_text(files.dump(one))
     again = files.load(tmp_path / "s.yaml")
-    assert again.model_copy(update={"name": one.name}) == one
-    assert again.address() == one.address()
+    assert (again.model_copy(update={"name": one.name}), again.address()) == (one, one.address())
     assert len({s.address() for s in (one, one.with_cca("cubic"), one.with_cca("cubic:hystart=off"), one.model_copy(update={"ecn": False}))}) == 4
     assert one.with_cca("cubic:hystart=off").address() == one.with_cca("cubic:hystart=0").address()
 
@@ -135,27 +116,6 @@ def test_results_tell_variants_apart(name, cli):
     assert "cubic                1" in table
     frame = tcpscape.run({**PATH, "duration": "1s"}, cca=["cubic", "cubic:hystart=off"], seeds=[0], engine=name).flows()
     assert frame["cca"].to_list() == ["cubic", "cubic:hystart=0"]
-
-
-REFUSED = [
-    ("--cca", "cubic:nosuch=1"),
-    ("--cca", "bbr:hystart=off"),
-    ("--cca", "cubic:hystart=7"),
-    ("--cca", "cubic:hystart"),
-    ("--cca", "cubic:"),
-    ("--cca", "cubic:hystart=off,cubic:hystart=0"),
-    ("--mix", "cubic:hystart=maybe*2"),
-    ("--listener", "nosuch"),
-    ("--listener", "cubic:hystart=off"),
-]
-
-
-@pytest.mark.parametrize("args", REFUSED, ids=" ".join)
-def test_bad_input_is_one_line_and_status_2(cli, args):
-    got = cli("run", "baseline", "--engine", "mock", *args)
-    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1)
-    assert got.err.startswith("error: ")
-    assert "; " in got.err
 
 
 def test_ecn_and_listener_are_options(cli):

@@ -1,7 +1,5 @@
 """Congestion controls in Python: they meet the same simulator, and what is wrong with them is one line."""
 
-from __future__ import annotations
-
 import inspect
 import signal
 import subprocess
@@ -79,8 +77,7 @@ def test_same_seed_same_trial_in_any_order_and_number():
     model = engines.make("model")
     case = scenario().with_cca(AIMD)
     first, again = model.run(case, [5])[0], model.run(case, [4, 5], threads=2)[1]
-    assert first == again
-    assert first.hash == again.hash
+    assert (first, first.hash) == (again, again.hash)
     assert [t.hash for t in tcpscape.run(case, seeds=6, jobs=4).trials] == [t.hash for t in tcpscape.run(case, seeds=6, jobs=1).trials]
 
 
@@ -103,8 +100,7 @@ def test_the_window_and_the_sample_are_what_the_documentation_says():
         protocol = getattr(hooks, noun.title())
         there = {n for n in dir(protocol) if not n.startswith("_")} | set(inspect.get_annotations(protocol))
         assert {n for n in seen[noun] if not n.startswith("_")} == there
-    assert seen["first"][:5] == (10, 0x7FFFFFFF, 0xFFFFFFFF, 0, True)
-    assert seen["rates"] == {True}
+    assert (seen["first"][:5], seen["rates"]) == ((10, 0x7FFFFFFF, 0xFFFFFFFF, 0, True), {True})
     assert trial.hook_cost["acks"] > 100
     assert 0 < trial.hook_cost["hooks_s"] < trial.hook_cost["run_s"]
 
@@ -265,49 +261,6 @@ def test_parameters_are_arguments_of_the_constructor(cli, tmp_path):
     assert scenario().with_cca(f"{name}:packets=7").to_dict()["flows"] == [{"cca": f"{name}:packets=7"}]
 
 
-BROKEN = """
-class Control:
-    def __init__(self):
-        self.n = 0
-
-    def on_ack(self, sample, window):
-        self.n += 1
-        if self.n > 50:
-            {line}
-
-    def ssthresh(self, sample, window):
-        {threshold}
-"""
-
-
-@pytest.mark.parametrize(
-    ("line", "threshold", "said"),
-    [
-        ("1 / 0", "return 2", "on_ack, mine.py line 9: ZeroDivisionError: division by zero"),
-        ("window.cwnd += 0.5", "return 2", "on_ack, mine.py line 9: TypeError: window.cwnd = "),
-        ("window.cwnd = 0", "return 2", "on_ack, mine.py line 9: TypeError: window.cwnd = 0 is not"),
-        ("window.cwnd = 'x'", "return 2", "on_ack, mine.py line 9: TypeError: window.cwnd = x is not"),
-        ("window.pacing_rate = float('nan')", "return 2", "on_ack, mine.py line 9: ValueError: window.pacing_rate = "),
-        ("sample.cwnd", "return 2", "on_ack, mine.py line 9: AttributeError: "),
-        ("pass", "pass", "ssthresh, mine.py line 11: TypeError: it returned None, not a whole number of packets from 1"),
-    ],
-)
-def test_what_a_hook_raises_is_one_line_with_the_hook_and_the_place(line, threshold, said, cli, tmp_path):
-    (tmp_path / "mine.py").write_text(BROKEN.format(line=line, threshold=threshold))
-    got = cli("run", "--forward", "netem delay 10ms loss 1%", "--cca", f"{tmp_path / 'mine.py'}:Control", "--seeds", "2")
-    assert got.status == 2
-    assert said in got.err
-    assert got.err.startswith("error: cca: ")
-    assert got.err.count("\n") == 1
-
-
-def test_nothing_else_is_printed_when_a_hook_raises(shell, tmp_path):
-    (tmp_path / "mine.py").write_text(BROKEN.format(line="1 / 0", threshold="return 2"))
-    got = shell("run", "--forward", "netem delay 10ms", "--cca", "mine.py:Control", cwd=tmp_path)
-    assert (got.status, got.out) == (2, "")
-    assert got.err == "error: cca: mine.py:Control: on_ack, mine.py line 9: ZeroDivisionError: division by zero; correct that line\n"
-
-
 def test_ctrl_c_ends_a_trial_at_once(tmp_path):
     """The hook says that the trial runs; the interpreter is busy with it, and would be for minutes."""
     (tmp_path / "mine.py").write_text(
@@ -331,33 +284,6 @@ def test_ctrl_c_ends_a_trial_at_once(tmp_path):
     assert (child.returncode, err.count("Traceback")) == (130, 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "said"),
-    [
-        ("class C:\n  def on_ack(self, s, w): pass\n", "D", "has no class D; it has C"),
-        ("class C: pass\n", "C", "has no on_ack(sample, window)"),
-        ("from tcpscape import Control\nclass C(Control): pass\n", "C", "has no on_ack(sample, window)"),
-        ("class C\n", "C", "cannot import mine.py line 1: SyntaxError"),
-        ("import nothing_of_that_name\n", "C", "cannot import mine.py line 1: ModuleNotFoundError"),
-        ("class C:\n  def __init__(self, x): pass\n  def on_ack(self, s, w): pass\n", "C", "__init__, "),
-        ("class C:\n  paced = 'no'\n  def on_ack(self, s, w): pass\n", "C", "paced = no"),
-    ],
-)
-def test_a_class_that_cannot_be_used_is_one_line(text, name, said, cli, tmp_path):
-    (tmp_path / "mine.py").write_text(text)
-    got = cli("run", "--forward", "netem delay 10ms", "--cca", f"{tmp_path / 'mine.py'}:{name}")
-    assert got.status == 2
-    assert said in got.err
-    assert got.err.count("\n") == 1
-
-
-def test_what_is_not_there_is_one_line(cli):
-    for name, said in (("no/such.py:C", "cannot read"), ("no_such_module:C", "cannot import no_such_module"), ("mine.py", "is not a name")):
-        got = cli("run", "--forward", "netem delay 10ms", "--cca", name)
-        assert got.status == 2
-        assert said in got.err
-
-
 @pytest.mark.parametrize("engine", ["mock", "virtual"])
 def test_other_engines_refuse_in_one_line(engine):
     with pytest.raises(TcpscapeError, match=r"is Python code, which the \w+ engine cannot run; use --engine model"):
@@ -375,5 +301,4 @@ def test_a_changed_file_is_another_experiment(tmp_path):
     assert before.address != after.address
     assert before.goodput_mbps > after.goodput_mbps
     kept = Store(tmp_path / "out").load(model.address(scenario().with_cca(name), 1))
-    assert kept == after
-    assert kept.hook_cost == after.hook_cost
+    assert (kept, kept.hook_cost) == (after, after.hook_cost)

@@ -1,7 +1,5 @@
 """What a user wrote can neither end the command, nor hold it up, nor spoil its output: whatever it does is one line and status 2."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -16,6 +14,7 @@ RUN = ["run", "--forward", "netem delay 5ms loss 2%", "--duration", "3s", "--see
 CLASS = """
 import ctypes, locale, os, random, sys, threading, time
 class Odd(BaseException): pass
+class PanicException(BaseException): pass
 class Mute(Exception):
     def __str__(self): raise ValueError("no")
 class Number:
@@ -76,10 +75,19 @@ def expect_line(status, out, err, said):
 
 
 RAISED = [
-    ("sys.exit(0)", "SystemExit: 0"), ("sys.exit('bye')", "SystemExit: bye"), ("exit(3)", "SystemExit: 3"), ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    ("raise GeneratorExit", "GeneratorExit"), ("raise Odd('x')", "Odd: x"), ("raise Mute", "Mute: (it has no message)"), ("raise MemoryError", "MemoryError"),
-    ("def again(): again()\n        again()", "RecursionError: "), ("raise StopIteration", "StopIteration"), ("raise BrokenPipeError", "BrokenPipeError"),
-]  # fmt: skip
+    ("sys.exit(0)", "SystemExit: 0"),
+    ("sys.exit('bye')", "SystemExit: bye"),
+    ("exit(3)", "SystemExit: 3"),
+    ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+    ("raise GeneratorExit", "GeneratorExit"),
+    ("raise Odd('x')", "Odd: x"),
+    ("raise PanicException('x')", "PanicException: x"),
+    ("raise Mute", "Mute: (it has no message)"),
+    ("raise MemoryError", "MemoryError"),
+    ("def again(): again()\n        again()", "RecursionError: "),
+    ("raise StopIteration", "StopIteration"),
+    ("raise BrokenPipeError", "BrokenPipeError"),
+]
 
 
 @pytest.mark.parametrize(("line", "said"), RAISED)
@@ -91,11 +99,11 @@ def test_whatever_a_hook_raises_is_its_failure(refused_here, line, said, place):
 
 
 def test_an_exit_in_a_hook_is_no_success(tmp_path):
-    refused(tmp_path, mine(ack="sys.exit(0)"), *RUN, "--check", "goodput_mbps.median > 1e6", said="on_ack, mine.py line 14: SystemExit: 0")
+    refused(tmp_path, mine(ack="sys.exit(0)"), *RUN, "--check", "goodput_mbps.median > 1e6", said="on_ack, mine.py line 15: SystemExit: 0")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [(line.replace("        ", ""), said) for line, said in RAISED if "Odd" not in line and "Mute" not in line]
+    ("line", "said"), [(line.replace("        ", ""), said) for line, said in RAISED if not any(own in line for own in ("Odd", "Panic", "Mute"))]
 )
 def test_whatever_an_import_raises_is_its_failure(tmp_path, line, said):
     refused(tmp_path, f"import sys\n{line}\n{mine()}", said=f"cannot import mine.py line 2: {said}" if "again" not in line else said)
@@ -104,14 +112,30 @@ def test_whatever_an_import_raises_is_its_failure(tmp_path, line, said):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("window.cwnd = float('nan')", "is not a whole number of packets"), ("window.cwnd = 10**400", "is not a whole number of packets"),
-        ("window.cwnd = -1", "window.cwnd = -1 is not"), ("window.cwnd = Number()", "is not a whole number of packets"),
-        ("window.pacing_rate = Number()", "Odd: f"), ("window.pacing_rate = 'fast'", "TypeError"), ("window.pacing_rate = -1", "is not a rate"),
-        ("window.pacing_rate = float('-inf')", "is not a rate"), ("window.slow_start(-1)", "OverflowError"), ("window.additive_increase(1, 2**70)", "OverflowError"),
-        ("del window.cwnd", "AttributeError"), ("del sample.acked", "AttributeError"), ("window.cwmd = 1", "AttributeError"), ("sample.acked = 2", "AttributeError"),
-        ("window.cwnd = [1] * 1000000", "is not a whole number"), ("del self.nothing", "AttributeError"),
+        ("window.cwnd = float('nan')", "is not a whole number of packets"),
+        ("window.cwnd = 10**400", "is not a whole number of packets"),
+        ("window.cwnd = -1", "window.cwnd = -1 is not"),
+        ("window.cwnd = Number()", "is not a whole number of packets"),
+        ("window.pacing_rate = Number()", "Odd: f"),
+        ("window.pacing_rate = 'fast'", "TypeError"),
+        ("window.pacing_rate = -1", "is not a rate"),
+        ("window.pacing_rate = float('-inf')", "is not a rate"),
+        ("window.slow_start(-1)", "OverflowError"),
+        ("window.additive_increase(1, 2**70)", "OverflowError"),
+        ("window.cwnd += 0.5", "TypeError: window.cwnd = "),
+        ("window.cwnd = 0", "TypeError: window.cwnd = 0 is not"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("window.cwnd = 'x'", "TypeError: window.cwnd = x is not"),
+        ("window.pacing_rate = float('nan')", "ValueError: window.pacing_rate = "),
+        ("sample.cwnd", "AttributeError: "),
+        ("del window.cwnd", "AttributeError"),
+        ("del sample.acked", "AttributeError"),
+        ("window.cwmd = 1", "AttributeError"),
+        ("sample.acked = 2", "AttributeError"),
+        ("window.cwnd = [1] * 1000000", "is not a whole number"),
+        ("del self.nothing", "AttributeError"),
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_refused(refused_here, line, said):
     refused_here(mine(ack=line), said=said)
 
@@ -145,14 +169,19 @@ STUBBORN = "while True:\n            try:\n                while True: pass\n   
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (mine(ack=LOOP), "mine.py:Mine: on_ack, mine.py line "), (mine(start=LOOP), "mine.py:Mine: __init__, mine.py line "),
-        (mine(threshold=LOOP), "ssthresh, "), (LOOP, "cannot import mine.py line 1: a call took more than 1 s"),
-        (mine(ack=STUBBORN), "mine.py:Mine: on_ack"), (mine(ack="time.sleep(1e6)"), "on_ack does not come back"),
-        (mine(ack="ctypes.PyDLL(None).sleep(1000)"), "mine.py:Mine: on_ack does not come back"), (f"import time\ntime.sleep(1e6)\n{mine()}", "the import of mine.py does not come back"),
-        (mine(ack="threading.Lock().acquire() and threading.Event().wait()"), "does not come back"), (mine(ack=f"sys.setswitchinterval(1e6)\n        {LOOP}"), "on_ack"),
+        (mine(ack=LOOP), "mine.py:Mine: on_ack, mine.py line "),
+        (mine(start=LOOP), "mine.py:Mine: __init__, mine.py line "),
+        (mine(threshold=LOOP), "ssthresh, "),
+        (LOOP, "cannot import mine.py line 1: a call took more than 1 s"),
+        (mine(ack=STUBBORN), "mine.py:Mine: on_ack"),
+        (mine(ack="time.sleep(1e6)"), "on_ack does not come back"),
+        (mine(ack="ctypes.PyDLL(None).sleep(1000)"), "mine.py:Mine: on_ack does not come back"),
+        (f"import time\ntime.sleep(1e6)\n{mine()}", "the import of mine.py does not come back"),
+        (mine(ack="threading.Lock().acquire() and threading.Event().wait()"), "does not come back"),
+        (mine(ack=f"sys.setswitchinterval(1e6)\n        {LOOP}"), "on_ack"),
         (mine(ack="time.sleep(0.9)"), "the calls of the trial together more than their share"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_end_is_ended(tmp_path, text, said):
     words = ["100ms" if word == "3s" and "0.9" in text else word for word in RUN]
     refused(tmp_path, text, *words, said=said, TCPSCAPE_HOOK_PATIENCE="1")

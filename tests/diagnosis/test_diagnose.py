@@ -1,7 +1,5 @@
 """The command `diagnose`: its sentences in every situation, its screen, its JSON against the schema, checks, selection, errors."""
 
-from __future__ import annotations
-
 import html
 import json
 import math
@@ -18,42 +16,53 @@ from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape import formats
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.findings.chaos import Side
-from tcpscape.findings.diagnosis import checks, diagnosis, files, observed
+from tcpscape.findings.cliff.levels import Side
+from tcpscape.findings.diagnosis import checked, diagnosis, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, Replay, ReplayAdvice
-from tcpscape.findings.diagnosis.observed import Cause, Doubt, Vantage
-from tcpscape.findings.diagnosis.scenario import fit
+from tcpscape.findings.diagnosis.observed import Cause, Vantage
+from tcpscape.findings.diagnosis.reasons import Reason, Why
+from tcpscape.findings.diagnosis.replay.scenario import fitted
 from tcpscape.interchange import observing
 from tcpscape.plots import diagnosis as figures
 from tcpscape.report import diagnosis as report
 from tcpscape.schemas.documents import DOCUMENTS
+from tcpscape.stats import Estimate
 from tcpscape.words import diagnosis as answer
+from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
 
 SAYS = {
     "receive window": (
-        "Your path is a round trip of 50.0 ms with hardly any jitter, no random loss and a bottleneck of 20.0 Mbit/s with a buffer of 200 kB (80 ms when full).",
+        "Your path has a round trip of 50.0 ms with hardly any jitter, no random loss and a bottleneck of 20.0 Mbit/s with a buffer of 200 kB (80 ms when full).",
         "What limits you is the receiver's window (82 % of the time); the path needs at least 125 kB: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem).",
         "Nothing to change: no other congestion control carries clearly more than cubic.",
     ),
-    "application": ("What limits you is the sending application (95 % of the time): it offers no more data", "Nothing to change on the path or in TCP"),
+    "application": (
+        "What limits you is the sending application (95 % of the time): it offers no more data",
+        "Nothing to change on the path or in TCP",
+    ),
     "jitter cliff": (
-        "Your path is a round trip of 50.0 ms with 12.0 ms of jitter of the data that reorders packets and no random loss (not identifiable: rate of the bottleneck, its buffer).",
-        "What limits you is the congestion window (70 % of the time): jitter puts packets out of order, cubic takes that for loss", "(the jitter cliff).",
+        "Your path has a round trip of 50.0 ms with 12.0 ms of jitter of the data that reorders packets and no random loss (not identifiable: rate of the bottleneck, its buffer).",
+        "What limits you is the congestion window (70 % of the time): jitter puts packets out of order, cubic takes that for loss",
+        "(the jitter cliff).",
         "bbr would carry 3.20 × as much as cubic [3.04, 3.36].",
     ),
     "random loss": ("cubic takes the random loss of 0.50 % for congestion", "bbr would carry 3.20 ×"),
-    "bufferbloat": ("the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s; the queue there adds 280 ms to every round trip (bufferbloat)", "Nothing to change"),
+    "bufferbloat": (
+        "the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s; the queue there adds 280 ms to every round trip (bufferbloat)",
+        "Nothing to change",
+    ),
     "healthy": ("What limits you is the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s.", "Nothing to change: no other"),
     "nothing identifiable": (
-        "What your path is cannot be told: the source has no packets.", "What limits you cannot be told: the source has no packets.",
-        "What would carry more is not known: there is no path to replay.",
+        "What your path is cannot be told: the source has no packets, and only they show how the window moves.",
+        "What limits you cannot be told: the source does not show what held the flow.",
+        "What would carry more is not known: the path's RTT is not above 0.",
     ),
     "unknown control": ("the congestion control allows no more packets on their way at a time.",),
     "changes": ("; it changed 2 times, first at 8.0 s: rate 20.0 → 5.00 Mbit/s.", "What limits you is the repair of losses (100 % of the time)"),
     "differs": ("What limits you is waiting for retransmission timeouts (60 % of the time)",),
-}  # fmt: skip
+}
 """Situation → parts of its answer, in their order."""
 
 
@@ -61,6 +70,17 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):
         assert said in words.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
     assert "the bottleneck: it is full" in words.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
+
+
+@pytest.mark.parametrize(("opened", "port"), [(True, 5201), (False, 40000), (None, 5201)])  # who accepted has the port that stays
+def test_the_capture_that_would_tell_more_is_a_command(opened, port):
+    rows = {"t": np.arange(3)}
+    seen = flow(vantage="receiver", segments=rows, facts={} if opened is None else {"sender_opened": opened})
+    line = answer.capture_at_sender(whole(diagnosed(seen, control="unknown")))
+    assert f"on 10.0.0.1, the sender: tcpdump -i any -s 160 -w sender.pcap host 10.0.0.2 and tcp port {port} " in line
+    assert not answer.capture_at_sender(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
+    assert not answer.capture_at_sender(whole(diagnosed(seen)))
+    assert not answer.capture_at_sender(whole(diagnosed(replace(seen, segments={}), control="unknown")))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +100,7 @@ def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_ag
     assert capture_again in plain["not_identifiable"]["limited_by"]
     for cause in ("application", "receive_window"):  # either may have a part of what is unknown
         with pytest.raises(TcpscapeError, match="is not identifiable"):
-            checks.verdicts(checks.read([f"limited:{cause} < 20%"]), whole(one))
+            checked.verdicts(checked.read_checks([f"limited:{cause} < 20%"]), whole(one), reasons.text)
     known = diagnosed(seen, limited_by={"receive_window": 0.99, "unknown": 0.01})
     assert "the receiver's window (99 % of the time)" in words.answer(known)
     assert "limited_by" not in known.not_identifiable
@@ -89,10 +109,10 @@ def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_ag
 
 def test_a_replay_of_a_flow_in_doubt_says_what_it_assumes():
     doubted, sure = (
-        fit(flow(limits={"unknown": 0.9, "recovery": 0.1}, facts=facts), observations.PATH) for facts in ({"limits_doubt": "no_timestamps"}, {})
+        fitted(flow(limits={"unknown": 0.9, "recovery": 0.1}, facts=facts), observations.PATH) for facts in ({"limits_doubt": "no_timestamps"}, {})
     )
-    assert "data to send at all times" in doubted.assumptions[0]
-    assert not any("data to send" in text for text in sure.assumptions)
+    assert doubted.assumptions[0].kind == "busy sender"
+    assert not any(one.kind == "busy sender" for one in sure.assumptions)
 
 
 def values(alias):
@@ -104,10 +124,16 @@ def values(alias):
 @pytest.mark.parametrize(
     ("phrases", "named"),
     [
-        (words.NAMES, Cause), (diagnosis.DOUBTS, Doubt), (answer.PLACES, Vantage), (answer.SIDES, Side), (words.VERDICTS, Verdict), (answer.COMPARED, Verdict),
-        (answer.QUEUES, get_type_hints(FittedPath)["queue"]), (answer.REPLAYS, get_type_hints(Replay)["verdict"]),
+        (words.NAMES, Cause),
+        (reasons.SENTENCES, Why),
+        (answer.PLACES, Vantage),
+        (answer.SIDES, Side),
+        (words.VERDICTS, Verdict),
+        (answer.COMPARED, Verdict),
+        (answer.QUEUES, get_type_hints(FittedPath)["queue"]),
+        (answer.REPLAYS, get_type_hints(Replay)["verdict"]),
     ],
-)  # fmt: skip
+)
 def test_every_value_has_its_phrase(phrases, named):
     assert set(phrases) == set(values(named))
 
@@ -188,20 +214,17 @@ def test_the_largest_flows_are_diagnosed_and_the_others_counted():
 @pytest.mark.parametrize(
     ("text", "ports"),
     [
-        (":443", [443]), ("10.0.0.2:80", [80]), ("10.0.0.1:40000-10.0.0.2:80", [80]), ("10.0.0.2:80 -> 10.0.0.1", [80]), ("10.0.0.1", [443, 80]),
-        ("10.0.0.2:443→10.0.0.1:40000", [443]), ("10.0.0.2,:40000", [443, 80]),
+        (":443", [443]),
+        ("10.0.0.2:80", [80]),
+        ("10.0.0.1:40000-10.0.0.2:80", [80]),
+        ("10.0.0.2:80 -> 10.0.0.1", [80]),
+        ("10.0.0.1", [443, 80]),
+        ("10.0.0.2:443→10.0.0.1:40000", [443]),
+        ("10.0.0.2,:40000", [443, 80]),
     ],
-)  # fmt: skip
+)
 def test_a_flow_is_named_by_its_ends(text, ports):
     assert [one.destination.port for one in observed.matching(observation(flow(443), flow(80)), text)] == ports
-
-
-@pytest.mark.parametrize("text", [":1", "10.0.0.9", "-", "a-b-c", ":99999", "10.0.0.1:x", "[::1", "10.0.0.2:40000", "x" * 5000, "::::::", "٣"])
-def test_a_flow_that_there_is_not_is_one_line(text):
-    with pytest.raises(TcpscapeError, match=r"^flow: ") as e:
-        observed.matching(observation(flow(443)), text)
-    assert "\n" not in str(e.value)
-    assert len(str(e.value)) < 500
 
 
 def test_an_address_of_ipv6_has_brackets():
@@ -227,6 +250,18 @@ def test_a_queue_that_drops_more_than_is_lost_at_random_is_what_is_blamed():
     assert "random loss of" not in said.partition("What limits you")[2]
 
 
+def test_what_contradicts_itself_is_told_as_a_doubt():
+    """A sender without data to send fills no bottleneck; a loss whose interval begins at 0 is at most its end."""
+    path = observations.fitted(rtt_ms=50.0, loss_pct=Estimate(0.0, 0.0, 0.4, 900, "%"), rate_mbps=10.0)
+    one = diagnosed(flow(goodput_mbps=9.5), path, limited_by={"application": 0.8, "congestion_window": 0.2}, advice=None)
+    said = words.answer(one)
+    assert "not identifiable here: you get 9.50 of the bottleneck's 10.0 Mbit/s, as if it were full, and yet" in said
+    assert "it is full" not in said
+    assert "only the application" not in said
+    assert "at most 0.40 % of random loss" in said
+    assert "it is full" in words.answer(diagnosed(flow(goodput_mbps=9.5), path, limited_by={"congestion_window": 0.9}))
+
+
 def test_a_source_without_flows_says_so():
     shown = answer.screen(whole(notes=("It ends in the middle of a packet.",))).text(80)
     assert "→ There is no flow with data in it" in shown
@@ -235,12 +270,12 @@ def test_a_source_without_flows_says_so():
 
 def test_the_control_that_is_said_or_named_needs_no_evidence():
     for seen, said, reason in (
-        (flow(cca="reno"), None, "The source names it."),
-        (flow(cca="reno"), "bbr", "You said so."),
-        (flow(), "bbr", "You said so."),
+        (flow(cca="reno"), None, "named by the source"),
+        (flow(cca="reno"), "bbr", "named by the user"),
+        (flow(), "bbr", "named by the user"),
     ):
         (one,) = diagnosis.diagnose(observation(seen), DiagnosisSettings(cca=said)).flows
-        assert (one.control.name, one.control.confidence, one.control.reason) == (said or "reno", 1.0, reason)
+        assert (one.control.name, one.control.confidence, one.control.reason) == (said or "reno", 1.0, Reason(reason))
     (one,) = diagnosis.diagnose(observation(flow())).flows
     assert one.control.name == "unknown"
 
@@ -257,43 +292,33 @@ def test_the_shares_of_the_limits_are_of_the_time():
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
-        ("rtt_ms < 80ms", True), ("rtt_ms < 0.04s", False), ("rtt_ms.high < 52.5ms", False), ("jitter_ms < 1", True), ("loss_pct < 1%", True),
-        ("rate_mbps > 10mbit", True), ("buffer_bytes < 100000", False), ("goodput_mbps[cca=cubic] > 15", True), ("gain <= 1", True),
-        ("limited:receive_window < 20%", True), ("limited:congestion_window[flow=1] > 90%", True), ("confidence > 0.9", True), ("replay_mbps.low > 16", True),
+        ("rtt_ms < 80ms", True),
+        ("rtt_ms < 0.04s", False),
+        ("rtt_ms.high < 52.5ms", False),
+        ("jitter_ms < 1", True),
+        ("loss_pct < 1%", True),
+        ("rate_mbps > 10mbit", True),
+        ("buffer_bytes < 100000", False),
+        ("goodput_mbps[cca=cubic] > 15", True),
+        ("gain <= 1", True),
+        ("limited:receive_window < 20%", True),
+        ("limited:congestion_window[flow=1] > 90%", True),
+        ("confidence > 0.9", True),
+        ("replay_mbps.low > 16", True),
     ],
-)  # fmt: skip
+)
 def test_checks_hold_or_do_not(text, holds):
     result = whole(diagnosed(limited_by={"congestion_window": 1.0}))
-    (verdict,) = checks.verdicts(checks.read([text]), result)
+    (verdict,) = checked.verdicts(checked.read_checks([text]), result, reasons.text)
     assert verdict.holds == holds
     assert verdict.line().startswith("holds: " if holds else "FAILS: ")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["goodput > 5", "rtt_ms.median > 5", "rtt_ms.p95 < 3", "rtt > 5ms", "rtt_ms", "rtt_ms < 5mbit", "rtt_ms[cca=a over b] > 1", "limited:nothing < 1", "", "gain > nan"],
-)  # fmt: skip
-def test_a_check_that_makes_no_sense_is_one_line(text):
-    with pytest.raises(TcpscapeError, match=r"^check: ") as e:
-        checks.read([text])
-    assert "\n" not in str(e.value)
-
-
 def test_what_is_not_identifiable_cannot_be_checked():
-    for text, why in (("buffer_bytes > 1", "The buffer never filled"), ("gain > 1", "not identifiable"), ("rtt_ms[flow=2] > 1", "chooses none")):
-        path = observations.fitted(rtt_ms=50.0, reasons={"buffer_bytes": "The buffer never filled."})
+    for text, why in (("buffer_bytes > 1", "It needs the base RTT"), ("gain > 1", "not identifiable"), ("rtt_ms[flow=2] > 1", "chooses none")):
+        path = observations.fitted(rtt_ms=50.0, reasons={"buffer_bytes": Reason("needs base RTT")})
         with pytest.raises(TcpscapeError, match=why):
-            checks.verdicts(checks.read([text]), whole(diagnosed(path=path, advice=None)))
-
-
-def test_a_file_of_no_kind_is_one_line(cli, tmp_path):
-    (tmp_path / "x.txt").write_text("nothing of the kind\n")
-    (tmp_path / "empty").write_text("")
-    for typed in (("x.txt",), ("empty",), ("missing",), (".",), ("/dev/zero",), ()):
-        result = cli("diagnose", *(tmp_path / word if not word.startswith("/") else word for word in typed))
-        assert result.status == 2
-        assert result.err.startswith("error: ")
-        assert result.err.count("\n") == 1
+            checked.verdicts(checked.read_checks([text]), whole(diagnosed(path=path, advice=None)), reasons.text)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
@@ -344,14 +369,14 @@ def test_the_shares_of_an_interval_add_up():
 def test_the_fitted_path_runs(tmp_path, need_model):
     import tcpscape
 
-    file = files.write_scenario(whole(SITUATIONS["random loss"]), tmp_path / "path.yaml")
+    file = fitted_path.write(whole(SITUATIONS["random loss"]), tmp_path / "path.yaml")
     scenario = tcpscape.load(str(file))
     assert scenario.bottleneck
     assert scenario.flows[0].cca == "cubic"
     assert re.search(r"loss: 0.5%.*0.500 % \[0.475, 0.525\]", file.read_text("utf-8"))
     for nothing in (whole(SITUATIONS["nothing identifiable"]), whole()):
         with pytest.raises(TcpscapeError, match=r"^out: there is no path to write: "):
-            files.write_scenario(nothing, tmp_path / "none.yaml")
+            fitted_path.write(nothing, tmp_path / "none.yaml")
     assert not (tmp_path / "none.yaml").exists()
 
 
@@ -373,7 +398,7 @@ def test_a_capture_is_diagnosed(cli, need_model, capture, tmp_path):
     words = ("diagnose", capture, "--no-replay")
     shown = cli(*words)
     assert shown.status == 0, shown.err
-    assert "→ Your path is a round trip of 40." in shown.out
+    assert "→ Your path has a round trip of 40." in shown.out
     (value,) = cli(*words, "--json").lines
     validator = jsonschema.Draft202012Validator(DOCUMENTS["diagnosis"].schema())
     validator.validate(value)
@@ -391,42 +416,25 @@ def test_a_capture_is_diagnosed(cli, need_model, capture, tmp_path):
 
 def test_every_file_of_a_diagnosis_is_written_and_names_nobody(cli, need_model, capture, tmp_path):
     names = {"out": "path.yaml", "report": "page.html", "annotate": "out.pcapng", "xplot": "out.xpl"}
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for name in names.values():
+        (kept / name).touch()
+        (tmp_path / name).symlink_to(kept / name)
     files_ = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
     result = cli("diagnose", capture, "--no-replay", "--anonymise", "--flow", "10.0.0.1", *files_)
     assert result.status == 0, result.err
     assert "198.18.0.1" in result.out
     assert str(capture) not in result.out
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names.values())
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_symlink()) == sorted(p.name for p in kept.iterdir()) == sorted(names.values())
     for name in ("path.yaml", "page.html", "out.xpl"):
         text = (tmp_path / name).read_text("utf-8")
         assert "10.0.0.1:" not in text
         assert str(capture) not in text
     noted = observing.observe(str(tmp_path / "out.pcapng"))
     assert [one.source.address for one in noted.flows] == ["198.18.0.1"]
-    assert b"diagnosis of this flow: Your path is" in (tmp_path / "out.pcapng").read_bytes()
+    assert b"diagnosis of this flow: Your path has" in (tmp_path / "out.pcapng").read_bytes()
     assert cli("run", tmp_path / "path.yaml", "--duration", "1s", "--seeds", "1").status == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (("{capture}", "--out", "{capture}"), "out: {capture} is the source; choose another file"), (("{capture}", "--cca", "nosuch"), "cca: 'nosuch' is no congestion control of Linux"),
-        (("{capture}", "--xplot", "{folder}/x", "--out", "{folder}/x"), "xplot: {folder}/x is what --out writes"), (("{capture}", "--duration", "5s"), "duration: nothing is watched"),
-        (("{capture}", "--kernel", "99"), "kernel: no profile '99'"), (("{capture}", "--check", "rtt > 5"), "check: 'rtt' is unknown"), (("{capture}", "--flow", ":9"), "flow: no flow is ':9'"),
-        (("{capture}", "--flows", "0"), "flows: "), (("--live", "--duration", "5"), "duration: '5' has no unit"), (("{folder}",), "{folder}: is a directory without results"), ((), "file: none given"),
-        (("{capture}", "--out", "/proc/x"), "out: cannot write /proc/x"), (("{other}", "--annotate", "{folder}/x"), "annotate: "),
-    ],
-)  # fmt: skip
-@pytest.mark.usefixtures("need_model")
-def test_what_cannot_be_diagnosed_is_one_line(cli, capture, tmp_path, words, line):
-    (tmp_path / "ss.txt").write_text(SS)
-    names = {"capture": capture, "folder": tmp_path, "other": tmp_path / "ss.txt"}
-    before = capture.read_bytes()
-    result = cli("diagnose", *(word.format(**names) for word in words), *(() if "--live" in words else ("--no-replay",)))
-    assert result.status == 2, result.out
-    assert result.err.startswith(f"error: {line.format(**names)}"), result.err
-    assert result.err.count("\n") == 1
-    assert capture.read_bytes() == before
 
 
 SS = """ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5201

@@ -1,24 +1,36 @@
 """The fitted path: each step on columns whose truth is known, the whole on synthetic flows and on captures of the model."""
 
-from __future__ import annotations
-
+import dataclasses
+import functools
+import importlib
+import math
+import tempfile
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tcpscape import capture
+from tcpscape import _core, capture
 from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis.control import classify, watched
+from tcpscape.findings.diagnosis.control.classify import FILE, features, trained
+from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
 from tcpscape.findings.diagnosis.observed import Endpoint, ObservedFlow
-from tcpscape.findings.diagnosis.path import fit
-from tcpscape.findings.diagnosis.path.arrivals import exposed, waits
-from tcpscape.findings.diagnosis.path.columns import order_of_receiver, tick_of, unwrapped, wire_of
-from tcpscape.findings.diagnosis.path.intervals import share
-from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape
-from tcpscape.findings.diagnosis.path.losses import quiet_below
-from tcpscape.findings.diagnosis.path.samples import first_cover, sampled
+from tcpscape.findings.diagnosis.path import base, fit
+from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path.bottleneck import exposed, waits
+from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
+from tcpscape.findings.diagnosis.path.columns import first_cover, order_of_receiver, sampled, tick_of, unwrapped, wire_of
+from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
+from tcpscape.findings.diagnosis.path.losses import frequent_from, quiet_below
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
+from tcpscape.words import reasons
 
 MSS = 1448
 
@@ -53,20 +65,41 @@ def flow(sent: Any, forward: Any, reverse: Any, lost: Any = None, vantage: str =
     ns = lambda x: np.round(np.asarray(x) * 1e6).astype(np.uint64)  # noqa: E731
     u32 = lambda x: np.asarray(x).astype(np.uint32)  # noqa: E731
     segments = {
-        "t": ns(sent), "frame": np.arange(n), "seq": (np.arange(n) * MSS).astype(np.uint64), "len": u32(np.full(n, MSS)), "segs": np.ones(n, dtype=np.uint16),
-        "acked": ns(seen), "sends": (1 + lost).astype(np.uint16), "fate": np.where(lost, 2, overtaken).astype(np.uint8), "tsval": u32(np.floor(sent / clock) + 777),
+        "t": ns(sent),
+        "frame": np.arange(n),
+        "seq": (np.arange(n) * MSS).astype(np.uint64),
+        "len": u32(np.full(n, MSS)),
+        "segs": np.ones(n, dtype=np.uint16),
+        "acked": ns(seen),
+        "sends": (1 + lost).astype(np.uint16),
+        "fate": np.where(lost, 2, overtaken).astype(np.uint8),
+        "tsval": u32(np.floor(sent / clock) + 777),
         "tsecr": u32(np.ones(n)),
-    }  # fmt: skip
+    }
     columns = {
-        "t": ns(back), "frame": np.arange(n), "ack": (np.array(acks) * MSS).astype(np.uint64), "sack_left": np.array(left, dtype=np.uint64),
-        "sack_right": np.array(right, dtype=np.uint64), "tsval": u32(np.floor(arrived[order] / clock) + 5_000), "tsecr": u32(np.ones(n)),
-    }  # fmt: skip
+        "t": ns(back),
+        "frame": np.arange(n),
+        "ack": (np.array(acks) * MSS).astype(np.uint64),
+        "sack_left": np.array(left, dtype=np.uint64),
+        "sack_right": np.array(right, dtype=np.uint64),
+        "tsval": u32(np.floor(arrived[order] / clock) + 5_000),
+        "tsecr": u32(np.ones(n)),
+    }
     events = {"t": ns(again[lost]), "seq": segments["seq"][lost], "kind": np.ones(int(lost.sum()), dtype=np.uint8), "len": segments["len"][lost]}
     ends = Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2)
     return ObservedFlow(
-        *ends, n, n * MSS, float(sent[-1]) / 1e3, 0.0, vantage, None, facts={"begins_in_mid_connection": False}, segments=segments,  # type: ignore[arg-type]
-        acks={k: v[by_time] for k, v in columns.items()}, events=events,
-    )  # fmt: skip
+        *ends,
+        n,
+        n * MSS,
+        float(sent[-1]) / 1e3,
+        0.0,
+        vantage,
+        None,
+        facts={"begins_in_mid_connection": False},
+        segments=segments,  # type: ignore[arg-type]
+        acks={k: v[by_time] for k, v in columns.items()},
+        events=events,
+    )
 
 
 def through(sent: Any, rate: float, burst: float = 0.0) -> Any:
@@ -107,6 +140,16 @@ def test_receivers_order_and_ticks() -> None:
     assert tick_of(t, np.zeros(t.size, dtype=np.int64)) == 0.0
 
 
+def test_an_answer_without_timestamps_changes_nothing() -> None:
+    """A closed socket answers a late segment without timestamps, and RFC 7323 §3.2 has the sender ignore it: the clocks stay known."""
+    random = np.random.default_rng(7)
+    sent = np.cumsum(random.uniform(0.5, 1.5, 4_000))
+    made = flow(sent, 10 + random.normal(0, 1, 4_000), np.full(4_000, 10.0))
+    last = {name: np.append(column, column[-1:]) for name, column in made.acks.items()} | {"tsval": np.append(made.acks["tsval"], np.uint32(0))}
+    assert fit(replace(made, acks=last)) == fit(made)
+    assert wire_of(replace(made, acks=last)).tick == 1.0
+
+
 def test_reordered_acks_do_not_shorten_samples() -> None:
     """With ACKs that overtake each other each sample is the delay of its own ACK; "first acknowledged" would be biased."""
     random = np.random.default_rng(2)
@@ -114,8 +157,7 @@ def test_reordered_acks_do_not_shorten_samples() -> None:
     reverse = np.maximum(0, random.normal(20, 5, sent.size))
     f = flow(sent, np.full(sent.size, 10.0), reverse)
     s = sampled(wire_of(f))
-    assert s.row.size == sent.size
-    assert s.rtt.mean() == pytest.approx(30, abs=0.3)
+    assert (s.row.size, s.rtt.mean()) == (sent.size, pytest.approx(30, abs=0.3))
     assert s.rtt.std() == pytest.approx(5, rel=0.05)
 
 
@@ -135,8 +177,6 @@ def test_a_queue_gives_its_rate_and_the_base(rate: float, burst: float) -> None:
     """Without jitter the rate is exact to 0.1 % and the base to half a packet."""
     sent = bursts(6000, rate)
     p = fit(flow(sent, 12.0 + through(sent, rate, burst), np.full(sent.size, 8.0)))
-    assert p.rate_mbps is not None
-    assert p.rtt_ms is not None
     assert p.rate_mbps.value == pytest.approx(rate, rel=1e-3)
     assert p.rate_mbps.low <= rate <= p.rate_mbps.high
     sending = 0.0 if burst else 1514 * 8e-3 / rate  # a link without a burst delays each packet by its own length: of the base, or of the queue
@@ -154,10 +194,7 @@ def test_jitter_and_its_direction(where: str, sigma: float) -> None:
         30 + (random.normal(0, sigma, sent.size) if where in (side, "both") else 0) * np.ones(sent.size) for side in ("forward", "reverse")
     )
     p = fit(flow(sent, forward, reverse))
-    assert p.jitter_on == where
-    assert p.jitter_ms is not None
-    assert p.rtt_ms is not None
-    assert p.jitter_ms.value == pytest.approx(sigma, rel=0.06)
+    assert (p.jitter_on, p.jitter_ms.value) == (where, pytest.approx(sigma, rel=0.06))
     assert p.jitter_ms.low <= sigma <= p.jitter_ms.high
     assert p.rtt_ms.value == pytest.approx(60, rel=0.01)
     assert p.rate_mbps is None
@@ -165,7 +202,6 @@ def test_jitter_and_its_direction(where: str, sigma: float) -> None:
 
 
 def test_without_timestamps_the_direction_is_not_guessed() -> None:
-    """The reason stands beside the missing value."""
     random = np.random.default_rng(4)
     f = flow(np.arange(3000) * 2.0, 30 + random.normal(0, 3, 3000), np.full(3000, 30.0))
     f.segments["tsval"][:] = 0
@@ -173,8 +209,7 @@ def test_without_timestamps_the_direction_is_not_guessed() -> None:
     p = fit(f)
     assert p.jitter_ms is None
     assert p.jitter_on is None
-    assert "timestamps" in p.reasons["jitter_ms"]
-    assert p.rtt_ms is not None
+    assert p.reasons["jitter_ms"] == Reason("directions alike")
     assert p.rtt_ms.value == pytest.approx(60, rel=0.02)
 
 
@@ -187,14 +222,59 @@ def test_random_loss_apart_from_the_queues() -> None:
     lost = random.random(n) < 0.01
     full = (delay > 0.93 * delay.max()) & (random.random(n) < 0.5)
     p = fit(flow(sent, 10 + np.where(lost | full, 0, delay), np.full(n, 10.0), lost | full))
-    assert p.loss_pct is not None
-    assert p.queue_loss_pct is not None
     assert p.loss_pct.low <= 1.0 <= p.loss_pct.high
     assert p.queue_loss_pct.value > 0.2
 
 
+def test_losses_that_no_delay_explains_are_random_where_they_are_alone() -> None:
+    """Groups are a policer's or a queue's that does not show, losses without delays anybody's, few ones perhaps random."""
+    n = 8000
+    sent, still = np.arange(n) * 2.0, np.full(n, 10.0)
+    alone = np.random.default_rng(6).random(n) < 0.01
+    together = np.arange(n) % 500 > 495
+    few = np.isin(np.arange(n), (1_000, 5_000))
+    by = {name: fit(flow(sent, still, still, lost)) for name, lost in (("alone", alone), ("together", together), ("few", few))}
+    assert by["alone"].loss_pct.low <= 1.0 <= by["alone"].loss_pct.high
+    assert (by["together"].loss_pct, by["together"].reasons["loss_pct"]) == (None, Reason("lost together"))
+    assert (by["few"].loss_pct.low, by["few"].loss_pct.value) == (0.0, pytest.approx(0.025))
+    unseen = flow(sent, still, still, alone, vantage="receiver")
+    unseen.segments["tsval"][:] = unseen.acks["tsval"][:] = 0
+    assert (fit(unseen).loss_pct, fit(unseen).reasons["loss_pct"]) == (None, Reason("queue unseen"))
+
+
+def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
+    """Others fill a queue: the least round trip is that of a path which was never empty, unless the handshake took just as long."""
+    random = np.random.default_rng(7)
+    sent = np.cumsum(random.exponential(5.0, 6000))
+    queue = 20 + 60 * np.abs(2 * (sent / 9_000 % 1) - 1) ** 0.5
+    f = flow(sent, 30 + queue, np.full(sent.size, 10.0))
+    p = fit(f)
+    assert (p.rtt_ms, p.jitter_ms, p.jitter_on) == (None, None, None)
+    assert p.reasons["rtt_ms"].why == "delays vary in order"
+    assert "other flows in a queue" in reasons.text(p.reasons["jitter_ms"])
+
+
+def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
+    def kept(*spreads: jitters.Spread) -> Estimate:
+        about = SimpleNamespace(
+            behind=SimpleNamespace(rtt=np.array([20.0, 30.0])), flow=SimpleNamespace(facts={}), wire=wire_of(flow(*[np.arange(20.0)] * 3))
+        )
+        about.forward, about.reverse = (*spreads, None, None)[:2]
+        return base.not_above(Estimate(26.0, 25.0, 27.0, 100, "ms"), about)  # type: ignore[arg-type]
+
+    assert (kept().value, kept().high) == (20.0, 27.0)
+    seen = kept(jitters.Spread(4.0, 0.1, 10, 100))
+    assert (seen.value, seen.low) == (26.0, 20.0)
+
+
+def test_packets_at_equal_distances_show_no_rate() -> None:
+    """A link that takes as long for each packet as they are apart would explain the little by which their delays differ."""
+    sent = np.arange(300) * 300.0
+    p = fit(flow(sent, 5 + np.random.default_rng(8).uniform(0, 0.005, sent.size), np.full(sent.size, 3.0)))
+    assert (p.rate_mbps, p.reasons["rate_mbps"]) == (None, Reason("no queue grew"))
+
+
 def test_drops_at_many_lengths_are_found() -> None:
-    """The length from which on loss is more frequent."""
     passed = np.linspace(0, 100_000, 20_000)
     met = np.concatenate([np.linspace(0, 100_000, 20), np.linspace(60_000, 100_000, 500)])
     assert 55_000 <= quiet_below(passed, met) <= 66_000
@@ -202,19 +282,17 @@ def test_drops_at_many_lengths_are_found() -> None:
 
 
 def test_what_tells_nothing_is_nothing() -> None:
-    """Few packets give no path, with reasons."""
     p = fit(flow(np.arange(10) * 1.0, np.full(10, 1.0), np.full(10, 1.0)))
     assert p.rtt_ms is None
     assert p.rate_mbps is None
     assert p.loss_pct is None
-    assert "too few" in p.reasons["rtt_ms"]
+    assert p.reasons["rtt_ms"] == Reason("few packets")
 
 
 def test_small_parts() -> None:
     """Shares by Jeffreys' interval; segments exposed to a retransmission; shapes; order."""
     e = share(20, 1000)
-    assert e.value == 2.0
-    assert e.low == pytest.approx(1.27, abs=0.03)
+    assert (e.value, e.low) == (2.0, pytest.approx(1.27, abs=0.03))
     assert e.high == pytest.approx(3.0, abs=0.05)
     assert share(0, 100).low == 0
     assert exposed(np.array([0.0, 9.0, 10.5]), np.array([10.0]), 2.0).tolist() == [False, True, False]
@@ -229,18 +307,288 @@ def test_small_parts() -> None:
 
 @pytest.mark.parametrize("cca", ["cubic", "bbr"])
 def test_twin_of_the_model(cca: str, tmp_path: Path) -> None:
-    """A capture of the model engine gives back the scenario that it ran."""
-    scenario = Scenario.model_validate({
-        "forward": {"at": "router", "delay": "20ms"}, "bottleneck": "tbf rate 12mbit burst 6056 limit 60000",
-        "reverse": {"at": "router", "delay": "10ms", "jitter": "1ms"}, "flows": [{"cca": cca}], "duration": "6s",
-    })  # fmt: skip
+    scenario = Scenario.model_validate(
+        {
+            "forward": {"at": "router", "delay": "20ms"},
+            "bottleneck": "tbf rate 12mbit burst 6056 limit 60000",
+            "reverse": {"at": "router", "delay": "10ms", "jitter": "1ms"},
+            "flows": [{"cca": cca}],
+            "duration": "6s",
+        }
+    )
     file = tmp_path / "a.pcapng"
     Model().write_pcap(scenario, 1, file)
     p = fit(capture.read(file).flows[0])
-    assert p.rate_mbps is not None
-    assert p.rtt_ms is not None
-    assert p.jitter_ms is not None
     assert p.rate_mbps.value == pytest.approx(12, rel=0.01)
-    assert p.rtt_ms.value == pytest.approx(30, abs=1.1)
-    assert p.jitter_on == "reverse"
+    assert (p.rtt_ms.value, p.jitter_on) == (pytest.approx(30, abs=1.1), "reverse")
     assert p.jitter_ms.value == pytest.approx(1, rel=0.15)
+
+
+# The congestion control of a capture: what it is on runs of the model, and where the answer must be "unknown".
+
+
+@functools.cache
+def observed(cca: str, app: str = "") -> ObservedFlow:
+    """30 s of a flow at 10 Mbit/s, 40 ms, a buffer of one BDP, as a capture at its sender shows it."""
+    flow = {"cca": cca} | ({"app": app} if app else {})
+    scenario = Scenario.model_validate(
+        {
+            "forward": [{"at": "router", "delay": "20ms"}],
+            "bottleneck": {"rate": "10mbit", "buffer": "50000"},
+            "reverse": {"delay": "20ms"},
+            "flows": [flow],
+            "duration": "30s",
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "run.pcapng"
+        Model().write_pcap(scenario, 7, file)
+        return capture.read(file).flows[0]
+
+
+@pytest.mark.parametrize("cca", ["bbr", "cubic"])
+def test_a_control_whose_law_shows_is_named(cca: str) -> None:
+    control = classify(observed(cca))
+    assert control.name == cca, (control.candidates, control.reason)
+    assert 0.8 < control.confidence <= 1
+    assert next(iter(control.candidates)) == cca
+    assert control.reason.why == "recognised"
+    assert "round trips" in reasons.text(control.reason)
+
+
+@pytest.mark.parametrize("cca", ["highspeed", "hybla", "illinois", "reno", "scalable"])
+def test_a_control_is_named_or_unknown_with_itself_among_the_candidates(cca: str) -> None:
+    control = classify(observed(cca))
+    assert control.name in (cca, "unknown"), (control.candidates, control.reason)
+    assert cca in list(control.candidates)[:2]
+
+
+@pytest.mark.parametrize("cca", ["cubic", "highspeed", "illinois", "reno", "scalable"])
+def test_a_control_that_watches_its_own_flow_has_the_window_that_was_seen(cca: str) -> None:
+    watched = watch(observed(cca))
+    assert watched is not None
+    measures = compare(watched)
+    assert measures[cca]["close_short"] > 0.9
+    assert measures[cca]["error_long"] < 1.0
+    assert measures[cca]["backoff_error"] < 0.06
+
+
+def test_windows_and_reductions_are_those_of_the_law() -> None:
+    watched = watch(observed("cubic"))
+    ratios = [c.after / c.before for c in watched.cuts if c.state != LOSS and np.isfinite(c.after)]
+    assert len(ratios) >= 3
+    # RFC 9438 §4.6: β = 0.7; the first round trip after the reduction has grown by a packet or two.
+    assert 0.67 < np.median(ratios) < 0.74
+    assert watched.mss == 1448
+
+
+def test_what_does_not_show_the_window_is_unknown_with_the_reason() -> None:
+    flow = observed("cubic")
+    for change, reason in [
+        ({"vantage": "receiver"}, Reason("not at the sender", {"vantage": "receiver"})),
+        ({"vantage": "middle"}, Reason("not at the sender", {"vantage": "middle"})),
+        ({"seconds": 5.0}, Reason("few seconds", {"seconds": 5.0})),
+        ({"segments": {}}, Reason("no packets")),
+    ]:
+        control = classify(dataclasses.replace(flow, **change))
+        assert control.name == "unknown"
+        assert control.reason == reason
+    assert classify(dataclasses.replace(flow, cca="htcp")).name == "htcp"
+
+
+def test_bbr_is_not_named_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A forest that takes everything for BBR.
+    believer = SimpleNamespace(probabilities=lambda _: {"bbr": 0.99, "cubic": 0.01}, certainty=lambda _: 0.99, least={"bbr": 0.5})
+    monkeypatch.setattr(importlib.import_module("tcpscape.findings.diagnosis.control.classify"), "trained", lambda: believer)
+    assert classify(observed("bbr")).name == "bbr"
+    control = classify(observed("cubic"))
+    assert control.name == "unknown"
+    assert control.reason == Reason("no probes of the RTT")
+
+
+def test_a_name_that_others_may_have_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without SACK nothing was learnt; kernels before 5.7 counted ACKs in four more controls; Reno, LP and DCTCP without marks do the same."""
+    module = importlib.import_module("tcpscape.findings.diagnosis.control.classify")
+    unsure = {"reno": 0.74, "lp": 0.2, "dctcp": 0.05}
+    believer = SimpleNamespace(probabilities=lambda _: unsure, certainty=lambda p: p, least=dict.fromkeys(unsure, 0.9))
+    monkeypatch.setattr(module, "trained", lambda: believer)
+    family = classify(observed("reno"))
+    assert (family.name, family.reason, family.confidence) == ("unknown", Reason("family", {"names": ("reno", "lp", "dctcp")}), pytest.approx(0.99))
+    monkeypatch.undo()
+    flow = observed("cubic")
+    bare = classify(dataclasses.replace(flow, facts={**flow.facts, "sack": False}))
+    assert (bare.name, bare.reason, next(iter(bare.candidates))) == ("unknown", Reason("without SACK"), "cubic")
+
+
+@pytest.mark.parametrize("cca", ["scalable", "bic", "veno"])
+def test_a_law_that_counts_acks_is_told_from_highspeed(cca: str) -> None:
+    """The window that the older law would have had is nearer to that law than to HighSpeed's, which counts ACKs today; HighSpeed's own is not."""
+    own = watch(observed("highspeed"))
+    assert own is not None
+    assert not counting_acks(own, "highspeed")
+    seen = watch(observed(cca))
+    assert seen is not None
+    told = watched.one_each(watched.stretches(seen, watched.LONG).rows)
+    windows = np.frombuffer(_core.watch(cca, told.tobytes(), seen.mss, 250, False)[0], "<u4").astype(float)
+    older = dataclasses.replace(seen, rounds=dataclasses.replace(seen.rounds, window=windows[seen.rounds.peak]))
+    assert counting_acks(older, "highspeed")
+
+
+def test_an_application_that_sends_little_hides_the_control() -> None:
+    assert classify(observed("cubic", "2mbit")).name == "unknown"
+
+
+def test_a_capture_that_is_cut_shows_the_same_control() -> None:
+    flow = observed("illinois")
+
+    def late(columns):
+        chosen = np.asarray(columns["t"]) > 8_000_000_000
+        return {name: values[chosen] for name, values in columns.items()}
+
+    cut = dataclasses.replace(flow, segments=late(flow.segments), acks=late(flow.acks), events=late(flow.events), seconds=flow.seconds - 8)
+    assert classify(cut).name in ("illinois", "unknown")
+
+
+def test_the_forest_is_plain_data_and_says_where_it_comes_from() -> None:
+    forest = trained()
+    assert set(CANDIDATES) | {"bbr"} <= set(forest.controls)
+    assert forest.provenance["made_by"] == "benches/control.py train"
+    assert FILE.stat().st_size < 4_000_000
+    watched = watch(observed("cubic"))
+    assert watched is not None
+    values = features(watched)
+    assert set(values) == set(forest.features)
+    probabilities = forest.probabilities(values)
+    assert sum(probabilities.values()) == pytest.approx(1)
+    assert list(probabilities.values()) == sorted(probabilities.values(), reverse=True)
+    assert 0 <= forest.certainty(0.1) <= forest.certainty(0.9) <= 1
+
+
+# Changes of the path: found where captures of the model have one, and not where only the flow changes.
+
+
+PATH: dict[str, Any] = {
+    "forward": [{"at": "router", "delay": "5ms"}, {"at": "router", "delay": "10ms"}],
+    "bottleneck": "tbf rate 8mbit burst 6056 limit 40000",
+    "reverse": {"at": "router", "delay": "10ms"},
+    "flows": [{"cca": "cubic"}],
+    "duration": "16s",
+}
+
+
+def found(tmp_path: Path, **fields: Any) -> Any:
+    """The path that is fitted to a capture of the model."""
+    file = tmp_path / "a.pcapng"
+    Model().write_pcap(Scenario.model_validate(PATH | fields), 1, file)
+    return fit(capture.read(file).flows[0])
+
+
+def test_plateaus() -> None:
+    """Two steady levels are a step; a ramp, a sawtooth and one level are none."""
+    noise = np.random.default_rng(1).normal(0, 0.02, 40)
+    step = two_plateaus(np.concatenate([np.zeros(18), [0.4], np.ones(21)]) + noise)
+    assert step.place in (17, 18)
+    assert step.after - step.before == pytest.approx(1, abs=0.03)
+    assert two_plateaus(noise) is None
+    assert two_plateaus(np.linspace(0, 1, 40)) is None
+    assert two_plateaus(np.tile(np.linspace(0, 1, 8), 5)) is None
+    assert two_plateaus(np.ones(5)) is None
+    assert parted(np.array([1.0, 1, 1, 1, 5, 5, 5]), 2, 1, 5) == 4
+
+
+def test_step_of_the_rate(tmp_path: Path) -> None:
+    p = found(tmp_path, changes=[{"where": "bottleneck", "at": "8s", "set": {"rate": "4mbit"}}])
+    (change,) = p.changes
+    assert (change.kind, change.at_s) == ("rate", pytest.approx(8, abs=0.4))
+    assert (change.before, change.after) == (pytest.approx(8, rel=0.03), pytest.approx(4, rel=0.03))
+    assert change.frame is not None
+    assert p.reasons["rate_mbps"].why == "changed"
+
+
+@pytest.mark.parametrize("start_s", [0.0, 20.3])
+def test_a_transfer_shorter_than_a_bin_has_no_step_and_one_that_begins_late_has_its_own_bins(tmp_path: Path, start_s: float) -> None:
+    """A transfer that is over within half a second, and a step of a flow that begins in the middle of what would be a bin of the capture."""
+    file = tmp_path / "short.pcapng"
+    fast = PATH | {"bottleneck": "tbf rate 400mbit burst 60056 limit 4000000", "flows": [{"cca": "cubic", "app": {"size": "1MB"}}], "duration": "3s"}
+    Model().write_pcap(Scenario.model_validate(fast), 1, file)
+    flow = later(capture.read(file).flows[0], start_s)
+    assert flow.seconds < 0.5
+    assert list(fit(flow).changes) == []
+    changed = PATH | {"changes": [{"where": "bottleneck", "at": "8s", "set": {"rate": "4mbit"}}]}
+    Model().write_pcap(Scenario.model_validate(changed), 1, file)
+    flow = capture.read(file).flows[0]
+    (here,), (there,) = fit(flow).changes, fit(later(flow, start_s)).changes
+    assert (there.at_s, there.before, there.after) == (pytest.approx(here.at_s + start_s), pytest.approx(here.before), pytest.approx(here.after))
+
+
+def test_a_clock_that_jumps_makes_no_bins_without_end(tmp_path: Path) -> None:
+    """The first packet is ten years older than all others, which in bins of half a second would take gigabytes."""
+    file = tmp_path / "jump.pcapng"
+    fast = PATH | {"bottleneck": "tbf rate 400mbit burst 60056 limit 4000000", "flows": [{"cca": "cubic", "app": {"size": "1MB"}}], "duration": "3s"}
+    Model().write_pcap(Scenario.model_validate(fast), 1, file)
+    flow = capture.read(file).flows[0]
+    w = wire_of(flow)
+    ten_years_ms = 10 * 365 * 86_400e3
+    tracemalloc.start()
+    try:
+        assert rate_step(flow, replace(w, t=np.concatenate([w.t[:1] - ten_years_ms, w.t[1:]]))) is None
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+def later(flow: ObservedFlow, seconds: float) -> ObservedFlow:
+    """The same flow so many seconds later in its capture."""
+    ns = np.uint64(seconds * 1e9)
+
+    def moved(columns: Any) -> dict[str, Any]:
+        return {name: np.where(x > 0, x + ns, x) if name in ("t", "acked") else x for name, x in columns.items()}
+
+    return replace(flow, start_s=flow.start_s + seconds, segments=moved(flow.segments), acks=moved(flow.acks), events=moved(flow.events))
+
+
+def test_step_of_the_round_trip(tmp_path: Path) -> None:
+    p = found(tmp_path, changes=[{"where": "forward", "hop": 1, "at": "8s", "set": {"delay": "80ms"}}])
+    (change,) = p.changes
+    assert (change.kind, change.at_s) == ("rtt", pytest.approx(8, abs=0.7))
+    assert change.after - change.before == pytest.approx(70, rel=0.35)
+
+
+def test_outage(tmp_path: Path) -> None:
+    """A bottleneck that holds everything for 0.8 s."""
+    steps = [{"where": "bottleneck", "at": f"{t}s", "set": {"outage": on}} for t, on in ((8.0, True), (8.8, False))]
+    (change,) = found(tmp_path, changes=steps).changes
+    assert (change.kind, change.at_s) == ("outage", pytest.approx(8, abs=0.1))
+    assert change.after == pytest.approx(0.8, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"bottleneck": "tbf rate 8mbit burst 6056 limit 300000"},
+        {"forward": {"at": "router", "delay": "15ms", "loss": "1%"}},
+        {"flows": [{"cca": "bbr"}]},
+    ],
+)
+def test_no_change(fields: dict[str, Any], tmp_path: Path) -> None:
+    """Sawtooth, deep buffer, random loss, probing: the flow's own swings are no change of the path."""
+    assert found(tmp_path, **fields).changes == ()
+
+
+def test_loss_beside_delays() -> None:
+    """Loss that is more frequent from a delay on; none where it is the same at all."""
+    random = np.random.default_rng(2)
+    delay = random.uniform(20, 40, 20_000)
+    lost = random.random(delay.size) < np.where(delay > 36, 0.08, 0.01)
+    assert frequent_from(delay[~lost], delay[lost]) == pytest.approx(36, abs=1.1)
+    assert math.isinf(frequent_from(delay[~lost & (delay < 36)], delay[lost & (delay < 36)]))
+    falls = random.random(delay.size) < np.where(delay < 24, 0.08, 0.01)
+    assert math.isinf(frequent_from(delay[~falls], delay[falls]))
+
+
+def test_random_loss_beside_an_overflowing_queue(tmp_path: Path) -> None:
+    """A shallow queue and a lossy link: within three standard errors of the 49 packets that 0.3 % of 16,000 are."""
+    forward = [{"at": "router", "delay": "5ms", "loss": "0.3%"}, {"at": "router", "delay": "10ms"}]
+    p = found(tmp_path, forward=forward, bottleneck="tbf rate 20mbit burst 6056 limit 30000", duration="20s")
+    assert abs(math.log(p.loss_pct.value / 0.3)) < 3 / math.sqrt(49)

@@ -1,7 +1,5 @@
 """The path that samples of TCP_INFO show, on simulated paths that are known."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from functools import cache
@@ -12,9 +10,11 @@ import numpy as np
 import pytest
 
 import forked
-from tcpscape.findings.diagnosis import diagnosis, from_samples
-from tcpscape.findings.diagnosis.fitted import FittedPath
-from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
+from tcpscape.findings.diagnosis import diagnosis, limits
+from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
+from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.path import from_samples
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.interchange import observing
 
 
@@ -29,38 +29,37 @@ def seen(*words: str) -> ObservedFlow:
 
 
 def fitted(*words: str) -> FittedPath:
-    """What its samples show."""
     return from_samples.fit(seen(*words))
 
 
 FULL = ("--forward", "netem delay 20ms", "--reverse", "netem delay 20ms", "--bottleneck", "tbf rate 20mbit burst 10kb limit 150kb", "--cca", "cubic")
 LOSSY = ("--forward", "netem delay 20ms loss 1%", "--reverse", "netem delay 20ms", "--cca", "reno")
 SHAKEN = (
-    "--forward", "netem delay 40ms 4ms", "--reverse", "netem delay 40ms", "--bottleneck", "tbf rate 30mbit burst 10kb limit 300kb", "--cca", "cubic",
-)  # fmt: skip
+    "--forward",
+    "netem delay 40ms 4ms",
+    "--reverse",
+    "netem delay 40ms",
+    "--bottleneck",
+    "tbf rate 30mbit burst 10kb limit 300kb",
+    "--cca",
+    "cubic",
+)
 FAST = ("--forward", "netem delay 40ms 4ms", "--reverse", "netem delay 40ms", "--cca", "cubic")
 
 
 class TestPaths:
-    """Against the path that was simulated."""
-
     def test_a_full_bottleneck_shows_rtt_rate_and_buffer(self) -> None:
         path = fitted(*FULL)
-        assert path.rtt_ms
-        assert path.rate_mbps
-        assert path.buffer_bytes
         assert path.rtt_ms.low <= 40 <= path.rtt_ms.high
         assert path.rtt_ms.value == pytest.approx(40, rel=0.02)
         assert path.rate_mbps.low <= 20 <= path.rate_mbps.high
         assert path.rate_mbps.value == pytest.approx(20, rel=0.02)
-        assert path.buffer_bytes.value == pytest.approx(150_000, rel=0.2)
-        assert path.queue == "self-induced"
+        assert (path.buffer_bytes.value, path.queue) == (pytest.approx(150_000, rel=0.2), "self-induced")
         assert path.jitter_ms is None
         assert "jitter_ms" in path.reasons
 
     def test_random_loss_without_a_bottleneck_is_told_and_the_rate_is_not(self) -> None:
         path = fitted(*LOSSY)
-        assert path.loss_pct
         assert path.loss_pct.low <= 1 <= path.loss_pct.high
         assert path.rate_mbps is None
         assert path.buffer_bytes is None
@@ -69,15 +68,12 @@ class TestPaths:
     def test_jitter_widens_the_rtt_and_hides_losses(self) -> None:
         path = fitted(*SHAKEN)
         assert path.order_kept is False
-        assert path.rtt_ms
-        assert path.jitter_ms
         assert path.rtt_ms.low <= 80 <= path.rtt_ms.high
         assert path.jitter_ms.low <= 4 <= path.jitter_ms.high
         fast = fitted(*FAST).rtt_ms
-        assert fast
         assert fast.low <= 80 <= fast.high
         assert path.loss_pct is None
-        assert "needlessly" in path.reasons["loss_pct"]
+        assert path.reasons["loss_pct"] == Reason("repeated needlessly")
 
     def test_every_field_without_a_value_has_a_reason(self) -> None:
         for words in (FULL, LOSSY, SHAKEN):
@@ -93,41 +89,51 @@ class TestPaths:
 
 
 def flow(columns: dict[str, list[float]], **facts: object) -> ObservedFlow:
-    """A flow with these samples."""
     samples = {name: np.array(values) for name, values in columns.items()}
     return ObservedFlow(Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2), 500, 10**6, 1.0, 0.0, "sender", 8.0, facts, samples=samples)
 
 
 class TestLittle:
-    """Sources that show little."""
-
     def test_one_sample_bounds_the_rtt_alone(self) -> None:
         path = from_samples.fit(flow({"t_s": [0.0], "rtt": [60e3], "rttvar": [5e3], "min_rtt": [41.5e3]}))
-        assert path.rtt_ms
         assert (path.rtt_ms.value, path.rtt_ms.high) == (41.5, 60)
         assert path.rate_mbps is None
-        assert "there is 1" in path.reasons["rate_mbps"]
+        assert path.reasons["rate_mbps"] == Reason("few samples", {"least": from_samples.FEWEST, "count": 1})
 
     def test_smoothed_rtts_alone_bound_the_base_rtt_from_above(self) -> None:
         path = from_samples.fit(flow({"t_s": [0.0, 1.0, 2.0], "rtt": [76e3, 80e3, 88e3], "snd_cwnd": [10, 20, 30]}))
         assert path.rtt_ms is None
-        assert "at most 76 ms" in path.reasons["rtt_ms"]
+        assert path.reasons["rtt_ms"] == Reason("smoothed RTTs", {"ms": 76.0})
 
     def test_one_sample_a_second_shows_a_full_bottleneck_too(self) -> None:
         every = {name: values[::100] for name, values in seen(*FULL).samples.items()}
         path = from_samples.fit(replace(seen(*FULL), samples=every))
-        assert path.rate_mbps
         assert path.rate_mbps.value == pytest.approx(20, rel=0.02)
 
     def test_a_smallest_rtt_of_whole_milliseconds_was_rounded_down(self) -> None:
         later = {"t_s": [0.0, 5.0, 10.0], "rtt": [42e3, 43e3, 43e3], "rttvar": [1e3] * 3}
         finer = from_samples.fit(flow({**later, "min_rtt": [41.6e3, 41.6e3, 41e3]})).rtt_ms
-        assert finer
         assert finer.value == 41.6
         coarse = from_samples.fit(flow({**later, "min_rtt": [41e3] * 3})).rtt_ms
-        assert coarse
         assert coarse.value == 41.5
         assert coarse.high > 42
+
+    def test_a_retransmission_is_a_loss_only_where_no_dsack_follows(self) -> None:
+        """Tail loss probes of an idle sender were all needless: each DSACK comes a round trip later, the last one after the last sample."""
+        n = 500
+        probes = np.arange(n) // 50
+        known = np.concatenate([np.zeros(5), probes[:-5]])
+        columns = {"t_s": np.arange(n) / 100, "rtt": np.full(n, 30e3), "min_rtt": np.full(n, 30e3), "delivered": np.arange(n) * 20.0}
+        columns |= {
+            "delivery_rate": np.full(n, 3e6),
+            "data_segs_out": np.arange(n) * 20.0,
+            "total_retrans": probes + (np.arange(n) >= n - 2),
+            "dsack_dups": known,
+        }
+        counted = from_samples.fit(flow(columns)).loss_pct
+        assert (counted.value, counted.low) == (0, 0)
+        lost = from_samples.fit(flow(columns | {"total_retrans": probes + np.arange(n) // 20})).loss_pct
+        assert lost.value == pytest.approx(100 * 9 / (199 * 20))  # nine in the samples after slow start
 
     def test_no_samples_are_no_path(self) -> None:
         path = from_samples.fit(flow({}))
@@ -137,17 +143,108 @@ class TestLittle:
     def test_pings_of_the_idle_path_are_its_rtt_and_its_spread(self) -> None:
         draw = np.random.default_rng(2)
         path = from_samples.fit(flow({}, idle_pings_ms=tuple(50 + 3 * draw.standard_normal(100))))
-        assert path.rtt_ms
-        assert path.jitter_ms
         assert path.rtt_ms.low < 50 < path.rtt_ms.high
         assert path.jitter_ms.low < 3 < path.jitter_ms.high
         assert "rtt_ms" not in path.reasons
 
     def test_a_held_sender_never_shows_the_rate(self) -> None:
         n = 500
-        path = from_samples.fit(flow({
-            "t_s": list(np.arange(n) / 100), "rtt": [30e3] * n, "rttvar": [100.0] * n, "min_rtt": [30e3] * n, "delivery_rate": [1e6] * n,
-            "unacked": [20.0] * n, "rwnd_limited": list(np.arange(n) * 1e4),
-        }))  # fmt: skip
+        path = from_samples.fit(
+            flow(
+                {
+                    "t_s": list(np.arange(n) / 100),
+                    "rtt": [30e3] * n,
+                    "rttvar": [100.0] * n,
+                    "min_rtt": [30e3] * n,
+                    "delivery_rate": [1e6] * n,
+                    "unacked": [20.0] * n,
+                    "rwnd_limited": list(np.arange(n) * 1e4),
+                }
+            )
+        )
         assert path.rate_mbps is None
-        assert "held the sender" in path.reasons["rate_mbps"]
+        assert path.reasons["rate_mbps"] == Reason("held by an end")
+
+
+# What a diagnosis makes of the intervals that a capture's analysis gives: shares, fewer intervals, and what the congestion control adds.
+
+
+def held(times_s, vantage="receiver", intervals=(), timeouts_s=()):
+    segments = {"t": (np.asarray(times_s) * 1e9).astype(np.uint64), "len": np.full(len(times_s), 1448, np.uint32)}
+    events = {"t": (np.asarray(timeouts_s, float) * 1e9).astype(np.uint64), "kind": np.full(len(timeouts_s), limits.TIMEOUT, np.uint8)}
+    end = Endpoint("10.0.0.1", 1)
+    facts = {"rtt": {"p50_ms": 40.0}, "begins_in_mid_connection": False}
+    return ObservedFlow(end, end, len(times_s), 0, 30.0, 0.0, vantage, 1.0, facts, segments, {}, events, limits=intervals)
+
+
+def probing(*dips_s, until=32.0, length=0.2):
+    """A segment each ms, and one each 10 ms for 200 ms from each dip on."""
+    t = np.arange(0, until, 0.001)
+    slow = np.zeros(len(t), bool)
+    for at in dips_s:
+        slow |= (t >= at) & (t < at + length)
+    return t[~slow | (np.arange(len(t)) % 10 == 0)]
+
+
+def test_a_flow_that_probes_for_the_least_rtt_every_ten_seconds_paces():
+    assert limits.probes(held(probing(10.1, 20.3, 30.5))) == pytest.approx([10.1, 20.3, 30.5], abs=0.06)
+    assert limits.paces(held(probing(10.1, 20.3, 30.6))) is True
+
+
+@pytest.mark.parametrize("case", ["steady", "often", "too long", "late", "long ago", "a timeout", "stays low"])
+def test_other_dips_are_no_probes(case):
+    made = {
+        "steady": held(probing()),
+        "often": held(probing(10.1, 13.0, 20.3)),
+        "too long": held(probing(10.1, length=1.5)),
+        "late": held(probing(20.1)),
+        "long ago": held(probing(10.1)),
+        "a timeout": held(probing(10.1), timeouts_s=[10.2]),
+        "stays low": held(probing(10.1, length=30.0)),
+    }[case]
+    assert limits.probes(made) == []
+    assert limits.paces(made) is None
+
+
+def test_the_control_decides_between_a_window_and_a_pace():
+    intervals = (LimitInterval(0, 1, "congestion_window", (1, 2)), LimitInterval(1, 2, "pacing", (3, 4)), LimitInterval(2, 3, "recovery", (5,)))
+    bbr, reno, unknown = RecognisedControl("bbr", 0.9), RecognisedControl("reno", 0.9), RecognisedControl("unknown", 0.9)
+    far = held([0.0, 1.0], "receiver", intervals)
+    causes = lambda f, c: [i.cause for i in limits.refined(f, c)]  # noqa: E731
+    assert causes(far, bbr) == ["pacing", "recovery"]
+    assert limits.refined(far, bbr)[0] == LimitInterval(0, 2, "pacing", (1, 2, 3, 4))
+    assert causes(far, reno) == ["congestion_window", "application", "recovery"]
+    assert causes(far, unknown) == causes(far, None) == ["congestion_window", "pacing", "recovery"]
+    assert causes(replace(far, vantage="sender"), bbr) == ["congestion_window", "pacing", "recovery"]
+
+
+def test_a_clockwork_at_the_sender_is_an_application_and_turns_of_more_and_less_are_a_pace():
+    clockwork = held(np.arange(0, 9, 0.002), "sender")
+    gains = np.tile([1.25, 0.75, 1, 1, 1, 1, 1, 1], 40)
+    turns = held(np.cumsum(np.repeat(0.002 / gains, 20)), "sender")
+    assert (limits.paces(clockwork), limits.paces(turns)) == (False, None)
+    assert limits.paces(replace(clockwork, vantage="receiver")) is None
+
+
+def test_without_packets_the_sources_own_intervals_stay():
+    intervals = (LimitInterval(0, 1, "pacing"),)
+    assert limits.refined(held([], "unknown", intervals), RecognisedControl("reno", 1.0)) == intervals
+
+
+def test_shares_are_of_the_time_and_the_largest_comes_first():
+    intervals = [LimitInterval(0, 1, "recovery"), LimitInterval(1, 4, "application"), LimitInterval(4, 8, "recovery")]
+    assert list(limits.shares(intervals).items()) == [("recovery", 0.625), ("application", 0.375)]
+    assert limits.shares([]) is None
+
+
+def test_few_intervals_for_a_reader_cover_the_same_time():
+    causes = ["congestion_window", "application", "congestion_window"]
+    intervals = [LimitInterval(k * 0.003, (k + 1) * 0.003, causes[k % 3], (k + 1,)) for k in range(1000)] + [
+        LimitInterval(3.0, 5.0, "recovery", (2000,))
+    ]
+    few = limits.readable(intervals, 60)
+    assert [i.cause for i in few] == ["congestion_window", "recovery"]
+    assert (few[0].start_s, few[-1].end_s) == (0.0, 5.0)
+    assert few[0].end_s == few[1].start_s == pytest.approx(3.0, abs=limits.FINEST_S)
+    assert few[1].frames == (2000,)
+    assert limits.readable(intervals[:5], 60) == tuple(intervals[:5])

@@ -1,18 +1,24 @@
 """The documents: commands in them run, files they name exist, nothing in them is stale."""
 
-from __future__ import annotations
-
+import dataclasses
+import json
 import re
+import runpy
 import shlex
+import subprocess
+import sys
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
 import click
 import pytest
 
-from conftest import ROOT
+import forked
+import skips
+from conftest import ROOT, bench
 from tcpscape import engines
-from tcpscape.cli.commands import app
+from tcpscape.cli.command import app
 from tcpscape.controls import spelling
 from tcpscape.studies import study
 
@@ -38,7 +44,6 @@ def commands():
 
 
 def scripts():
-    """Every Python block."""
     for document in DOCUMENTS:
         for language, text in BLOCK.findall(document.read_text("utf-8")):
             if language == "python":
@@ -167,3 +172,212 @@ def test_the_citation_is_of_this_version():
     assert (citation["cff-version"], citation["title"], citation["type"]) == ("1.2.0", "tcpscape", "software")
     assert citation["license"] == ["MIT", "Apache-2.0"]
     assert citation["authors"] == [{"name": "The tcpscape developers"}]
+
+
+# Every file from outside is opened by one package: `scripts/doors.py` finds the others.
+
+
+SCRIPTS = ROOT / "scripts"
+
+
+@pytest.fixture
+def doors(monkeypatch) -> dict:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    yield runpy.run_path(str(SCRIPTS / "doors.py"))
+    sys.modules.pop("layers", None)
+
+
+def test_no_module_opens_a_file_by_itself(doors, capsys):
+    assert doors["main"]() == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "open('x')",
+        "path.read_text('utf-8')",
+        "Path(x).read_bytes()",
+        "path.open('rb')",
+        "os.open(x, 0)",
+        "json.loads(x)",
+        "pl.read_parquet(x)",
+        "yaml.safe_load(x)",
+        "sqlite3.connect(x)",
+        "gzip.open(x)",
+        "gzip.decompress(x)",
+        "pickle.loads(x)",
+        "csv.DictReader(f)",
+        "from_json(x)",
+        "np.load(x)",
+        "tarfile.open(x)",
+    ],
+)
+def test_a_call_that_opens_or_parses_is_found(doors, tmp_path, line):
+    (tmp_path / "new.py").write_text(f"def f(x, path):\n    return {line}\n")
+    assert sum(doors["calls"](tmp_path / "new.py").values()) == 1
+
+
+def test_what_a_module_writes_or_computes_is_no_door(doors, tmp_path):
+    (tmp_path / "new.py").write_text("json.dumps(x)\nfile.write_text(x)\nopened(x)\nzlib.compress(x)\nyaml.safe_dump(x)\n")
+    assert not doors["calls"](tmp_path / "new.py")
+
+
+# Where skips are judged, a test that the machine could have run fails the run.
+
+
+def test_a_lack_of_the_machine_is_no_mistake_and_a_missing_package_is_one():
+    reasons = ["no kernel is built: make kernel", "zsh is not installed", "zsh is not installed", "this kernel has no netem"]
+    assert skips.avoidable(reasons) == ["zsh is not installed"]
+
+
+@pytest.mark.parametrize(("reason", "status"), [("chromium is not installed", 1), ("no kernel is built yet", 0)])
+def test_an_avoidable_skip_fails_the_run(tmp_path, reason, status):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text("utf-8"))
+    (tmp_path / "test_one.py").write_text(f"import pytest\n\ndef test_one():\n    pytest.skip({reason!r})\n\ndef test_two():\n    pass\n")
+    words = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import pytest; sys.exit(pytest.main({words}))"
+    environment = {"TCPSCAPE_SKIPS": "strict", "PATH": "/usr/bin:/bin"}
+    ended = subprocess.run([*forked.python(), "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert ended.returncode == status, ended.stdout + ended.stderr
+    assert (f"skipped although this machine could run it: {reason}" in ended.stdout) == bool(status)
+
+
+# The wheel: complete, and usable where there is nothing else of tcpscape.
+
+
+WHEELS = sorted((ROOT / "dist").glob("tcpscape-*.whl"))
+
+
+@pytest.fixture
+def wheel():
+    if not WHEELS:
+        pytest.skip("no wheel is built: make wheel")
+    return WHEELS[-1]
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_an_empty_environment(wheel):
+    got = subprocess.run([sys.executable, str(ROOT / "scripts" / "wheel_test.py"), str(wheel)], capture_output=True, text=True, check=False)
+    assert got.returncode == 0, got.stdout + got.stderr
+
+
+@pytest.mark.slow
+def test_its_tag_and_metadata_are_those_of_the_project(wheel):
+    assert "-cp310-abi3-manylinux_2_" in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        head = archive.read(name).decode().split("\n\n")[0]
+    assert "License-Expression: MIT OR Apache-2.0" in head
+    assert "Requires-Python: >=3.10" in head
+    assert "example.invalid" not in head
+
+
+def test_every_file_that_git_does_not_know_is_asked_for():
+    """What is built or copied is ignored by git, and maturin leaves such files out unless pyproject.toml names them."""
+    listed = (ROOT / "pyproject.toml").read_text("utf-8").partition("[tool.maturin]")[2].partition("\n[")[0]
+    assert all(
+        name in listed for name in ("engines/guest/init", "engines/guest/seed.so", "engines/host/live", "data/pages/**/*.md", 'data = "wheel.data"')
+    )
+
+
+# Every generated figure that users see was made with a model that has today's behaviour table, and is as it was written.
+
+
+refresh = bench("refresh")
+FIGURES = {figure.name: figure for figure in refresh.FIGURES}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_generated_figure_belongs_to_todays_model(name):
+    reason = refresh.why_stale(FIGURES[name], refresh.read())
+    assert reason is None, f"{name}: {reason}; `make refresh FIGURES={name}` makes it again"
+
+
+@pytest.fixture
+def behaviour_table(tmp_path, monkeypatch):
+    """A behaviour table of three rows, and the root in which a figure is made."""
+    table = tmp_path / "behaviour.csv"
+    table.write_text("case,hash\na,1\nb,2\n")
+    monkeypatch.setattr(refresh, "ROOT", tmp_path)
+    monkeypatch.setattr(refresh, "RECORD", tmp_path / "figures.json")
+    monkeypatch.setattr(refresh, "BEHAVIOUR", table)
+    return table
+
+
+def writes(name, text):
+    """A figure of one file, whose command writes the text."""
+    return refresh.Figure(name, (f"{name}.md",), (("-c", f"import pathlib; pathlib.Path('{name}.md').write_text({text!r})"),))
+
+
+def test_a_figure_is_stale_when_a_row_of_the_behaviour_table_changes(behaviour_table):
+    figure = writes("speed", "fast")
+    assert refresh.why_stale(figure, refresh.read()) == "there is no record of how it was made"
+    assert refresh.refresh([figure]) == 0
+    assert refresh.why_stale(figure, refresh.read()) is None
+    behaviour_table.write_text("case,hash\na,1\nb,2\nc,3\n")
+    assert refresh.why_stale(figure, refresh.read()) is None  # a row more: what was measured is still true
+    behaviour_table.write_text("case,hash\na,1\nb,7\n")
+    assert refresh.why_stale(figure, refresh.read()).startswith("the model's results are others since")
+
+
+def test_a_figure_is_stale_when_a_default_of_scenarios_changes(behaviour_table, monkeypatch):
+    figure = writes("speed", "fast")
+    refresh.refresh([figure])
+    monkeypatch.setattr(refresh, "default_address", lambda: "another")
+    assert refresh.why_stale(figure, refresh.read()).startswith("the model's results are others since")
+
+
+def test_a_figure_that_was_edited_by_hand_is_stale(behaviour_table, tmp_path):
+    figure = writes("speed", "fast")
+    refresh.refresh([figure])
+    (tmp_path / "speed.md").write_text("faster")
+    assert refresh.why_stale(figure, refresh.read()) == "speed.md is not as it was written"
+
+
+def test_a_part_of_a_page_is_a_figure_and_the_text_around_it_is_not(behaviour_table, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("By hand.\n<!-- from the benches: edges -->\n\n<!-- until here -->\nBy hand too.\n")
+    figure = refresh.Figure("edges", ("page.md#edges",), (("-c", "pass"),))
+    refresh.table.insert(page, "edges", "| a |")
+    refresh.refresh([figure])
+    assert page.read_text() == "By hand.\n<!-- from the benches: edges -->\n| a |\n<!-- until here -->\nBy hand too.\n"
+    page.write_text(page.read_text().replace("By hand", "Written again"))
+    assert refresh.why_stale(figure, refresh.read()) is None
+    page.write_text(page.read_text().replace("| a |", "| b |"))
+    assert refresh.why_stale(figure, refresh.read()) == "page.md#edges is not as it was written"
+
+
+def test_a_figure_that_the_model_does_not_judge_says_how_old_it_is(behaviour_table):
+    figure = dataclasses.replace(writes("speed", "fast"), by_model=False)
+    assert refresh.why_stale(figure, {}) is None
+    assert "nobody knows when it was made" in refresh.state(figure, None, {})
+    refresh.refresh([figure])
+    assert f"made on {refresh.read()['speed'].date}" in refresh.state(figure, None, refresh.read())
+
+
+def test_what_was_made_stays_made_when_a_later_figure_fails(behaviour_table, tmp_path, capsys):
+    broken = refresh.Figure("broken", ("broken.md",), (("-c", "raise SystemExit(3)"),))
+    lacking = refresh.Figure("lacking", ("lacking.md",), (), unavailable=lambda: "no kernel: tcpscape kernel build")
+    assert refresh.refresh([writes("speed", "fast"), broken, lacking]) == 2
+    assert list(json.loads((tmp_path / "figures.json").read_text())) == ["speed"]
+    printed = capsys.readouterr().out
+    assert "ended with status 3" in printed
+    assert "lacking: not made: no kernel: tcpscape kernel build" in printed
+
+
+def test_the_errors_in_the_readme_are_those_of_the_last_measurement():
+    errors = json.loads((refresh.ROOT / "python/tcpscape/data/fidelity.json").read_text("utf-8"))["controls"]["bbr"]["alone"]
+    sentence = f"for BBR alone on a path the goodput is off by {100 * errors['median']:.2g} % in the median and by {100 * errors['p90']:.1g} % or"
+    assert sentence in " ".join((refresh.ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_modules_that_docstrings_name_exist():
+    """What a package lists (- `name`: …) is in it, and every :mod: is a module."""
+    package = ROOT / "python" / "tcpscape"
+    for file in package.rglob("*.py"):
+        text = file.read_text("utf-8")
+        listed = re.findall(r"^- `(\w+)`:", text, re.MULTILINE) if file.name == "__init__.py" else []
+        paths = [file.parent / name for name in listed] + [
+            package / name.replace(".", "/") for name in re.findall(r":mod:`~?tcpscape\.([\w.]+)`", text)
+        ]
+        assert not [path for path in paths if not (path.is_dir() or path.with_suffix(".py").exists())], file

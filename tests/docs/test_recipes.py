@@ -52,7 +52,8 @@ def write(rows):
 STATISTIC = 'Statistic("range", lambda values, unit: Estimate(max(values) - min(values), math.nan, math.nan, len(values), unit)),'
 ENGINE = '''"""An engine whose flows have 1 Mbit/s, whatever the path."""
 
-from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.base import Engine
+from tcpscape.trial import Capture
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 
@@ -108,6 +109,33 @@ def hops(name: Annotated[str, Argument("A gallery name or a file.")]) -> None:
 
     print(len(files.load(name).queues("forward", "bottleneck")))
 '''
+OF_PATH = 'corrupt: Annotated[Levels, About("Corruption", "Share of packets damaged in each direction: 0.1%.", "0.1%", ends=("0.01%", "20%"))]'
+OF_FLOW = 'nodelay: Annotated[Levels, About("No delay", "Whether segments that are not full are sent at once.", "no", "yes")]'
+QUESTION = '''"""The question `length`: how long a trial is."""
+
+from typing import Any, ClassVar
+
+from typing_extensions import TypedDict
+
+from tcpscape.web.questions import Question
+from tcpscape.web.stream import Block
+
+
+class LengthValues(TypedDict):
+    """The values of the block `length`."""
+
+    text: str
+
+
+class Length(Question):
+    """How long a trial is."""
+
+    kind: ClassVar[str] = "length"
+    blocks: ClassVar[dict[str, Any]] = {"length": LengthValues}
+
+    def answer(self, state, work, opened):
+        work.send(Block("length", LengthValues(text=state.duration or "10s")))
+'''
 
 
 def add_line(file: Path, before: str, line: str) -> None:
@@ -117,22 +145,59 @@ def add_line(file: Path, before: str, line: str) -> None:
     file.write_text(text.replace(before, f"{line}\n{indent}{before}", 1), "utf-8")
 
 
+LINES = {
+    "studies": "study list",
+    "study": "study run probe --no-report --verbose",
+    "help": "--help",
+    "command": "hops starlink-baseline",
+    "metric": "sweep --rtt 50ms --axis jitter=0,8ms --cca cubic --seeds 2 --duration 2s --metric data_segments --check 'data_segments:cubic.mean > 1000'",
+    "statistic": "sweep --rtt 50ms --loss 1% --axis jitter=4,8ms --cca cubic --seeds 3 --duration 2s --check 'goodput:cubic.range > 0'",
+    "engine": "run --forward 'netem delay 25ms' --engine constant --seeds 1 --duration 2s --json",
+    "rows": "run --forward 'netem delay 25ms' --engine mock --seeds 2 --duration 2s --out r",
+    "format": "export r --to lines --out rows.ndjson",
+    **{f"{command} help": f"{command} --help" for command in ("run", "sweep", "advise", "cliff")},
+    "calm": "run --rtt 50ms --rate 10mbit --seeds 1 --duration 3s --json",
+    "damaged": "run --rtt 50ms --rate 10mbit --corrupt 2% --seeds 1 --duration 3s --json",
+    "flow": "run --rtt 50ms --engine mock --nodelay no --seeds 1 --duration 2s",
+    "cells": "sweep --rtt 50ms --axis jitter=0,8ms --engine mock --seeds 2 --duration 2s --out s",
+}
+"""Command lines of the extended package, in the order in which they run."""
+PROGRAM = """
+import contextlib, io, json, shlex, sys
+import tcpscape
+from tcpscape.cli.main import call
+printed = {}
+for name, line in json.loads(sys.argv[1]).items():
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        try:
+            status = call(shlex.split(line))
+        except SystemExit as end:
+            status = end.code or 0
+    assert status == 0, line
+    printed[name] = out.getvalue()
+tcpscape.plot(tcpscape.load("s").outcomes[0], "marks", file="marks.svg")
+from tcpscape.web.questions import KINDS
+from tcpscape.web.state import State
+blocks = []
+KINDS["length"]().answer(State(), type("Work", (), {"send": lambda self, block: blocks.append(block)})(), None)
+printed["length"] = blocks[0].values["text"]
+printed |= {f"{name} doc": getattr(tcpscape, name).__doc__ for name in ("run", "sweep", "advise", "cliff")}
+print(json.dumps(printed))
+"""
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of the package that every recipe has extended; runs its command line."""
+    """A copy of the package that every recipe has extended, and what its commands print, all in one process."""
     home = tmp_path_factory.mktemp("copy")
     package = home / "tcpscape"
     shutil.copytree(Path(tcpscape.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     add_measurements(package)
     add_modules(package)
-
-    def run(*args: str) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(home), "COLUMNS": "200"}
-        done = subprocess.run([sys.executable, *args], cwd=home, env=environment, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return home, lambda *args: run("-m", "tcpscape", *args), lambda code: run("-c", code)
+    words, environment = [sys.executable, "-c", PROGRAM, json.dumps(LINES)], {**os.environ, "PYTHONPATH": str(home), "COLUMNS": "200"}
+    done = subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return home, json.loads(done.stdout)
 
 
 def add_measurements(package: Path) -> None:
@@ -145,9 +210,9 @@ def add_measurements(package: Path) -> None:
     (package / "studies" / "probe.yaml").write_text(STUDY, "utf-8")
     (package / "studies" / "data" / "probe.csv").write_text(NUMBERS, "utf-8")
     measures = package / "studies" / "measures"
-    with open(measures / "spread.py", "a", encoding="utf-8") as f:
+    with open(measures / "cells.py", "a", encoding="utf-8") as f:
         f.write(MEASURE)
-    add_line(measures / "__init__.py", '"span": ', '"lower_quartile": CellMeasure(spread.lower_quartile),')
+    add_line(measures / "__init__.py", '"span": ', '"lower_quartile": CellMeasure(cells.lower_quartile),')
 
 
 def add_modules(package: Path) -> None:
@@ -165,55 +230,63 @@ def add_modules(package: Path) -> None:
     add_line(registry, "from tcpscape.plots.base import ", "from tcpscape.plots import marks")
     add_line(registry, 'FigureKind("strip"', 'FigureKind("marks", "one mark for each cell", marks.applies, marks.draw),')
     (package / "cli" / "hops.py").write_text(COMMAND, "utf-8")
-    add_line(package / "cli" / "commands.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
+    add_line(package / "scenario" / "vocabulary.py", "rate: Annotated[Levels", OF_PATH)
+    add_line(package / "scenario" / "vocabulary.py", "player: Annotated[Fields", OF_FLOW)
+    add_line(package / "scenario" / "options.py", "forward_at: Node", "corrupt: Percent = 0.0")
+    (package / "web" / "questions" / "length.py").write_text(QUESTION, "utf-8")
+    add_line(package / "web" / "questions" / "__init__.py", '"answer": ', '"length": "length.Length",')
+    add_line(package / "cli" / "command.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
 
 
 def test_a_study_is_one_yaml_and_a_measure_one_function(copy):
-    home, run, _ = copy
-    assert "A study that a test adds" in run("study", "list")
-    shown = run("study", "run", "probe", "--no-report", "--verbose")
-    assert "yes" in next(line for line in shown.splitlines() if "Three quarters of the runs" in line)
+    home, printed = copy
+    assert "A study that a test adds" in printed["studies"]
+    assert "yes" in next(line for line in printed["study"].splitlines() if "Three quarters of the runs" in line)
     with open(home / "out" / "probe" / "probe.csv", newline="", encoding="utf-8") as f:
         assert [row["published"] for row in csv.DictReader(f)] == ["5.0", ""]
 
 
 def test_a_metric_is_one_function_and_one_line(copy):
-    _, run, _ = copy
-    words = ("--rtt", "50ms", "--axis", "jitter=0,8ms", "--cca", "cubic", "--seeds", "2", "--duration", "2s")
-    lines = run("sweep", *words, "--metric", "data_segments", "--check", "data_segments:cubic.mean > 1000").splitlines()
+    lines = copy[1]["metric"].splitlines()
     assert sum("data_segments segments: median" in line for line in lines) == 1
     assert sum(line.startswith("holds: data_segments:cubic.mean > 1000") for line in lines) == 2
 
 
 def test_a_format_is_one_file_and_one_line(copy):
-    home, run, _ = copy
-    run("run", "--forward", "netem delay 25ms", "--engine", "mock", "--seeds", "2", "--duration", "2s", "--out", "r")
-    run("export", "r", "--to", "lines", "--out", "rows.ndjson")
-    rows = [json.loads(line) for line in (home / "rows.ndjson").read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in (copy[0] / "rows.ndjson").read_text("utf-8").splitlines()]
     assert [row["seed"] for row in rows] == [0, 1]
 
 
 def test_a_statistic_is_one_line(copy):
-    _, run, _ = copy
-    words = ("--rtt", "50ms", "--loss", "1%", "--axis", "jitter=4,8ms", "--cca", "cubic", "--seeds", "3", "--duration", "2s")
-    lines = run("sweep", *words, "--check", "goodput:cubic.range > 0").splitlines()
-    assert sum(line.startswith("holds: goodput:cubic.range > 0") for line in lines) == 2
+    assert sum(line.startswith("holds: goodput:cubic.range > 0") for line in copy[1]["statistic"].splitlines()) == 2
 
 
 def test_an_engine_is_one_file_and_one_line(copy):
-    _, run, _ = copy
-    trial = json.loads(run("run", "--forward", "netem delay 25ms", "--engine", "constant", "--seeds", "1", "--duration", "2s", "--json"))
+    trial = json.loads(copy[1]["engine"])
     assert (trial["engine"], trial["version"], trial["goodput_mbps"]) == ("constant", "constant-1", 1.0)
 
 
 def test_a_figure_is_one_file_and_one_line(copy):
-    home, run, python = copy
-    run("sweep", "--rtt", "50ms", "--axis", "jitter=0,8ms", "--engine", "mock", "--seeds", "2", "--duration", "2s", "--out", "s")
-    python("import tcpscape; tcpscape.plot(tcpscape.load('s').outcomes[0], 'marks', file='marks.svg')")
-    assert (home / "marks.svg").read_text("utf-8").startswith("<?xml")
+    assert (copy[0] / "marks.svg").read_text("utf-8").startswith("<?xml")
 
 
 def test_a_command_is_one_file_and_one_line(copy):
-    _, run, _ = copy
-    assert "The number of queues of a path." in run("--help")
-    assert run("hops", "starlink-baseline") == "1\n"
+    assert "The number of queues of a path." in copy[1]["help"]
+    assert copy[1]["command"] == "1\n"
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff"])
+def test_an_option_is_its_declaration(copy, command):
+    text = " ".join(copy[1][f"{command} help"].split())
+    assert "Share of packets damaged in each direction: 0.1%." in text
+    assert "Whether segments that are not full are sent at once." in text
+    assert ":param corrupt: share of packets damaged in each direction: 0.1%." in copy[1][f"{command} doc"]
+
+
+def test_an_option_of_a_path_that_netem_has_is_a_field_of_conditions(copy):
+    calm, damaged = (json.loads(copy[1][name]) for name in ("calm", "damaged"))
+    assert damaged["goodput_mbps"] < 0.8 * calm["goodput_mbps"]
+
+
+def test_a_question_is_one_file_and_one_line(copy):
+    assert copy[1]["length"] == "10s"

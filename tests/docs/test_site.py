@@ -26,9 +26,13 @@ def site(tmp_path_factory):
     """The site as `make site` builds it."""
     place = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(place)], cwd=ROOT, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(place)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-    )  # fmt: skip
+    )
     assert (built.returncode, built.stderr) == (0, "")
     return place
 

@@ -15,7 +15,7 @@ from test_docs import BLOCK, TUTORIAL
 from conftest import ROOT
 from tcpscape import kernels
 from tcpscape.errors import EngineError
-from tcpscape.kernels import toolchain
+from tcpscape.kernels import build
 
 pytestmark = pytest.mark.slow
 PAGE = ROOT / "docs" / "tour" / TUTORIAL
@@ -24,7 +24,6 @@ INTERVAL = r"[\d.]+ \[[\d.]+, [\d.]+\]"
 
 
 def commands():
-    """The page's commands in their order."""
     blocks = (text for language, text in BLOCK.findall(PAGE.read_text("utf-8")) if language == "console")
     return [line.removeprefix("$ ") for text in blocks for line in text.splitlines() if line.startswith("$ ")]
 
@@ -33,7 +32,7 @@ def commands():
 def tree():
     """A place for the patched sources on the cache's own file system, where a copy can be links; the kernel built from it goes too."""
     try:
-        toolchain.check_machine(), toolchain.check_tools()
+        build.check_machine(), build.check_tools()
     except EngineError as e:
         pytest.skip(str(e))
     kernels.home().mkdir(parents=True, exist_ok=True)

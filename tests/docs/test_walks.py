@@ -14,7 +14,7 @@ pytest.importorskip("starlette", reason="tcpscape[web] is not installed")
 from conftest import ROOT
 from tcpscape import engines, stats
 from tcpscape.campaign import outcome
-from tcpscape.engines import Capture
+from tcpscape.trial import Capture
 from tcpscape.web.state import State
 
 FOLDER = ROOT / "web" / "src" / "walks" / "data"
@@ -39,7 +39,6 @@ def mean(walk: str, step: int, cca: str, metric: str = "goodput"):
 
 
 def ratio(walk: str, a: tuple[int, str], b: tuple[int, str]):
-    """The ratio of mean goodputs of two cells of a walk, under the same seeds."""
     return cells(walk, a[0])[a[1]].over(cells(walk, b[0])[b[1]])
 
 
@@ -57,7 +56,6 @@ def kept(cca: str, rtt: str, jitter: str):
 
 @cache
 def run(walk: str, step: int, cca: str, seed: int = 0):
-    """One run of a step, sampled every millisecond."""
     state = State.model_validate(WALKS[walk]["steps"][step]["state"])
     return engines.make("model").run(state.scenario(cca), [seed], capture=Capture(MS, MS))[0]
 
@@ -101,7 +99,8 @@ CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
     ("cliff", 2, "BBR has fallen to about half"): lambda: within(ratio("cliff", (2, "bbr"), (0, "bbr")), 0.5),
     ("cliff", 2, "CUBIC still carries about three quarters"): lambda: within(ratio("cliff", (2, "cubic"), (0, "cubic")), 0.75),
     ("cliff", 2, "some runs nearly everything and some less than a third"): lambda: (
-        min(runs := cells("cliff", 2)["cubic"].values("goodput")) < mean("cliff", 0, "cubic").value / 3 and max(runs) > 0.97 * mean("cliff", 0, "cubic").value
+        min(runs := cells("cliff", 2)["cubic"].values("goodput")) < mean("cliff", 0, "cubic").value / 3
+        and max(runs) > 0.97 * mean("cliff", 0, "cubic").value
     ),
     ("cliff", 2, "the order turns around"): lambda: ratio("cliff", (1, "bbr"), (1, "cubic")).low > 1 > ratio("cliff", (2, "bbr"), (2, "cubic")).high,
     ("cliff", 3, "less than a seventh of their goodput"): lambda: all(ratio("cliff", (3, cca), (0, cca)).high < 1 / 7 for cca in ("cubic", "bbr")),
@@ -112,9 +111,12 @@ CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
     ("cliff", 5, "more than nine tenths on one of 200 ms"): lambda: kept("bbr", "200ms", "8ms").low > 0.9,
     ("hystart", 0, "carry the same to 1 %"): lambda: abs(ratio("hystart", (0, "cubic:hystart=0"), (0, "cubic")).value - 1) < 0.01,
     ("hystart", 1, "about a third of the goodput is missing"): lambda: within(ratio("hystart", (1, "cubic"), (1, "cubic:hystart=0")), 2 / 3),
-    ("hystart", 1, "not one of its packets was lost"): lambda: run("hystart", 1, "cubic", int(WALKS["hystart"]["steps"][1]["options"]["inside.seed"])).flows[0].retransmits == 0,
+    ("hystart", 1, "not one of its packets was lost"): lambda: (
+        run("hystart", 1, "cubic", int(WALKS["hystart"]["steps"][1]["options"]["inside.seed"])).flows[0].retransmits == 0
+    ),
     ("hystart", 1, "one of those with less than half"): lambda: (
-        run("hystart", 1, "cubic", int(WALKS["hystart"]["steps"][1]["options"]["inside.seed"])).goodput_mbps < 0.5 * mean("hystart", 1, "cubic:hystart=0").value
+        run("hystart", 1, "cubic", int(WALKS["hystart"]["steps"][1]["options"]["inside.seed"])).goodput_mbps
+        < 0.5 * mean("hystart", 1, "cubic:hystart=0").value
     ),
     ("hystart", 2, "about 6 % are still missing"): lambda: within(ratio("hystart", (2, "cubic"), (2, "cubic:hystart=0")), 0.94),
     ("hystart", 3, "sends sixty times as many segments again"): lambda: near(
@@ -155,7 +157,7 @@ CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
     ("fairness", 1, "BBR takes 87 %"): lambda: round(100 * mean("fairness", 1, "bbr+cubic", "share:bbr").value) == 87,
     ("fairness", 2, "CUBIC has about 74 %"): lambda: within(mean("fairness", 2, "bbr+cubic", "share:cubic"), 0.74),
     ("fairness", 3, "both have half, to 2 %"): lambda: abs(mean("fairness", 3, "bbr+cubic", "share:bbr").value - 0.5) < 0.02,
-}  # fmt: skip
+}
 """What a sentence of a walk's step says → whether it is so."""
 FACTS = {
     "Slow start doubles the window",

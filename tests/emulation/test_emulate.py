@@ -1,7 +1,5 @@
 """`tcpscape emulate` with real programs in namespaces. The path from options, and requests: test_emulate_path.py."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import json
@@ -36,14 +34,17 @@ PATH = ("--delay", "5ms", "--rate", "50mbit")
 @pytest.mark.parametrize(
     ("command", "status"),
     [
-        (("true",), 0), (("false",), 1), (("sh", "-c", "exit 7"), 7), (("sh", "-c", "kill -9 $$"), 137), (("/nonexistent/program",), 127),
+        (("true",), 0),
+        (("false",), 1),
+        (("sh", "-c", "exit 7"), 7),
+        (("sh", "-c", "kill -9 $$"), 137),
+        (("/nonexistent/program",), 127),
         (("/etc/passwd",), 126),
     ],
-)  # fmt: skip
+)
 def test_the_exit_status_is_the_commands(shell, command, status):
     said = shell("emulate", *PATH, "--quiet", "--", *command)
-    assert said.status == status
-    assert said.out == ""
+    assert (said.status, said.out) == (status, "")
     assert said.err.splitlines()[-1].startswith("→ ")
 
 
@@ -57,8 +58,14 @@ def test_the_command_sees_its_own_network_and_its_own_user(shell):
 @live
 def test_its_streams_are_ours(shell):
     code = "from tcpscape.cli.main import main; main()"
-    process = subprocess.run([sys.executable, "-c", code, "emulate", *PATH, "--quiet", "--", "sh", "-c", "cat; echo to-stderr >&2"],
-                             input="through\n", capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    process = subprocess.run(
+        [sys.executable, "-c", code, "emulate", *PATH, "--quiet", "--", "sh", "-c", "cat; echo to-stderr >&2"],
+        input="through\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert process.stdout == "through\n"
     assert process.stderr.startswith("to-stderr\n")
 
@@ -89,8 +96,7 @@ def test_the_same_seed_loses_the_same_packets(shell):
     first, again, other = (summary_of(shell, "--delay", "5ms", "--loss", "up=20%", "--seed", seed) for seed in ("7", "7", "8"))
     assert first["up"]["packets"] == again["up"]["packets"] == 200
     assert first["up"]["lost"] == again["up"]["lost"] > 0
-    assert first["up"]["packets_out"] == 200 - first["up"]["lost"]
-    assert first["down"]["lost"] == 0
+    assert (first["up"]["packets_out"], first["down"]["lost"]) == (200 - first["up"]["lost"], 0)
     assert 5.0 <= first["up"]["delay_ms"]["p50"] < 5.1
     assert other["up"]["lost"] != first["up"]["lost"] or other["up"] != first["up"]
 
@@ -238,8 +244,18 @@ SCRIPT = "readlink /proc/self/ns/net; sleep 60 & exec sleep 60"
 @pytest.mark.parametrize(("number", "to_all", "status"), [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143), (signal.SIGKILL, False, -9)])
 def test_a_signal_ends_the_command_and_leaves_nothing(number, to_all, status):
     tag = uuid.uuid4().hex
-    process = started(*PATH, "--quiet", "--", "sh", "-c", SCRIPT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TAG": tag},
-                      start_new_session=True)  # fmt: skip
+    process = started(
+        *PATH,
+        "--quiet",
+        "--",
+        "sh",
+        "-c",
+        SCRIPT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TAG": tag},
+        start_new_session=True,
+    )
     namespace = process.stdout.readline().strip()
     assert in_namespace(namespace)
     if to_all:
@@ -290,7 +306,7 @@ def test_a_socket_changes_the_path_and_tells_what_passes(tmp_path):
 AS_NOBODY = """
 import os, sys
 from tcpscape.cli import emulate, main
-from tcpscape.emulation import control, path, relay, session, summary
+from tcpscape.emulation import session, path, relay, summary
 from tcpscape.words import emulation
 import tcpscape._core, rich.console, rich.table, rich.text
 main.call(["emulate", "--help"])
@@ -318,8 +334,14 @@ def test_a_user_without_privileges_has_it_all(tmp_path):
 @live
 def test_without_a_command_there_is_a_shell(monkeypatch):
     monkeypatch.setenv("SHELL", "/bin/sh")
-    process = subprocess.run([sys.executable, "-m", "tcpscape", "emulate", *PATH, "--quiet"], input="echo in a shell; exit 5\n", capture_output=True,
-                             text=True, timeout=60, check=False)  # fmt: skip
+    process = subprocess.run(
+        [sys.executable, "-m", "tcpscape", "emulate", *PATH, "--quiet"],
+        input="echo in a shell; exit 5\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (process.returncode, process.stdout) == (5, "in a shell\n")
 
 
@@ -372,4 +394,6 @@ def test_the_way_outside_takes_a_program(shell, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     said = shell("emulate", *PATH, "--outside", "--", "/bin/true")
     assert (said.status, said.err) == (
-        2, "error: outside: slirp4netns is not installed; apt-get install slirp4netns, or give the far end ports of this machine with --reach\n")  # fmt: skip
+        2,
+        "error: outside: slirp4netns is not installed; apt-get install slirp4netns, or give the far end ports of this machine with --reach\n",
+    )

@@ -1,23 +1,23 @@
 """`tcpscape emulate` without namespaces: the path from options, requests of changes, ports, what a user sees. With them: test_emulate.py."""
 
-from __future__ import annotations
-
 import socket
+import threading
 import types
 
 import pytest
 
-from tcpscape.emulation import control, path, relay
+from tcpscape.emulation import path, relay, session
+from tcpscape.emulation.session import ControlSocket
 from tcpscape.engines import host
-from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import changes
+from tcpscape.scenario.vocabulary import PathWords
 from tcpscape.words import emulation
 
 REASON = host.unavailable()
 
 
 def built(**words) -> path.EmulatedPath:
-    return path.build(path.PathWords(**{name: value if isinstance(value, str) else tuple(value) for name, value in words.items()}))
+    return path.build(PathWords(**{name: value if isinstance(value, str) else tuple(value) for name, value in words.items()}))
 
 
 def lib():
@@ -65,30 +65,6 @@ def test_an_outage_ends():
     assert changes.parse("down@8s: outage off rate 5mbit")["set"] == {"outage": False, "rate": "5mbit"}
 
 
-@pytest.mark.parametrize(
-    ("words", "starts"),
-    [
-        ({}, "path: it is empty"), ({"delay": ["5"]}, "delay: "), ({"delay": ["5ms", "6ms"]}, "delay: it is given twice for both"),
-        ({"delay": ["up=5ms", "up=6ms"]}, "delay: it is given twice for up"), ({"delay": ["up="]}, "delay: "), ({"rtt": "50ms", "delay": ["5ms"]}, "rtt: "),
-        ({"delay": ["5ms"], "order": ["keep"]}, "order: there is no jitter"), ({"delay": ["5ms"], "buffer": ["1bdp"]}, "buffer: there is no bottleneck"),
-        ({"delay": ["5ms"], "queue": ["fq_codel"]}, "queue: there is no bottleneck"), ({"rate": ["5mbit"], "trace": ["x"]}, "trace: the way up has a --rate"),
-        ({"jitter": ["5ms"]}, "jitter: "), ({"up": ["netem dely 5ms"]}, "up: "), ({"delay": ["5ms"], "change": ["side@1s: delay 2ms"]}, "change: 'side'"),
-        ({"delay": ["5ms"], "change": ["up@1s: rate 5mbit"]}, "change: the way up has no rate"), ({"delay": ["5ms"], "change": ["nonsense"]}, "change: 'nonsense' is not WHERE@TIME: NAME VALUE; write for example 'down@8s: rate 5mbit'"),
-        ({"delay": ["5ms"], "change": ["up.7@1s: delay 5ms"]}, "change: "), ({"trace": ["/nowhere"]}, "trace: "),
-    ],
-)  # fmt: skip
-def test_paths_that_make_no_sense(words, starts):
-    with pytest.raises(TcpscapeError, match=r"; ") as e:
-        built(**words).plan(lib())
-    assert str(e.value).startswith(starts), str(e.value)
-
-
-@pytest.mark.parametrize("text", ["", "x", "0", "65536", "8000:", ":80", "1:2:3", "-1", "8o", "99999999"])
-def test_ports_that_are_none(text):
-    with pytest.raises(TcpscapeError, match=r"^reach: "):
-        relay.Reach.of(text)
-
-
 def test_ports():
     assert relay.Reach.of("8000") == relay.Reach(8000, 8000)
     assert relay.Reach.of("80:8000") == relay.Reach(80, 8000)
@@ -116,18 +92,33 @@ ASKED = built(delay=["25ms"], rate=["20mbit"])
 @pytest.mark.parametrize("line", ["down: rate 5mbit", '{"down": {"rate": "5mbit"}}', " down : rate 5mbit\n"])
 def test_a_change_is_asked_for_in_words_or_as_json(line):
     asked = []
-    said = control.answer(line, ASKED, lambda message: asked.append(message) or {"at_ns": 7})
+    said = session.answer(line, ASKED, lambda message: asked.append(message) or {"at_ns": 7})
     assert said == {"ok": True, "at_ns": 7}
     assert asked == [{"change": [{"direction": "reverse", "stage": 1, "depth": 0, "set": {"rate": 5_000_000}}]}]
 
 
 @pytest.mark.parametrize(
     "line",
-    ["x", "down rate 5mbit", "down@8s: rate 5mbit", "down: rate", "down: rate fast", "down: loss 1", "{}", "{", '{"down": 5}', '{"down": {}}', "[" * 9999,
-     '{"side": {"rate": "1mbit"}}', '{"down": {"colour": "red"}}', '{"down": {"rate": []}}', "down: limit 0"],
-)  # fmt: skip
+    [
+        "x",
+        "down rate 5mbit",
+        "down@8s: rate 5mbit",
+        "down: rate",
+        "down: rate fast",
+        "down: loss 1",
+        "{}",
+        "{",
+        '{"down": 5}',
+        '{"down": {}}',
+        "[" * 9999,
+        '{"side": {"rate": "1mbit"}}',
+        '{"down": {"colour": "red"}}',
+        '{"down": {"rate": []}}',
+        "down: limit 0",
+    ],
+)
 def test_a_request_that_makes_no_sense_is_answered(line):
-    said = control.answer(line, ASKED, lambda _: pytest.fail("nothing is to be asked"))
+    said = session.answer(line, ASKED, lambda _: pytest.fail("nothing is to be asked"))
     assert said["ok"] is False
     assert "; " in said["error"]
     assert "\n" not in said["error"]
@@ -174,10 +165,35 @@ def test_another_system_than_linux_is_named(cli, monkeypatch):
 
 
 def test_options_behind_the_command_are_its_own():
-    from tcpscape.cli.commands import app
+    from tcpscape.cli.command import app
 
     command = app.get_command(None, "emulate")
     for words in (["--delay", "5ms", "curl", "-o", "--delay"], ["--delay", "5ms", "--", "curl", "-o", "--delay"]):
         context = command.make_context("emulate", list(words))
-        assert context.params["words"] == ("curl", "-o", "--delay")
-        assert context.params["delay"] == ("5ms",)
+        assert (context.params["words"], context.params["delay"]) == (("curl", "-o", "--delay"), ("5ms",))
+
+
+# The socket of `tcpscape emulate --control`: whoever is at the other end may leave at any time.
+
+
+def test_a_client_may_leave_before_its_answer(tmp_path, monkeypatch):
+    """The answer found nobody, and the thread ended in a traceback."""
+    problems: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", problems.append)
+    has_left, servers = threading.Event(), []
+
+    def ask(message):
+        servers.append(threading.current_thread())
+        has_left.wait(10)
+        return {"bytes": 1}
+
+    with ControlSocket(tmp_path / "s", path=None, ask=ask):
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.connect(str(tmp_path / "s"))
+        client.sendall(b"figures\n")
+        while not servers:
+            threading.Event().wait(0.001)
+        client.close()
+        has_left.set()
+        servers[0].join(10)
+    assert not problems

@@ -5,11 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 
 import pytest
 
+from conftest import ROOT, need
 from tcpscape import engines
 from tcpscape.engines import guest, host
 from tcpscape.engines.host import process
@@ -29,15 +31,10 @@ def probe(*measure, **job):
         return running.result(ANSWER_S)
 
 
-def test_a_program_that_is_not_built_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "PROGRAM", tmp_path / "live")
-    with pytest.raises(EngineError, match="not built; run `make setup`"):
-        host.HostProcess("probe", {})
-
-
-def test_a_program_that_cannot_be_started_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "PROGRAM", tmp_path)
-    with pytest.raises(EngineError, match=r"cannot start .*: Permission denied"):
+@pytest.mark.parametrize(("program", "line"), [("live", "not built; run `make setup`"), (".", r"cannot start .*: Permission denied")])
+def test_a_program_that_is_not_built_or_cannot_be_started_is_one_line(program, line, tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "PROGRAM", tmp_path / program)
+    with pytest.raises(EngineError, match=line):
         host.HostProcess("probe", {})
 
 
@@ -186,8 +183,7 @@ def test_it_measures_what_this_kernels_netem_does(need_spaces):
 def test_the_netem_of_a_real_kernel_behaves_and_an_old_one_has_no_seed():
     """Linux 6.1 in virtual time, where chance is all that moves a number; netem has a seed since 6.6."""
     engine = engines.REGISTRY["virtual"]()
-    if reason := engine.unavailable():
-        pytest.skip(f"engine virtual: {reason}")
+    need("virtual")
     for seed in (1, 2, 3):
         answer, deaths = engine._pool.run(guest.GuestJob({"probe": "netem", "seed": seed}, guest.Timeouts(120)))
         report = answer.summary["probe"]
@@ -196,3 +192,40 @@ def test_the_netem_of_a_real_kernel_behaves_and_an_old_one_has_no_seed():
         assert report["problem"] is None
         assert all(check["ok"] for check in report["checks"]), report["checks"]
         assert report["seeded"] == (tuple(int(part) for part in engine.kernel.release.split(".")[:2]) >= (6, 6))
+
+
+# Commands of the live engine that are killed at random moments: nothing is left of them (benches/leaks.py says what that is).
+
+
+KILLED = [("nobody", "trial"), ("nobody", "emulate"), ("nobody", "doctor"), ("root", "trial"), ("root", "emulate"), ("self", "trial")]
+"""As whom, and what; `self` is root in a user namespace here, where the kernel counts its namespaces."""
+
+
+def kill(moments, only, user="self", grace=10):
+    words = [sys.executable, ROOT / "benches" / "leaks.py", "--moments", str(moments), "--user", user, "--grace", str(grace), "--only", *only]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.stdout.startswith("skipped: "):
+        pytest.skip(done.stdout.strip())
+    return done
+
+
+def test_what_is_left_is_found(need_spaces):
+    done = kill(1, ["leak"], grace=0.5)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "left the process" in done.stdout
+    assert "left in TMPDIR left" in done.stdout
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_what_is_killed(need_spaces):
+    done = kill(1, ["trial", "emulate"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("user", "command"), KILLED)
+def test_nothing_is_left_after_twenty_kills(need_spaces, user, command):
+    if os.geteuid() and user != "self":
+        pytest.skip(f"only root can become {user}; run `sudo make test-all`")
+    done = kill(20, [command], user)
+    assert done.returncode == 0, done.stdout + done.stderr

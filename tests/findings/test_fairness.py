@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from tcpscape.campaign.execute import Runner
-from tcpscape.engines import Capture, make
+from tcpscape.engines import make
 from tcpscape.findings import fairness
 from tcpscape.findings.fairness import FlowGroup, SharesOverTime
 from tcpscape.metrics import samples
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+from tcpscape.trial import Capture, Cwnd, FlowResult, Rtt, Trial
 
 
 def trial(*flows, samples=True, every=0.1):
@@ -36,8 +36,7 @@ def test_whole_transfers_hide_who_has_more():
     """bbr's 60-s mean is 7 Mbit/s: 7/13 of the rates, the larger share as published tables have it, but 4/10 of what was shared."""
     result = fairness.measure(staged())
     assert result.whole == pytest.approx((7 / 13, 6 / 13))
-    assert result.overlap == pytest.approx((0.4, 0.6))
-    assert result.overlap_s == (30, 60)
+    assert (result.overlap, result.overlap_s) == (pytest.approx((0.4, 0.6)), (30, 60))
     assert result.jain_whole == pytest.approx(13**2 / (2 * (49 + 36)))
     assert result.jain_overlap == pytest.approx(100 / (2 * 52))
 
@@ -76,8 +75,7 @@ def test_shares_settle_where_they_stay():
         return 2 if t < 18 else 3 if 30 <= t < 31 else 5
 
     result = fairness.measure(trial(("bbr", 0, 60, lambda t: 10 - rate(t) if t > 10 else 10), ("cubic", 10, 60, rate)))
-    assert result.fair_after_s == pytest.approx(21)
-    assert result.settled_after_s == pytest.approx(21)
+    assert (result.fair_after_s, result.settled_after_s) == (pytest.approx(21), pytest.approx(21))
 
 
 def test_an_unfair_share_may_be_final():
@@ -132,8 +130,7 @@ def test_shares_over_time_add_up():
     said = staged()
     edges = samples.grid(said)
     result = SharesOverTime(edges, samples.rates(said, edges))
-    assert result.shares.shape == (2, 60)
-    assert result.shares.sum(axis=0) == pytest.approx(np.ones(60))
+    assert (result.shares.shape, result.shares.sum(axis=0)) == ((2, 60), pytest.approx(np.ones(60)))
     assert result.shares[0, [0, 29, 30, 59]] == pytest.approx([1, 1, 0.4, 0.4])
 
 
@@ -142,18 +139,21 @@ def test_trials_are_judged_together():
     not_fair = trial(("bbr", 0, 20, lambda t: 9.9), ("cubic", 0, 20, lambda t: 0.1))
     result = fairness.judge([fairness.measure(t) for t in (fair, fair, not_fair)])
     assert result.names == ("bbr", "cubic")
-    assert result.overlap[0].value == pytest.approx((0.5 + 0.5 + 0.99) / 3)
-    assert result.overlap[0].n == 3
+    assert (result.overlap[0].value, result.overlap[0].n) == (pytest.approx((0.5 + 0.5 + 0.99) / 3), 3)
     assert (result.became_fair, result.starved) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     assert result.fair_after_s.value == 0
 
 
 def test_the_model_shares_a_bottleneck(need_model):
     """Two cubic flows 10 s apart behind a deep enough buffer: the first alone has the link, both together fill it, and bytes agree with summaries."""
-    said = Scenario.of({
-        "forward": ["netem delay 10ms limit 1000"], "bottleneck": [{"rate": "10mbit", "buffer": "1bdp"}], "duration": "40s",
-        "flows": [{"cca": "cubic"}, {"cca": "cubic", "start": "10s"}],
-    })  # fmt: skip
+    said = Scenario.of(
+        {
+            "forward": ["netem delay 10ms limit 1000"],
+            "bottleneck": [{"rate": "10mbit", "buffer": "1bdp"}],
+            "duration": "40s",
+            "flows": [{"cca": "cubic"}, {"cca": "cubic", "start": "10s"}],
+        }
+    )
     result = [fairness.measure(t) for t in Runner(make("model"), 2, Capture(samples_ns=100_000_000)).run(said, range(4))]
     alone, both = result[0].stages
     assert alone.mbps[0] == pytest.approx(sum(both.mbps), rel=0.05)

@@ -9,12 +9,12 @@ import pytest
 
 from conftest import TESTS
 from tcpscape.campaign.execute import Runner
-from tcpscape.engines import Capture, make
+from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
-from tcpscape.findings.spike import bound, recording
-from tcpscape.findings.spike.bound import Step
-from tcpscape.findings.spike.recording import Recording
+from tcpscape.findings import spike
+from tcpscape.findings.spike import Recording, Step
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Capture
 
 DATA = TESTS / "data"
 
@@ -41,16 +41,21 @@ def step_of(cell, at):
 def test_the_recordings_give_the_published_numbers(cell):
     """To the last digit given: the drop found in the delivery rate, the peak aligned to it, both corrections of r."""
     series = recorded(cell)
-    middle = (bound.goodput_of(60e6) + bound.goodput_of(60e6 / float(cell["r"]))) / 2
+    middle = (spike.goodput_of(60e6) + spike.goodput_of(60e6 / float(cell["r"]))) / 2
     last, first = series.drop(middle)
     assert (round(last, 2), round(first, 2)) == (float(cell["drop_last_fast_s"]), float(cell["drop_first_slow_s"]))
-    result = bound.measure(series, step_of(cell, last))
+    result = spike.measure(series, step_of(cell, last))
     for ours, theirs, digits in (
-        (result.peak_ms, "peak_minus_d_dropwin_ms", 3), (result.peak_at_s, "t_peak_dropwin_s", 2), (result.bound_ms, "bound_Q_ms", 2),
-        (result.last_mbps, "delivery_rate_before_1p2s_mbit", 2), (result.recent_mbps, "goodput_before_mean10s_mbit", 2),
-        (result.last_bound_ms, "bound_Q_eff_1p2s_ms", 2), (result.recent_bound_ms, "bound_Q_eff_10s_ms", 2), (result.used, "utilization_before", 3),
+        (result.peak_ms, "peak_minus_d_dropwin_ms", 3),
+        (result.peak_at_s, "t_peak_dropwin_s", 2),
+        (result.bound_ms, "bound_Q_ms", 2),
+        (result.last_mbps, "delivery_rate_before_1p2s_mbit", 2),
+        (result.recent_mbps, "goodput_before_mean10s_mbit", 2),
+        (result.last_bound_ms, "bound_Q_eff_1p2s_ms", 2),
+        (result.recent_bound_ms, "bound_Q_eff_10s_ms", 2),
+        (result.used, "utilization_before", 3),
         (result.own_queue_ms + float(cell["d_ms"]), "srtt_before_median_ms", 2),
-    ):  # fmt: skip
+    ):
         assert ours == pytest.approx(float(cell[theirs]), abs=0.6 * 10**-digits), theirs
     assert (result.peak_ms >= result.bound_ms) == (cell["above_bound_dropwin"] == "1")
     assert (result.peak_ms >= result.last_bound_ms) == (cell["above_bound_eff_1p2s"] == "1")
@@ -74,7 +79,7 @@ def known(peak=140.0, before=55.0, rate=50.0):
 def test_a_known_shape():
     """d = 50 ms, 60 to 20 Mbit/s: Q = 100 ms. 50 Mbit/s against 19.13 the new link carries: r = 2.614, bound 80.7 ms.
     Rise above the standing queue: 140 − 55 = 85 ms."""
-    result = bound.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
+    result = spike.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
     assert (result.peak_ms, result.own_queue_ms, result.rise_ms) == (90.0, 5.0, 85.0)
     assert result.bound_ms == 100
     assert result.last_bound_ms == pytest.approx((50 / (20 * 1448 / 1514) - 1) * 50)
@@ -86,23 +91,22 @@ def test_the_peak_is_aligned_to_the_step():
     """What is more than 1 s before the step or 5 s after it does not count."""
     series = known()
     series.srtt_ms[(series.t_s < 10.9) | (series.t_s > 17.1)] = 500
-    assert bound.measure(series, Step(12.0, 60_000_000, 20_000_000, 50.0)).peak_ms == 90
+    assert spike.measure(series, Step(12.0, 60_000_000, 20_000_000, 50.0)).peak_ms == 90
 
 
 def test_a_judgement_counts_runs():
     """Peaks of 90 and 110 ms around Q = 100: one of two above; both above the corrected 80.7."""
     step = Step(12.0, 60_000_000, 20_000_000, 50.0)
-    result = bound.judge([bound.measure(known(peak), step) for peak in (140.0, 160.0)])
+    result = spike.judge([spike.measure(known(peak), step) for peak in (140.0, 160.0)])
     assert (result.above, result.above_corrected, result.bound_ms) == (0.5, 1.0, 100)
-    assert result.peak_ms.value == 100
-    assert result.queue_peak_ms.n == 0
+    assert (result.peak_ms.value, result.queue_peak_ms.n) == (100, 0)
     assert math.isnan(result.above_flight)
 
 
 def test_no_samples_are_refused():
     trial = make("mock").run(Scenario.of({"forward": "netem delay 25ms"}), [0])[0]
     with pytest.raises(Exception, match="samples: unnamed was run without them"):
-        recording.of_trial(trial)
+        spike.of_trial(trial)
 
 
 DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
@@ -114,7 +118,7 @@ DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
 def test_a_scenario_says_its_step(hop):
     said = {"forward": ["netem delay 10ms"], "bottleneck": [hop], "reverse": ["netem delay 40ms"], "duration": "60s"}
     changes = [{"where": "reverse", "at": "5s", "set": {"delay": "40ms"}}, {**DROP, "at": "20s", "set": {"rate": "80mbit"}}, DROP]
-    assert bound.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
+    assert spike.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_a_scenario_says_its_step(hop):
 )
 def test_no_drop_is_refused(said):
     with pytest.raises(ScenarioError, match="changes: unnamed has no drop"):
-        bound.step_of(Scenario.of({"duration": "60s", **said}))
+        spike.step_of(Scenario.of({"duration": "60s", **said}))
 
 
 @pytest.fixture(scope="module")
@@ -130,17 +134,22 @@ def trial():
     engine = make("model")
     if engine.unavailable():
         pytest.skip("engine model: not built")
-    said = Scenario.of({
-        "bottleneck": ["htb rate 60mbit ceil 60mbit; fq_codel ecn"], "reverse": ["netem delay 25ms limit 1000"], "duration": "14s", "ecn": True,
-        "changes": [{"where": "bottleneck", "at": "8s", "set": {"rate": "20mbit"}}],
-    })  # fmt: skip
+    said = Scenario.of(
+        {
+            "bottleneck": ["htb rate 60mbit ceil 60mbit; fq_codel ecn"],
+            "reverse": ["netem delay 25ms limit 1000"],
+            "duration": "14s",
+            "ecn": True,
+            "changes": [{"where": "bottleneck", "at": "8s", "set": {"rate": "20mbit"}}],
+        }
+    )
     return Runner(engine, 1, Capture(samples_ns=10_000_000, queue_samples_ns=1_000_000)).run(said, [0])[0]
 
 
 def test_the_model_has_its_spike_where_the_step_is(trial):
     """d = 25 ms, r = 3, a full link: the queue itself peaks at Q = 50 ms or above, and nothing like it comes before."""
     step = Step(8.0, 60_000_000, 20_000_000, 25.0)
-    result = bound.measure(recording.of_trial(trial, every_s=0), step)
+    result = spike.measure(spike.of_trial(trial, every_s=0), step)
     assert result.queue_peak_ms >= result.bound_ms == 50
     assert 8.0 < result.peak_at_s < 9.0
     assert result.peak_ms <= result.queue_peak_ms + 1
@@ -161,17 +170,17 @@ def test_what_was_in_flight_is_what_the_acks_show_a_way_back_later():
 
 def test_a_slow_reader_sees_no_more_than_a_fast_one(trial):
     step = Step(8.0, 60_000_000, 20_000_000, 25.0)
-    every = bound.measure(recording.of_trial(trial, every_s=0), step).peak_ms
-    slow = [bound.measure(recording.of_trial(trial, phase_s=p), step) for p in recording.phases(5)]
+    every = spike.measure(spike.of_trial(trial, every_s=0), step).peak_ms
+    slow = [spike.measure(spike.of_trial(trial, phase_s=p), step) for p in spike.phases(5)]
     assert max(s.peak_ms for s in slow) <= every
     assert all(s.own_queue_ms == pytest.approx(slow[0].own_queue_ms, abs=3) for s in slow)
-    assert slow[0].recent_mbps == pytest.approx(bound.goodput_of(60e6), rel=0.1)
+    assert slow[0].recent_mbps == pytest.approx(spike.goodput_of(60e6), rel=0.1)
 
 
 def test_the_queue_is_the_one_that_shapes(trial):
     """Reading bytes instead of delays, as a real kernel gives them: the same peak within a packet's time at 20 Mbit/s and htb's burst."""
-    blind = recording.of_trial(dataclasses.replace(trial, queue_samples=trial.queue_samples.drop("sojourn_ns")))
-    full = recording.of_trial(trial)
+    blind = spike.of_trial(dataclasses.replace(trial, queue_samples=trial.queue_samples.drop("sojourn_ns")))
+    full = spike.of_trial(trial)
     assert blind.queue_peak(8, 13, 20e6) == pytest.approx(full.queue_peak(8, 13, 20e6), rel=0.05)
 
 
@@ -183,14 +192,20 @@ FRAME_MS = 1514 * 8 / 20e6 * 1e3
 def test_a_window_that_never_changes_is_the_closed_form(need_model, window):
     """W frames in flight on 50 ms: 250 fill 60 Mbit/s and little more, 300 keep a queue of 10.6 ms. At 20 Mbit/s they stand W·0.6056 − 50 ms deep:
     101.4 ms, eq. 2 and a frame's rest; 131.7 ms, which is (r − 1)·d + r·q₀."""
-    said = Scenario.of({
-        "bottleneck": ["htb rate 60mbit ceil 60mbit; pfifo limit 10000"], "reverse": ["netem delay 50ms limit 10000"], "duration": "10s", "kernel": "6.1,host_time=0",
-        "flows": [{"cca": f"fixed:cwnd={window}"}], "changes": [{"where": "bottleneck", "at": "4s", "set": {"rate": "20mbit"}}],
-    })  # fmt: skip
+    said = Scenario.of(
+        {
+            "bottleneck": ["htb rate 60mbit ceil 60mbit; pfifo limit 10000"],
+            "reverse": ["netem delay 50ms limit 10000"],
+            "duration": "10s",
+            "kernel": "6.1,host_time=0",
+            "flows": [{"cca": f"fixed:cwnd={window}"}],
+            "changes": [{"where": "bottleneck", "at": "4s", "set": {"rate": "20mbit"}}],
+        }
+    )
     run = Runner(make("model"), 1, Capture(samples_ns=1_000_000, queue_samples_ns=1_000_000)).run(said, [0])[0]
-    result = bound.measure(recording.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
+    result = spike.measure(spike.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
     assert result.queue_peak_ms == pytest.approx(window * FRAME_MS - 50, abs=2 * FRAME_MS)
-    assert result.flight_mbps == pytest.approx(bound.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
+    assert result.flight_mbps == pytest.approx(spike.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
     standing = window * FRAME_MS / 3 - 50
     assert result.own_queue_ms == pytest.approx(standing, abs=2 * FRAME_MS / 3)
     assert result.peak_ms == pytest.approx(2 * 50 + 3 * standing, abs=4 * FRAME_MS)

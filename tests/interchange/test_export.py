@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from tcpscape import interchange
+from tcpscape.cli.export import export
 from tcpscape.errors import ScenarioError
 from tcpscape.interchange import sources, tc
 from tcpscape.scenario import files, path
@@ -34,6 +35,11 @@ def results(cli, tmp_path):
     """A result directory: two congestion controls, three seeds."""
     assert cli("run", "baseline", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "3", "--out", tmp_path / "o").status == 0
     return tmp_path / "o"
+
+
+def test_the_help_names_every_format_that_is_written():
+    (option,) = (option for option in export.params if option.name == "to")
+    assert [word for word in re.findall(r"\w+", option.help) if word != "or"] == list(interchange.writable())
 
 
 def test_a_table_on_stdout(cli, results):
@@ -64,6 +70,15 @@ def test_a_file_for_each_trial(cli, results, tmp_path):
     assert {(g.cca, len(g.items)) for g in again.groups} == {("cubic", 3), ("bbr", 3)}
 
 
+@pytest.mark.parametrize("to", ["iperf3", "flent"])
+def test_a_trial_without_flows_is_refused_by_formats_of_flows(to, cli, tmp_path, need_model):
+    (tmp_path / "s.yaml").write_text("{forward: netem delay 5ms, reverse: netem delay 5ms, flows: [], transfers: ['40/s,8kB'], duration: 200ms}")
+    for samples in ((), ("--samples", "100ms")):
+        assert cli("run", tmp_path / "s.yaml", "--seeds", "1", "--out", tmp_path / "r", *samples).status == 0
+        said = cli("export", tmp_path / "r", "--to", to, "--out", tmp_path / "x")
+        assert (said.status, said.err.count("\n"), said.err.startswith(f"error: {to}: the trial has no ")) == (2, 1, True)
+
+
 def test_one_trial_on_stdout_is_one_document(cli, results):
     got = cli("export", results, "--to", "iperf3", "--cca", "bbr", "--seed", "1")
     said = json.loads(got.out)
@@ -76,8 +91,7 @@ def test_the_recorded_file_of_one_tool_becomes_that_of_another(cli, tmp_path):
 
     assert cli("export", FLENT, "--to", "iperf3", "--out", tmp_path / "a.json").status == 0
     (trial,) = interchange.read(tmp_path / "a.json").trials
-    assert trial.cca == "cubic"
-    assert trial.goodput_mbps == pytest.approx(37.878, abs=0.001)
+    assert (trial.cca, trial.goodput_mbps) == ("cubic", pytest.approx(37.878, abs=0.001))
 
 
 def test_the_path_of_a_result_is_that_of_its_scenario(cli, results, need_model):
@@ -235,8 +249,7 @@ def test_markdown_is_the_screen_of_the_result(cli, results):
     text = cli("export", results, "--to", "markdown").out
     lines = [line for line in text.splitlines() if line]
     screen = cli("run", "baseline", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "3").out.splitlines()
-    assert lines[0] == screen[0]
-    assert lines[1] == f"**{screen[1].removeprefix('→ ')}**"
+    assert (lines[0], lines[1]) == (screen[0], f"**{screen[1].removeprefix('→ ')}**")
     assert lines[2].startswith("| cca | goodput Mbit/s, mean [95 %] |")
     assert [line.split(" | ")[0] for line in lines[4:6]] == ["| cubic", "| bbr"]
     assert lines[-1].startswith("- caveat: ")

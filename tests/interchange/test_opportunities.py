@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import pytest
 
@@ -121,11 +122,6 @@ def test_a_scenario_is_read_back_from_anywhere_but_not_with_another_trace(tmp_pa
         Scenario.of(said)
 
 
-def test_a_stretch_shorter_than_a_millisecond_is_refused(tmp_path):
-    with pytest.raises(ScenarioError, match="write at least 1ms"):
-        Scenario.of({"bottleneck": {"trace": trace(tmp_path, [5]).file, "bin": "100us"}})
-
-
 def test_a_trace_is_found_beside_its_scenario(tmp_path):
     trace(tmp_path, [5, 6, 9])
     (tmp_path / "s.yaml").write_text("bottleneck: {trace: link.up, buffer: 64KB}\nforward: netem delay 5ms\n")
@@ -149,18 +145,12 @@ def test_a_trace_is_found_beside_its_scenario(tmp_path):
 )
 def test_a_wrong_line_is_named(text, says, tmp_path):
     (tmp_path / "bad.up").write_text(text)
-    with pytest.raises(ScenarioError) as e:
+    with pytest.raises(ScenarioError, match=re.escape(says)):
         Scenario.of({"bottleneck": {"trace": str(tmp_path / "bad.up")}})
-    assert says in str(e.value)
-    assert "\n" not in str(e.value)
 
 
-def test_a_missing_or_binary_trace_is_one_line(tmp_path, cli):
+def test_a_binary_trace_is_one_line(tmp_path):
     (tmp_path / "binary").write_bytes(bytes(range(256)))
-    (tmp_path / "s.yaml").write_text("bottleneck: {trace: nosuch.up}\n")
-    got = cli("run", tmp_path / "s.yaml")
-    assert (got.status, got.err.count("\n")) == (2, 1)
-    assert "nosuch.up" in got.err
     with pytest.raises(ScenarioError, match="is not text: there is a NUL byte in line 1"):
         traces.read(str(tmp_path / "binary"))
 

@@ -2,31 +2,34 @@
 
 import itertools
 import json
-import struct
 
 import pytest
 
 import tcpscape
+from conftest import need
 from tcpscape import engines, interchange
-from tcpscape.engines import Capture
-from tcpscape.interchange import perfetto, qlog, qlog_packets
+from tcpscape.interchange import perfetto, qlog
 from tcpscape.interchange.base import HEADERS, InterchangeError
-from tcpscape.metrics import events
+from tcpscape.metrics import samples
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Capture
 
 MS = 1_000_000
 PATH = {
-    "name": "rough", "forward": "netem delay 20ms 4ms loss 0.2%", "bottleneck": "tbf rate 20mbit burst 6056 limit 60000",
-    "reverse": "netem delay 20ms", "duration": "6s", "flows": [{"cca": "cubic"}, {"cca": "bbr", "start": "1s"}],
-}  # fmt: skip
+    "name": "rough",
+    "forward": "netem delay 20ms 4ms loss 0.2%",
+    "bottleneck": "tbf rate 20mbit burst 6056 limit 60000",
+    "reverse": "netem delay 20ms",
+    "duration": "6s",
+    "flows": [{"cca": "cubic"}, {"cca": "bbr", "start": "1s"}],
+}
 
 
 @pytest.fixture(scope="module")
 def trial():
     """A trial of two flows with everything kept."""
     engine = engines.make("model")
-    if reason := engine.unavailable():
-        pytest.skip(f"engine model: {reason}")
+    need("model")
     return engine.run(Scenario.of(PATH), [3], capture=Capture(MS, MS, packets=True))[0]
 
 
@@ -46,8 +49,8 @@ def flow_rows(trial, flow):
 
 @pytest.mark.parametrize("flow", [0, 1])
 def test_events_are_what_the_trial_counted(trial, flow):
-    happened, result = events.of_flow(flow_rows(trial, flow)), trial.flows[flow]
-    segments = {kind: sum(e.count for e in happened if e.kind == kind) for kind in events.COUNTED}
+    happened, result = samples.events_of_flow(flow_rows(trial, flow)), trial.flows[flow]
+    segments = {kind: sum(e.count for e in happened if e.kind == kind) for kind in samples.COUNTED}
     last = flow_rows(trial, flow).tail(1).to_dicts()[0]
     assert segments["retransmission"] == last["retransmits"] <= result.retransmits
     assert segments["needless"] == last["spurious_retransmits"] <= result.spurious_retransmits
@@ -59,17 +62,19 @@ def test_events_are_what_the_trial_counted(trial, flow):
 @pytest.mark.parametrize("flow", [0, 1])
 def test_recorded_events_are_all_that_the_trial_counted(flow):
     engine = engines.make("model")
-    if reason := engine.unavailable():
-        pytest.skip(f"engine model: {reason}")
+    need("model")
     trial = engine.run(Scenario.of(PATH), [3], capture=Capture(10 * MS, 0, events=True))[0]
-    happened, result = events.of_trial(trial, flow), trial.flows[flow]
-    count = {kind: sum(e.count for e in happened if e.kind == kind) for kind in events.RECORDED}
+    happened, result = samples.events_of_trial(trial, flow), trial.flows[flow]
+    count = {kind: sum(e.count for e in happened if e.kind == kind) for kind in samples.RECORDED}
     assert (count["retransmission"], count["needless"], count["timeout"], count["undo"]) == (
-        result.retransmits, result.spurious_retransmits, result.rtos, result.undos,
-    )  # fmt: skip
-    spans = events.states_of_trial(trial, flow)
+        result.retransmits,
+        result.spurious_retransmits,
+        result.rtos,
+        result.undos,
+    )
+    spans = samples.states_of_trial(trial, flow)
     assert all(a.end_ns == b.begin_ns and a.state != b.state for a, b in itertools.pairwise(spans))
-    assert sum(s.state == 3 for s in spans) >= max(1, sum(s.state == 3 for s in events.states(flow_rows(trial, flow))))
+    assert sum(s.state == 3 for s in spans) >= max(1, sum(s.state == 3 for s in samples.states(flow_rows(trial, flow))))
 
 
 def test_an_undone_reduction_is_seen_once(trial):
@@ -79,15 +84,15 @@ def test_an_undone_reduction_is_seen_once(trial):
     rows = pl.DataFrame(
         {"t_ns": [0, 1, 2, 3, 4, 5], "ca_state": [0, 3, 0, 3, 3, 0], "ssthresh": [100, 50, 100, 60, 60, 60], "lost": [0, 2, 2, 3, 3, 3]}
     )
-    assert [(e.t_ns, e.kind, e.count) for e in events.of_flow(rows)] == [(1, "loss", 2), (2, "undo", 1), (3, "loss", 1)]
-    assert [(s.state, s.begin_ns, s.end_ns) for s in events.states(rows)] == [(0, 0, 1), (3, 1, 2), (0, 2, 3), (3, 3, 5), (0, 5, 5)]
+    assert [(e.t_ns, e.kind, e.count) for e in samples.events_of_flow(rows)] == [(1, "loss", 2), (2, "undo", 1), (3, "loss", 1)]
+    assert [(s.state, s.begin_ns, s.end_ns) for s in samples.states(rows)] == [(0, 0, 1), (3, 1, 2), (0, 2, 3), (3, 3, 5), (0, 5, 5)]
 
 
 def test_columns_that_were_not_sampled_give_no_events():
     import polars as pl
 
-    assert events.of_flow(pl.DataFrame({"t_ns": [0, 1], "cwnd": [10, 11]})) == []
-    assert events.states(pl.DataFrame({"t_ns": [0, 1]})) == []
+    assert samples.events_of_flow(pl.DataFrame({"t_ns": [0, 1], "cwnd": [10, 11]})) == []
+    assert samples.states(pl.DataFrame({"t_ns": [0, 1]})) == []
 
 
 # ---- Perfetto
@@ -106,7 +111,6 @@ def test_the_guides_own_examples():
     assert perfetto.integer(1, 150) == bytes.fromhex("089601")
     assert perfetto.text(2, "testing") == bytes.fromhex("120774657374696e67")
     assert perfetto.message(3, perfetto.integer(1, 150)) == bytes.fromhex("1a03089601")
-    assert perfetto.double(1, 1.5) == b"\x09" + struct.pack("<d", 1.5)
 
 
 def test_the_trace_has_nothing_that_perfetto_does_not_know(trace):
@@ -161,11 +165,11 @@ def test_queues_and_states_are_there(trial, trace):
     slices = [p.track_event for p in trace.packet if p.track_event.type in (1, 2)]
     assert sum(e.type == 1 for e in slices) == sum(e.type == 2 for e in slices) > 0
     names = {e.name for e in slices if e.type == 1}
-    assert names <= set(events.STATES) - {"open"}
+    assert names <= set(samples.STATES) - {"open"}
     assert "recovery" in names
     instants = [p.track_event for p in trace.packet if p.track_event.type == 3]
     lost = sum(a.int_value for e in instants if e.name == "loss" for a in e.debug_annotations)
-    assert lost == sum(e.count for flow in (0, 1) for e in events.of_flow(flow_rows(trial, flow)) if e.kind == "loss")
+    assert lost == sum(e.count for flow in (0, 1) for e in samples.events_of_flow(flow_rows(trial, flow)) if e.kind == "loss")
     about = next({a.name: a.string_value or a.int_value for a in e.debug_annotations} for e in instants if e.name == "trial")
     assert (about["address"], about["seed"], about["cca"]) == (trial.address, 3, "cubic; bbr")
 
@@ -183,13 +187,42 @@ def test_values_that_say_none_are_left_out(trace):
 
 FIELDS = {
     "recovery:metrics_updated": {
-        "min_rtt", "smoothed_rtt", "latest_rtt", "rtt_variance", "pto_count", "congestion_window", "bytes_in_flight", "ssthresh", "packets_in_flight",
+        "min_rtt",
+        "smoothed_rtt",
+        "latest_rtt",
+        "rtt_variance",
+        "pto_count",
+        "congestion_window",
+        "bytes_in_flight",
+        "ssthresh",
+        "packets_in_flight",
         "pacing_rate",
     },
-    "recovery:congestion_state_updated": {"old", "new", "trigger"}, "recovery:packet_lost": {"header", "frames", "trigger"},
-    "transport:packet_sent": {"header", "frames", "is_coalesced", "retry_token", "stateless_reset_token", "supported_versions", "raw", "datagram_id", "trigger"},
-    "transport:packet_received": {"header", "frames", "is_coalesced", "retry_token", "stateless_reset_token", "supported_versions", "raw", "datagram_id", "trigger"},
-}  # fmt: skip
+    "recovery:congestion_state_updated": {"old", "new", "trigger"},
+    "recovery:packet_lost": {"header", "frames", "trigger"},
+    "transport:packet_sent": {
+        "header",
+        "frames",
+        "is_coalesced",
+        "retry_token",
+        "stateless_reset_token",
+        "supported_versions",
+        "raw",
+        "datagram_id",
+        "trigger",
+    },
+    "transport:packet_received": {
+        "header",
+        "frames",
+        "is_coalesced",
+        "retry_token",
+        "stateless_reset_token",
+        "supported_versions",
+        "raw",
+        "datagram_id",
+        "trigger",
+    },
+}
 """The events of draft-ietf-quic-qlog-quic-events-02 that are written, with their fields: sections 5.5 (transport) and 7.2 to 7.4 (recovery)."""
 HEADER = {"packet_type", "packet_number", "flags", "token", "length", "version", "scil", "dcil", "scid", "dcid"}
 """`PacketHeader` of the same draft."""
@@ -265,14 +298,20 @@ def test_numbers_follow_bytes():
 
     none = {"sack0_start": 0, "sack0_end": 0, "sack1_start": 0, "sack1_end": 0, "sack2_start": 0, "sack2_end": 0}
     rows = [
-        {"t_ns": 0, "received": 0, "seq": 1, "len": 200, "ack": 1, "nsack": 0}, {"t_ns": 1 * MS, "received": 0, "seq": 101, "len": 100, "ack": 1, "nsack": 0},
+        {"t_ns": 0, "received": 0, "seq": 1, "len": 200, "ack": 1, "nsack": 0},
+        {"t_ns": 1 * MS, "received": 0, "seq": 101, "len": 100, "ack": 1, "nsack": 0},
         {"t_ns": 2 * MS, "received": 1, "seq": 1, "len": 0, "ack": 1, "nsack": 1, "sack0_start": 1, "sack0_end": 101},
         {"t_ns": 3 * MS, "received": 1, "seq": 1, "len": 0, "ack": 201, "nsack": 0},
-    ]  # fmt: skip
-    got = list(qlog_packets.events(pl.DataFrame([none | {"flow": 0} | row for row in rows]), 0, 100))
+    ]
+    got = list(qlog.packet_events(pl.DataFrame([none | {"flow": 0} | row for row in rows]), 0, 100))
     assert [(t, name.partition(":")[2], data["header"].get("packet_number")) for t, name, data in got] == [
-        (0, "packet_sent", 0), (0, "packet_sent", 1), (1, "packet_lost", 1), (1, "packet_sent", 2), (2, "packet_received", None), (3, "packet_received", None),
-    ]  # fmt: skip
+        (0, "packet_sent", 0),
+        (0, "packet_sent", 1),
+        (1, "packet_lost", 1),
+        (1, "packet_sent", 2),
+        (2, "packet_received", None),
+        (3, "packet_received", None),
+    ]
     assert [data["frames"][0]["acked_ranges"] for _, name, data in got if name.endswith("received")] == [[[0, 0]], [[2, 2]]]
 
 

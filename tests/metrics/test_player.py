@@ -1,22 +1,20 @@
 """Video players: how they are written, closed forms of what a viewer sees on the model, what is kept of them and what is shown."""
 
-from __future__ import annotations
-
 import itertools
 import json
 
 import pytest
 
 import tcpscape
-from conftest import ROOT
-from tcpscape import engines, metrics
-from tcpscape.campaign import video
-from tcpscape.errors import ScenarioError
-from tcpscape.scenario import files, summary
+from conftest import ROOT, need
+from tcpscape import metrics
+from tcpscape.campaign import groups
+from tcpscape.scenario import files
 from tcpscape.scenario.flows import Flow, carried
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.rows import decode, encode, flow_rows
 from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
+from tcpscape.words import paths
 
 LADDER = "1,2.5,5,8,16mbit"
 CLEAN = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
@@ -54,25 +52,9 @@ def test_the_example_of_the_page_is_a_scenario():
     assert [(f.cca, f.player.abr, len(f.player.ladder)) for f in flows] == [("bbr", "bola", 4), ("cubic", "throughput", 5)]
 
 
-@pytest.mark.parametrize(("flow", "message"), [
-    ({"player": "5,1mbit"}, "player: the ladder 5mbit, 1mbit does not rise"),
-    ({"player": "1,,2mbit"}, "player: '1,,2mbit' is not a ladder"),
-    ({"player": "1,2"}, "player: '2' has no unit"), ({"player": "1,2,x"}, "player: 'x' is not a quantity"),
-    ({"player": {"ladder": "1mbit", "segment": "10ms"}}, "segment: 10ms is no usual length"),
-    ({"player": {"ladder": "1mbit", "buffer": "7s"}}, "buffer: 7s do not hold two segments of 4s"),
-    ({"abr": "bola"}, "abr: there is no player"),
-    ({"player": LADDER, "app": "1MB/s"}, "app: the flow has a video player"),
-])  # fmt: skip
-def test_what_no_player_can_be_is_one_line(flow, message):
-    with pytest.raises(tcpscape.TcpscapeError) as error:
-        Scenario.of({"flows": [flow]})
-    assert str(error.value).startswith(message)
-    assert "\n" not in str(error.value)
-
-
 def test_the_path_in_words_names_the_player():
     scenario = Scenario.of({"forward": "netem delay 25ms", "flows": [{"player": LADDER, "abr": "throughput"}]})
-    assert "video player of 1 to 16 Mbit/s (throughput, buffer 30s)" in summary.in_words(scenario)
+    assert "video player of 1 to 16 Mbit/s (throughput, buffer 30s)" in paths.in_words(scenario)
 
 
 @pytest.mark.parametrize(
@@ -160,15 +142,14 @@ ROUTERS = {"forward": {"at": "router", "delay": "25ms"}, "reverse": {"at": "rout
 @pytest.mark.parametrize("cca", ["cubic", "bbr"])
 def test_the_kernel_shows_the_same_pictures(cca, abr, need_model):
     """Where nothing is random, start-up agrees to a millisecond and so does every choice of a rung; after random losses, the mean bit rate does."""
-    if reason := engines.REGISTRY["virtual"]().unavailable():
-        pytest.skip(f"engine virtual: {reason}")
+    need("virtual")
     words = {**ROUTERS, "bottleneck": {"rate": "10mbit", "buffer": "1bdp"}, "cca": cca, "abr": abr}
     (model,), (kernel,) = (watch(**words, engine=engine) for engine in ("model", "virtual"))
     assert model.startup_s == pytest.approx(kernel.startup_s, abs=1e-3)
     assert (model.segments, model.stalls) == (kernel.segments, kernel.stalls)
     assert model.bitrate_mbps == pytest.approx(kernel.bitrate_mbps, rel=0.03)
     lossy = {**words, "forward": {"at": "router", "delay": "25ms", "loss": "1%"}, "seeds": 6, "duration": "60s", "player": LADDER}
-    views = [video.viewer(tcpscape.run(**lossy, engine=engine).trials) for engine in ("model", "virtual")]
+    views = [groups.viewer(tcpscape.run(**lossy, engine=engine).trials) for engine in ("model", "virtual")]
     assert views[0].bitrate.value == pytest.approx(views[1].bitrate.value, rel=0.15)
 
 
@@ -202,18 +183,16 @@ def test_rows_have_columns_of_players_where_there_are_any():
 def test_metrics_are_means_over_the_players_of_a_trial():
     other = PlayerResult(1.5, True, 0, 0.0, 50.0, 14, 0, 5.5, 4.25)
     values = {m.name: m.of(trial(SEEN, other)) for m in metrics.REGISTRY.values() if m.name.startswith("video")}
-    assert values == {
-        "video_startup": 1.0, "video_stalls": 0.5, "video_stalled": 1.0, "video_bitrate": 5.0, "video_switches": 1.5, "video_qoe": 3.25,
-    }  # fmt: skip
+    assert values == {"video_startup": 1.0, "video_stalls": 0.5, "video_stalled": 1.0, "video_bitrate": 5.0, "video_switches": 1.5, "video_qoe": 3.25}
     assert metrics.find("video_bitrate").of(trial(None)) != metrics.find("video_bitrate").of(trial(None))  # NaN
     nothing = PlayerResult(60.0, False, 0, 0.0, 0.0, 0, 0, None, None)
     assert metrics.find("video_bitrate").of(trial(nothing)) == 0
 
 
 def test_a_viewer_sees_means_with_intervals():
-    view = video.viewer([trial(SEEN)] * 6)
+    view = groups.viewer([trial(SEEN)] * 6)
     assert (view.startup.value, view.stalled.value, view.bitrate.value, view.smooth.value, view.smooth.n) == (0.5, 2.0, 4.5, 0.0, 6)
-    assert video.viewer([trial(None)]) is None
+    assert groups.viewer([trial(None)]) is None
 
 
 def test_run_and_sweep_show_what_a_viewer_sees(cli, need_model, tmp_path):
@@ -229,9 +208,9 @@ def test_run_and_sweep_show_what_a_viewer_sees(cli, need_model, tmp_path):
 
 def test_a_short_trial_is_a_caveat():
     scenario = Scenario.of({"duration": "10s", "flows": [{"player": LADDER}]})
-    assert video.caveats(scenario) == ["10s show a player's start: a buffer of 30s is hardly full by then; give --duration 60s"]
-    assert video.caveats(scenario.model_copy(update={"duration": 60 * 10**9})) == []
-    assert video.caveats(Scenario()) == []
+    assert groups.player_caveats(scenario) == ["10s show a player's start: a buffer of 30s is hardly full by then; give --duration 60s"]
+    assert groups.player_caveats(scenario.model_copy(update={"duration": 60 * 10**9})) == []
+    assert groups.player_caveats(Scenario()) == []
 
 
 def test_no_player_no_word_of_it(cli, need_model):
@@ -247,8 +226,3 @@ def test_ladders_may_be_an_axis(need_model):
 def test_the_mock_engine_has_players():
     (seen,) = watch(engine="mock", bottleneck={"rate": "6mbit", "buffer": "1bdp"})
     assert (seen.bitrate_mbps, seen.stalls) == (5.0, 0)
-
-
-def test_an_unknown_algorithm_is_refused():
-    with pytest.raises(ScenarioError, match=r"^abr: 'nosuch' is unknown; choose bola or throughput$"):
-        watch(abr="nosuch")

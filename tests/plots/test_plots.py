@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.image import imread
 from matplotlib.text import Text
 
+import tcpscape
 from tcpscape import plots
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
@@ -20,7 +21,7 @@ from tcpscape.controls import palette
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.damage import Achieved, Damage
-from tcpscape.plots import Context, bars, files, runs, series, spikes, style, traces
+from tcpscape.plots import Context, bars, runs, series, style, traces
 from tcpscape.stats import Estimate
 from tcpscape.studies import run as study_runs
 from tcpscape.studies import study
@@ -59,7 +60,7 @@ SAMPLED = {
             "reverse": "netem delay 20ms",
             "duration": "4s",
             "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "start": "1s"}],
-        },
+        }
     },
     "network": {
         "scenario": {
@@ -68,7 +69,7 @@ SAMPLED = {
             "probes": ["ping", "voice"],
             "flows": [{"cca": "cubic", "count": 2}, {"cca": "bbr", "direction": "up"}, {"cca": "cubic", "rtt": "60ms"}],
             "transfers": [{"rate": 10, "size": "30kB"}],
-        },
+        }
     },
 }
 """Those that only an engine with samples can fill."""
@@ -93,9 +94,9 @@ def sampled():
 
 
 def texts(sheet):
-    """Every text that is seen, with its place on the canvas, in the resolution of the files."""
-    files.lay_out(sheet)
-    sheet.dpi = files.DPI
+    """Every text that is seen, with its place on the canvas, in the resolution of the style."""
+    style.lay_out(sheet)
+    sheet.dpi = style.DPI
     sheet.draw_without_rendering()
     renderer = sheet.canvas.get_renderer()
     found = [t for t in sheet.findobj(Text) if t.get_visible() and t.get_text().strip() and t.get_alpha() != 0]
@@ -139,47 +140,33 @@ DRAWN = {
     "engines": ["profiles"],
 }
 DRAWN_OF_SAMPLES = {
-    "step": ["spike", "profiles", "series"], "flows": ["split", "bars", "series", "shares"],
+    "step": ["spike", "profiles", "series"],
+    "flows": ["split", "bars", "series", "shares"],
     "network": ["split", "groups", "sizes", "latency-cdf", "bars", "latency", "series", "shares"],
-}  # fmt: skip
+}
 
 
-def test_figures_that_fit(outcomes):
+def test_figures_that_fit_and_each_is_tested(outcomes, sampled):
     assert {name: [f.name for f in plots.fitting(some)] for name, some in outcomes.items()} == DRAWN
-
-
-def test_figures_that_fit_samples(sampled):
     assert {name: [f.name for f in plots.fitting(some)] for name, some in sampled.items()} == DRAWN_OF_SAMPLES
-
-
-def test_every_figure_is_tested():
     assert {f for some in (*DRAWN.values(), *DRAWN_OF_SAMPLES.values()) for f in some} == set(plots.FIGURES)
 
 
-def minded(some, figure):
+@pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in (DRAWN | DRAWN_OF_SAMPLES).items() for f in some])
+def test_words_do_not_touch_and_stay_inside(request, name, figure):
+    some = request.getfixturevalue("outcomes" if name in DRAWN else "sampled")[name]
     found = plots.find(figure)
-    for page in found.pages(some):
-        for width in (None, style.PAGE, style.NARROW):
-            drawn = found.draw(page, Context("A title that says what this is about", width=width))
-            assert mind(drawn) == ([], []), width
-            assert width in (None, drawn.get_figwidth())
-
-
-@pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in DRAWN.items() for f in some])
-def test_words_do_not_touch_and_stay_inside(outcomes, name, figure):
-    minded(outcomes[name], figure)
-
-
-@pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in DRAWN_OF_SAMPLES.items() for f in some])
-def test_words_of_samples_do_not_touch(sampled, name, figure):
-    minded(sampled[name], figure)
+    for page, width in itertools.product(found.pages(some), (None, style.PAGE, style.NARROW)):
+        drawn = found.draw(page, Context("A title that says what this is about", width=width))
+        assert mind(drawn) == ([], []), width
+        assert width in (None, drawn.get_figwidth())
 
 
 def test_an_unknown_figure_is_refused():
     with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose split, spike, groups, "):
         plots.find("moon")
     with pytest.raises(TcpscapeError, match=r"formats: 'gif' is no format; choose png, svg, pdf"):
-        files.formats("png,gif")
+        style.formats("png,gif")
 
 
 def test_a_figure_by_name(outcomes, sampled):
@@ -195,27 +182,9 @@ def test_the_help_of_draw_names_every_figure():
     assert all(f"`{name}`" in plots.draw.__doc__ for name in plots.FIGURES)
 
 
-def test_caveats_and_intervals_are_drawn(outcomes):
-    sheet = plots.find("bars").draw(outcomes["one"], Context())
-    said = " ".join(t for t, _ in texts(sheet))
-    assert "mock engine: the numbers mean nothing" in said
-    assert re.search(r"\d\.\d+ \[\d+\.\d+, \d+\.\d+\]", said)
-
-
-def test_a_legend_does_not_repeat_the_names_of_rows(outcomes):
-    assert not plots.find("bars").draw(outcomes["loss"], Context()).legends
-    assert len(plots.find("profiles").draw(outcomes["names"], Context()).legends[0].get_texts()) == 2
-
-
 def test_too_many_panels_become_pages():
-    said = {
-        "axes": {"rtt": "10..70ms/10ms", "loss": "0,1%", "jitter": "0..8ms/4ms"},
-        "cca": "cubic",
-        "conditions": PATH,
-        "engines": ["mock"],
-        "seeds": 2,
-    }
-    some = execute.run(Campaign.of(said))
+    axes = {"rtt": "10..70ms/10ms", "loss": "0,1%", "jitter": "0..8ms/4ms"}
+    some = execute.run(Campaign.of({"axes": axes, "cca": "cubic", "conditions": PATH, "engines": ["mock"], "seeds": 2}))
     found = plots.find("curve").pages(some)
     assert [len(page.cells) for page in found] == [6] * 7
     sheet = plots.find("curve").draw(found[2], Context())
@@ -258,16 +227,12 @@ def _with(trial, goodput):
     return replace(trial, flows=tuple(replace(f, goodput_mbps=goodput) for f in trial.flows))
 
 
-def test_a_thinned_trace_keeps_its_peaks():
+def test_a_thinned_trace_keeps_its_gaps_and_its_peaks():
     t = np.arange(10_000) / 100
     values = np.where(t == 50, 99.0, np.where(t == 70, -7.0, 1.0))
     short, kept = series.thinned(t, values)
     assert len(short) <= series.MOST_POINTS
     assert (max(kept), short[kept.argmax()], min(kept), short[kept.argmin()]) == (99, 50, -7, 70)
-
-
-def test_a_thinned_trace_keeps_its_gaps_and_its_peaks():
-    t = np.arange(10_000) / 100
     values = np.where(t < 20, math.nan, np.where(t == 50, 99.0, 1.0))
     short, kept = series.thinned(t, values)
     assert np.nanmax(kept) == 99
@@ -283,41 +248,13 @@ def test_quantities_over_time_as_chosen(sampled, what):
     assert mind(drawn) == ([], [])
 
 
-def test_no_threshold_is_drawn_before_the_first_loss(sampled):
-    """Linux's `ssthresh` is 2³¹ − 1 packets until then."""
-    ax = plots.draw(sampled["step"], "series", context=Context(what=("ssthresh",))).axes[0]
-    assert 0 < ax.get_ylim()[1] < 1e5
-
-
-def test_quantities_that_cannot_be_drawn_are_refused(sampled, outcomes):
-    with pytest.raises(TcpscapeError, match=r"what: 'speed' is unknown; choose cwnd, in_flight, rtt, "):
-        plots.draw(sampled["step"], "series", context=Context(what=("speed",)))
-    cells = tuple(replace(c, runs=tuple(tuple(replace(t, queue_samples=None) for t in ts) for ts in c.runs)) for c in sampled["step"].cells)
-    with pytest.raises(TcpscapeError, match=r"what: the samples have no queue; choose cwnd$"):
-        plots.draw(replace(sampled["step"], cells=cells), "series", context=Context(what=("cwnd", "queue")))
-
-
+TBF = "tbf rate 10mbit burst 6056 limit 62500"
 LOSSY = {"reverse": "netem delay 25ms", "duration": "3s"}
 BOTTLENECKS = {
-    "tbf": (
-        {"forward": "netem delay 25ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"},
-        (1, 0),
-        "bottleneck queue\n(bfifo), packets",
-    ),
-    "fq_codel": (
-        {"forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500; fq_codel"},
-        (1, 0),
-        "bottleneck queue\n(fq_codel), packets",
-    ),
-    "second hop": ({"forward": ["netem delay 25ms", "tbf rate 10mbit burst 6056 limit 62500"]}, (1, 0), "bottleneck queue\n(bfifo), packets"),
-    "slower of two": (
-        {
-            "forward": "tbf rate 20mbit burst 6056 limit 62500",
-            "bottleneck": ["tbf rate 10mbit burst 6056 limit 9999", "tbf rate 5mbit burst 6056 limit 62500"],
-        },
-        (1, 1),
-        "bottleneck queue\n(bfifo), packets",
-    ),
+    "tbf": ({"forward": "netem delay 25ms loss 1%", "bottleneck": TBF}, (1, 0), "bottleneck queue\n(bfifo), packets"),
+    "fq_codel": ({"forward": "netem delay 25ms", "bottleneck": f"{TBF}; fq_codel"}, (1, 0), "bottleneck queue\n(fq_codel), packets"),
+    "second hop": ({"forward": ["netem delay 25ms", TBF]}, (1, 0), "bottleneck queue\n(bfifo), packets"),
+    "slower of two": ({"bottleneck": [TBF, "tbf rate 5mbit burst 6056 limit 62500"]}, (1, 1), "bottleneck queue\n(bfifo), packets"),
     "netem": ({"forward": "netem delay 25ms rate 10mbit"}, (0, 0), "held by netem,\npackets"),
 }
 
@@ -330,40 +267,39 @@ def test_the_queue_is_the_bottlenecks(need_model, case):
     ax = plots.draw(drawn, "series", context=Context(what=("queue",))).axes[0]
     frame = drawn.trials[0].queue_samples
     rows = frame.filter((frame["pipe"] == pipe) & (frame["stage"] == stage) & (frame["depth"] == 0))
-    assert list(ax.lines[0].get_ydata()) == rows["packets"].to_list()
-    assert ax.get_ylabel() == label
+    assert (list(ax.lines[0].get_ydata()), ax.get_ylabel()) == (rows["packets"].to_list(), label)
 
 
 def test_no_throughput_is_above_the_link(need_model):
     """A hole that is filled moves the cumulative acknowledgement by a window at once; what SACKs reported before was delivered before."""
-    scenario = {**LOSSY, "duration": "8s", "forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}
+    scenario = {**LOSSY, "duration": "8s", "forward": "netem delay 25ms", "bottleneck": TBF}
     drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "cca": "cubic", "samples": "50ms", "seeds": 1}))
     assert drawn.trials[0].flows[0].retransmits > 0
     line = plots.draw(drawn, "series", context=Context(what=("throughput",))).axes[0].lines[0]
     assert 9 < np.nanmedian(line.get_ydata()) < np.nanmax(line.get_ydata()) < 10.5
 
 
-def test_a_path_without_a_rate_has_no_queue_panel(need_model):
+def test_a_path_without_a_rate_has_no_queue_panel(need_model, sampled, outcomes):
     scenario = {**LOSSY, "forward": "netem delay 25ms loss 1%"}
     drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "samples": "100ms", "queue_samples": "100ms", "seeds": 1}))
     assert not [ax for ax in plots.draw(drawn, "series").axes if "queue" in ax.get_ylabel() or "held" in ax.get_ylabel()]
     with pytest.raises(TcpscapeError, match="what: the samples have no queue: the path has no bottleneck; leave it out"):
         plots.draw(drawn, "series", context=Context(what=("queue",)))
+    with pytest.raises(TcpscapeError, match=r"what: 'speed' is unknown; choose cwnd, in_flight, rtt, "):
+        plots.draw(sampled["step"], "series", context=Context(what=("speed",)))
+    cells = tuple(replace(c, runs=tuple(tuple(replace(t, queue_samples=None) for t in ts) for ts in c.runs)) for c in sampled["step"].cells)
+    with pytest.raises(TcpscapeError, match=r"what: the samples have no queue; choose cwnd$"):
+        plots.draw(replace(sampled["step"], cells=cells), "series", context=Context(what=("cwnd", "queue")))
 
 
 def test_the_least_window_of_bbr_is_marked(need_model):
     """BBR has seen no new least RTT for 10 s and drains the queue for 200 ms: once in 12 s."""
-    scenario = {**LOSSY, "duration": "12s", "forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}
+    scenario = {**LOSSY, "duration": "12s", "forward": "netem delay 25ms", "bottleneck": TBF}
     drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "cca": "cubic,bbr", "samples": "50ms", "seeds": 1}))
     ax = plots.draw(drawn, "series", context=Context(what=("cwnd",))).axes[0]
     marks = {line.get_label(): line.get_xdata() for line in ax.lines if line.get_label().endswith("PROBE_RTT")}
     assert list(marks) == ["bbr: PROBE_RTT"]
     assert [round(t) for t in marks["bbr: PROBE_RTT"]] == [10]
-
-
-def test_events_of_a_path(sampled):
-    found = [(e.at_s, e.text) for e in series.path_events(sampled["step"].cells[0].scenarios[0])]
-    assert found == [(1.5, "outage, every 1.5 s"), (2.0, "rate 10mbit"), (3.0, "")]
 
 
 def test_changes_at_once_do_not_clash():
@@ -381,71 +317,57 @@ def test_changes_at_once_do_not_clash():
 
 def test_a_pooled_run_has_the_changes_of_its_own_path(need_model):
     said = SAMPLED["step"]["scenario"] | {"changes": [{"where": "bottleneck", "at": "${at}", "set": {"rate": "5mbit"}}]}
-    asked = {
-        "name": "pooled",
-        "scenario": said,
-        "axes": {"d": "20ms", "at": "1s,2s,3s"},
-        "pool": ["at"],
-        "cca": "cubic",
-        "samples": "100ms",
-        "seeds": 1,
-    }
-    some = execute.run(Campaign.of(asked))
+    asked = {"scenario": said, "axes": {"d": "20ms", "at": "1s,2s,3s"}, "pool": ["at"], "cca": "cubic", "samples": "100ms", "seeds": 1}
+    some = execute.run(Campaign.of({"name": "pooled", **asked}))
     ax = plots.find("series").draw(some, Context()).axes[-1]
     assert [one.get_xdata()[0] for one in ax.lines if list(one.get_ydata()) == [0, 1]] == [2.0]
     assert series.median_trial(some.cells[0]) is some.cells[0].runs[1][0]
 
 
-def test_axes_are_named_by_what_they_do(outcomes, sampled):
+def test_titles_and_axes_say_what_was_varied(outcomes, sampled):
+    some = outcomes["jitter-rtt"]
+    unnamed = replace(some, campaign=some.campaign.model_copy(update={"name": "words"}))
+    assert plots.base.title(unnamed) == "goodput against RTT and jitter: cubic, bbr"
+    assert (plots.base.title(some), plots.base.title(unnamed, Context("A study"))) == ("jitter-rtt", "A study")
     assert plots.base.axis_name(outcomes["loss"], "loss") == "loss (each direction)"
     assert plots.base.axis_name(replace(outcomes["loss"], campaign=sampled["step"].campaign), "loss") == "loss"
     towards = outcomes["loss"].campaign.model_copy(update={"conditions": {"loss_on": "forward"}})
     assert plots.base.axis_name(replace(outcomes["loss"], campaign=towards), "loss") == "loss"
 
 
-def test_titles_say_what_was_varied(outcomes):
-    some = outcomes["jitter-rtt"]
-    unnamed = replace(some, campaign=some.campaign.model_copy(update={"name": "words"}))
-    assert plots.base.title(unnamed) == "goodput against RTT and jitter: cubic, bbr"
-    assert (plots.base.title(some), plots.base.title(unnamed, Context("A study"))) == ("jitter-rtt", "A study")
-
-
 def test_long_numbers_are_named_as_written():
-    some = execute.run(
-        Campaign.of({"axes": {"rcvbuf": "128,512,4096KiB"}, "conditions": PATH | {"flow": {}}, "cca": "cubic", "engines": ["mock"], "seeds": 2})
-    )
+    asked = {"axes": {"rcvbuf": "128,512,4096KiB"}, "conditions": PATH | {"flow": {}}, "cca": "cubic", "engines": ["mock"], "seeds": 2}
+    some = execute.run(Campaign.of(asked))
     sheet = plots.find("curve").draw(some, Context())
     said = {t for t, _ in texts(sheet)}
     assert {"128KiB", "512KiB", "4096KiB", "receive buffer"} <= said
 
 
-def test_recoveries_are_marked(sampled):
-    ax = plots.find("series").draw(sampled["flows"], Context()).axes[0]
-    assert any(label.endswith("fast recovery") for label in ax.get_legend_handles_labels()[1])
-
-
-def test_the_spikes_are_the_findings_own(sampled):
+def test_spikes_recoveries_thresholds_and_events_are_those_of_the_trials(sampled):
     some = sampled["step"]
     ax = plots.find("spike").draw(some, Context()).axes[0]
     peaks = [float(c.lines[0].get_ydata()[0]) for c in ax.containers]
-    assert sorted(peaks) == pytest.approx(sorted(spikes.verdict(c).peak_ms.value for c in some.cells))
-    assert {round(spikes.verdict(c).bound_ms) for c in some.cells} == {20, 40}
+    assert sorted(peaks) == pytest.approx(sorted(series.verdict(c).peak_ms.value for c in some.cells))
+    assert {round(series.verdict(c).bound_ms) for c in some.cells} == {20, 40}
+    ax = plots.find("series").draw(sampled["flows"], Context()).axes[0]
+    assert any(label.endswith("fast recovery") for label in ax.get_legend_handles_labels()[1])
+    # Linux's `ssthresh` is 2³¹ − 1 packets until then.
+    ax = plots.draw(sampled["step"], "series", context=Context(what=("ssthresh",))).axes[0]
+    assert 0 < ax.get_ylim()[1] < 1e5
+    found = [(e.at_s, e.text) for e in series.path_events(sampled["step"].cells[0].scenarios[0])]
+    assert found == [(1.5, "outage, every 1.5 s"), (2.0, "rate 10mbit"), (3.0, "")]
 
 
 def test_spikes_of_one_bound_are_told_apart(need_model):
-    said = SAMPLED["step"]["scenario"] | {
-        "reverse": "netem delay 20ms",
-        "changes": SAMPLED["step"]["scenario"]["changes"][:1],
-        "flows": [{"start": "${s}"}],
-    }
-    some = execute.run(
-        Campaign.of({"name": "one", "scenario": said, "axes": {"s": "0s,500ms,1s"}, "cca": "cubic,bbr", "samples": "20ms", "seeds": 1})
-    )
+    step = SAMPLED["step"]["scenario"]
+    said = step | {"reverse": "netem delay 20ms", "changes": step["changes"][:1], "flows": [{"start": "${s}"}]}
+    asked = {"name": "one", "scenario": said, "axes": {"s": "0s,500ms,1s"}, "cca": "cubic,bbr", "samples": "20ms", "seeds": 1}
+    some = execute.run(Campaign.of(asked))
     sheet = plots.find("spike").draw(some, Context())
     assert mind(sheet) == ([], [])
     ax = sheet.axes[0]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["0s", "500ms", "1s"]
-    bounds = [one for one in ax.lines if one.get_label() == spikes.LABEL]
+    bounds = [one for one in ax.lines if one.get_label() == series.LABEL]
     assert [round(float(one.get_xdata()[0])) for one in bounds] == [20] * 6
 
 
@@ -454,8 +376,8 @@ def test_names_are_inside_the_figure_at_the_resolution_of_its_files():
     gain, unseen = Estimate(3.2, 2.9, 4.0, 10), Achieved(None, None)
     ingredients = (("jitter of the data", "jitter on the ACKs only"), ("reordering, by a clamp", "order clamped: the mean delay rises"))
     sheet = bars.damage([Damage(name, how, gain, gain, None, unseen) for name, how in ingredients], "What takes the goodput", page=style.PAGE)
-    files.lay_out(sheet)
-    sheet.dpi = files.DPI
+    style.lay_out(sheet)
+    sheet.dpi = style.DPI
     renderer = FigureCanvasAgg(sheet).get_renderer()
     assert sheet.axes[0].yaxis.get_tightbbox(renderer).x0 >= 0
 
@@ -473,12 +395,18 @@ def test_damage_is_drawn():
         assert max(whiskers) < min(box.x0 for text, box in texts(sheet) if "[" in text)
 
 
-def test_retention_is_the_outcomes_own(outcomes):
+def test_figures_show_the_outcomes_own_numbers_caveats_and_names(outcomes):
     some = outcomes["jitter"]
     ax = plots.find("retention").draw(some, Context()).axes[0]
     line = next(one for one in ax.lines if one.get_label() == "bbr")
     assert list(line.get_ydata()) == [100 * some.retention(c, "jitter").value for c in some.curve("jitter", "bbr")]
     assert ax.get_xlabel().endswith(", ms")
+    sheet = plots.find("bars").draw(outcomes["one"], Context())
+    said = " ".join(t for t, _ in texts(sheet))
+    assert "mock engine: the numbers mean nothing" in said
+    assert re.search(r"\d\.\d+ \[\d+\.\d+, \d+\.\d+\]", said)
+    assert not plots.find("bars").draw(outcomes["loss"], Context()).legends
+    assert len(plots.find("profiles").draw(outcomes["names"], Context()).legends[0].get_texts()) == 2
 
 
 def test_published_numbers_stand_beside():
@@ -492,13 +420,23 @@ def test_published_numbers_stand_beside():
 
 
 def test_the_same_figure_has_the_same_bytes(outcomes, tmp_path):
-    one, two = (files.save(plots.find("curve").draw(outcomes["jitter"], Context()), tmp_path / n, files.FORMATS) for n in ("one", "two"))
+    one, two = (style.save(plots.find("curve").draw(outcomes["jitter"], Context()), tmp_path / n, style.FORMATS) for n in ("one", "two"))
     assert [f.suffix for f in one] == [".png", ".svg", ".pdf"]
     assert [f.read_bytes() for f in one] == [f.read_bytes() for f in two]
 
 
+def test_a_link_that_the_user_names_stays_one(outcomes, tmp_path):
+    drawn = plots.find("curve").draw(outcomes["jitter"], Context())
+    (tmp_path / "link.png").symlink_to(tmp_path / "there.png")
+    style.save(drawn, tmp_path / "link.png", ("png",), named=True)
+    assert (tmp_path / "link.png").is_symlink()
+    style.save(drawn, tmp_path / "link.png", ("png",))
+    assert not (tmp_path / "link.png").is_symlink()
+    assert imread(tmp_path / "there.png").shape == imread(tmp_path / "link.png").shape
+
+
 def test_inline_figures_take_the_pages_ink(outcomes):
-    text = files.inline(files.svg(plots.find("curve").draw(outcomes["jitter"], Context())), "fig", 'a <b> "c"')
+    text = style.inline(style.svg(plots.find("curve").draw(outcomes["jitter"], Context())), "fig", 'a <b> "c"')
     assert 'aria-label="a &lt;b&gt; &quot;c&quot;"' in text
     assert text.startswith("<svg")
     assert style.INK not in text
@@ -510,8 +448,8 @@ def test_inline_figures_take_the_pages_ink(outcomes):
 def test_png_and_pdf_have_a_ground_of_their_own(outcomes, tmp_path):
     """Dark text on white, whatever page shows them; the SVG stays transparent, and the figure as it was."""
     drawn = plots.find("bars").draw(outcomes["one"], Context())
-    before = files.svg(drawn)
-    png, pdf, svg = files.save(drawn, tmp_path / "one", ("png", "pdf", "svg"))
+    before = style.svg(drawn)
+    png, pdf, svg = style.save(drawn, tmp_path / "one", ("png", "pdf", "svg"))
     pixels = imread(png)
     assert pixels.shape[2] == 3 or float(pixels[:, :, 3].min()) == 1
     assert [float(x) for x in pixels[0, 0, :3]] == [1, 1, 1]
@@ -524,12 +462,9 @@ def test_png_and_pdf_have_a_ground_of_their_own(outcomes, tmp_path):
     greys = {to_hex(text.get_color()) for text in drawn.findobj(Text) if text.get_text()}
     assert style.INK in greys
     assert style.DARK not in greys
-
-
-def test_no_text_of_a_png_is_grey(outcomes):
     drawn = plots.find("curve").draw(outcomes["jitter-rtt"], Context())
-    files.lay_out(drawn)
-    with files.on_paper(drawn):
+    style.lay_out(drawn)
+    with style.on_paper(drawn):
         colours = {to_hex(text.get_color()) for text in drawn.findobj(Text) if text.get_text()}
     assert colours == {style.DARK}
 
@@ -637,8 +572,8 @@ def test_dollars_are_no_formula(outcomes):
     cells = tuple(replace(c, cca=name if c.cca == "bbr" else c.cca) for c in outcomes["loss"].cells)
     for figure in ("bars", "curve"):
         drawn = plots.find(figure).draw(replace(outcomes["loss"], cells=cells), Context("costs $5, not $\\6"))
-        assert "costs $5, not $\\6" in files.svg(drawn)
-        assert name in files.svg(drawn)
+        assert "costs $5, not $\\6" in style.svg(drawn)
+        assert name in style.svg(drawn)
 
 
 def test_ticks_that_would_touch_are_left_out():
@@ -650,10 +585,7 @@ def test_ticks_that_would_touch_are_left_out():
     assert math.isclose(ax.get_xticks()[0], 0)
 
 
-def test_a_split_shows_the_share_of_equal_flows_and_bars_name_their_statistic():
-    import tcpscape
-    from tcpscape import plots
-
+def test_a_split_shows_the_share_of_equal_flows_unless_their_application_limits_them():
     path = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
     split = plots.draw(tcpscape.run(path, mix="cubic*2,bbr", engine="mock", seeds=3), "split")
     (ax,) = [ax for ax in split.axes if ax.get_visible()]
@@ -662,11 +594,6 @@ def test_a_split_shows_the_share_of_equal_flows_and_bars_name_their_statistic():
     assert "cubic×2" in ax.get_legend_handles_labels()[1]
     drawn = plots.draw(tcpscape.run(path, cca=["cubic", "bbr", "reno"], engine="mock", seeds=3), "bars")
     assert drawn.axes[0].get_xlabel() == "mean goodput, Mbit/s"
-
-
-def test_a_split_has_no_equal_share_beside_flows_that_their_application_limits():
-    import tcpscape
-    from tcpscape import plots
 
     call = {"reverse": {"delay": "40ms"}, "flows": [{"cca": "cubic"}, {"cca": "reno", "app": {"rate": "1mbit"}}], "bottleneck": {"rate": "20mbit"}}
     drawn = plots.draw(tcpscape.run(call, engine="mock", seeds=3), "split")

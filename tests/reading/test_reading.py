@@ -1,7 +1,5 @@
 """The guarded reader: every file is a regular one of bounded size, every document of bounded depth, and every error one line."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -16,7 +14,7 @@ import polars as pl
 import pytest
 
 from tcpscape.errors import ScenarioError
-from tcpscape.reading import documents, files, packed, tables
+from tcpscape.reading import documents, files, tables
 from tcpscape.reading.files import MIB, Kind, Origin
 
 KIND = Kind("a scenario", "see the docs", most=1000, most_unpacked=MIB)
@@ -76,7 +74,7 @@ def test_the_size_is_judged_before_reading(tmp_path: Path) -> None:
     assert len(files.content(tmp_path / "full", KIND)) == 1000
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, packed.zstd().compress])
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, files.zstd().compress])
 def test_compressed_files_are_unpacked_within_bounds(tmp_path: Path, compress) -> None:
     file = tmp_path / "packed"
     for content in (b"", b"abc" * 1000, b"x" * (MIB // 2)):
@@ -100,12 +98,15 @@ def test_zlib_is_inflated_within_bounds() -> None:
             files.inflated(raw, 3000)
 
 
-@pytest.mark.parametrize(("raw", "says"), [
-    ("name: é".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
-    ("a: 1\nb: é".encode("latin-1"), "byte 0xe9 in line 2; save it as UTF-8"),
-    (b"a: 1\nb: \0", "there is a NUL byte in line 2"),
-    (bytes(range(128, 256)), "is not UTF-8 text: byte 0x80 in line 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ("name: é".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+        ("a: 1\nb: é".encode("latin-1"), "byte 0xe9 in line 2; save it as UTF-8"),
+        (b"a: 1\nb: \0", "there is a NUL byte in line 2"),
+        (bytes(range(128, 256)), "is not UTF-8 text: byte 0x80 in line 1"),
+    ],
+)
 def test_other_encodings_are_refused(raw: bytes, says: str) -> None:
     assert says in refusal(files.decoded, raw, ORIGIN)
 
@@ -113,78 +114,90 @@ def test_other_encodings_are_refused(raw: bytes, says: str) -> None:
 # ---- documents
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    (LAUGHS, "line 6: more than 300000 values"),
-    (MERGES, "line 6: more than 300000 values"),
-    ("[" * 20_000, "line 1: more than 64 mappings and lists within each other"),
-    ("{a: " * 20_000, "line 1: more than 64"),
-    ("- " * 20_000, "line 1: more than 64"),
-    ("- a\n" * 400_000, "more than 300000 values"),
-    ("a: &a [*a]", "the alias *a stands within the value that it names"),
-    ("a: *b", "the alias *b has no anchor before it"),
-    ("a: 1\nb:\n  c: 2\n  c: 3", "line 4: 'c' is there twice, first in line 3; remove one of both"),
-    ("a: !!python/object/apply:os.system [id]", "line 1: the tag"),
-    ("a: !!int five", "line 1: the tag"),
-    ("a: 1\nb: 010", "line 2: '010' is no decimal number"),
-    ("a: 0x_", "'0x_' is no decimal number"),
-    ("a: 1:30", "'1:30' is no decimal number"),
-    ("a: 1_000", "'1_000' is no decimal number"),
-    (f"a: {'9' * 5000}", "a number of 5000 digits"),
-    ("? [a]\n: b", "a key that is no word"),
-    ("a: 1\nb: \x1b", r"line 2: a character that YAML does not allow, '\x1b'"),
-    ("a: {<<: 5}", "not YAML at line 1: expected a mapping"),
-    ("a\n---\nb", "not YAML at line 2"),
-    ("a: 'x", "not YAML at line 1"),
-    ("a: b: c", "not YAML at line 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (LAUGHS, "line 6: more than 300000 values"),
+        (MERGES, "line 6: more than 300000 values"),
+        ("[" * 20_000, "line 1: more than 64 mappings and lists within each other"),
+        ("{a: " * 20_000, "line 1: more than 64"),
+        ("- " * 20_000, "line 1: more than 64"),
+        ("- a\n" * 400_000, "more than 300000 values"),
+        ("a: &a [*a]", "the alias *a stands within the value that it names"),
+        ("a: *b", "the alias *b has no anchor before it"),
+        ("a: 1\nb:\n  c: 2\n  c: 3", "line 4: 'c' is there twice, first in line 3; remove one of both"),
+        ("a: !!python/object/apply:os.system [id]", "line 1: the tag"),
+        ("a: !!int five", "line 1: the tag"),
+        ("a: 1\nb: 010", "line 2: '010' is no decimal number"),
+        ("a: 0x_", "'0x_' is no decimal number"),
+        ("a: 1:30", "'1:30' is no decimal number"),
+        ("a: 1_000", "'1_000' is no decimal number"),
+        (f"a: {'9' * 5000}", "a number of 5000 digits"),
+        ("? [a]\n: b", "a key that is no word"),
+        ("a: 1\nb: \x1b", r"line 2: a character that YAML does not allow, '\x1b'"),
+        ("a: {<<: 5}", "not YAML at line 1: expected a mapping"),
+        ("a\n---\nb", "not YAML at line 2"),
+        ("a: 'x", "not YAML at line 1"),
+        ("a: b: c", "not YAML at line 1"),
+    ],
+)
 def test_malformed_yaml_is_one_line(text: str, says: str) -> None:
     assert says in refusal(documents.from_yaml, text, ORIGIN)
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("kernel: 6.10", {"kernel": "6.10"}),
-    ("at: 2001-01-01", {"at": "2001-01-01"}),
-    ("on: yes\n1: 2\n~: 3", {"on": True, "1": 2, "~": 3}),
-    ("a: 18446744073709551615", {"a": 2**64 - 1}),
-    ("a: '010'", {"a": "010"}),
-    ("a: .nan\n=: =", {"a": ".nan", "=": "="}),
-    ("base: &b {x: 1, y: 5}\nd: {<<: *b, x: 2}\nf: {<<: *b}", {"base": {"x": 1, "y": 5}, "d": {"x": 2, "y": 5}, "f": {"x": 1, "y": 5}}),
-    ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}),
-    ("", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("kernel: 6.10", {"kernel": "6.10"}),
+        ("at: 2001-01-01", {"at": "2001-01-01"}),
+        ("on: yes\n1: 2\n~: 3", {"on": True, "1": 2, "~": 3}),
+        ("a: 18446744073709551615", {"a": 2**64 - 1}),
+        ("a: '010'", {"a": "010"}),
+        ("a: .nan\n=: =", {"a": ".nan", "=": "="}),
+        ("base: &b {x: 1, y: 5}\nd: {<<: *b, x: 2}\nf: {<<: *b}", {"base": {"x": 1, "y": 5}, "d": {"x": 2, "y": 5}, "f": {"x": 1, "y": 5}}),
+        ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}),
+        ("", None),
+    ],
+)
 def test_yaml_gives_plain_values(text: str, value: object) -> None:
     assert documents.from_yaml(text, ORIGIN) == value
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    (f"a={'[' * 900}{']' * 900}", "within each other"),
-    (f"a={'[' * 90_000}", "within each other"),
-    (f"[a{'.a' * 150}]", "within each other"),
-    (".".join("a" * 100_000) + "=1", "line 1: a key with more than 200 dots"),
-    (f"a={'9' * 5000}", "digits"),
-    (f"a={'9' * 30}", "digits"),
-    ("[a]\n[a]", "not TOML: Cannot declare ('a',) twice (at line 2"),
-    ("a=2001-01-01", "2001-01-01 is a date or a time"),
-    ("a='", "not TOML"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"a={'[' * 900}{']' * 900}", "within each other"),
+        (f"a={'[' * 90_000}", "within each other"),
+        (f"[a{'.a' * 150}]", "within each other"),
+        (".".join("a" * 100_000) + "=1", "line 1: a key with more than 200 dots"),
+        (f"a={'9' * 5000}", "digits"),
+        (f"a={'9' * 30}", "digits"),
+        ("[a]\n[a]", "not TOML: Cannot declare ('a',) twice (at line 2"),
+        ("a=2001-01-01", "2001-01-01 is a date or a time"),
+        ("a='", "not TOML"),
+    ],
+)
 def test_malformed_toml_is_one_line(text: str, says: str) -> None:
     assert says in refusal(documents.from_toml, text, ORIGIN)
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("[" * 100_000, "within each other"),
-    ("[" * 900 + "]" * 900, "within each other"),
-    ("9" * 5000, "digits"),
-    ("9" * 30, "digits"),
-    ('{"a": 1,\n"a": 2}', "'a' is there twice in one object"),
-    ('{"a": 1}\n{"a": 2}', "has 2 JSON values instead of one"),
-    ("", "has 0 JSON values"),
-    ('{"a": 1,\n"b": }', "is not JSON at line 2"),
-    ("[1,\n2", "is not JSON at line 2"),
-    ('{"a": "\\ud800"}', "holds half of a character"),
-    ('{"\\uDC00": 1}', "holds half of a character"),
-    ("[" + "{}," * 3_000_001, "has about 6000003 values"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[" * 100_000, "within each other"),
+        ("[" * 900 + "]" * 900, "within each other"),
+        ("9" * 5000, "digits"),
+        ("9" * 30, "digits"),
+        ('{"a": 1,\n"a": 2}', "'a' is there twice in one object"),
+        ('{"a": 1}\n{"a": 2}', "has 2 JSON values instead of one"),
+        ("", "has 0 JSON values"),
+        ('{"a": 1,\n"b": }', "is not JSON at line 2"),
+        ("[1,\n2", "is not JSON at line 2"),
+        ('{"a": "\\ud800"}', "holds half of a character"),
+        ('{"\\uDC00": 1}', "holds half of a character"),
+        ("[" + "{}," * 3_000_001, "has about 6000003 values"),
+    ],
+)
 def test_malformed_json_is_one_line(text: str, says: str) -> None:
     assert says in refusal(documents.from_json, text, ORIGIN)
 
@@ -193,14 +206,17 @@ def test_json_gives_plain_values() -> None:
     assert documents.from_json('{"a": "\\ud83d\\ude00", "b": [1, 2.5, null, true]}', ORIGIN) == {"a": "😀", "b": [1, 2.5, None, True]}
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("", "has no header"),
-    (",\n", "has no header"),
-    ("a,a\n1,2", "has two columns 'a'"),
-    ("a,b\n1,2\n1,2,3", "row 2: ['1', '2', '3'] are not as many values as columns"),
-    (f"a\n{'x' * 200_000}", "is not a CSV at line 2"),
-    ("a\n" + "," * 4_000_000, "has more than 3000000 cells"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "has no header"),
+        (",\n", "has no header"),
+        ("a,a\n1,2", "has two columns 'a'"),
+        ("a,b\n1,2\n1,2,3", "row 2: ['1', '2', '3'] are not as many values as columns"),
+        (f"a\n{'x' * 200_000}", "is not a CSV at line 2"),
+        ("a\n" + "," * 4_000_000, "has more than 3000000 cells"),
+    ],
+)
 def test_malformed_csv_is_one_line(text: str, says: str) -> None:
     assert says in refusal(documents.from_csv, text, ORIGIN)
 
@@ -232,10 +248,14 @@ def test_typed_columns() -> None:
     assert typed(b"x\n-1\n", frozenset("x"))["x"].to_list() == [-1]
 
 
-@pytest.mark.parametrize(("column", "cell"), [
-    *(("n", cell) for cell in ("1.5", "-1", "1e3", "9" * 20, "0x10", " 1", "x")), *(("x", cell) for cell in ("nan", "inf", "-1", "1e400", "1,5", "x")),
-    *(("b", cell) for cell in ("yes", "1", "TRUE")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        *(("n", cell) for cell in ("1.5", "-1", "1e3", "9" * 20, "0x10", " 1", "x")),
+        *(("x", cell) for cell in ("nan", "inf", "-1", "1e400", "1,5", "x")),
+        *(("b", cell) for cell in ("yes", "1", "TRUE")),
+    ],
+)
 def test_a_cell_of_another_kind_is_named(column: str, cell: str) -> None:
     assert f"row 2, column {column!r}: {cell!r} is not" in refusal(typed, f'{column}\n\n"{cell}"\n'.encode())
 

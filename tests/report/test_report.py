@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from markupsafe import Markup
 
+import tcpscape
 from tcpscape import plots, report
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
@@ -20,21 +21,19 @@ from tcpscape.campaign.execute import Execution
 from tcpscape.controls import palette
 from tcpscape.errors import StoreError
 from tcpscape.plots import style
-from tcpscape.report import cells, drawing, figures, tables
+from tcpscape.report import cells, diagram, figures, tables
 from tcpscape.report.build import claims_section
-from tcpscape.report.diagram import PathView
+from tcpscape.report.diagram import PathView, swatch
 from tcpscape.report.figures import EmbeddedFigure, FigureRequest
 from tcpscape.report.page import Answer, Deployment, FigureGroup, Heading, Page, Provenance, Step, render
-from tcpscape.report.swatch import swatch
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import FILE, Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
-from tcpscape.studies.result import Result
+from tcpscape.studies.result import JudgedClaim, Result
 from tcpscape.studies.study import WORKS, Claim
-from tcpscape.studies.verdict import JudgedClaim
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
 from tcpscape.words import study as study_answer
@@ -74,7 +73,6 @@ class Html(HTMLParser):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """A study's directory, before any report."""
     root = tmp_path_factory.mktemp("study")
     said = studies.get("starlink").only(["profiles"]).changed({"engines": ["mock"], "seeds": 3})
     result = runs.run(said, Execution(store=Store(root)))
@@ -84,16 +82,9 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    """A campaign's directory."""
     root = tmp_path_factory.mktemp("sweep")
-    said = {
-        "name": "<b>&",
-        "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}},
-        "axes": {"jitter": "0,4,8ms"},
-        "cca": "cubic,bbr",
-        "engines": ["mock"],
-    }
-    outcome = execute.run(Campaign.of({**said, "seeds": "3,5,8", "samples": "1s"}), Execution(store=Store(root)))
+    said = {"name": "<b>&", "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "axes": {"jitter": "0,4,8ms"}, "cca": "cubic,bbr"}
+    outcome = execute.run(Campaign.of({**said, "engines": ["mock"], "seeds": "3,5,8", "samples": "1s"}), Execution(store=Store(root)))
     record.save(record.Record("sweep", "<b>&", "tcpscape sweep --jitter '0,4,8ms'", {"": outcome}), root)
     return root
 
@@ -105,17 +96,18 @@ def built(study):
 
 @pytest.fixture(scope="module")
 def swept(sweep):
-    """Its report."""
     return report.build(record.load(sweep), sweep, ("svg",))
 
 
 def test_the_page_stands_alone(built):
-    page = Html(built[0].read_text("utf-8"))
+    page = Html(text := built[0].read_text("utf-8"))
     assert page.seen.count("svg") >= 1
     assert len(set(page.ids)) == len(page.ids)
     assert not [link for link in page.links if re.match(r"(?i)(\w+:)?//|data:|javascript:", link)]
     for link in page.links:
         assert link.removeprefix("#") in page.ids if link.startswith("#") else (built[0].parent / link).is_file()
+    assert "default-src 'none'" in text
+    assert not re.findall(r"(?i)<(?:link|iframe|object|embed)|@import|url\((?!#)", text)
 
 
 def test_claims_tables_and_versions_are_in_it(built, study):
@@ -195,14 +187,16 @@ def test_the_diagram_shows_the_path():
         assert sorted(t for t in texts if not t.startswith("ACKs")) == sorted(words)
         assert "ACKs, 20 ms" in texts
         assert re.search(r'aria-labelledby="(\S+) (\S+)"><title id="\1">[^<]+</title><desc id="\2">Sender: 2 × bbr → 25 ms', drawn)
-
-
-def test_the_diagram_of_a_sweep_has_the_ends_of_what_varies():
     jitters = [scenario(forward=[f"netem delay 25ms{j}"]) for j in ("", " 4ms distribution normal", " 12ms distribution normal")]
     found = PathView.of("", [*jitters, scenario(forward=["netem delay 50ms"], bottleneck=["tbf rate 20mbit burst 6056 limit 300000"])])
     assert "25–50 ms ± 0–12 ms normal" in found.wide
     assert ">20–40 Mbit/s<" in found.wide
     assert "each in turn" not in found.wide
+
+    queues = tcpscape.sweep(rtt="40ms", rate="20mbit", buffer="500kB", queue="fifo,fq_codel", engine="mock", seeds=1)
+    wide = str(PathView.of("", [cell.scenarios[0] for cell in queues.cells]).wide)
+    assert "FIFO or fq_codel" in wide
+    assert "0–" not in wide
 
 
 def test_the_buffer_is_that_of_the_queue_that_a_rate_fills():
@@ -211,6 +205,8 @@ def test_the_buffer_is_that_of_the_queue_that_a_rate_fills():
     assert ">buffer 700 packets<" in drawn
     alone = PathView.of("", [scenario(forward=["netem delay 25ms limit 900"])]).wide
     assert "900" not in alone
+    assert "no bottleneck" not in PathView.of("", [scenario(forward=["netem delay 25ms rate 10mbit"], bottleneck=[])]).wide
+    assert "no bottleneck" in PathView.of("", [scenario(bottleneck=[])]).wide
 
 
 @pytest.mark.parametrize("name", files.gallery())
@@ -220,19 +216,14 @@ def test_the_diagram_of_every_path_in_the_gallery(name):
     assert ("application 10MiB/s" in drawn.narrow) == bool(files.load(name).flows[0].app.rate)
 
 
-def test_a_rate_at_the_sender_is_no_missing_bottleneck():
-    assert "no bottleneck" not in PathView.of("", [scenario(forward=["netem delay 25ms rate 10mbit"], bottleneck=[])]).wide
-    assert "no bottleneck" in PathView.of("", [scenario(bottleneck=[])]).wide
-
-
 def test_hostile_names_are_text_in_the_diagram():
     name = "x<script>alert(1)</script>&\"'"
     drawn = PathView.of(name, [scenario()], f"over {name}", looks=palette.looks([name]))
     text = render(Page(Heading("run", name, name), (Answer(name),), (name,), (drawn,), provenance=Provenance(name, ((name, name),))))
     assert "<script>alert" not in text
     assert text.count("<script>") == 1
-    node = drawing.Node(name, ((name, palette.LOOKS[0]),))
-    assert "<script>" not in drawing.horizontal((node, node), (drawing.Link((name,)),), drawing.Link((name,)), "a")
+    node = diagram.Node(name, ((name, palette.LOOKS[0]),))
+    assert "<script>" not in diagram.horizontal((node, node), (diagram.Link((name,)),), diagram.Link((name,)), "a")
 
 
 @pytest.mark.parametrize("lines", [1, 4])
@@ -241,14 +232,14 @@ def test_the_diagram_is_legible_at_400_px(lines):
     hops = "; ".join(["netem delay 25ms 4ms loss 1% duplicate 1%", "fq_codel limit 132 ecn"][: 1 + (lines > 1)])
     found = PathView.of("", [scenario(forward=[hops], flows=[{"cca": c} for c in ("cubic", "bbr", "dctcp", "westwood", "reno", "yeah")][:lines])])
     width = float(re.search(r'viewBox="0 0 (\d+)', found.narrow)[1])
-    assert drawing.FONT * 376 / width >= 10
+    assert diagram.FONT * 376 / width >= 10
     for drawn in (found.narrow, found.wide):
         width = float(re.search(r'viewBox="0 0 (\d+)', drawn)[1])
         boxes = []
         for x, y, anchor, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
-            length = drawing.CHARACTER * drawing.FONT * len(text)
+            length = diagram.CHARACTER * diagram.FONT * len(text)
             left = float(x) - (length / 2 if anchor == "middle" else 0)
-            boxes.append((left, left + length, float(y) - drawing.FONT, float(y)))
+            boxes.append((left, left + length, float(y) - diagram.FONT, float(y)))
         assert all(left >= 0 and right <= width for left, right, _, _ in boxes)
         touching = [1 for a, b in itertools.combinations(boxes, 2) if min(a[1], b[1]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[2], b[2])]
         assert not touching
@@ -266,13 +257,23 @@ def test_figures_are_legible_at_400_px(built, swept):
             assert min(sizes) * (400 - 24) / width >= 9
 
 
-def test_a_page_never_overflows():
+def test_a_page_never_overflows_and_has_code_and_figures_on_paper():
     """Whatever is wide is in a box that scrolls, with a cue; only those boxes scroll."""
     table = tables.PageTable("cells", "wide", [f"column {i}" for i in range(40)], [[tables.word("x" * 30)] * 40])
     text = render(Page(Heading("run", "x"), tables=(table,), provenance=Provenance("tcpscape " + "x" * 400)))
     assert re.search(r'<p class="cue"[^>]*>scroll</p>\s*<div class="scroll" tabindex="0" role="region" aria-label="wide">\s*<table>', text)
     assert re.search(r"\.scroll \{[^}]*overflow: auto", text)
     assert re.search(r"pre \{[^}]*overflow-x: auto", text)
+    page = Page(Heading("study", "x"), provenance=Provenance("y", pitfalls=("part `a<b>` of it", "a lone ` quote <i>")))
+    text = render(page)
+    assert "part <code>a&lt;b&gt;</code> of it" in text
+    assert "a lone ` quote &lt;i&gt;" in text
+    # A sheet is narrower than the limit for narrow pages.
+    css = render(Page(Heading("run", "x")))
+    paper = css[css.index("@media print") :]
+    assert css.index("@media print") > css.index("@media (max-width")
+    assert re.search(r"\.on-narrow \{ display: none", paper)
+    assert re.search(r"\.on-wide \{ display: block", paper)
 
 
 def test_controls_have_their_look_in_tables(swept):
@@ -308,12 +309,8 @@ def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
 
 
 def test_tables_of_the_terminal():
-    table = Table(
-        ("cca", "goodput", "limited by"),
-        [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")],
-        words=("limited by",),
-        notes=("a; b: --verbose",),
-    )
+    rows = [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")]
+    table = Table(("cca", "goodput", "limited by"), rows, words=("limited by",), notes=("a; b: --verbose",))
     found = tables.of_screen(table, palette.looks(["cubic"]), "In short")
     first, second = found.rows
     assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((palette.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.1)
@@ -328,6 +325,11 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left():
         *((' scope="col"', "cca"), (' scope="col" class="n"', "n"), (' scope="col"', "why")),
         *(("", "cubic"), (' class="n" data-v="3"', "3"), ("", "loss")),
     ]
+    field = tables.estimate(Estimate(0.25, 0.2, 0.3, 9), 100)
+    assert (field.text, field.interval, field.sort) == ("25.0", "[20.0, 30.0]", 25.0)
+    assert tables.estimate(Estimate(3.0, float("nan"), float("nan"), 1)).interval == "[one run]"
+    table = tables.PageTable("cells", "x", ("a", "b"), [[tables.word(i), tables.word("")] for i in range(tables.MOST_ROWS + 7)])
+    assert (len(table.shown), table.hidden, table.dense().columns) == (tables.MOST_ROWS, 7, ["a"])
 
 
 def test_names_of_parts_are_no_code_and_no_paths(tmp_path):
@@ -350,28 +352,6 @@ def test_names_of_parts_are_no_code_and_no_paths(tmp_path):
     assert len(set(page.ids)) == len(page.ids)
     for link in page.links:
         assert link.removeprefix("#") in page.ids if link.startswith("#") else (tmp_path / "d" / link).is_file()
-
-
-def test_words_in_back_quotes_are_code():
-    page = Page(Heading("study", "x"), provenance=Provenance("y", pitfalls=("part `a<b>` of it", "a lone ` quote <i>")))
-    text = render(page)
-    assert "part <code>a&lt;b&gt;</code> of it" in text
-    assert "a lone ` quote &lt;i&gt;" in text
-
-
-def test_paper_has_the_figures_of_a_wide_page():
-    """A sheet is narrower than the limit for narrow pages."""
-    css = render(Page(Heading("run", "x")))
-    paper = css[css.index("@media print") :]
-    assert css.index("@media print") > css.index("@media (max-width")
-    assert re.search(r"\.on-narrow \{ display: none", paper)
-    assert re.search(r"\.on-wide \{ display: block", paper)
-
-
-def test_nothing_is_loaded_from_elsewhere(built):
-    text = built[0].read_text("utf-8")
-    assert "default-src 'none'" in text
-    assert not re.findall(r"(?i)<(?:link|iframe|object|embed)|@import|url\((?!#)", text)
 
 
 def test_every_file_is_there(built, study):
@@ -413,20 +393,14 @@ def test_names_are_escaped(swept):
 
 def test_the_command_writes_it(cli, sweep, tmp_path):
     got = cli("report", sweep, "--figures", "svg")
-    assert got.status == 0
-    assert got.out.splitlines()[-1] == f"Next: open {sweep / 'report.html'}"
+    assert (got.status, got.out.splitlines()[-1]) == (0, f"Next: open {sweep / 'report.html'}")
     got = cli("report", tmp_path)
     assert got.status == 2
     assert "no results.sqlite in it; name a directory that run, sweep or study wrote with --out" in got.err
-    assert "figures: 'gif' is no format" in cli("report", sweep, "--figures", "gif").err
+
     (sweep / "report.html").unlink()
     assert "chooses none of the conditions" in cli("report", sweep, "--check", "goodput[cca=reno] > 1").err
     assert not (sweep / "report.html").exists()
-    assert "figures: '' is no format" in cli("report", sweep, "--figures", ",").err
-
-
-def _without_runs(document):
-    return {**document, "cells": [{k: v for k, v in cell.items() if k != "runs"} for cell in document["cells"]]}
 
 
 DAMAGES = {
@@ -435,7 +409,7 @@ DAMAGES = {
     "no cells": lambda document: {k: v for k, v in document.items() if k != "cells"},
     "cells that are none": lambda document: {**document, "cells": [3]},
     "no name": lambda document: {**document, "name": None},
-    "no runs": _without_runs,
+    "no runs": lambda document: {**document, "cells": [{k: v for k, v in cell.items() if k != "runs"} for cell in document["cells"]]},
 }
 
 
@@ -464,9 +438,7 @@ def test_a_study_reports_itself(cli, tmp_path):
     got = cli("study", "run", "starlink", "--part", "profiles", "--quick", "--engine", "mock", "--out", tmp_path, "--report")
     assert got.status == 0, got.err
     assert got.out.endswith(f"Next: open {tmp_path / 'starlink' / 'report.html'}\n")
-    assert (
-        record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --part profiles --quick --engine mock --out {tmp_path} --report"
-    )
+    assert record.load(tmp_path / "starlink").command.endswith(f"run starlink --part profiles --quick --engine mock --out {tmp_path} --report")
 
 
 def test_a_run_reports_itself(cli, tmp_path):
@@ -475,13 +447,10 @@ def test_a_run_reports_itself(cli, tmp_path):
     assert got.status == 0, got.err
     assert got.out.endswith(f"Next: open {tmp_path / 'report.html'}\n")
     kept = record.load(tmp_path)
-    assert (kept.kind, kept.command) == (
-        "run",
-        f"tcpscape run --forward 'netem delay 25ms' --cca cubic,bbr --engine mock --seeds 3 --out {tmp_path} --report",
-    )
+    assert kept.kind == "run"
+    assert kept.command == f"tcpscape run --forward 'netem delay 25ms' --cca cubic,bbr --engine mock --seeds 3 --out {tmp_path} --report"
     assert [(c.cca, len(c.trials)) for c in kept.outcomes[0].cells] == [("cubic", 3), ("bbr", 3)]
     assert all(t.samples is not None for c in kept.outcomes[0].cells for t in c.trials)
-    assert cli(*words, "--report").err == "error: report: there is nowhere to write it; add --out DIR\n"
 
 
 @pytest.mark.parametrize(("seeds", "said"), [([0, 1, 2], "3"), ([5, 6, 7], "5..7"), ([1, 4, 9], "1,4,9"), ([7], "7..7")])
@@ -490,12 +459,6 @@ def test_seeds_as_the_command_line_reads_them(seeds, said):
 
     assert cells.seeds(seeds) == said
     assert parse_seeds(said) == seeds
-
-
-def test_a_number_has_its_interval():
-    field = tables.estimate(Estimate(0.25, 0.2, 0.3, 9), 100)
-    assert (field.text, field.interval, field.sort) == ("25.0", "[20.0, 30.0]", 25.0)
-    assert tables.estimate(Estimate(3.0, float("nan"), float("nan"), 1)).interval == "[one run]"
 
 
 def test_figures_that_are_asked_for(sweep):
@@ -513,10 +476,7 @@ def test_figures_that_are_asked_for(sweep):
     assert [f.name for f in figures.chosen(outcome, several.after(outcome))] == ["curve"]
     assert (several.most_pages(plots.find("series")), FigureRequest(parts=9).most_pages(plots.find("curve"))) == (2, 1)
     assert (figures.spread(2, 3), figures.spread(9, 3), figures.spread(9, 1)) == ([0, 1], [0, 4, 8], [4])
-
-
-def test_the_main_figure_of_a_single_cell_is_over_time(sweep):
-    """One bar compares nothing."""
+    # One bar compares nothing.
     whole = record.load(sweep).outcomes[0]
     one = replace(whole, cells=whole.cells[:1])
     assert [kind.name for kind in figures.chosen(one, FigureRequest())][:1] == ["series"]
@@ -542,14 +502,7 @@ def test_figures_of_an_earlier_report_go(tmp_path):
     assert [f.is_file() for f in (*mine, outside)] == [False, True, True, True]
 
 
-def test_a_long_table_is_cut_on_the_page():
-    table = tables.PageTable("cells", "x", ("a", "b"), [[tables.word(i), tables.word("")] for i in range(tables.MOST_ROWS + 7)])
-    assert (len(table.shown), table.hidden, table.dense().columns) == (tables.MOST_ROWS, 7, ["a"])
-
-
 def test_the_main_figure_is_of_the_delay_where_all_carry_the_same(tmp_path):
-    import tcpscape
-
     out = tmp_path / "buffers"
     tcpscape.sweep(rtt="40ms", rate="20mbit", buffer="100kB,500kB", cca=["cubic", "cubic:hystart=off"], engine="mock", seeds=5, out=out)
     page = report.build(record.load(out), out)[0].read_text("utf-8")
@@ -557,12 +510,3 @@ def test_the_main_figure_is_of_the_delay_where_all_carry_the_same(tmp_path):
     assert figures[0].endswith("-added_rtt")
     assert not [name for name in figures[1:] if "added_rtt" in name]
     assert "added RTT (95th percentile), ms" in page
-
-
-def test_a_diagram_names_the_queues_that_are_compared():
-    import tcpscape
-
-    queues = tcpscape.sweep(rtt="40ms", rate="20mbit", buffer="500kB", queue="fifo,fq_codel", engine="mock", seeds=1)
-    wide = str(PathView.of("", [cell.scenarios[0] for cell in queues.cells]).wide)
-    assert "FIFO or fq_codel" in wide
-    assert "0–" not in wide

@@ -3,8 +3,6 @@
 `--only GROUP` runs one command or format; `--case GROUP:SEED:NUMBER` runs one case alone and shows all of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A case: one command line, and the files that it is to find."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Mapping
@@ -29,7 +27,6 @@ class Case:
     """Whether it must be refused."""
 
     def write(self, directory: Path) -> None:
-        """Writes the files into the directory."""
         for name, content in self.files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,6 @@
 Commands and options are read from Click. A command without an entry in `GOOD` begins with the examples of its help.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -19,25 +17,47 @@ from robustness.documents import FILES, RESULTS, needed
 QUICK = "--duration 100ms"
 PATH = '--forward "netem delay 5ms" --bottleneck "tbf rate 10mbit burst 6056 limit 15000" --reverse "netem delay 5ms"'
 GOOD: Mapping[str, tuple[str, ...]] = {
-    "run": (f"run {PATH} {QUICK} --seeds 1", f"run scenario.yaml {QUICK} --seeds 1", f"run {PATH} {QUICK} --seeds 1 --out out/run", f"run {PATH} {QUICK} --engine mock --seeds 2"),
-    "sweep": (f"sweep --rtt 10ms --rate 10mbit {QUICK} --seeds 1", f"sweep --rtt 10,20ms --jitter 0..2ms/1ms --rate 5mbit {QUICK} --seeds 2 --engine mock", f"sweep campaign.yaml {QUICK} --seeds 1"),
+    "run": (
+        f"run {PATH} {QUICK} --seeds 1",
+        f"run scenario.yaml {QUICK} --seeds 1",
+        f"run {PATH} {QUICK} --seeds 1 --out out/run",
+        f"run {PATH} {QUICK} --engine mock --seeds 2",
+    ),
+    "sweep": (
+        f"sweep --rtt 10ms --rate 10mbit {QUICK} --seeds 1",
+        f"sweep --rtt 10,20ms --jitter 0..2ms/1ms --rate 5mbit {QUICK} --seeds 2 --engine mock",
+        f"sweep campaign.yaml {QUICK} --seeds 1",
+    ),
     "emulate": ("emulate --delay 1ms", "emulate --delay 1ms --rate 50mbit --loss up=1%"),
     "study run": ("study run baseline --quick --engine mock", "study run jitter-cliff --quick --part geo --engine mock --seeds 1 --no-report"),
     "study show": ("study show starlink",),
-    "advise": (f"advise --rtt 20ms --rate 10mbit --cca cubic,bbr --seeds 2 {QUICK}", f"advise --rtt 20ms --engine mock --seeds 2 {QUICK}", f"advise --from ping.txt --rate 5mbit {QUICK} --seeds 2 --cca cubic"),
+    "advise": (
+        f"advise --rtt 20ms --rate 10mbit --cca cubic,bbr --seeds 2 {QUICK}",
+        f"advise --rtt 20ms --engine mock --seeds 2 {QUICK}",
+        f"advise --from ping.txt --rate 5mbit {QUICK} --seeds 2 --cca cubic",
+    ),
     "cliff": (f"cliff --rtt 20ms --cca cubic --most 4 --engine mock {QUICK}", f"cliff --rtt 20ms --cca cubic --rate 5mbit --most 2 {QUICK}"),
     "compare": ("compare results results --cca cubic:bbr", "compare rows.csv results", "compare iperf3.json flow.flent.gz"),
     "diagnose": ("diagnose iperf3.json --no-replay", "diagnose flow.flent.gz --no-replay --json", "diagnose results --no-replay --quiet"),
     "explore": ("explore nosuch --port 0",),
-    "export": ("export results --to csv", "export results --to iperf3 --out json", "export scenario.yaml --to tc", "export results --to flent --cca cubic --seed 0 --out x.flent.gz", "export rows.csv --to csv"),
+    "export": (
+        "export results --to csv",
+        "export results --to iperf3 --out json",
+        "export scenario.yaml --to tc",
+        "export results --to flent --cca cubic --seed 0 --out x.flent.gz",
+        "export rows.csv --to csv",
+    ),
     "plot": ("plot results --what bars", "plot results --what cwnd --cca cubic --formats svg"),
     "report": ("report results", "report results --figures svg"),
     "kernel build": ("kernel build --source no-such-tree",),
     "kernel remove": ("kernel remove nosuch",),
     "kernel info": ("kernel info nosuch",),
-    "validate": ("validate --engine model --engine mock --conditions conditions.csv --seeds 1 --jobs 1 --out out/v", "validate --engine mock --engine mock --random 2 --seeds 1 --jobs 1 --cca cubic --out out/v"),
+    "validate": (
+        "validate --engine model --engine mock --conditions conditions.csv --seeds 1 --jobs 1 --out out/v",
+        "validate --engine mock --engine mock --random 2 --seeds 1 --jobs 1 --cca cubic --out out/v",
+    ),
     "scenario show": ("scenario show baseline", "scenario show scenario.yaml --tc"),
-}  # fmt: skip
+}
 """Command → good command lines that end quickly. They name files of :data:`robustness.documents.FILES`."""
 FITTING: Mapping[str, st.SearchStrategy[str]] = {
     **dict.fromkeys(("forward", "bottleneck", "reverse", "queue"), values.tc_words()),
@@ -54,16 +74,60 @@ FITTING: Mapping[str, st.SearchStrategy[str]] = {
 }
 """Option → values that have its form and are often bad."""
 WELL: Mapping[str, tuple[str, ...]] = {
-    "rtt": ("10ms", "20ms"), "jitter": ("1ms", "2ms"), "loss": ("0.1%", "1%"), "rate": ("5mbit", "10mbit"), "buffer": ("20KB", "1bdp"), "queue": ("fq_codel", "pie limit 100"),
-    "order": ("keep", "clamp", "reorder"), "distribution": ("normal", "uniform", "pareto"), "jitter_on": ("forward", "both"), "loss_on": ("reverse",), "flows": ("1", "3"),
-    "app": ("1MB/s", "0"), "rcvbuf": ("64KiB",), "sndbuf": ("64KiB",), "read": ("16KiB/1ms",), "player": ("1,2.5mbit",), "abr": ("bola", "throughput"), "chunk": ("4096",),
-    "kernel": ("6.1", "6.12,rmem_max=4MiB"), "samples": ("20ms",), "seeds": ("1", "0,1"), "duration": ("50ms", "100ms"), "engine": ("model", "mock"), "precision": ("20%",), "goal": ("delay",),
-    "along": ("loss", "jitter"), "threshold": ("0.5", "30%"), "to": ("csv", "parquet", "markdown", "iperf3", "flent", "mahimahi", "perfetto", "qlog", "tc"), "out": ("out/x", "out/y.csv"), "pcap": ("out.pcapng",),
-    "jobs": ("1",), "max_queue": ("5ms",), "packet": ("1000",), "from": ("60mbit", "ping.txt", "iperf3.json", "flow.flent.gz", "scenario.yaml"), "forward": values.TC, "bottleneck": values.TC[6:18],
-    "reverse": values.TC[:4], "cca": values.CCAS, "mix": values.MIXES, "change": ("bottleneck@50ms: rate 5mbit", "forward@20ms: delay 8ms"), "check": ("goodput > 0.001", "goodput < 0"),
-    "axis": ("flow.count=1,2", "bottleneck.buffer=1,2bdp"), "executor": ("local",), "max_seeds": ("5",), "metric": ("rtt_p95", "goodput"), "title": ("A title",), "listener": ("reno",),
-    "link": ("delay 2ms rate 20mbit",), "transfers": ("20/s,30kB", "5/s,10kB~up"), "probe": ("voice", "ping~interval=50ms"), "at": ("jitter=1ms",), "what": ("bars", "cwnd"), "seed": ("0", "1"),
-}  # fmt: skip
+    "rtt": ("10ms", "20ms"),
+    "jitter": ("1ms", "2ms"),
+    "loss": ("0.1%", "1%"),
+    "rate": ("5mbit", "10mbit"),
+    "buffer": ("20KB", "1bdp"),
+    "queue": ("fq_codel", "pie limit 100"),
+    "order": ("keep", "clamp", "reorder"),
+    "distribution": ("normal", "uniform", "pareto"),
+    "jitter_on": ("forward", "both"),
+    "loss_on": ("reverse",),
+    "flows": ("1", "3"),
+    "app": ("1MB/s", "0"),
+    "rcvbuf": ("64KiB",),
+    "sndbuf": ("64KiB",),
+    "read": ("16KiB/1ms",),
+    "player": ("1,2.5mbit",),
+    "abr": ("bola", "throughput"),
+    "chunk": ("4096",),
+    "kernel": ("6.1", "6.12,rmem_max=4MiB"),
+    "samples": ("20ms",),
+    "seeds": ("1", "0,1"),
+    "duration": ("50ms", "100ms"),
+    "engine": ("model", "mock"),
+    "precision": ("20%",),
+    "goal": ("delay",),
+    "along": ("loss", "jitter"),
+    "threshold": ("0.5", "30%"),
+    "to": ("csv", "parquet", "markdown", "iperf3", "flent", "mahimahi", "perfetto", "qlog", "tc"),
+    "out": ("out/x", "out/y.csv"),
+    "pcap": ("out.pcapng",),
+    "jobs": ("1",),
+    "max_queue": ("5ms",),
+    "packet": ("1000",),
+    "from": ("60mbit", "ping.txt", "iperf3.json", "flow.flent.gz", "scenario.yaml"),
+    "forward": values.TC,
+    "bottleneck": values.TC[6:18],
+    "reverse": values.TC[:4],
+    "cca": values.CCAS,
+    "mix": values.MIXES,
+    "change": ("bottleneck@50ms: rate 5mbit", "forward@20ms: delay 8ms"),
+    "check": ("goodput > 0.001", "goodput < 0"),
+    "axis": ("flow.count=1,2", "bottleneck.buffer=1,2bdp"),
+    "executor": ("local",),
+    "max_seeds": ("5",),
+    "metric": ("rtt_p95", "goodput"),
+    "title": ("A title",),
+    "listener": ("reno",),
+    "link": ("delay 2ms rate 20mbit",),
+    "transfers": ("20/s,30kB", "5/s,10kB~up"),
+    "probe": ("voice", "ping~interval=50ms"),
+    "at": ("jitter=1ms",),
+    "what": ("bars", "cwnd"),
+    "seed": ("0", "1"),
+}
 """Option → good values, for combinations that make no sense together."""
 
 

@@ -4,8 +4,6 @@ The format is that of https://www.sqlite.org/fileformat2.html. :data:`HOSTILE` m
 :data:`WITNESS` beside the directory, which no command may change.
 """
 
-from __future__ import annotations
-
 import itertools
 import sqlite3
 import struct
@@ -120,14 +118,21 @@ HOSTILE: Mapping[str, Callable[[], Files]] = {
     "an index of an expression": lambda: {DATABASE: changed("CREATE INDEX x ON trials (hex(trial))")},
     "a further table": lambda: {DATABASE: changed("CREATE TABLE further (x)")},
     "a column more": lambda: {DATABASE: changed("ALTER TABLE trials ADD COLUMN x TEXT DEFAULT (1)")},
+    "a control's name of 5,000 characters": lambda: {
+        DATABASE: changed("UPDATE manifests SET document = json_set(document, '$.cells[0].cca', ?)", parameters=("x" * 5000,))
+    },
     "a trial of 200 MB": lambda: {DATABASE: changed("UPDATE trials SET trial = ?", parameters=("x" * 100_000_000,))},
     "a manifest of 100 MB": lambda: {DATABASE: changed("UPDATE manifests SET document = ?", parameters=("[" + "[]," * 33_000_000 + "0]",))},
-    "queues of 1 GB": lambda: {DATABASE: changed("UPDATE trials SET queues = ?", parameters=(zlib.compress(b"[" + b"[]," * 300_000_000 + b"0]", 1),))},
-    "queues of 50 MB": lambda: {DATABASE: changed("UPDATE trials SET queues = ?", parameters=(zlib.compress(b"[" + b"[]," * 17_000_000 + b"0]", 1),))},
+    "queues of 1 GB": lambda: {
+        DATABASE: changed("UPDATE trials SET queues = ?", parameters=(zlib.compress(b"[" + b"[]," * 300_000_000 + b"0]", 1),))
+    },
+    "queues of 50 MB": lambda: {
+        DATABASE: changed("UPDATE trials SET queues = ?", parameters=(zlib.compress(b"[" + b"[]," * 17_000_000 + b"0]", 1),))
+    },
     **{f"{depth} levels of one page": lambda depth=depth: {DATABASE: with_rows_without_end(depth)} for depth in (1, 2, 5)},
     "pages of 0 bytes": lambda: {DATABASE: b"SQLite format 3\0" + bytes(4080)},
     "plots is a link": lambda: {f"{RESULTS}/plots": LOOP},
-}  # fmt: skip
+}
 """What is wrong → the files that a good directory gets for it."""
 LARGE = {"a trial of 200 MB", "a manifest of 100 MB", "queues of 1 GB"}
 """Kinds that take a while to make: the long form alone has them."""

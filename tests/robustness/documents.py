@@ -1,7 +1,5 @@
 """Good files of every format that tcpscape reads; results are made once by tcpscape itself."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -115,9 +113,11 @@ RECORDED = {
     "recorded_conditions.csv": COLUMNS + b"listener,kernel\n" + VALUES + b",6.1\n",
     "recorded_results.csv": COLUMNS
     + b"repeat,goodput_mbps,flow_goodput_mbps,retransmits,data_segs_out,dsack_dups,reord_seen,min_rtt_us\n"
-    + VALUES + b"0,24.38111,6.29978;18.08133,38,20619,0,0,111200\n"
-    + VALUES + b"1,24.41458,6.85076;17.56381,37,20646,0,0,111200\n",
-}  # fmt: skip
+    + VALUES
+    + b"0,24.38111,6.29978;18.08133,38,20619,0,0,111200\n"
+    + VALUES
+    + b"1,24.41458,6.85076;17.56381,37,20646,0,0,111200\n",
+}
 FRAGMENT = b"CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n"
 RESULTS = "results"
 """The result directory in a case's working directory."""
@@ -126,16 +126,50 @@ RESULTS = "results"
 _PATH = ["--bottleneck", "tbf rate 5mbit burst 6056 limit 15000", "--forward", "netem delay 5ms", "--reverse", "netem delay 5ms"]
 _MADE = {
     RESULTS: ["run", *_PATH, "--cca", "cubic,bbr", "--duration", "200ms", "--seeds", "2", "--samples", "50ms", "--out", RESULTS],
-    "swept": ["sweep", "--rtt", "10ms", "--rate", "5mbit", "--jitter", "0,1ms", "--duration", "100ms", "--seeds", "2", "--cca", "cubic", "--out", "swept"],
+    "swept": [
+        "sweep",
+        "--rtt",
+        "10ms",
+        "--rate",
+        "5mbit",
+        "--jitter",
+        "0,1ms",
+        "--duration",
+        "100ms",
+        "--seeds",
+        "2",
+        "--cca",
+        "cubic",
+        "--out",
+        "swept",
+    ],
     "studied": ["study", "run", "baseline", "--quick", "--engine", "mock", "--no-report", "--out", "studied"],
     "advised": ["advise", "--rtt", "10ms", "--jitter", "1ms", "--seeds", "2", "--cca", "cubic,bbr", "--engine", "mock", "--out", "advised"],
-    "validated": ["validate", "--engine", "model", "--engine", "mock", "--random", "2", "--seeds", "1", "--jobs", "1", "--cca", "cubic", "--worst", "0", "--out", "validated"],
+    "validated": [
+        "validate",
+        "--engine",
+        "model",
+        "--engine",
+        "mock",
+        "--random",
+        "2",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--cca",
+        "cubic",
+        "--worst",
+        "0",
+        "--out",
+        "validated",
+    ],
     "rows.csv": ["export", RESULTS, "--to", "csv", "--out", "rows.csv"],
     "rows.parquet": ["export", RESULTS, "--to", "parquet", "--out", "rows.parquet"],
     "samples.csv": ["export", RESULTS, "--to", "csv", "--samples", "--out", "samples.csv"],
     "own.json": ["export", RESULTS, "--to", "iperf3", "--cca", "cubic", "--seed", "0", "--out", "own.json"],
     "own.flent.gz": ["export", RESULTS, "--to", "flent", "--cca", "cubic", "--seed", "0", "--out", "own.flent.gz"],
-}  # fmt: skip
+}
 """What tcpscape writes → the command line that writes it."""
 
 
@@ -158,19 +192,48 @@ def _recorded(pattern: str) -> bytes:
 
 
 FILES = (
-    "scenario.yaml", "worded.yaml", "network.yaml", "scenario.toml", "traced.yaml", "campaign.yaml", "conditions.yaml", "link.up", "ping.txt", "iperf3.json", "flow.flent.gz", "conditions.csv", "listed.yaml", "mine.py",
-    "fragment.config", "rows.csv", "rows.parquet", "samples.csv", "own.json", "own.flent.gz",
-)  # fmt: skip
+    "scenario.yaml",
+    "worded.yaml",
+    "network.yaml",
+    "scenario.toml",
+    "traced.yaml",
+    "campaign.yaml",
+    "conditions.yaml",
+    "link.up",
+    "ping.txt",
+    "iperf3.json",
+    "flow.flent.gz",
+    "conditions.csv",
+    "listed.yaml",
+    "mine.py",
+    "fragment.config",
+    "rows.csv",
+    "rows.parquet",
+    "samples.csv",
+    "own.json",
+    "own.flent.gz",
+)
 """Names of the good files."""
 
 
 @cache
 def content(name: str) -> bytes:
-    """The good file of this name."""
     fixed = {
-        "scenario.yaml": SCENARIO, "worded.yaml": WORDED, "network.yaml": NETWORK, "scenario.toml": TOML, "traced.yaml": TRACED, "campaign.yaml": CAMPAIGN, "conditions.yaml": CONDITIONS, "link.up": TRACE, "ping.txt": PING,
-        "conditions.csv": VALIDATED, "listed.yaml": LISTED, "mine.py": CONTROL, "fragment.config": FRAGMENT, **RECORDED,
-    }  # fmt: skip
+        "scenario.yaml": SCENARIO,
+        "worded.yaml": WORDED,
+        "network.yaml": NETWORK,
+        "scenario.toml": TOML,
+        "traced.yaml": TRACED,
+        "campaign.yaml": CAMPAIGN,
+        "conditions.yaml": CONDITIONS,
+        "link.up": TRACE,
+        "ping.txt": PING,
+        "conditions.csv": VALIDATED,
+        "listed.yaml": LISTED,
+        "mine.py": CONTROL,
+        "fragment.config": FRAGMENT,
+        **RECORDED,
+    }
     if name in fixed:
         return fixed[name]
     if name == "iperf3.json":

@@ -1,7 +1,5 @@
 """Files of every format, mutated, each with a command line that reads it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sqlite3
@@ -17,6 +15,8 @@ from robustness import mutations, values
 from robustness.case import DIRECTORY, ENDLESS, FIFO, LOOP, Case
 from robustness.documents import CONTROL, RECORDED, RESULTS, content, made, needed
 
+ADVISE = "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms"
+VALIDATE = "validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v"
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scenario.yaml": (
         "run {} --seeds 1 --duration 100ms",
@@ -42,22 +42,12 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "link.up": ("run traced.yaml --seeds 1", "scenario show traced.yaml"),
     "campaign.yaml": ("sweep {} --jobs 1",),
     "conditions.yaml": ("sweep {} --jobs 1",),
-    "conditions.csv": ("validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v",),
+    "conditions.csv": (VALIDATE,),
     "recorded_results.csv": ("validate --engine mock --against recorded --seeds 1 --jobs 1 --out out/v",),
-    "listed.yaml": ("validate --engine model --engine mock --conditions {} --seeds 1 --jobs 1 --out out/v",),
-    "ping.txt": ("advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",),
-    "iperf3.json": (
-        "diagnose {} --no-replay",
-        "compare {} iperf3-good.json",
-        "export {} --to csv",
-        "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",
-    ),
-    "flow.flent.gz": (
-        "diagnose {} --no-replay --json",
-        "compare {} results",
-        "export {} --to csv",
-        "advise --from {} --rate 5mbit --seeds 2 --cca cubic --duration 100ms",
-    ),
+    "listed.yaml": (VALIDATE,),
+    "ping.txt": (ADVISE,),
+    "iperf3.json": ("diagnose {} --no-replay", "compare {} iperf3-good.json", "export {} --to csv", ADVISE),
+    "flow.flent.gz": ("diagnose {} --no-replay --json", "compare {} results", "export {} --to csv", ADVISE),
     "own.json": ("compare {} results", "export {} --to csv"),
     "own.flent.gz": ("compare {} results", "export {} --to csv"),
     "rows.csv": ("compare {} results", "export {} --to iperf3 --out x", "compare {} {} --metric goodput_mbps"),
@@ -80,7 +70,6 @@ RESUMED = "run --bottleneck 'tbf rate 5mbit burst 6056 limit 15000' --forward 'n
 
 
 def formats() -> dict[str, st.SearchStrategy[Case]]:
-    """A strategy for each format."""
     files = {name: _file(name) for name in READ_BY}
     stores = {f"{name}/": _store(name) for name in (RESULTS, "swept", "studied", "advised")}
     return {**files, **stores, "validated/": _validated(), "control.py": _control()}
@@ -151,10 +140,19 @@ def _tables(name: str) -> list[tuple[str, int, str, Any]]:
 
 
 STATEMENTS = (
-    "DROP TABLE trials", "DROP TABLE manifests", "DELETE FROM trials WHERE rowid = 1", "DELETE FROM manifests", "UPDATE trials SET address = 'other' WHERE rowid = 1", "UPDATE trials SET queues = zeroblob(1000)",
-    "UPDATE trials SET trial = CAST(x'ff' AS text)", "UPDATE manifests SET document = CAST(x'ff' AS text)", "ALTER TABLE trials RENAME COLUMN queues TO q", "PRAGMA user_version = 77", "PRAGMA user_version = -1",
+    "DROP TABLE trials",
+    "DROP TABLE manifests",
+    "DELETE FROM trials WHERE rowid = 1",
+    "DELETE FROM manifests",
+    "UPDATE trials SET address = 'other' WHERE rowid = 1",
+    "UPDATE trials SET queues = zeroblob(1000)",
+    "UPDATE trials SET trial = CAST(x'ff' AS text)",
+    "UPDATE manifests SET document = CAST(x'ff' AS text)",
+    "ALTER TABLE trials RENAME COLUMN queues TO q",
+    "PRAGMA user_version = 77",
+    "PRAGMA user_version = -1",
     "PRAGMA application_id = 1",
-)  # fmt: skip
+)
 """What somebody else's program may do to a database."""
 
 
@@ -198,15 +196,57 @@ def _validated(draw: st.DrawFn) -> Case:
 
 
 BODIES = (
-    "import sys; sys.exit(0)", "raise SystemExit", "raise GeneratorExit", "raise MemoryError", "1/0", "return 1e400", "return float('nan')", "return 'x'", "return -1", "return 10**30",
-    "return None", "window.cwnd = -1", "window.cwnd = 10**30", "window.cwnd = float('nan')", "window.cwnd = 'x'", "window.ssthresh = None", "del window", "self.on_ack(sample, window)", "raise Exception('[/x]\\nmore')",
-    "raise Exception('\\x1b[31m')", "raise Exception('x' * 100000)", "window.nosuch", "sample.rtt_us = 3", "window.cwnd = 0", "import os; os.kill(os.getpid(), 0)", "raise BaseException('x')",
-    "window.pacing_rate = -1", "raise StopIteration", "window.additive_increase(0, 0)", "window.additive_increase(-1, 1)", "window.slow_start(-5)", "assert False",
-)  # fmt: skip
+    "import sys; sys.exit(0)",
+    "raise SystemExit",
+    "raise GeneratorExit",
+    "raise MemoryError",
+    "1/0",
+    "return 1e400",
+    "return float('nan')",
+    "return 'x'",
+    "return -1",
+    "return 10**30",
+    "return None",
+    "window.cwnd = -1",
+    "window.cwnd = 10**30",
+    "window.cwnd = float('nan')",
+    "window.cwnd = 'x'",
+    "window.ssthresh = None",
+    "del window",
+    "self.on_ack(sample, window)",
+    "raise Exception('[/x]\\nmore')",
+    "raise Exception('\\x1b[31m')",
+    "raise Exception('x' * 100000)",
+    "window.nosuch",
+    "sample.rtt_us = 3",
+    "window.cwnd = 0",
+    "import os; os.kill(os.getpid(), 0)",
+    "raise BaseException('x')",
+    "window.pacing_rate = -1",
+    "raise StopIteration",
+    "window.additive_increase(0, 0)",
+    "window.additive_increase(-1, 1)",
+    "window.slow_start(-5)",
+    "assert False",
+)
 TOPS = (
-    "import sys; sys.exit(0)", "raise SystemExit(0)", "1/0", "import nosuch", "def", "\0", "\t x", "Mine = 5", "from tcpscape import *", "raise BaseException", "x = '\udcff'",
-    "exit()", "quit(1)", "# -*- coding: nosuch -*-", "raise Exception('a\\nb')", "(" * 300,
-)  # fmt: skip
+    "import sys; sys.exit(0)",
+    "raise SystemExit(0)",
+    "1/0",
+    "import nosuch",
+    "def",
+    "\0",
+    "\t x",
+    "Mine = 5",
+    "from tcpscape import *",
+    "raise BaseException",
+    "x = '\udcff'",
+    "exit()",
+    "quit(1)",
+    "# -*- coding: nosuch -*-",
+    "raise Exception('a\\nb')",
+    "(" * 300,
+)
 METHODS = (
     "on_ack(self, sample, window)",
     "ssthresh(self, sample, window)",

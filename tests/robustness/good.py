@@ -1,7 +1,5 @@
 """Good scenarios, drawn at random: short, with a bottleneck, and quick to run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st
@@ -9,9 +7,17 @@ from hypothesis import strategies as st
 from tcpscape.scenario.scenario import Scenario
 
 QUEUES = (
-    "pfifo limit 20", "bfifo limit 15000", "fq_codel limit 100", "codel limit 30 ecn", "pie limit 30", "fq_pie limit 40", "sfq limit 40", "pfifo_head_drop limit 10", "dualpi2 limit 50",
+    "pfifo limit 20",
+    "bfifo limit 15000",
+    "fq_codel limit 100",
+    "codel limit 30 ecn",
+    "pie limit 30",
+    "fq_pie limit 40",
+    "sfq limit 40",
+    "pfifo_head_drop limit 10",
+    "dualpi2 limit 50",
     "red limit 60000 min 6000 max 18000 avpkt 1000 probability 0.1 ecn",
-)  # fmt: skip
+)
 """Queues of a bottleneck, in tc's words."""
 CCAS = ("cubic", "reno", "bbr", "bbr3", "dctcp", "vegas", "westwood", "illinois", "htcp", "bic", "cubic:hystart=off")
 
@@ -37,7 +43,6 @@ def netems() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def bottlenecks() -> st.SearchStrategy[dict[str, Any]]:
-    """A rate with a buffer, or with a queue."""
     held = st.one_of(
         st.fixed_dictionaries({"buffer": st.sampled_from(("1bdp", "0.5bdp", "20KB", "60KB"))}),
         st.fixed_dictionaries({"queue": st.sampled_from(QUEUES)}),
@@ -70,9 +75,17 @@ def changes() -> st.SearchStrategy[list[dict[str, Any]]]:
 def scenarios(draw: st.DrawFn) -> Scenario:
     """A scenario of 250 to 800 ms."""
     fields = {
-        "name": "drawn", "forward": draw(netems()), "bottleneck": draw(bottlenecks()), "reverse": draw(netems()), "flows": draw(flows()), "changes": draw(changes()), "duration": draw(_ms(250, 800)),
-        "ecn": draw(st.booleans()), "kernel": draw(st.sampled_from(("6.1", "6.12"))), "offload": draw(st.booleans()),
-    }  # fmt: skip
+        "name": "drawn",
+        "forward": draw(netems()),
+        "bottleneck": draw(bottlenecks()),
+        "reverse": draw(netems()),
+        "flows": draw(flows()),
+        "changes": draw(changes()),
+        "duration": draw(_ms(250, 800)),
+        "ecn": draw(st.booleans()),
+        "kernel": draw(st.sampled_from(("6.1", "6.12"))),
+        "offload": draw(st.booleans()),
+    }
     return Scenario.of(fields, "drawn")
 
 
@@ -126,7 +139,16 @@ def networks(draw: st.DrawFn) -> Scenario:
         for name in draw(st.lists(st.sampled_from(("voice", "ping", "udp_ping")), max_size=2, unique=True))
     ]
     fields = {
-        "name": "drawn", "forward": {**draw(netems()), "at": "router"}, "bottleneck": draw(bottlenecks()), "reverse": [{**draw(netems()), "at": "router"}, {"rate": f"{draw(st.integers(1, 10))}mbit", "buffer": "30KB"}],
-        "links": chain, "flows": groups, "transfers": arrivals, "probes": probes, "duration": draw(_ms(250, 600)), "ecn": draw(st.booleans()), "kernel": draw(st.sampled_from(("6.1", "6.12"))),
-    }  # fmt: skip
+        "name": "drawn",
+        "forward": {**draw(netems()), "at": "router"},
+        "bottleneck": draw(bottlenecks()),
+        "reverse": [{**draw(netems()), "at": "router"}, {"rate": f"{draw(st.integers(1, 10))}mbit", "buffer": "30KB"}],
+        "links": chain,
+        "flows": groups,
+        "transfers": arrivals,
+        "probes": probes,
+        "duration": draw(_ms(250, 600)),
+        "ecn": draw(st.booleans()),
+        "kernel": draw(st.sampled_from(("6.1", "6.12"))),
+    }
     return Scenario.of(fields, "drawn")

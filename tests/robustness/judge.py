@@ -1,7 +1,5 @@
 """What is wrong with how a case ended: one word of a kind, and what shows it. Nothing where it ended as it may."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser

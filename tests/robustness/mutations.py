@@ -1,7 +1,5 @@
 """Mutations of good documents: of their values, their text, their bytes."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json
@@ -18,18 +16,84 @@ from robustness import values
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(b"%c: &%c [%s]\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 9)) for c in range(ord("b"), ord("k")))
 """YAML whose aliases stand for 9^10 values."""
 SNIPPETS = (
-    b"\0", b"\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1b[31m", b"\t", b"\r", b"---\n", b"...\n", b"&a [*a]\n", b"!!python/object/apply:os.system ['touch PWNED']\n", b"!!binary x\n", b"<<: {}\n", b"? [a]\n: b\n",
-    b"%YAML 9.9\n", b"{", b"[" * 3000, b"{a: " * 3000, b"x" * 100_000, b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"[/x]", b"\xe2\x80\xae", b"&x *x", b"0x_", b"190:20:30", b"- a\n  b: c\n", b"\"\\ud800\"",
-    b"!!timestamp 2001-99-99", b"!!int x", b"!!set {a}", b"!!float x", b"0b_", b"0o_9", b",", b":", b"\n\n",
-)  # fmt: skip
+    b"\0",
+    b"\xff",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\x1b[31m",
+    b"\t",
+    b"\r",
+    b"---\n",
+    b"...\n",
+    b"&a [*a]\n",
+    b"!!python/object/apply:os.system ['touch PWNED']\n",
+    b"!!binary x\n",
+    b"<<: {}\n",
+    b"? [a]\n: b\n",
+    b"%YAML 9.9\n",
+    b"{",
+    b"[" * 3000,
+    b"{a: " * 3000,
+    b"x" * 100_000,
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"9" * 5000,
+    b"[/x]",
+    b"\xe2\x80\xae",
+    b"&x *x",
+    b"0x_",
+    b"190:20:30",
+    b"- a\n  b: c\n",
+    b'"\\ud800"',
+    b"!!timestamp 2001-99-99",
+    b"!!int x",
+    b"!!set {a}",
+    b"!!float x",
+    b"0b_",
+    b"0o_9",
+    b",",
+    b":",
+    b"\n\n",
+)
 
 
 def scalars() -> st.SearchStrategy[Any]:
     """Values of any type that a document may have instead of the right one."""
     return st.one_of(
-        values.texts(), values.quantities(), values.tc_words(), values.labels(),
-        st.sampled_from((None, True, False, 0, -1, 1, 10**30, -(10**30), 10**400, 1.5, float("nan"), float("inf"), -float("inf"), 1e300, [], {}, [[]], [{}], {"": ""}, {"a": {"b": {}}}, [None], ["x"] * 1000, {"x": None}, [1, [2, [3]]])),
-    )  # fmt: skip
+        values.texts(),
+        values.quantities(),
+        values.tc_words(),
+        values.labels(),
+        st.sampled_from(
+            (
+                None,
+                True,
+                False,
+                0,
+                -1,
+                1,
+                10**30,
+                -(10**30),
+                10**400,
+                1.5,
+                float("nan"),
+                float("inf"),
+                -float("inf"),
+                1e300,
+                [],
+                {},
+                [[]],
+                [{}],
+                {"": ""},
+                {"a": {"b": {}}},
+                [None],
+                ["x"] * 1000,
+                {"x": None},
+                [1, [2, [3]]],
+            )
+        ),
+    )
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -45,47 +109,33 @@ _NAMES = ("", "x", "[/x]", "a\nb", "\x1b[31m", 1, None, True, "y" * 2000, "__cla
 """What a key may be called instead; also its plural and its capitals."""
 
 
-def _replace(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    holder[key] = draw(scalars())
+STEPS = ("replace", "replace", "replace", "replace", "drop", "rename", "wrap", "exchange", "add", "nest", "double")
 
 
-def _drop(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    del holder[key]
-
-
-def _rename(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    if isinstance(holder, dict):
-        holder[draw(st.sampled_from((f"{key}s", str(key).upper(), *_NAMES)))] = holder.pop(key)
-
-
-def _wrap(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    value = holder[key]
-    holder[key] = draw(st.sampled_from(([value], {"x": value}, [value, value], {str(value)[:40]: value})))
-
-
-def _exchange(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    there = data
-    for step in draw(st.sampled_from(_places(data))):
-        there = there[step]
-    holder[key] = copy.deepcopy(there)
-
-
-def _add(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    if isinstance(holder, dict):
-        holder[draw(st.sampled_from(("nosuch", "", "name", "about", "seeds", "cca", "rate", "delay")))] = draw(scalars())
-
-
-def _nest(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    for _ in range(draw(st.sampled_from((3, 40, 90)))):
-        holder[key] = [holder[key]]
-
-
-def _double(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    if isinstance(holder, list):
-        holder += [copy.deepcopy(holder[key])] * draw(st.sampled_from((1, 3, 30)))
-
-
-STEPS = (_replace, _replace, _replace, _replace, _drop, _rename, _wrap, _exchange, _add, _nest, _double)
+def _change(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
+    """Does one of the steps to the value at `key` of a mapping or list within the data."""
+    match draw(st.sampled_from(STEPS)):
+        case "replace":
+            holder[key] = draw(scalars())
+        case "drop":
+            del holder[key]
+        case "rename" if isinstance(holder, dict):
+            holder[draw(st.sampled_from((f"{key}s", str(key).upper(), *_NAMES)))] = holder.pop(key)
+        case "wrap":
+            value = holder[key]
+            holder[key] = draw(st.sampled_from(([value], {"x": value}, [value, value], {str(value)[:40]: value})))
+        case "exchange":
+            there = data
+            for step in draw(st.sampled_from(_places(data))):
+                there = there[step]
+            holder[key] = copy.deepcopy(there)
+        case "add" if isinstance(holder, dict):
+            holder[draw(st.sampled_from(("nosuch", "", "name", "about", "seeds", "cca", "rate", "delay")))] = draw(scalars())
+        case "nest":
+            for _ in range(draw(st.sampled_from((3, 40, 90)))):
+                holder[key] = [holder[key]]
+        case "double" if isinstance(holder, list):
+            holder += [copy.deepcopy(holder[key])] * draw(st.sampled_from((1, 3, 30)))
 
 
 @st.composite
@@ -100,7 +150,7 @@ def mutated(draw: st.DrawFn, document: Any) -> Any:
         holder = data
         for step in way:
             holder = holder[step]
-        draw(st.sampled_from(STEPS))(draw, data, holder, key)
+        _change(draw, data, holder, key)
     return data
 
 
@@ -139,7 +189,6 @@ def damaged(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 def _other_number(draw: st.DrawFn, data: bytes) -> bytes:
-    """One number of the text replaced."""
     found = list(re.finditer(rb"\d+(?:\.\d+)?", data[:200_000]))
     if not found:
         return data
@@ -148,17 +197,14 @@ def _other_number(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 def as_yaml(value: Any) -> bytes:
-    """A value as YAML."""
     return yaml.safe_dump(value, allow_unicode=True, sort_keys=False).encode("utf-8", "replace")
 
 
 def yaml_documents(data: bytes) -> st.SearchStrategy[bytes]:
-    """A YAML document with mutated values or text."""
     return st.one_of(mutated(yaml.safe_load(data)).map(as_yaml), mutated(yaml.safe_load(data)).map(as_yaml), damaged(data))
 
 
 def json_documents(data: bytes) -> st.SearchStrategy[bytes]:
-    """A JSON document with mutated values or text."""
     return st.one_of(mutated(json.loads(data)).map(lambda v: json.dumps(v, default=str).encode()), damaged(data))
 
 

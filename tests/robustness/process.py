@@ -3,8 +3,6 @@
 The process is forked from one that has imported tcpscape, in 10 ms instead of 1 s; :func:`exact` starts a new interpreter instead, to confirm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource
@@ -26,14 +24,14 @@ GRACE_S = 3.0
 """Time to end after SIGINT."""
 ADDRESS_SPACE = 6 << 30
 """Bytes of address space, so that a finding does not take the machine with it."""
+DEVICES = ("/dev/full", "/dev/null", "/dev/tty", "/dev/zero")
+"""What a command that runs as root could replace by a file of that name."""
 DEPTH = "a/b/work"
 """The working directory inside the scratch directory: `../../x` is inside it too, and is found."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a case ended."""
-
     status: int
     """Exit status; minus the signal's number where a signal ended it."""
     out: str
@@ -180,8 +178,8 @@ def _end_group(child: int) -> bool:
 
 
 def _tree(scratch: Path) -> dict[str, tuple[int, int]]:
-    """Every file below, with size and time of change."""
-    found = {}
+    """Every file below, with size and time of change, and every device with its kind and number."""
+    found = {device: (status.st_mode, status.st_rdev) for device in DEVICES for status in (os.lstat(device),)}
     for folder, _, names in os.walk(scratch):
         for name in names:
             path = Path(folder, name)
@@ -209,5 +207,7 @@ def _allowed(case: Case, work: Path) -> list[Path]:
 
 def _inside(path: Path, allowed: list[Path]) -> bool:
     path = Path(os.path.normpath(path))
+    if str(path) in DEVICES:
+        return False
     known = path.name in SUFFIXED or "__pycache__" in path.parts
     return known or any(one in (path, *path.parents) or (path.parent == one.parent and path.name.startswith(one.name)) for one in allowed)

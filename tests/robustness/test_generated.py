@@ -3,8 +3,6 @@
 A case that fails is made smaller by Hypothesis; the message has its command line, and `print_blob` what repeats it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -15,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from robustness import commands, documents, formats, judge
@@ -30,8 +28,14 @@ SLOW_FORMATS = {"validated/", "conditions.csv", "listed.yaml", "recorded_results
 
 
 SETTINGS = settings(
-    derandomize=True, phases=(Phase.generate, Phase.shrink), deadline=None, database=None, report_multiple_bugs=False, suppress_health_check=list(HealthCheck)
-)  # fmt: skip
+    derandomize=True,
+    phases=(Phase.generate, Phase.shrink),
+    deadline=None,
+    database=None,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+SEARCHED = settings(SETTINGS, max_examples=10_000, phases=[Phase.generate])
 
 
 class TooLongError(BaseException):
@@ -132,4 +136,6 @@ def test_every_command_and_every_option_is_drawn_from():
 
     collect()
     typed = {word.partition("=")[0] for case in cases for word in case.words}
-    assert not [option.name for option in commands.commands()["run"].params if option.opts[0].startswith("-") and not typed & {*option.opts}]
+    options = [{*option.opts} for option in commands.commands()["run"].params if option.opts[0].startswith("-")]
+    for names in (one for one in options if not one & typed):  # raises where a long search finds none either
+        find(commands.lines("run"), lambda case, names=names: any(word.partition("=")[0] in names for word in case.words), settings=SEARCHED)

@@ -1,37 +1,64 @@
 """Names and texts of users never become commands, paths, markup, formulas or control sequences."""
 
-from __future__ import annotations
-
+import io
 import json
 import os
 import re
 import shlex
+import shutil
+import sqlite3
 import subprocess
+import sys
+import time
+import zlib
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 import yaml
 
-from tcpscape import names, plots, report, writing
-from tcpscape.campaign import execute, manifest, record
+from conftest import ROOT
+from robustness import directories, judge
+from robustness.directories import CONTENT, DATABASE, RESULTS, WITNESS
+from tcpscape import engines, names, plots, report, writing
+from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
+from tcpscape.cli.main import call
 from tcpscape.errors import ScenarioError, StoreError, is_plain, printable
-from tcpscape.findings.advice import kept as kept_advice
+from tcpscape.findings.advice import adviser as kept_advice
 from tcpscape.interchange import tc
-from tcpscape.plots import files as plot_files
+from tcpscape.plots import style as plot_files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 from tcpscape.text.screen import Code, Lines, Screen
 from tcpscape.text.table import Table, markdown_text
 
 MARKUP = '"><img src=x onerror=alert(1)>'
-NAMES = (MARKUP, "'><svg onload=alert(1)>", "<script>alert(1)<!--", "&quot; onmouseover=alert(1) x=&quot;", "[bold]", "[red", "$\\foo$".replace("\\", "_"),
-         "$", "{{ 7*7 }}", "`id`", "{{ 1234567*10 }}", "$(touch PWNED)", "; touch PWNED", "--help", "javascript:alert(1)", "=1+1", "a|b", "](javascript:alert(1))", "🦄 ñ")  # fmt: skip
+NAMES = (
+    MARKUP,
+    "'><svg onload=alert(1)>",
+    "<script>alert(1)<!--",
+    "&quot; onmouseover=alert(1) x=&quot;",
+    "[bold]",
+    "[red",
+    "$\\foo$".replace("\\", "_"),
+    "$",
+    "{{ 7*7 }}",
+    "`id`",
+    "{{ 1234567*10 }}",
+    "$(touch PWNED)",
+    "; touch PWNED",
+    "javascript:alert(1)",
+    "=1+1",
+    "a|b",
+    "](javascript:alert(1))",
+    "🦄 ñ",
+)
 """Names that are odd but printable: they are kept, and harmless everywhere."""
 BROKEN = ("x\ntouch PWNED\n#", "\x1b[2J", "a\rb", "a\x00b", "\u202eabc", "\u2066x\u2069", "\ud800", "\x7f", "\x9b31m", "a\u2028b", "\u200b")
-PATHS = ("/../../x", "[/x]", "..", ".", "a/b", "\\\\server\\x", "../x", "x" * 300, "", "   ")
+PATHS = ("--help", "-x", "/../../x", "[/x]", "..", ".", "a/b", "\\\\server\\x", "../x", "x" * 300, "", "   ")
 
 
 class Page(HTMLParser):
@@ -108,9 +135,13 @@ def test_an_odd_name_is_kept(name):
 @pytest.mark.parametrize("place", ["about", "axis", "value", "cca", "trace", "kernel"])
 def test_no_field_has_control_characters(text, place):
     fields = {
-        "about": {"about": text}, "axis": {"axes": {text: ["1", "2"]}}, "value": {"axes": {"buffer": [text, "2bdp"]}}, "cca": {"cca": [f"{text}.py:Mine"]},
-        "trace": {"scenario": {"forward": {"trace": text}}}, "kernel": {"conditions": {"rtt": "50ms", "kernel": text}},
-    }[place]  # fmt: skip
+        "about": {"about": text},
+        "axis": {"axes": {text: ["1", "2"]}},
+        "value": {"axes": {"buffer": [text, "2bdp"]}},
+        "cca": {"cca": [f"{text}.py:Mine"]},
+        "trace": {"scenario": {"forward": {"trace": text}}},
+        "kernel": {"conditions": {"rtt": "50ms", "kernel": text}},
+    }[place]
     if place == "about" and not text.strip("\n\r abx#touchPWNED"):
         return  # a description may have lines
     with pytest.raises(ScenarioError) as e:
@@ -123,7 +154,7 @@ def test_a_file_name_stays_where_it_is_put(text, tmp_path):
     for keep in ("", "%="):
         made = names.component(text, keep)
         assert made
-        assert not made.startswith(".")
+        assert not made.startswith((".", "-"))
         assert len(made.encode()) <= names.MOST_BYTES
         assert (tmp_path / made).resolve().parent == tmp_path.resolve()
         (tmp_path / made).write_text("")
@@ -172,8 +203,27 @@ def test_lines_to_copy_are_quoted(cli, tmp_path):
             assert not {"touch", ";"} & set(shlex.split(part)), line
 
 
-@pytest.mark.parametrize("text", ["rm -rf ~", "tcpscape run x; touch PWNED", "tcpscape run $(touch PWNED)", "tcpscape 'x", "tcpscape run x\ntouch PWNED",
-                                  "tcpscape.run(…, out='x'); touch PWNED", "tcpscape run \x1b[2J", "`touch PWNED`"])  # fmt: skip
+def test_a_path_to_copy_is_no_option(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = cli("run", "--forward", "netem delay 5ms", "--engine", "mock", "--seeds", "1", "--out", "-x")
+    assert "Next: tcpscape plot ./-x --what cwnd,rtt (over time), tcpscape report ./-x (a page)" in run.out
+    assert [names.argument(path) for path in ("-a b", "a b", "a")] == ["'./-a b'", "'a b'", "a"]
+    assert names.with_options("tcpscape compare --seeds 2 -- -a", "--seeds 9") == "tcpscape compare --seeds 9 -- -a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rm -rf ~",
+        "tcpscape run x; touch PWNED",
+        "tcpscape run $(touch PWNED)",
+        "tcpscape 'x",
+        "tcpscape run x\ntouch PWNED",
+        "tcpscape.run(…, out='x'); touch PWNED",
+        "tcpscape run \x1b[2J",
+        "`touch PWNED`",
+    ],
+)
 def test_a_command_from_a_result_is_one_command_of_tcpscape(text, tmp_path):
     shown = names.command(text)
     assert is_plain(shown)
@@ -188,7 +238,7 @@ def test_a_command_that_was_typed_stays_as_it_is():
         "tcpscape.run(…, out='out/x') in Python",
     ):
         assert names.command(text) == text
-    assert manifest.commands({"cells": [{"command": "reboot now"}]}) == ["'reboot now'"]
+    assert record.commands({"cells": [{"command": "reboot now"}]}) == ["'reboot now'"]
 
 
 @pytest.mark.parametrize("text", [*NAMES[:4], "$x_$", "{{ 1234567*10 }}", "](javascript:alert(1))"])
@@ -249,17 +299,6 @@ def test_parts_of_a_damaged_manifest_are_refused(cli, tmp_path):
         assert "damaged" in said.err
         assert {p.name for p in root.iterdir()} == {"results.sqlite"}
     assert all(p.name.startswith(("name", "part")) for p in tmp_path.iterdir())
-
-
-def test_a_campaign_s_name_does_not_leave_its_directory(cli, tmp_path, monkeypatch):
-    inner = tmp_path / "a" / "b" / "c"
-    inner.mkdir(parents=True)
-    monkeypatch.chdir(inner)
-    (inner / "c.yaml").write_text(yaml.safe_dump({"name": "/../../x", "axes": {"rtt": "5,6ms"}, "engines": ["mock"], "seeds": 1}))
-    said = cli("sweep", "c.yaml")
-    assert said.status == 2
-    assert said.err.startswith("error: name: '/../../x' is a path")
-    assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()] == ["a/b/c/c.yaml"]
 
 
 def test_links_in_a_result_directory_lead_nowhere(tmp_path, cli):
@@ -360,3 +399,147 @@ def test_the_page_of_a_validation_has_no_html_of_a_user(cli, tmp_path):
     assert pages
     for page in pages:
         assert not re.search(r"<img|\]\(javascript", page.read_text("utf-8"))
+
+
+# Commands that are ended at random moments: nothing is lost, doubled, damaged or left over (benches/kills.py says what that is).
+
+
+VIRTUAL = "virtual"
+
+
+def kill(moments, only):
+    words = [sys.executable, ROOT / "benches" / "kills.py", "--moments", str(moments), "--only", *only]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_commands_that_are_ended_go_on_as_if_nothing_had_happened(need_model):
+    kill(5, ["small"])
+
+
+@pytest.mark.slow
+def test_sixty_moments_of_every_command(need_model):
+    kill(60, ["sweep", "run", "study", "advise", "cliff", "report", "csv", "flent", "plot", "compare"])
+
+
+@pytest.mark.slow
+def test_a_real_kernel_that_is_ended_leaves_nothing():
+    if reason := engines.REGISTRY[VIRTUAL]().unavailable():
+        pytest.skip(f"engine {VIRTUAL}: {reason}")
+    kill(12, [VIRTUAL])
+
+
+# A result directory of somebody else is data: nothing outside of it is deleted or written, nothing waits, and memory is bounded.
+
+
+PROMPT_S = 10
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working directory of a case."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(case, folder):
+    """Writes the case, and a directory beside it to which a link would lead."""
+    case.write(folder)
+    return {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("case", directories.cases(large=False), ids=lambda c: f"{c.words[0]}: {c.group}")
+def test_a_hostile_directory_harms_nothing(case, here):
+    before, out, err, began = written(case, here), io.StringIO(), io.StringIO(), time.process_time()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = call(list(case.words))
+        except SystemExit as e:
+            status = int(e.code or 0)
+    assert (here / WITNESS).read_bytes() == CONTENT
+    assert {path: path.read_bytes() for path in before} == before
+    assert status in (0, 2), err.getvalue()
+    assert status == 0 or not list(judge.message(err.getvalue()))
+    assert time.process_time() - began < PROMPT_S
+
+
+@pytest.mark.parametrize(
+    "name", ["generated columns", "a trigger", "an index of an expression", "a further table", "a column more", "a view instead of a table"]
+)
+def test_other_tables_than_ours_are_refused(name, here):
+    directories.Case("x", (), {**directories.good(), **directories.HOSTILE[name]()}).write(here)
+    for create in (False, True):
+        with pytest.raises(StoreError, match="has other tables than tcpscape makes"):
+            Store(here / RESULTS, create=create)
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_journal_that_names_a_file_is_refused_by_readers_and_writers(here, create):
+    files = {**directories.good(), WITNESS: CONTENT, f"{DATABASE}-journal": directories.journal(WITNESS)}
+    directories.Case("x", (), files).write(here)
+    with pytest.raises(StoreError, match=r"results\.sqlite-journal"):
+        Store(here / RESULTS, create=create)
+    assert (here / WITNESS).read_bytes() == CONTENT
+
+
+def test_a_reader_changes_nothing_in_a_directory(here):
+    directories.Case("x", (), directories.good()).write(here)
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    with Store(here / RESULTS, create=False) as store:
+        assert len(store.load_many(store.addresses())) == 4
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+
+
+def test_what_a_killed_writer_left_in_the_log_is_read(here):
+    directories.Case("x", (), directories.good()).write(here)
+    writer = sqlite3.connect(here / DATABASE, isolation_level=None)
+    writer.execute("DELETE FROM trials WHERE address = (SELECT min(address) FROM trials)")
+    for end in ("", "-wal"):
+        (here / "left").mkdir(exist_ok=True)
+        shutil.copy(here / f"{DATABASE}{end}", here / "left" / f"results.sqlite{end}")
+    with Store(here / "left", create=False) as store:
+        assert len(store.addresses()) == 3
+    writer.close()
+
+
+def test_a_reader_sees_a_writer_that_comes_later(here):
+    directories.Case("x", (), directories.good()).write(here)
+    with Store(here / RESULTS, create=False) as reader:
+        assert len(reader.addresses()) == 4
+        writer = sqlite3.connect(here / DATABASE, isolation_level=None)
+        writer.execute("DELETE FROM trials WHERE address = (SELECT min(address) FROM trials)")
+        assert len(reader.addresses()) == 3
+        writer.close()
+
+
+def test_samples_are_not_written_through_a_link(here, tmp_path):
+    (here / "elsewhere").mkdir()
+    directories.Case("x", (), directories.good()).write(here)
+    shutil.rmtree(here / RESULTS / "samples", ignore_errors=True)
+    with Store(here / RESULTS, create=False) as store:
+        (trial, *_) = store.load_many(store.addresses(), ["samples"]).values() or [None]
+    assert trial is None, "the samples were removed"
+    (here / RESULTS / "samples").symlink_to(here / "elsewhere")
+    path = ["--forward", "netem delay 5ms", "--duration", "100ms", "--seeds", "1", "--samples", "50ms", "--out", RESULTS]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit):
+        raise SystemExit(call(["run", *path]))
+    assert "is a symbolic link" in err.getvalue()
+    assert not list((here / "elsewhere").iterdir())
+
+
+def test_plots_are_not_drawn_through_a_link(here):
+    (here / "elsewhere").mkdir()
+    directories.Case("x", (), directories.good()).write(here)
+    (here / RESULTS / "plots").symlink_to(here / "elsewhere")
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as err:
+        assert call(["plot", RESULTS]) == 2
+    assert "is a symbolic link" in err.getvalue()
+    assert not list((here / "elsewhere").iterdir())
+
+
+def test_queues_that_inflate_are_refused():
+    from tcpscape.store import rows
+
+    reports = rows.QueueReports(zlib.compress(b"[" + b"[]," * 2_000_000 + b"0]"))
+    with pytest.raises(StoreError, match="reports of the queues"):
+        len(reports)

@@ -1,7 +1,5 @@
 """Laws that hold for every good path and network: nothing is missing, no link carries more than its rate, what is written is read back as it was."""
 
-from __future__ import annotations
-
 import json
 import math
 import tempfile
@@ -18,9 +16,10 @@ from tcpscape.campaign import record
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange import sources
 from tcpscape.report.diagram import PathView
-from tcpscape.scenario import bottleneck, files, limits, network, path, summary
+from tcpscape.scenario import bottleneck, files, limits, path
 from tcpscape.scenario.words import describe
 from tcpscape.words import campaign as answer
+from tcpscape.words import paths
 
 PHASES = (Phase.generate, Phase.shrink)
 QUICK = settings(max_examples=15, derandomize=True, phases=PHASES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -83,8 +82,7 @@ def test_a_scenario_is_read_back_as_it_was_written(scenario):
         file = Path(folder, "drawn.yaml")
         file.write_text(files.dump(scenario))
         again = files.load(file)
-    assert again == scenario
-    assert again.address() == scenario.address()
+    assert (again, again.address()) == (scenario, scenario.address())
     assert files.dump(again) == files.dump(scenario)
 
 
@@ -146,15 +144,25 @@ def test_a_screen_fits_whatever_ran(scenario, width):
     assert not too_wide
 
 
+def way(scenario, end):
+    """The hops that the data of an end meet, and those that the ACKs meet, in order; an own RTT's delays among them."""
+    first, last = scenario.span(end)
+    access, links = scenario.access_of(end), scenario.chain[first:last]
+    there = tuple(hop for link in links for hop in link.forward)
+    back = tuple(hop for link in reversed(links) for hop in link.reverse)
+    data, acks = (there, back) if end.direction == "down" else (back, there)
+    return (*access.before, *data, *access.after), (*access.acks_before, *acks, *access.acks_after)
+
+
 @MODEL
 @QUICK
 @given(good.networks())
 def test_a_network_has_words_a_diagram_and_ways(scenario):
-    assert summary.in_words(scenario)
+    assert paths.in_words(scenario)
     assert PathView.of("", [scenario]).wide
     list(limits.caveats(scenario))
     for end in scenario.endpoints:
-        data, acks = network.way(scenario, end)
+        data, acks = way(scenario, end)
         assert scenario.rtt_of(end) == sum(path.delay_ns(hop) for hop in (*data, *acks))
         assert end.rtt is None or scenario.rtt_of(end) == end.rtt
         lowest = bottleneck.of_flow(scenario, end)
@@ -173,6 +181,6 @@ def test_results_of_a_network_obey_the_laws_of_every_trial(scenario):
     ends = [flow for flow in scenario.flows for _ in range(flow.count)]
     assert [flow.direction for flow in first.flows] == [end.direction for end in ends]
     for flow, end in zip(first.flows, ends, strict=True):
-        data, acks = network.way(scenario, end)
+        data, acks = way(scenario, end)
         if flow.rtt_ms.min is not None and not any(getattr(hop, "jitter", 0) for hop in (*data, *acks)):
             assert flow.rtt_ms.min >= scenario.rtt_of(end) / 1e6 - 0.01

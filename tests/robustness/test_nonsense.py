@@ -1,7 +1,5 @@
 """What makes no sense is refused in one line that names the field and says what to do; so is a file that is none, and an option without a value."""
 
-from __future__ import annotations
-
 import pytest
 
 from robustness import judge, nonsense

@@ -1,28 +1,52 @@
 """Values that make no sense are refused where they are read, and what is too large before it is built: quantities, seeds, ranges, campaigns."""
 
-from __future__ import annotations
-
 import resource
 
 import pytest
 
 from tcpscape import units
-from tcpscape.campaign import axes, size
-from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.size import Size
+from tcpscape.campaign import axes
+from tcpscape.campaign.campaign import MEMORY, Campaign, Size, memory_limit
 from tcpscape.errors import ScenarioError, TcpscapeError, UnitError
 
 LONGEST = 400
 """Characters of a refusal."""
 NUMBERS = (
-    "", " ", "x", "nan", "inf", "-inf", "1e999", "9" * 5000, "0x10", "1_0", "٣", "３", "²", "½", "1.2.3", "--1", "+-1", "1e", "e5", "0x_", "1,000", "१",
-    "1e309", "-1e400",
-)  # fmt: skip
+    "",
+    " ",
+    "x",
+    "nan",
+    "inf",
+    "-inf",
+    "1e999",
+    "9" * 5000,
+    "0x10",
+    "1_0",
+    "٣",
+    "３",
+    "²",
+    "½",
+    "1.2.3",
+    "--1",
+    "+-1",
+    "1e",
+    "e5",
+    "0x_",
+    "1,000",
+    "१",
+    "1e309",
+    "-1e400",
+)
 """What is no number, or none that a float holds."""
 PARSERS = (
-    (units.parse_time, "ms"), (units.parse_size, "KiB"), (units.parse_rate, "mbit"), (units.parse_byte_rate, "MB/s"), (units.parse_percent, "%"),
-    (units.parse_buffer, "bdp"), (units.parse_buffer, "KB"),
-)  # fmt: skip
+    (units.parse_time, "ms"),
+    (units.parse_size, "KiB"),
+    (units.parse_rate, "mbit"),
+    (units.parse_byte_rate, "MB/s"),
+    (units.parse_percent, "%"),
+    (units.parse_buffer, "bdp"),
+    (units.parse_buffer, "KB"),
+)
 
 
 @pytest.mark.parametrize("text", NUMBERS)
@@ -62,10 +86,26 @@ def test_seeds_that_make_no_sense(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "1..1e300ms/x1.0000001", "0..1e300ms/1ms", "1..1e999ms/x2", "0..1e999ms/1ms", "1..10ms/x1e999", "1..10ms/1e-300", "0..24ms/0", "0..24ms/-1",
-        "1..10ms/x1", "24..0ms/4ms", "1.2.3..5ms/1ms", ",".join(["0..9999/1"] * 3), "1,,2", "", ",", "1..5/", "1../1", "٣..٩/1",
+        "1..1e300ms/x1.0000001",
+        "0..1e300ms/1ms",
+        "1..1e999ms/x2",
+        "0..1e999ms/1ms",
+        "1..10ms/x1e999",
+        "1..10ms/1e-300",
+        "0..24ms/0",
+        "0..24ms/-1",
+        "1..10ms/x1",
+        "24..0ms/4ms",
+        "1.2.3..5ms/1ms",
+        ",".join(["0..9999/1"] * 3),
+        "1,,2",
+        "",
+        ",",
+        "1..5/",
+        "1../1",
+        "٣..٩/1",
     ],
-)  # fmt: skip
+)
 def test_ranges_that_make_no_sense(text):
     with pytest.raises(TcpscapeError, match=r"^jitter: ") as e:
         Campaign.of({"conditions": {"rtt": "50ms"}, "axes": {"jitter": text}}).cases()
@@ -79,12 +119,15 @@ def campaign(**fields):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"axes": {"jitter": "0..99ms/1ms"}, "seeds": 1_000_000}, {"axes": {"jitter": "0..99ms/0.01ms", "loss": "0..99%/0.01%"}, "seeds": 1},
-        {"samples": "1us"}, {"queue_samples": "1ns", "seeds": 1}, {"conditions": {"rtt": "50ms", "flows": 100_000}, "seeds": 1000},
+        {"axes": {"jitter": "0..99ms/1ms"}, "seeds": 1_000_000},
+        {"axes": {"jitter": "0..99ms/0.01ms", "loss": "0..99%/0.01%"}, "seeds": 1},
+        {"samples": "1us"},
+        {"queue_samples": "1ns", "seeds": 1},
+        {"conditions": {"rtt": "50ms", "flows": 100_000}, "seeds": 1000},
         {"axes": {"jitter": "0..99ms/0.01ms", "loss": "0..99%/0.01%"}, "precision": "5%"},
         {"scenario": {"forward": "netem delay 1ms", "duration": "24h"}, "conditions": {}, "samples": "1ms", "seeds": 100},
     ],
-)  # fmt: skip
+)
 def test_counts_come_before_lists(fields, monkeypatch):
     """What is too large is refused before more than two of its scenarios are built."""
     built = []
@@ -103,12 +146,22 @@ def test_counts_come_before_lists(fields, monkeypatch):
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"engines": []}, "engines"), ({"engines": ["mock", "mock"]}, "engines"), ({"cca": ["cubic", "cubic"]}, "cca"), ({"zip": [{}]}, "zip"),
-        ({"axes": {"jitter": "1ms,1ms"}}, "jitter"), ({"axes": {"jitter": ["0", "0ms"]}}, "jitter"), ({"axes": {"jitter": []}}, "jitter"),
-        ({"axes": {"jitter": [""]}}, "jitter"), ({"axes": {"jitter": "1ms,1000us"}}, "jitter"), ({"precision": "0%"}, "precision"),
-        ({"max_seeds": 10**9}, "max_seeds"), ({"conditions": {"rtt": "50ms", "flows": 0}}, "flows"), ({"seeds": "1,1"}, "seeds"), ({"seeds": 0}, "seeds"),
+        ({"engines": []}, "engines"),
+        ({"engines": ["mock", "mock"]}, "engines"),
+        ({"cca": ["cubic", "cubic"]}, "cca"),
+        ({"zip": [{}]}, "zip"),
+        ({"axes": {"jitter": "1ms,1ms"}}, "jitter"),
+        ({"axes": {"jitter": ["0", "0ms"]}}, "jitter"),
+        ({"axes": {"jitter": []}}, "jitter"),
+        ({"axes": {"jitter": [""]}}, "jitter"),
+        ({"axes": {"jitter": "1ms,1000us"}}, "jitter"),
+        ({"precision": "0%"}, "precision"),
+        ({"max_seeds": 10**9}, "max_seeds"),
+        ({"conditions": {"rtt": "50ms", "flows": 0}}, "flows"),
+        ({"seeds": "1,1"}, "seeds"),
+        ({"seeds": 0}, "seeds"),
     ],
-)  # fmt: skip
+)
 def test_a_campaign_has_no_empty_or_doubled_parts(fields, field):
     with pytest.raises(ScenarioError, match=rf"^{field}: "):
         campaign(**fields).cases()
@@ -135,7 +188,7 @@ def test_the_estimate_of_memory_is_not_below_what_is_taken():
     taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert outcome.trial_count == 2000
     assert taken <= 10 * Size(10, 2000).memory
-    assert size.limit() == size.MEMORY
+    assert memory_limit() == MEMORY
 
 
 def test_a_trace_is_counted_before_it_is_written_out():

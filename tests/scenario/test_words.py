@@ -1,7 +1,5 @@
 """tc's words in Python: described as the engine's parser reads them, shortened or not, in any order and unit."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys
@@ -10,8 +8,8 @@ from dataclasses import asdict
 import pytest
 
 import tcpscape
-from tcpscape import _core, engines
-from tcpscape.errors import EngineError, WordsError
+from tcpscape import _core, engines, units
+from tcpscape.errors import EngineError, UnitError, WordsError
 from tcpscape.scenario import path
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription, describe
@@ -216,16 +214,41 @@ def dualpi2(w: Words) -> None:
 
 
 KINDS = {
-    "netem": netem, "tbf": tbf, "htb": htb, "jitter": jitter, "red": red, "choke": choke, "cake": cake,
-    "codel": _aqm(1000), "pie": _aqm(1000), "fq_pie": _aqm(10_240), "fq_codel": _aqm(10_240, "enabled", limit_memory_bytes=32 << 20),
-    "pfifo": _plain(limit_packets=1000), "pfifo_head_drop": _plain(limit_packets=1000), "bfifo": _plain(limit_bytes=1000 * 1514),
-    "fq": _plain(limit_packets=10_000), "sfq": _plain(limit_packets=127), "dualpi2": dualpi2,
-}  # fmt: skip
+    "netem": netem,
+    "tbf": tbf,
+    "htb": htb,
+    "jitter": jitter,
+    "red": red,
+    "choke": choke,
+    "cake": cake,
+    "codel": _aqm(1000),
+    "pie": _aqm(1000),
+    "fq_pie": _aqm(10_240),
+    "fq_codel": _aqm(10_240, "enabled", limit_memory_bytes=32 << 20),
+    "pfifo": _plain(limit_packets=1000),
+    "pfifo_head_drop": _plain(limit_packets=1000),
+    "bfifo": _plain(limit_bytes=1000 * 1514),
+    "fq": _plain(limit_packets=10_000),
+    "sfq": _plain(limit_packets=127),
+    "dualpi2": dualpi2,
+}
 """What makes random words of a discipline; those without an entry have their example's."""
 PLAIN = {
-    "delay_ns": 0, "jitter_ns": 0, "distribution": None, "loss": 0.0, "duplicate": 0.0, "corrupt": 0.0, "reorder": 0.0, "slotted": False,
-    "rate_bps": None, "limit_packets": None, "limit_bytes": None, "limit_memory_bytes": None, "in_order": True, "ecn": "never",
-}  # fmt: skip
+    "delay_ns": 0,
+    "jitter_ns": 0,
+    "distribution": None,
+    "loss": 0.0,
+    "duplicate": 0.0,
+    "corrupt": 0.0,
+    "reorder": 0.0,
+    "slotted": False,
+    "rate_bps": None,
+    "limit_packets": None,
+    "limit_bytes": None,
+    "limit_memory_bytes": None,
+    "in_order": True,
+    "ecn": "never",
+}
 """A queue that nothing was said about."""
 PARENTS = ("netem", "tbf", "htb")
 
@@ -300,11 +323,19 @@ def test_a_shortened_delay_counts_for_the_round_trip_and_the_buffer(hop):
         engines.make(name).check(scenario)
 
 
-@pytest.mark.parametrize(("hop", "rate"), [
-    ("tbf r 60mbit b 6056 la 50ms", 60_000_000), ("htb r 60mbit c 20mbit; fq_codel", 20_000_000), ("netem ra 10mbit", 10_000_000),
-    ("cake bandwidth 1mbps", 8_000_000), ("red limit 60000 min 6000 max 18000 avpkt 1500 burst 8 bandwidth 9mbit", None),
-    ("fq maxrate 10mbit", None), ({"rate": "5mbit"}, 5_000_000), ({"delay": "5ms"}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hop", "rate"),
+    [
+        ("tbf r 60mbit b 6056 la 50ms", 60_000_000),
+        ("htb r 60mbit c 20mbit; fq_codel", 20_000_000),
+        ("netem ra 10mbit", 10_000_000),
+        ("cake bandwidth 1mbps", 8_000_000),
+        ("red limit 60000 min 6000 max 18000 avpkt 1500 burst 8 bandwidth 9mbit", None),
+        ("fq maxrate 10mbit", None),
+        ({"rate": "5mbit"}, 5_000_000),
+        ({"delay": "5ms"}, None),
+    ],
+)
 def test_the_rate_of_a_hop(hop, rate):
     assert path.rate_bps(Scenario.of({"bottleneck": [hop]}).bottleneck[0]) == rate
 
@@ -314,8 +345,11 @@ def test_structured_hops_are_described_by_the_words_that_they_become():
     scenario = Scenario.of({"forward": spec, "bottleneck": {"rate": "10mbit", "buffer": "64KB"}, "duration": "1s"})
     kinds = [[(q.kind, q.delay_ns, q.loss, q.in_order) for q in queue] for queue in scenario.queues("forward", "bottleneck")]
     assert kinds == [
-        [("netem", 0, 0.001, True)], [("jitter", 15_000_000, 0.0, True)], [("netem", 10_000_000, 0.0, True)], [("tbf", 0, 0.0, True), ("bfifo", 0, 0.0, True)],
-    ]  # fmt: skip
+        [("netem", 0, 0.001, True)],
+        [("jitter", 15_000_000, 0.0, True)],
+        [("netem", 10_000_000, 0.0, True)],
+        [("tbf", 0, 0.0, True), ("bfifo", 0, 0.0, True)],
+    ]
     assert sum(q.delay_ns for queue in scenario.queues("forward") for q in queue) == scenario.rtt_ns == 25_000_000
 
 
@@ -347,3 +381,67 @@ def test_without_the_extension_words_are_refused_with_the_way_to_build_it(monkey
 def test_the_mock_answers_for_every_queue(example):
     scenario = Scenario.of({"forward": "netem la 25ms", "bottleneck": example, "duration": "1s"})
     assert engines.make("mock").run(scenario, [0])[0].flows[0].goodput_mbps > 0
+
+
+# Quantities as people write them.
+
+
+@pytest.mark.parametrize(
+    ("parse", "values"),
+    [
+        (units.parse_time, {"50ms": 50_000_000, "1.5s": 1_500_000_000, "2min": 120_000_000_000, "10us": 10_000, "7 ns": 7, 0: 0, "0": 0}),
+        (units.parse_size, {"256KiB": 262_144, "262144": 262_144, 4096: 4096, "1MB": 10**6, "1.5k": 1536, "10B": 10}),
+        (units.parse_rate, {"10mbit": 10**7, "1gbit": 10**9, "1.25MB/s": 10**7, "2.3Mbit/s": 2_300_000}),
+        (units.parse_byte_rate, {"1MB/s": 10**6, "1MiB/s": 2**20, "10mbit": 1_250_000, 0: 0, "4940KiB/s": 4940 * 1024}),
+        (units.parse_percent, {"0.1%": pytest.approx(0.001)}),
+    ],
+)
+def test_quantities_in_base_units(parse, values):
+    assert {text: parse(text) for text in values} == values
+
+
+@pytest.mark.parametrize(
+    ("parse", "bad", "word"),
+    [
+        (units.parse_time, "10", "unit"),
+        (units.parse_time, 10, "unit"),
+        (units.parse_time, "-1ms", "negative"),
+        (units.parse_time, "2 years", "unit"),
+        (units.parse_time, "400d", "day"),
+        (units.parse_time, "fast", "quantity"),
+        (units.parse_time, None, "quantity"),
+        (units.parse_time, "1e999s", "finite"),
+        (units.parse_rate, "0mbit", "rate 0"),
+        (units.parse_rate, "10mbps", "bits or bytes"),
+        (units.parse_percent, "120%", "100%"),
+        (units.parse_percent, "0.1", "unit"),
+        (units.parse_size, "-1KiB", "negative"),
+        (units.parse_size, True, "quantity"),
+    ],
+)
+def test_bad_quantities_name_field_problem_and_fix(parse, bad, word):
+    with pytest.raises(UnitError) as e:
+        parse(bad, "field")
+    assert str(e.value).startswith("field: ")
+    assert word in str(e.value)
+    assert "; write" in str(e.value) or "; leave" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("parse", "format_", "values"),
+    [
+        (units.parse_time, units.format_time, [1, 999, 1_000, 50_000_000, 1_058_000, 10**9, 86_400 * 10**9]),
+        (units.parse_size, units.format_size, [1, 1023, 1024, 262_144, 10**6, 2**30 + 1]),
+        (units.parse_rate, units.format_rate, [1, 1000, 2_300_000, 10**7, 10**9 + 1]),
+    ],
+)
+def test_quantities_round_trip(parse, format_, values):
+    assert [parse(format_(value)) for value in values] == values
+
+
+def test_bdp():
+    # 10 Mbit/s x 50 ms = 62 500 B
+    assert units.buffer_bytes("2bdp", 10**7, 50_000_000) == 125_000
+    assert units.buffer_bytes("64KiB", 10**7, 0) == 65_536
+    with pytest.raises(UnitError, match="needs a delay"):
+        units.buffer_bytes("2bdp", 10**7, 0)

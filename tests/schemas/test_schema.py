@@ -1,7 +1,5 @@
 """Schemas: what every command prints is as its schema says, with no field besides, and a scenario's schema agrees with what reads scenarios."""
 
-from __future__ import annotations
-
 import copy
 import json
 import sqlite3
@@ -14,21 +12,23 @@ import yaml
 
 import tcpscape
 from conftest import ROOT, expect, validator
+from tcpscape import formats
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.engines.base import Capture
 from tcpscape.engines.model import Model
-from tcpscape.errors import TcpscapeError
+from tcpscape.errors import EngineError, ScenarioError, StoreError, TcpscapeError
 from tcpscape.formats import FORMATS
+from tcpscape.kernels import cache
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.schemas.tables import TABLES
+from tcpscape.store.results import Store
 from tcpscape.studies import study
+from tcpscape.trial import Capture, Trial
 
 
 def parts(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Every property of a schema and its definitions."""
     return [(name, value) for part in (schema, *schema.get("$defs", {}).values()) for name, value in part.get("properties", {}).items()]
 
 
@@ -55,7 +55,6 @@ def test_the_command_lists_prints_and_writes_them(cli, tmp_path):
     assert json.loads(cli("schema", "flows").out) == TABLES["flows"].schema()
     assert cli("schema", "--out", tmp_path).status == 0
     assert {p.name for p in tmp_path.iterdir()} == {f"{name}.schema.json" for name in (*DOCUMENTS, *TABLES)}
-    assert cli("schema", "nonsense").err.startswith("error: name: 'nonsense' is no document or table; choose scenario, campaign")
 
 
 LONG = {"shared-bottleneck": "6s", "rate-drop": "16s"}
@@ -65,13 +64,21 @@ LONG = {"shared-bottleneck": "6s", "rate-drop": "16s"}
 @pytest.mark.parametrize(
     "path",
     [
-        ("baseline",), ("starlink-baseline", "--cca", "cubic,bbr"), ("lossy-dsl", "--mix", "cubic*2,bbr@500ms"), ("shared-bottleneck",), ("rate-drop",),
+        ("baseline",),
+        ("starlink-baseline", "--cca", "cubic,bbr"),
+        ("lossy-dsl", "--mix", "cubic*2,bbr@500ms"),
+        ("shared-bottleneck",),
+        ("rate-drop",),
         ("--forward", "netem delay 20ms", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500; fq_codel limit 100", "--cca", "dctcp", "--ecn"),
-        ("--forward", "netem delay 20ms", "--player", "1,2.5,5mbit"), ("--forward", "netem delay 20ms", "--engine", "mock"),
-        ("rrul",), ("web",), ("dumbbell",), ("incast",),
+        ("--forward", "netem delay 20ms", "--player", "1,2.5,5mbit"),
+        ("--forward", "netem delay 20ms", "--engine", "mock"),
+        ("rrul",),
+        ("web",),
+        ("dumbbell",),
+        ("incast",),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_trials(cli, need_model, path):
     answer = cli("run", *path, "--duration", LONG.get(path[0], "1s"), "--seeds", "2", "--json", "--check", "goodput > 0", "--check", "rtt_p95 < 9s")
     assert answer.lines, answer.err
@@ -126,12 +133,15 @@ def test_cells_and_manifests(cli, need_model, tmp_path):
 @pytest.mark.parametrize(
     "path",
     [
-        ("--rtt", "20ms"), ("--rtt", "20ms", "--jitter", "4ms", "--loss", "0.5%", "--rate", "10mbit"),
-        ("--rtt", "20ms", "--jitter", "4ms", "--rate", "10mbit", "--player", "1,2.5,5mbit"), ("--rtt", "20ms", "--jitter", "6ms", "--order", "keep"),
-        ("--rtt", "20ms", "--rate", "10mbit", "--queue", "fq_codel", "--goal", "delay", "--cca", "cubic,bbr"), ("--rtt", "20ms", "--cca", "bbr3,prague"),
+        ("--rtt", "20ms"),
+        ("--rtt", "20ms", "--jitter", "4ms", "--loss", "0.5%", "--rate", "10mbit"),
+        ("--rtt", "20ms", "--jitter", "4ms", "--rate", "10mbit", "--player", "1,2.5,5mbit"),
+        ("--rtt", "20ms", "--jitter", "6ms", "--order", "keep", "--cca", "cubic,bbr"),
+        ("--rtt", "20ms", "--rate", "10mbit", "--queue", "fq_codel", "--goal", "delay", "--cca", "cubic,bbr"),
+        ("--rtt", "20ms", "--cca", "bbr3,prague"),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_advice(cli, need_model, tmp_path, path):
     answer = cli("advise", *path, "--duration", "1s", "--seeds", "3", "--out", tmp_path, "--json")
     expect("advice", answer.lines[0])
@@ -214,9 +224,20 @@ def test_scenarios_in_the_documents_are_valid():
 
 
 WRONG = {
-    "scenario": [{}, {"forwards": []}, {"duration": "10"}, {"duration": 10}, {"flows": [{"cca": 5}]}, {"forward": {"delay": "5 parsecs"}}, {"format": 2}, []],
-    "trial": [{}, {"format": 2}], "advice": [{"format": 1, "choice": 5}], "bound": [{"format": 1, "ratio": "3"}],
-}  # fmt: skip
+    "scenario": [
+        {},
+        {"forwards": []},
+        {"duration": "10"},
+        {"duration": 10},
+        {"flows": [{"cca": 5}]},
+        {"forward": {"delay": "5 parsecs"}},
+        {"format": 2},
+        [],
+    ],
+    "trial": [{}, {"format": 2}],
+    "advice": [{"format": 1, "choice": 5}],
+    "bound": [{"format": 1, "ratio": "3"}],
+}
 
 
 @pytest.mark.parametrize(("name", "document"), [(name, document) for name, documents in WRONG.items() for document in documents], ids=str)
@@ -225,34 +246,107 @@ def test_a_wrong_document_is_refused(name, document):
 
 
 FULL = {
-    "name": "x", "about": "y", "mtu": 1500, "offload": True, "ecn": False, "timer_slack": "50us", "duration": "5s",
-    "kernel": {"profile": "6.12", "rmem_max": "4MiB", "hz": 250, "slow_start_after_idle": True, "window": "half", "net.ipv4.tcp_rmem": "4096 131072 6291456"},
+    "name": "x",
+    "about": "y",
+    "mtu": 1500,
+    "offload": True,
+    "ecn": False,
+    "timer_slack": "50us",
+    "duration": "5s",
+    "kernel": {
+        "profile": "6.12",
+        "rmem_max": "4MiB",
+        "hz": 250,
+        "slow_start_after_idle": True,
+        "window": "half",
+        "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    },
     "forward": [
         {"at": "router", "delay": "13ms", "jitter": "7ms", "distribution": "normal", "loss": "0.125%", "order": "keep", "tau": "5ms", "limit": 1000},
         "netem delay 5ms",
     ],
-    "bottleneck": {"rate": "50mbit", "buffer": "2bdp", "queue": "fq_codel", "burst": 6056}, "reverse": {"delay": "13ms", "correlation": "10%"},
+    "bottleneck": {"rate": "50mbit", "buffer": "2bdp", "queue": "fq_codel", "burst": 6056},
+    "reverse": {"delay": "13ms", "correlation": "10%"},
     "flows": [
         {"cca": "bbr", "rcvbuf": "256KiB", "app": "10MiB/s", "read": "16KiB/1ms", "count": 2, "start": "1s", "stop": "4s", "nodelay": False},
-        {"cca": {"name": "cubic", "hystart": False}, "app": {"rate": "1MB/s", "chunk": 8192}, "read": {"size": "4KiB", "delay": "1ms"}, "listener": "cubic"},
-        {"player": {"ladder": "1,2.5,5mbit", "segment": "4s", "abr": "bola", "buffer": "30s"}}, {"player": "1,2mbit"},
+        {
+            "cca": {"name": "cubic", "hystart": False},
+            "app": {"rate": "1MB/s", "chunk": 8192},
+            "read": {"size": "4KiB", "delay": "1ms"},
+            "listener": "cubic",
+        },
+        {"player": {"ladder": "1,2.5,5mbit", "segment": "4s", "abr": "bola", "buffer": "30s"}},
+        {"player": "1,2mbit"},
     ],
     "changes": [
-        {"where": "bottleneck", "at": "2s", "set": {"rate": "25mbit", "limit": 5}}, {"every": "2s", "hold": "100ms", "set": {"outage": True}},
+        {"where": "bottleneck", "at": "2s", "set": {"rate": "25mbit", "limit": 5}},
+        {"every": "2s", "hold": "100ms", "set": {"outage": True}},
         {"ramp": ["1s", "2s"], "start": {"delay": "10ms"}, "end": {"delay": "20ms"}, "step": "10ms"},
         {"where": "bottleneck", "trace": [["0s", "10mbit"], ["1s", "5mbit"]], "repeat": "2s"},
     ],
-}  # fmt: skip
+}
 """A scenario with every field, whose values the test below exchanges."""
 VALUES = (
-    None, True, False, 0, 1, 5, -1, 2.5, 10**6, "", " ", "x", "5", "-5", "5ms", "5 MS", "1.5s", "-5ms", "0", "0s", "10mbit", "10 Mbit", "1MB/s", "64KB", "2bdp",
-    "0.5%", "150%", "50%", "router", "keep", "normal", "cubic", "yes", "off", [], {}, [1], ["5ms"], {"a": 1}, {"delay": "5ms"}, ["1s", "2s"], "1e3ms", "½s", "٥ms",
-    "../x", "1_000", "5.0", "nan", "inf", "1e999ms", "16KiB/1ms", "/", "netem delay 5ms", {"name": "bbr"}, {"rate": "5mbit"}, "\n5ms\n",
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    5,
+    -1,
+    2.5,
+    10**6,
+    "",
+    " ",
+    "x",
+    "5",
+    "-5",
+    "5ms",
+    "5 MS",
+    "1.5s",
+    "-5ms",
+    "0",
+    "0s",
+    "10mbit",
+    "10 Mbit",
+    "1MB/s",
+    "64KB",
+    "2bdp",
+    "0.5%",
+    "150%",
+    "50%",
+    "router",
+    "keep",
+    "normal",
+    "cubic",
+    "yes",
+    "off",
+    [],
+    {},
+    [1],
+    ["5ms"],
+    {"a": 1},
+    {"delay": "5ms"},
+    ["1s", "2s"],
+    "1e3ms",
+    "½s",
+    "٥ms",
+    "../x",
+    "1_000",
+    "5.0",
+    "nan",
+    "inf",
+    "1e999ms",
+    "16KiB/1ms",
+    "/",
+    "netem delay 5ms",
+    {"name": "bbr"},
+    {"rate": "5mbit"},
+    "\n5ms\n",
+)
 
 
 def places(value: Any, path: tuple = ()) -> list[tuple]:
-    """The path of every value in a document."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [*([path] if path else []), *(place for key, child in children for place in places(child, (*path, key)))]
 
@@ -268,7 +362,6 @@ def exchanged(path: tuple, value: Any) -> dict[str, Any]:
 
 
 def is_read(document: dict[str, Any]) -> bool:
-    """Whether a scenario is read."""
     try:
         Scenario.of(copy.deepcopy(document))
     except TcpscapeError:
@@ -314,7 +407,6 @@ def test_a_field_that_there_is_not_is_refused_by_both():
 
 
 def at(path: tuple) -> Any:
-    """The value at a place of the full scenario."""
     value: Any = FULL
     for key in path:
         value = value[key]
@@ -359,9 +451,11 @@ OPTIONAL = [*NETWORKS, *(c.name for c in TABLES["flows"].columns if c.name.start
 KERNELS = [c.name for c in TABLES["samples"].columns if "real kernels alone" in c.about]
 """Columns that only real kernels fill."""
 KINDS = {
-    "string": lambda kind: kind == pl.String, "integer": lambda kind: kind.is_integer(), "number": lambda kind: kind.is_numeric(),
+    "string": lambda kind: kind == pl.String,
+    "integer": lambda kind: kind.is_integer(),
+    "number": lambda kind: kind.is_numeric(),
     "boolean": lambda kind: kind == pl.Boolean,
-}  # fmt: skip
+}
 """Type of Table Schema → whether a column of a frame has it."""
 
 
@@ -389,3 +483,114 @@ def test_an_editor_finds_the_schema_by_the_first_line_of_a_scenario(cli, tmp_pat
     (tmp_path / "mine.yaml").write_text(text)
     assert cli("run", tmp_path / "mine.yaml", "--seeds", "1").status == 0
     jsonschema.validate(yaml.safe_load(text), json.loads((tmp_path / "scenario.schema.json").read_text("utf-8")))
+
+
+# Format numbers: every document says its own, an unknown newer one is refused in one line, and what was kept without a number is read.
+
+
+NEWER = 99
+
+
+@pytest.fixture
+def kept(cli, tmp_path):
+    assert cli("run", "baseline", "--engine", "mock", "--seeds", "2", "--out", tmp_path / "kept").status == 0
+    return tmp_path / "kept"
+
+
+def rewrite(root, table: str, column: str, change) -> None:
+    """Changes the JSON documents in a column of a store's database."""
+    with sqlite3.connect(root / "results.sqlite") as database:
+        for rowid, text in database.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (json.dumps(change(json.loads(text)), separators=(",", ":")), rowid))
+
+
+@pytest.mark.parametrize("kind", formats.FORMATS)
+def test_the_number_comes_first_and_is_known(kind):
+    document = formats.stamped(kind, {"a": 1})
+    assert list(document) == ["format", "a"]
+    assert formats.expect(kind, document, "file") == formats.FORMATS[kind]
+    assert formats.expect(kind, {"a": 1}, "file") == 1
+
+
+@pytest.mark.parametrize("number", [NEWER, 0, -1, "1", 1.0, True, None, [1]])
+def test_another_number_is_refused_in_one_line(number):
+    with pytest.raises(StoreError, match=r"^file: [^\n]+; [^\n]+$"):
+        formats.expect("trial", {"format": number}, "file")
+
+
+@pytest.mark.parametrize("table", ["trials", "manifests"])
+def test_a_directory_of_a_newer_format_is_refused(cli, kept, table):
+    rewrite(kept, table, {"trials": "trial", "manifests": "document"}[table], lambda document: {**document, "format": NEWER})
+    answer = cli("report", kept)
+    kind = {"trials": "trial", "manifests": "manifest"}[table]
+    assert answer.status == 2
+    assert f"{kind} of format {NEWER}, and this tcpscape reads formats up to {formats.FORMATS[kind]}" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_trials_that_were_kept_without_a_number_are_read_and_not_run_again(cli, tmp_path, need_model):
+    kept, again = tmp_path / "kept", ("run", "baseline", "--duration", "1s", "--seeds", "2", "--out", tmp_path / "kept", "--json")
+    before = cli(*again).out
+
+    def without(document):
+        return {name: value for name, value in document.items() if name != "format"}
+
+    rewrite(kept, "trials", "trial", without)
+    with Store(kept) as store:
+        assert len(store.load_many(store.addresses())) == 2
+    assert cli(*again).out == before
+    with sqlite3.connect(kept / "results.sqlite") as database:
+        assert [text for (text,) in database.execute("SELECT trial FROM trials") if "format" in json.loads(text)] == []
+
+
+def test_an_answer_and_a_validation_of_a_newer_format_are_refused(cli, tmp_path, need_model):
+    out = tmp_path / "advised"
+    assert cli("advise", "--rtt", "20ms", "--rate", "5mbit", "--duration", "1s", "--seeds", "2", "--cca", "cubic,reno", "--out", out).status == 0
+    (out / "advice.json").write_text(json.dumps({**json.loads((out / "advice.json").read_text()), "format": NEWER}))
+    assert f"advice of format {NEWER}" in cli("report", out).err
+    validated = tmp_path / "validated"
+    assert cli("validate", "--random", "1", "--engine", "model", "--engine", "mock", "--worst", "0", "--out", validated).status == 0
+    (validated / "summary.json").write_text(json.dumps({**json.loads((validated / "summary.json").read_text()), "format": NEWER}))
+    answer = cli("validate", "--explain", "r0", "--out", validated)
+    assert (answer.status, f"validation of format {NEWER}" in answer.err) == (2, True)
+
+
+def test_a_kernel_of_a_newer_format_is_named_and_hides_no_other(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name, number in (("old", None), ("newer", NEWER)):
+        record = {
+            "name": name,
+            "path": "",
+            "release": "6.1",
+            "digest": "d",
+            "hz": 250,
+            "source": "s",
+            "source_digest": None,
+            "describe": None,
+            "config_digest": "c",
+            "compiler": "gcc",
+            "created": "",
+            "built": "",
+            "seconds": 1.0,
+            "size": 1,
+        }
+        cache.place(name).mkdir(parents=True)
+        (cache.place(name) / "linux").write_text("")
+        (cache.place(name) / "kernel.json").write_text(json.dumps(record | ({"format": number} if number else {})))
+    assert [kernel.name for kernel in cache.built_kernels()] == ["old"]
+    with pytest.raises(EngineError, match=f"kernel of format {NEWER}"):
+        cache.find("newer")
+
+
+def test_what_a_user_writes_may_have_its_number():
+    assert Scenario.of({"format": 1, "duration": "1s"}) == Scenario.of({"duration": "1s"})
+    assert Scenario.of({"format": 1}).address() == Scenario.of({}).address()
+    assert study.of({**study.read("baseline"), "format": 1}, "x") == study.get("baseline")
+    with pytest.raises(ScenarioError, match=f"format: scenario of format {NEWER}"):
+        Scenario.of({"format": NEWER})
+
+
+def test_a_trial_is_read_back_from_its_row(kept):
+    with Store(kept) as store:
+        trials = store.load_many(store.addresses()).values()
+    assert all(isinstance(trial, Trial) and trial.to_dict()["format"] == 1 for trial in trials)

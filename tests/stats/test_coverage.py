@@ -11,7 +11,7 @@ import scipy.stats
 from conftest import ROOT
 from tcpscape import stats
 from tcpscape.stats import comparison, means, order, spread
-from tcpscape.stats.resample import counts
+from tcpscape.stats.estimate import counts
 
 SAMPLES = 300
 SIGMAS = 4

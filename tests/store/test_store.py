@@ -1,7 +1,5 @@
 """The store: what was saved is there once, whatever happens to who saved it."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
@@ -26,12 +24,11 @@ import forked
 from conftest import TESTS
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
-from tcpscape.engines import Capture
 from tcpscape.errors import StoreError
 from tcpscape.scenario import options
-from tcpscape.store import database, rows, tables
+from tcpscape.store import database, rows
 from tcpscape.store.results import FILE, Store, flow_rows
-from tcpscape.trial import Rtt
+from tcpscape.trial import Capture, Rtt
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 EARLIER = TESTS / "data" / "earlier"
@@ -79,8 +76,7 @@ def test_a_trial_comes_back_as_it_was_before_and_after_the_store_is_closed(tmp_p
             assert reader.load_many(t.address for t in trials) == by_address(trials)
             assert reader.load(trials[2].address) == trials[2]
             assert reader.load("nosuch") is None
-            assert reader.load_many([]) == {}
-            assert reader.addresses() == set(by_address(trials))
+            assert (reader.load_many([]), reader.addresses()) == ({}, set(by_address(trials)))
             assert reader.frame().equals(flow_rows(sorted(trials, key=lambda t: t.address)))
         store.close()
 
@@ -126,8 +122,7 @@ def test_a_trial_without_flows_has_a_row(trials):
 def test_an_empty_store_is_empty(tmp_path):
     with Store(tmp_path) as store:
         assert store.frame().is_empty()
-        assert store.addresses() == set()
-        assert store.manifests() == []
+        assert (store.addresses(), store.manifests()) == (set(), [])
     assert files(tmp_path) == [FILE]
 
 
@@ -196,8 +191,7 @@ def test_what_is_saved_twice_is_there_once(tmp_path, trials):
     two.save_many(trials[2:])
     two.save(replace(trials[2], events=7))
     for reader in (one, two, Store(tmp_path)):
-        assert reader.frame().height == 14
-        assert reader.load(trials[2].address).events == 7
+        assert (reader.frame().height, reader.load(trials[2].address).events) == (14, 7)
     one.close()
     two.save(trials[2])
     assert one.load_many(t.address for t in trials) == by_address(trials)
@@ -293,7 +287,7 @@ def test_a_write_that_fails_is_one_line_and_what_was_there_stays(tmp_path, trial
         with pytest.raises(StoreError, match=r"disk I/O error.*; check the disk, or choose another directory") as e:
             store.save(trials[2])
         with pytest.raises(StoreError, match="File too large; free some space"):
-            tables.write(pl.DataFrame({"a": range(100_000)}), tmp_path / "samples" / "a.parquet")
+            rows.write(pl.DataFrame({"a": range(100_000)}), tmp_path / "samples" / "a.parquet")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     one_line(e)
@@ -521,10 +515,10 @@ def test_rows_are_what_they_say():
 
 
 def test_samples_of_a_trial_without_flows_are_damaged(tmp_path):
-    columns = {name: pl.Series([1, 2], dtype=pl.UInt32) for name in {*tables.COLUMNS["samples"], "flow"}}
+    columns = {name: pl.Series([1, 2], dtype=pl.UInt32) for name in {*rows.COLUMNS["samples"], "flow"}}
     (tmp_path / "samples").mkdir()
-    tables.write(pl.DataFrame(columns), tables.path(tmp_path, "a", "samples"))
-    assert tables.read(tmp_path, "a", "samples", 3).height == 2
+    rows.write(pl.DataFrame(columns), rows.path(tmp_path, "a", "samples"))
+    assert rows.read(tmp_path, "a", "samples", 3).height == 2
     for flows in (0, 2):
         with pytest.raises(StoreError, match="column flow holds other numbers"):
-            tables.read(tmp_path, "a", "samples", flows)
+            rows.read(tmp_path, "a", "samples", flows)

@@ -1,27 +1,25 @@
 """Several writers of one directory share the work: each trial runs once, whoever is killed, and each writer reports the whole."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
+import forked
 from tcpscape import engines, writing
 from tcpscape.campaign.execute import Runner
-from tcpscape.engines import Capture
 from tcpscape.scenario import options
 from tcpscape.store.results import FILE, Store
+from tcpscape.trial import Capture
 
 PATH = {"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}
-SWEEP = "sweep --rtt 20ms --rate 20mbit --jitter 0,2ms --cca cubic,bbr --duration 20s --seeds 8"
+SWEEP = "sweep --rtt 20ms --rate 20mbit --jitter 0,2ms --cca cubic,bbr --duration 10s --seeds 8"
 TRIALS = 32
 
 
@@ -32,7 +30,9 @@ def _model(need_model):
 
 def start(out, words=SWEEP):
     pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, "-m", "tcpscape", *words.split(), "--jobs", "1", "--out", str(out)], stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        [*forked.python(), "-m", "tcpscape", *words.split(), "--jobs", "1", "--out", str(out)], stdout=pipe, stderr=pipe, text=True
+    )
 
 
 def finish(child):

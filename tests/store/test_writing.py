@@ -1,7 +1,5 @@
 """Files are written whole or not at all, and what a killed writer left is removed."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal
@@ -76,27 +74,21 @@ def test_threads_that_write_one_file_leave_one_of_their_contents(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
-def write_named(file, text):
-    """As a file is written that the user named."""
-    with writing.replacing(file) as part:
-        part.write_text(text)
-
-
 def test_a_link_that_the_user_names_stays_a_link_and_a_device_a_device(tmp_path):
     file = writing.whole(tmp_path / "there" / "a.txt", "before")
     link = tmp_path / "link"
     link.symlink_to(file)
-    write_named(link, "after")
+    writing.named(link, "after")
     assert link.is_symlink()
     assert file.read_text() == "after"
     device = tmp_path / "null"
     device.symlink_to(os.devnull)
-    write_named(device, "nothing")
+    writing.named(device, "nothing")
     assert not os.path.isfile(os.devnull)
     device.unlink()
     device.symlink_to("/dev/full")
     with pytest.raises(StoreError, match="No space left on device"):
-        write_named(device, "nothing")
+        writing.named(device, "nothing")
 
 
 def test_a_link_or_a_fifo_in_a_result_directory_is_replaced(tmp_path):

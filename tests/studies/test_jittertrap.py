@@ -12,11 +12,11 @@ from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import find
 from tcpscape.stats import Estimate
-from tcpscape.studies import known, measures, verdict
+from tcpscape.studies import known, measures
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
-from tcpscape.studies.measures import cliffs, flows, spread
-from tcpscape.studies.result import Result
+from tcpscape.studies.measures import cells, cliffs, flows
+from tcpscape.studies.result import Result, printed_range
 from tcpscape.trial import FlowResult, Rtt, Trial
 
 MINE = ("baseline", "chaos-zone", "ecn", "jitter-cliff", "loss-tolerance", "receiver-starvation", "starlink")
@@ -42,7 +42,7 @@ def test_claims_give_one_number_or_a_range_and_say_why_none_can_be_measured():
     for name in MINE:
         for claim in studies.get(name).claims:
             assert claim.measure != "rig" or claim.setup, (name, claim.text)
-            assert not claim.near or verdict.printed_range(claim.near)
+            assert not claim.near or printed_range(claim.near)
 
 
 def test_units_of_the_published_numbers():
@@ -97,11 +97,7 @@ GOLDEN = {
     "starlink": (
         ("profiles",),
         10,
-        {
-            "Baseline: CUBIC carries 2.3 Mbps",
-            "Baseline: BBR carries 3.1x of CUBIC",
-            "Baseline: CUBIC carries 360p (1 to 2.5 Mbps)",
-        },
+        {"Baseline: CUBIC carries 2.3 Mbps", "Baseline: BBR carries 3.1x of CUBIC", "Baseline: CUBIC carries 360p (1 to 2.5 Mbps)"},
     ),
 }
 """Parts that are run, repetitions, and the claims that may come out as not reproduced: their studies and docs/deviations.md say why."""
@@ -143,7 +139,6 @@ def test_the_chaos_zone():
 
 
 def place(row):
-    """The row's cell."""
     return row.part, row.cell.cca, *row.cell.at.items()
 
 
@@ -160,7 +155,7 @@ def test_each_published_mean_is_the_models(results):
 
 @pytest.mark.parametrize(("text", "low", "high"), [("0.49", 0.485, 0.495), ("42", 41.5, 42.5), ("5319", 5318.5, 5319.5), ("1.0", 0.95, 1.05)])
 def test_a_printed_number(text, low, high):
-    assert verdict.printed_range(text) == pytest.approx((low, high))
+    assert printed_range(text) == pytest.approx((low, high))
 
 
 def test_how_near_is_near(results):
@@ -298,7 +293,7 @@ def test_the_edge_of_the_studies_own_curve(results):
 
 def test_draws_of_so_many_runs():
     """The most of 2 draws of 1 … 4 is 4 in half of the six pairs, and at least 2."""
-    got = spread.of_draws([1.0, 2.0, 3.0, 4.0], 2, lambda x: np.max(x, axis=-1))
+    got = cells.of_draws([1.0, 2.0, 3.0, 4.0], 2, lambda x: np.max(x, axis=-1))
     assert (got.low, got.high) == (2.0, 4.0)
     assert got.value in (3.0, 3.5, 4.0)
 
@@ -307,7 +302,7 @@ def test_an_interval_by_resampling_covers():
     rng = np.random.default_rng(1)
     held = 0
     for _ in range(200):
-        got = spread.resampled([rng.normal(10, 2, 30), rng.normal(5, 1, 30)], lambda s: s[0].mean(axis=-1) / s[1].mean(axis=-1))
+        got = cells.resampled([rng.normal(10, 2, 30), rng.normal(5, 1, 30)], lambda s: s[0].mean(axis=-1) / s[1].mean(axis=-1))
         held += got.low <= 2 <= got.high
     assert held >= 0.9 * 200
 
@@ -390,4 +385,4 @@ def test_one_run_does_not_say_how_many_are_needed(results):
     whole = next(iter(results["jitter-cliff"].outcome().cells))
     one = dataclasses.replace(whole, scenarios=whole.scenarios[:1], runs=(whole.runs[0][:1],))
     (claim,) = (c for c in studies.get("chaos-zone").claims if c.measure == "runs_needed")
-    assert math.isnan(spread.runs_needed(results["jitter-cliff"], claim, one).value)
+    assert math.isnan(cells.runs_needed(results["jitter-cliff"], claim, one).value)

@@ -1,14 +1,12 @@
 """The talk on 1 % of loss and the paper on latency spikes: their tables are whole, and what we say about them holds on the model."""
 
-from __future__ import annotations
-
 import pytest
 
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.errors import StudyError
-from tcpscape.findings.spike.bound import Step
+from tcpscape.findings.spike import Step
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import known, spikes, study
 from tcpscape.studies import run as runs
@@ -53,7 +51,6 @@ def test_bbrs_means_lie_below_its_quartiles(talk):
 
 
 def part(name, which, **fields):
-    """A part of a study, run with these fields of its campaign changed."""
     said = next(p for p in study.get(name).parts if p.name == which)
     return execute.run(Campaign.of({**said.to_dict(), **fields}, which), Execution(jobs=2))
 
@@ -96,7 +93,6 @@ def look():
 
 
 def judged(result, **fields):
-    """One claim about a result."""
     said = result.study.model_copy(update={"claims": (study.Claim.model_validate(fields),)})
     return runs.judge(Result(said, result.parts)).claims[0]
 
@@ -104,8 +100,7 @@ def judged(result, **fields):
 def test_a_table_is_judged_number_by_number(look):
     common = {"work": "one-percent-loss", "measure": "table", "metric": "goodput_1s_p50", "cca": "cubic"}
     whole = judged(look, text="x", **common, but={"loss": [p for p in LOSSES if p != "0%"]})
-    assert whole.verdict == "reproduced"
-    assert whole.measured == "2 of 2 numbers within 15%"
+    assert (whole.verdict, whole.measured) == ("reproduced", "2 of 2 numbers within 15%")
     strict = judged(look, text="x", **common, at={"loss": "10%", "topology": "symmetric"}, options={"within": 0.001})
     assert strict.measured.startswith("0 of 1 numbers within 0%; off: symmetric 10% ")
     assert strict.verdict == "not decidable"  # one run has no interval

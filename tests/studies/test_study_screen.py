@@ -1,7 +1,5 @@
 """The screens of studies: what the finding says follows from the results, the matrix fits, claims that do not hold are named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -12,7 +10,6 @@ from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
 from tcpscape.text.screen import Lines
 from tcpscape.text.table import Table
-from tcpscape.words import finding
 from tcpscape.words import study as answer
 
 WIDTHS = (60, 80, 100, 150)
@@ -37,21 +34,21 @@ def scaled(outcome: Outcome, factor) -> Outcome:
     return replace(outcome, cells=tuple(map(of, outcome.cells)))
 
 
-def steps(seeds: int = 4) -> finding.Subject:
+def steps(seeds: int = 4) -> answer.Subject:
     """The jitter cliff at 50 ms: what is left of CUBIC's goodput falls from all to a tenth between 8 and 12 ms, BBR's nowhere."""
     result = result_of("jitter-cliff", "cliff", seeds=seeds)
     base = {c.cca: c.mean().value for c in result.outcome("cliff").select(rtt="50ms", jitter="0ms")}
     outcome = scaled(
         result.outcome("cliff"), lambda c: (0.1 if c.cca == "cubic" and c.value("jitter").number > 8 else 1) * base[c.cca] / c.mean().value
     )
-    return replace(finding.subject(result), outcome=replace(outcome, cells=outcome.select(rtt="50ms")))
+    return replace(answer.subject(result), outcome=replace(outcome, cells=outcome.select(rtt="50ms")))
 
 
 @pytest.mark.parametrize("name", studies.names())
 def test_every_study_has_a_matrix_of_cells_that_exist(name):
     study = studies.get(name)
     result = Result(study, {p.name: Outcome(p, tuple(_empty(p)), {"mock": "1"}) for p in study.parts})
-    about = finding.subject(result)
+    about = answer.subject(result)
     assert len(about.columns) > 1
     assert about.outcome.cells
     assert all(axis in about.outcome.axes for axis in about.down)
@@ -66,11 +63,11 @@ def _empty(part):
 
 def test_the_finding_says_where_goodput_falls():
     about = replace(steps(), of="")
-    assert finding.sentence(about) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
+    assert answer.sentence(about) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
     # on a straight line from 1 at 8 ms to 0.1 at 12 ms, half is at 8 + 4 · 0.5 / 0.9 = 10.2 ms, 20 % of 50 ms;
     # nothing was measured between 8 and 12 ms: 16 to 24 %
     share = "Goodput falls to half where jitter is this share of the rtt: cubic 20 % [16, 24] (rtt 50ms), bbr nowhere up to jitter 24ms."
-    assert finding.sentence(steps()) == share
+    assert answer.sentence(steps()) == share
 
 
 def test_edges_are_read_off_the_finer_grid():
@@ -78,7 +75,7 @@ def test_edges_are_read_off_the_finer_grid():
     about = steps()
     level = [replace(c, at={**c.at, "jitter": "10ms"}) for c in about.outcome.select(jitter="8ms")]
     finer = replace(about.outcome, cells=(*about.outcome.cells, *scaled(replace(about.outcome, cells=tuple(level)), lambda c: 0.8).cells))
-    assert "cubic 22 % [20, 24] (rtt 50ms), bbr nowhere" in finding.sentence(replace(about, finer=finer))
+    assert "cubic 22 % [20, 24] (rtt 50ms), bbr nowhere" in answer.sentence(replace(about, finer=finer))
 
 
 def test_without_its_finer_part_a_study_reads_edges_off_its_own_grid():
@@ -90,7 +87,7 @@ def test_without_its_finer_part_a_study_reads_edges_off_its_own_grid():
 def test_the_finding_follows_the_results():
     about = replace(steps(), of="")
     none = replace(about, outcome=scaled(about.outcome, lambda c: 10 if c.cca == "cubic" and c.value("jitter").number > 8 else 1))
-    assert finding.sentence(none) == "Goodput falls to half: cubic nowhere up to jitter 24ms, bbr nowhere up to jitter 24ms."
+    assert answer.sentence(none) == "Goodput falls to half: cubic nowhere up to jitter 24ms, bbr nowhere up to jitter 24ms."
 
 
 def test_rows_that_fall_elsewhere_are_named():
@@ -98,11 +95,11 @@ def test_rows_that_fall_elsewhere_are_named():
     twice = [replace(c, at={**c.at, "rtt": "99ms"}) for c in about.outcome.select("cubic")]
     later = scaled(replace(about.outcome, cells=tuple(twice)), lambda c: 10 if c.value("jitter").number < 18 and c.value("jitter").number > 8 else 1)
     both = replace(about, outcome=replace(about.outcome, cells=(*about.outcome.cells, *later.cells)))
-    assert finding.sentence(both).startswith("Goodput falls to half: cubic at jitter 8ms–12ms (rtt 50ms) to 16ms–20ms (rtt 99ms), bbr nowhere")
+    assert answer.sentence(both).startswith("Goodput falls to half: cubic at jitter 8ms–12ms (rtt 50ms) to 16ms–20ms (rtt 99ms), bbr nowhere")
 
 
 def test_the_matrix_has_shares_of_its_first_column():
-    table = finding.matrix(steps())
+    table = answer.matrix(steps())
     assert list(table.columns) == ["cca", "jitter 0ms", "4ms", "8ms", "12ms", "16ms", "20ms", "24ms"]
     cubic = next(row for row in table.rows if row[0] == "cubic")
     assert [text.lstrip("~") for text in cubic[2:]] == ["100 %", "100 %", "10 %", "10 %", "10 %", "10 %"]
@@ -154,13 +151,13 @@ def test_claims_that_do_not_hold_are_named_with_their_reason(judged):
 def test_one_trial_has_no_interval_and_its_value_decides():
     about = steps(seeds=1)
     single = replace(about, of="", outcome=replace(about.outcome, cells=tuple(replace(c, runs=(c.runs[0],)) for c in about.outcome.cells)))
-    assert finding.sentence(single) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
-    assert "1 trial a cell, so no intervals" in finding.matrix(single).notes[0]
-    assert not any("~" in text for row in finding.matrix(single).rows for text in row)
+    assert answer.sentence(single) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
+    assert "1 trial a cell, so no intervals" in answer.matrix(single).notes[0]
+    assert not any("~" in text for row in answer.matrix(single).rows for text in row)
 
 
 def test_a_part_shows_what_its_study_shows_of_it():
-    about = finding.subject(result_of("fairness", "queues"))
+    about = answer.subject(result_of("fairness", "queues"))
     assert (about.metric, about.statistic, about.across) == ("share:bbr", "mean", "cca")
 
 

@@ -2,11 +2,13 @@
 
 import json
 import math
+import sys
 from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
+from conftest import ROOT
 from tcpscape.engines import REGISTRY, plan
 from tcpscape.engines.model import core, parameters
 from tcpscape.errors import TcpscapeError
@@ -16,7 +18,7 @@ from tcpscape.validate import compare, conditions, topologies, validation
 from tcpscape.validate.agreement import Agreement, probe_medians, right_winner
 from tcpscape.validate.compare import Divergence, DivergenceSummary, worst
 from tcpscape.validate.conditions import NamedScenario
-from tcpscape.validate.runs import Runs, TrialNumbers, read_results, write_results
+from tcpscape.validate.sides import SideRuns, TrialNumbers, read_results, write_results
 from tcpscape.validate.topologies import TopologyDraw
 from tcpscape.words import topologies as topology_tables
 from tcpscape.words import validation as answer
@@ -32,7 +34,9 @@ def topology(id="n", **fields):
 def runs(*trials, delays=()):
     """Runs with these goodputs of each group, and these percentiles of probes' delays."""
     delays = delays or [()] * len(trials)
-    return Runs(tuple(TrialNumbers(sum(parts), 0, parts=parts, seed=i, delays_ms=d) for i, (parts, d) in enumerate(zip(trials, delays, strict=True))))
+    return SideRuns(
+        tuple(TrialNumbers(sum(parts), 0, parts=parts, seed=i, delays_ms=d) for i, (parts, d) in enumerate(zip(trials, delays, strict=True)))
+    )
 
 
 # The draw
@@ -90,8 +94,7 @@ def test_every_topology_becomes_a_plan_with_its_places(need_model):
     for c in TopologyDraw(39, 3).conditions():
         fields = plan.build(c.scenario, lib.parse_tc, parameters(lib))
         assert len(fields.get("links", ())) == len(c.scenario.chain) - 1
-        assert len(fields["flows"]) == c.scenario.flow_count
-        assert len(fields["probes"]) == 1
+        assert (len(fields["flows"]), len(fields["probes"])) == (c.scenario.flow_count, 1)
 
 
 def test_topologies_written_are_read_back_the_same(tmp_path):
@@ -164,7 +167,7 @@ def test_the_summary_of_topologies():
     assert (s.group_self_median, s.latency_self_p90) == (0, 0)
     assert worst(some, 1) == [some[1]]
     judged = compare.judge(compare.read_bounds("group_median<=0.03,latency_p90<=0.15,winner_share>=0.95"), some)
-    assert [(x.bound.name, x.met) for x in judged] == [("group_median", True), ("latency_p90", False), ("winner_share", False)]
+    assert [(x.bound.metric.name, x.met) for x in judged] == [("group_median", True), ("latency_p90", False), ("winner_share", False)]
 
 
 def test_a_ping_that_is_far_apart_makes_a_topology_the_worst():
@@ -179,8 +182,7 @@ def test_results_written_are_read_back(tmp_path):
     write_results({"a": some, "b": some}, tmp_path / "results.csv")
     got = read_results(tmp_path / "results.csv")["n"]
     assert [t.parts for t in got.trials] == [(1.5, 2), (2, 3)]
-    assert got.trials[1].delays_ms == (21, 30)
-    assert got.trials[0].delays_ms[0] == 20.5
+    assert (got.trials[1].delays_ms, got.trials[0].delays_ms[0]) == ((21, 30), 20.5)
     assert math.isnan(got.trials[0].delays_ms[1])
 
 
@@ -264,3 +266,59 @@ def test_topologies_are_validated_and_recorded(cli, tmp_path, need_model):
     assert (again.status, again.err) == (0, "")
     assert "0.0 % (0.0 %) apart" in again.out
     assert cli(*args, "--check", "group_n<=0").status == 1
+
+
+# Fidelity by congestion control and queue, as the benches write it.
+
+
+@pytest.fixture
+def kinds(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    import kinds
+
+    yield kinds
+    sys.modules.pop("kinds")
+
+
+def compared(id, ratio, flows, bottleneck="tbf rate 10mbit burst 6056 limit 64000"):
+    one = NamedScenario(id, Scenario.of({"forward": "netem delay 10ms", "bottleneck": bottleneck, "flows": [{"cca": cca} for cca in flows]}))
+    sides = [SideRuns(tuple(TrialNumbers(g * len(flows), 0, parts=(g,) * len(flows), seed=i) for i in range(2))) for g in (ratio, 1.0)]
+    return Divergence(one, *sides)
+
+
+def test_alone_and_shared_are_told_apart(kinds, tmp_path):
+    codel = "tbf rate 10mbit burst 6056 limit 64000; codel limit 40 ecn"
+    some = [compared("a", 1.1, ["cubic"]), compared("b", 1.2, ["cubic", "bbr"], codel), compared("c", 1.0, ["bbr"], ())]
+    kinds.write(some, "model-1", "2026-11-21", tmp_path / "f.json")
+    said = json.loads((tmp_path / "f.json").read_text())
+    assert said["controls"]["cubic"] == {"alone": {"n": 1, "median": 0.0953, "p90": 0.0953}, "shared": {"n": 1, "median": 0.1823, "p90": 0.1823}}
+    assert said["controls"]["bbr"]["shared"]["n"] == 1
+    assert {name: said["queues"][name]["total"]["n"] for name in ("netem", "tbf")} == {"netem": 3, "tbf": 2}
+    assert {name: said["queues"][name] for name in ("bfifo", "codel")} == {
+        "bfifo": {"total": {"n": 1, "median": 0.0953, "p90": 0.0953}},
+        "codel": {"total": {"n": 1, "median": 0.1823, "p90": 0.1823}, "groups": {"n": 2, "median": 0.1823, "p90": 0.1823}},
+    }
+    text = kinds.page(some, ["bbr", "cubic", "fixed"])
+    assert "| cubic | 1 | 0.095 | 0.095 | +0.095 |" in text
+    assert "| codel ecn | 1 | 0.182 |" in text
+    assert "fixed" not in text
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    import topology
+
+    yield topology
+    sys.modules.pop("topology")
+
+
+def test_the_section_of_real_networks_takes_the_place_of_the_old_one(bench, tmp_path):
+    page = tmp_path / "fidelity.md"
+    page.write_text(f"# Fidelity\n\n{bench.kept_section(page)}\n\n## Further\n")
+    bench.insert("## Real networks\n\nfirst\n", page)
+    bench.insert("## Real networks\n\nsecond\n", page)
+    text = page.read_text()
+    assert text.count("## Real networks") == text.count(bench.BEGIN) == text.count(bench.END) == 1
+    assert "first" not in text
+    assert bench.kept_section(page) == text[text.index(bench.BEGIN) : text.index("\n\n## Further")]

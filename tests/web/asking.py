@@ -1,13 +1,11 @@
 """A question asked without a server."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from tcpscape.web.blocks import Block
+from tcpscape.web.pool import Pool, Work
 from tcpscape.web.questions import KINDS
 from tcpscape.web.state import State
-from tcpscape.web.work import Pool, Work
+from tcpscape.web.stream import Block
 
 POOL = Pool(2)
 

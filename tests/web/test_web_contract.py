@@ -1,7 +1,5 @@
 """What the page's TypeScript takes the server's answers for is what the server says."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

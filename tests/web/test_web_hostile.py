@@ -1,7 +1,5 @@
 """What a page may send that is no page's: odd values in every request and every question, and names of code and files."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable
@@ -14,23 +12,91 @@ import pytest
 from tcpscape import engines
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.fields import validate
-from tcpscape.web import app, download, take
-from tcpscape.web.blocks import Block, finite
+from tcpscape.web import download, routes, take
+from tcpscape.web.pool import Cancelled, Pool, Work
 from tcpscape.web.questions import KINDS
 from tcpscape.web.routes import Api, Context, Download, Post
 from tcpscape.web.state import State, of_page
-from tcpscape.web.work import Cancelled, Pool, Work
+from tcpscape.web.stream import Block, finite
 
 pytestmark = pytest.mark.skipif(engines.make("model").unavailable() is not None, reason="the extension module is not built")
 PAGE = "page-0000"
 ODD = (
-    None, True, 0, -1, 3, 10**9, 2**63, 2**64, 10**19, 0.5, -0.0, 1e308, float("nan"), float("inf"), "", " ", "0", "-1", "1", "nan", "inf", "1e400", "1e-400",
-    "0ms", "1ns", "10ms", "1e400ms", "1e-320s", "9999999999s", "24h", "1bit", "1tbit", "10%", "1e300bdp", "0bdp", "64KiB", "cubic", "cubic,bbr", "cubic*3,bbr",
-    "cubic*1000000000", "bbr@1e9s", "0..5ms/1ms", "0..9999999ms/1ns", "1..1000000000", "a|b", "jitter", "cv", "netem delay 5ms", "none", "then", "٥ms", "x" * 3000,
-    "\x00", "a\nb", "../../etc/passwd", "${x}", "ratio", "virtual", [], {}, [1], ["cubic"], ["1ms", "1ms"], ["10ms", "5ms", "fast"], ["0..9999ms/1ms"],
-    ["1ms", "1000us"], ["x"] * 60, {"a": 1}, {"forward": "netem delay 10ms"}, {"bottleneck": "tbf rate 1mbit burst 1 limit 1"}, {"jitter": []},
-    {"jitter": ["0ms", "1ms"], "rtt": ["10ms"]}, [[[[]]]], {"rtt": "20ms", "duration": "100ms"},
-)  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    3,
+    10**9,
+    2**63,
+    2**64,
+    10**19,
+    0.5,
+    -0.0,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    " ",
+    "0",
+    "-1",
+    "1",
+    "nan",
+    "inf",
+    "1e400",
+    "1e-400",
+    "0ms",
+    "1ns",
+    "10ms",
+    "1e400ms",
+    "1e-320s",
+    "9999999999s",
+    "24h",
+    "1bit",
+    "1tbit",
+    "10%",
+    "1e300bdp",
+    "0bdp",
+    "64KiB",
+    "cubic",
+    "cubic,bbr",
+    "cubic*3,bbr",
+    "cubic*1000000000",
+    "bbr@1e9s",
+    "0..5ms/1ms",
+    "0..9999999ms/1ns",
+    "1..1000000000",
+    "a|b",
+    "jitter",
+    "cv",
+    "netem delay 5ms",
+    "none",
+    "then",
+    "٥ms",
+    "x" * 3000,
+    "\x00",
+    "a\nb",
+    "../../etc/passwd",
+    "${x}",
+    "ratio",
+    "virtual",
+    [],
+    {},
+    [1],
+    ["cubic"],
+    ["1ms", "1ms"],
+    ["10ms", "5ms", "fast"],
+    ["0..9999ms/1ms"],
+    ["1ms", "1000us"],
+    ["x"] * 60,
+    {"a": 1},
+    {"forward": "netem delay 10ms"},
+    {"bottleneck": "tbf rate 1mbit burst 1 limit 1"},
+    {"jitter": []},
+    {"jitter": ["0ms", "1ms"], "rtt": ["10ms"]},
+    [[[[]]]],
+    {"rtt": "20ms", "duration": "100ms"},
+)
 """Values that some field would not expect."""
 TYPES: dict[str, Any] = {"tuple": list, "dict": dict, "int": int, "float": (int, float), "Literal": str, "str": str}
 """What belongs to a field whose annotation has a word."""
@@ -111,7 +177,7 @@ def test_questions_with_odd_options_are_answered_or_refused_in_a_line(kind, pool
 
 
 def posts() -> list[Post]:
-    api = Api((), app.MODULES)
+    api = Api((), routes.MODULES)
     api.load()
     return [route for route in api._known.values() if isinstance(route, Post) and route.name not in ("ask", "cancel")]
 
@@ -141,10 +207,13 @@ def own_code(tmp_path: Path) -> str:
 
 
 WAYS = {
-    "the state": lambda own: ("answer", {}, {"cca": [own]}), "the mixture": lambda own: ("mix", {}, {"mix": f"{own}*2,bbr"}),
-    "a map's first": lambda own: ("map", {"first": own, "quantity": "goodput"}, {}), "a map's second": lambda own: ("map", {"second": own}, {}),
-    "a pinned state": lambda own: ("inside", {"pinned": {"cca": [own]}}, {}), "a level": lambda own: ("curve", {"axis": "cca", "levels": [own]}, {}),
-}  # fmt: skip
+    "the state": lambda own: ("answer", {}, {"cca": [own]}),
+    "the mixture": lambda own: ("mix", {}, {"mix": f"{own}*2,bbr"}),
+    "a map's first": lambda own: ("map", {"first": own, "quantity": "goodput"}, {}),
+    "a map's second": lambda own: ("map", {"second": own}, {}),
+    "a pinned state": lambda own: ("inside", {"pinned": {"cca": [own]}}, {}),
+    "a level": lambda own: ("curve", {"axis": "cca", "levels": [own]}, {}),
+}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,7 +1,5 @@
 """The explorer's question `inside`: its marks are as many as the trial counts, its series are those of `run --samples` at the same seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,16 +9,15 @@ from asking import ask
 
 from tcpscape import api, engines
 from tcpscape.controls import palette
-from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError
 from tcpscape.plots import traces
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Trial
-from tcpscape.web.blocks import Block
-from tcpscape.web.questions import KINDS, series
+from tcpscape.trial import Capture, Trial
+from tcpscape.web.questions import KINDS, inside
 from tcpscape.web.questions.inside import Detail, Inside, median_seed
 from tcpscape.web.state import State
+from tcpscape.web.stream import Block
 
 EVERY_MS = 1_000_000
 SI = {"cwnd": 1.0, "ssthresh": 1.0, "in_flight": 1.0, "rtt": 1e-3, "min_rtt": 1e-3, "pacing_rate": 1e6, "delivery_rate": 1e6}
@@ -42,20 +39,20 @@ def one(blocks: list[Block], name: str, number: int = 0) -> Block:
 
 
 def counted(block: Block, name: str, flow: int = 0) -> int:
-    place = next(i for i, kind in enumerate(series.EVENTS) if kind.name == name)
+    place = next(i for i, kind in enumerate(inside.EVENTS) if kind.name == name)
     chosen = (block.columns["kind"] == place) & (block.columns["flow"] == flow)
     return int(block.columns["count"][chosen].sum())
 
 
 @pytest.mark.parametrize("cca", ["cubic", "bbr", "reno", "dctcp"])
-@pytest.mark.parametrize(("where", "words"), [
-    ("loss", "netem delay 20ms 6ms loss 2%"), ("bursts", BURSTS), ("marks", "netem delay 20ms loss 1% ecn"),
-    ("reordering", "netem delay 20ms 8ms"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [("loss", "netem delay 20ms 6ms loss 2%"), ("bursts", BURSTS), ("marks", "netem delay 20ms loss 1% ecn"), ("reordering", "netem delay 20ms 8ms")],
+)
 def test_marks_are_as_many_as_the_trial_counts(cca: str, where: str, words: str) -> None:
     trial = run(built(words, cca, ecn=where == "marks"))
-    block, flow = series.marks(0, trial), trial.flows[0]
-    for kind in series.EVENTS:
+    block, flow = inside.marks(0, trial), trial.flows[0]
+    for kind in inside.EVENTS:
         if kind.counter:
             assert counted(block, kind.name) == getattr(flow, kind.counter), kind.name
     assert trial.samples is not None
@@ -65,12 +62,11 @@ def test_marks_are_as_many_as_the_trial_counts(cca: str, where: str, words: str)
 
 def test_states_between_marks_are_those_of_the_samples() -> None:
     trial = run(built(BURSTS, "cubic"))
-    block = series.marks(0, trial)
+    block = inside.marks(0, trial)
     begins, ends, states = (block.columns[f"span.{name}"].astype(float) for name in ("from", "to", "state"))
     assert (begins[1:] >= ends[:-1] - 1e-5).all()
     assert (begins <= ends).all()
     assert set(states) >= {3.0, 4.0}
-    assert trial.samples is not None
     times, sampled = trial.samples["t_ns"].to_numpy() / 1e9, trial.samples["ca_state"].to_numpy()
     near = 2e-6  # the columns are float32
     for begin, end, state in zip(begins, ends, states, strict=True):
@@ -78,7 +74,7 @@ def test_states_between_marks_are_those_of_the_samples() -> None:
         assert (sampled[within] == state).all()
     outside = ~np.any([(times >= a - near) & (times <= b + near) for a, b in zip(begins, ends, strict=True)], axis=0)
     assert outside.any()
-    assert (sampled[outside] < series.SHADED).all()
+    assert (sampled[outside] < inside.SHADED).all()
 
 
 def test_series_are_those_of_run_at_the_same_seed() -> None:
@@ -111,10 +107,10 @@ def test_a_detail_is_a_part_of_the_run_with_more_samples() -> None:
     assert 5_000 <= len(fine["t"]) <= 5_002
     assert fine["t"][0] >= 1.999
     assert fine["t"][-1] <= 2.501
-    inside = (rough["t"] >= fine["t"][0]) & (rough["t"] <= fine["t"][-1])
-    places = np.searchsorted(fine["t"], rough["t"][inside] - 1e-5)
-    assert inside.sum() > 400
-    assert np.array_equal(fine["cwnd"][places], rough["cwnd"][inside])
+    within = (rough["t"] >= fine["t"][0]) & (rough["t"] <= fine["t"][-1])
+    places = np.searchsorted(fine["t"], rough["t"][within] - 1e-5)
+    assert within.sum() > 400
+    assert np.array_equal(fine["cwnd"][places], rough["cwnd"][within])
     shown, all_marks = one(part, "marks").columns["t"], one(whole, "marks").columns["t"]
     assert np.array_equal(shown, all_marks[(all_marks >= 2.0) & (all_marks <= 2.5)])
 
@@ -138,27 +134,34 @@ def test_the_median_run_is_nearest_to_the_middle_of_all() -> None:
     assert sorted(goodput)[9] == goodput[seed] or sorted(goodput)[10] == goodput[seed]
 
 
-@pytest.mark.parametrize(("duration", "least", "expected"), [
-    (10_000_000_000, 5_000, 2_000_000), (10_000_000_000, 20_000, 500_000), (30_000_000_000, 5_000, 5_000_000), (999, 5_000, 1), (60, 7, 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("duration", "least", "expected"),
+    [(10_000_000_000, 5_000, 2_000_000), (10_000_000_000, 20_000, 500_000), (30_000_000_000, 5_000, 5_000_000), (999, 5_000, 1), (60, 7, 5)],
+)
 def test_the_interval_is_a_round_one_with_enough_samples(duration: int, least: int, expected: int) -> None:
-    assert series.interval_ns(duration, least) == expected
+    assert inside.interval_ns(duration, least) == expected
 
 
 def test_a_drop_of_the_rate_has_its_bound() -> None:
     texts = ["bottleneck@8s: rate 5mbit", "bottleneck@4s: rate 16mbit", "forward@6s: delay 30ms", "bottleneck@10s: rate 20mbit"]
     scenario = built("netem delay 20ms", "bbr", texts, duration="12s")
-    first, second = series.spike_bounds(scenario)
+    first, second = inside.spike_bounds(scenario)
     assert [(bound["at_s"], bound["d_s"]) for bound in (first, second)] == [(4.0, 0.04), (8.0, 0.04)]
     assert first["spike_s"] == pytest.approx(0.25 * 0.04)
     assert second["spike_s"] == pytest.approx(2.2 * 0.04)
 
 
-@pytest.mark.parametrize(("text", "at_ns", "values"), [
-    ("bottleneck@8.25s: rate 20mbit", 8_250_000_000, {"rate": "20mbit"}), ("forward@250ms: outage", 250_000_000, {"outage": True}),
-    ("forward@5s: delay 60ms outage", 5_000_000_000, {"delay": "60ms", "outage": True}), ("forward@5.15s: outage off", 5_150_000_000, {"outage": False}),
-    ("reverse@0s: loss 1%", 0, {"loss": "1%"}), ("forward@12.346s: delay 50ms", 12_346_000_000, {"delay": "50ms"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "at_ns", "values"),
+    [
+        ("bottleneck@8.25s: rate 20mbit", 8_250_000_000, {"rate": "20mbit"}),
+        ("forward@250ms: outage", 250_000_000, {"outage": True}),
+        ("forward@5s: delay 60ms outage", 5_000_000_000, {"delay": "60ms", "outage": True}),
+        ("forward@5.15s: outage off", 5_150_000_000, {"outage": False}),
+        ("reverse@0s: loss 1%", 0, {"loss": "1%"}),
+        ("forward@12.346s: delay 50ms", 12_346_000_000, {"delay": "50ms"}),
+    ],
+)
 def test_a_change_as_the_page_writes_it_is_the_change_of_the_trial(text: str, at_ns: int, values: dict[str, Any]) -> None:
     """The page's texts: web/tests/inside/changes.test.ts has the same."""
     [change] = State(rtt="40ms", rate="50mbit", duration="15s", changes=(text,)).scenario("cubic").changes

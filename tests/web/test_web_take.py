@@ -6,28 +6,39 @@ import shlex
 import subprocess
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from asking import ask
+
+from tcpscape import api
+from tcpscape.errors import TcpscapeError
+from tcpscape.findings import fairness
+from tcpscape.metrics.flows import jain_index
+from tcpscape.web.questions import mix as sharing
+from tcpscape.web.state import State
 
 pytest.importorskip("starlette", reason="tcpscape[web] is not installed")
 
 from tcpscape import engines
-from tcpscape.engines import Capture
-from tcpscape.errors import TcpscapeError
 from tcpscape.store.results import Store
+from tcpscape.trial import Capture
 from tcpscape.web import download, start, take
+from tcpscape.web.pool import Pool
 from tcpscape.web.routes import Context
-from tcpscape.web.state import State
-from tcpscape.web.work import Pool
 
 STATES = {
-    "defaults": {}, "jitter": {"rtt": "60ms", "jitter": "6ms", "order": "keep", "cca": ("cubic", "bbr", "cubic:hystart=0")},
+    "defaults": {},
+    "jitter": {"rtt": "60ms", "jitter": "6ms", "order": "keep", "cca": ("cubic", "bbr", "cubic:hystart=0")},
     "lossy": {"rtt": "30ms", "loss": "0.5%", "loss_on": "forward", "rate": "10mbit", "buffer": "2bdp", "cca": ("reno",)},
-    "aqm": {"rate": "12mbit", "queue": "fq_codel", "ecn": True, "cca": ("cubic", "dctcp")}, "no limit": {"rate": "", "buffer": "2bdp", "rtt": "10ms"},
-    "slow reader": {"rcvbuf": "64KiB", "read": "16KiB/1ms", "app": "1MB/s"}, "kernel": {"kernel": "6.12,rmem_max=4MiB"},
-    "changes": {"rate": "20mbit", "changes": ("bottleneck@1s: rate 5mbit", "forward@1500ms: delay 40ms")}, "mixture": {"rate": "20mbit", "mix": "cubic*2,bbr@500ms"},
+    "aqm": {"rate": "12mbit", "queue": "fq_codel", "ecn": True, "cca": ("cubic", "dctcp")},
+    "no limit": {"rate": "", "buffer": "2bdp", "rtt": "10ms"},
+    "slow reader": {"rcvbuf": "64KiB", "read": "16KiB/1ms", "app": "1MB/s"},
+    "kernel": {"kernel": "6.12,rmem_max=4MiB"},
+    "changes": {"rate": "20mbit", "changes": ("bottleneck@1s: rate 5mbit", "forward@1500ms: delay 40ms")},
+    "mixture": {"rate": "20mbit", "mix": "cubic*2,bbr@500ms"},
     "words": {"words": {"forward": "netem delay 20ms 2ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 20ms"}},
     "awkward": {"rate": "10mbit", "queue": "pie limit 100 target 15ms", "distribution": "pareto", "jitter": "2ms", "jitter_on": "reverse"},
-}  # fmt: skip
+}
 
 
 def hashes(trials):
@@ -35,7 +46,6 @@ def hashes(trials):
 
 
 def of_page(state: State, seeds: str, axes=None):
-    """The trials as the page runs them."""
     model = engines.make("model")
     numbers = take.levels.parse_seeds(seeds)
     return [t for case in take.Copies(state, seeds, axes).campaign.cases() for t in model.run(case.scenario, numbers)]
@@ -66,11 +76,17 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+CURVES = {"jitter": {"jitter": ("0ms", "3ms")}, "kernel": {"duration": ("500ms", "1s")}, "words": {"duration": ("500ms", "1s")}}
+
+
 @pytest.mark.usefixtures("need_model")
-@pytest.mark.parametrize("name", STATES)
-def test_each_copy_runs_the_trials_of_the_page(name, cli, here):
-    state = State.model_validate({"duration": "2s", **STATES[name]})
-    copies, expected = take.Copies(state, "2"), hashes(of_page(state, "2"))
+@pytest.mark.parametrize(
+    ("name", "duration", "seeds", "axes"),
+    [*((name, "2s", "2", None) for name in STATES), *((name, "1s", "3..4", axes) for name, axes in CURVES.items())],
+)
+def test_each_copy_runs_the_trials_of_the_page(name, duration, seeds, axes, cli, here):
+    state = State.model_validate({"duration": duration, **STATES[name]})
+    copies, expected = take.Copies(state, seeds, axes), hashes(of_page(state, seeds, axes))
     assert hashes(typed(copies.command, cli, here)) == expected
     assert hashes(program(copies.python)) == expected
     (here / "again").mkdir()
@@ -79,7 +95,6 @@ def test_each_copy_runs_the_trials_of_the_page(name, cli, here):
 
 
 def program(text: str) -> list:
-    """The trials of a copied program."""
     names: dict = {}
     exec(compile(text, "copied.py", "exec"), names)
     return [trial for cell in names["outcome"].cells for trial in cell.trials]
@@ -109,26 +124,29 @@ def test_copies_of_a_preset_run_its_trials(name, cli, here):
     assert ("cat >" in whole.command) == bool(PRESETS[name].state.get("changes"))
 
 
-@pytest.mark.usefixtures("need_model")
-@pytest.mark.parametrize("name", ["jitter", "kernel", "words"])
-def test_copies_of_a_curve_run_its_trials(name, cli, here):
-    state = State.model_validate({"duration": "1s", **STATES[name]})
-    axes = {"jitter": ("0ms", "3ms")} if name == "jitter" else {"duration": ("500ms", "1s")}
-    copies, expected = take.Copies(state, "3..4", axes), hashes(of_page(state, "3..4", axes))
-    assert hashes(typed(copies.command, cli, here)) == expected
-    assert hashes(program(copies.python)) == expected
-    (here / "again").mkdir()
-    os.chdir(here / "again")
-    assert hashes(of_file(copies.file(), cli, here / "again")) == expected
-
-
 CHOICES = {
-    "rtt": ("10ms", "50ms", "0.08s"), "jitter": ("", "1ms", "8ms"), "jitter_on": ("", "both", "forward", "reverse"), "loss": ("", "0.1%", "2%"),
-    "loss_on": ("", "forward", "both"), "order": ("", "reorder", "keep", "clamp"), "rate": ("", "10mbit", "42mbit"), "buffer": ("", "0.5bdp", "64KB", "2bdp"),
-    "queue": ("", "fq_codel", "codel limit 200", "pfifo limit 50"), "rcvbuf": ("", "256KiB"), "app": ("", "0", "500KB/s"), "read": ("", "16KiB/2ms"),
-    "ecn": (False, True), "kernel": ("", "6.1", "6.12,rmem_max=4MiB"), "cca": (("cubic",), ("bbr", "cubic:hystart=0"), ("reno", "cubic", "bbr")),
-    "loss_burst": ("", "", "3"), "limit": ("", "", "1000"), "reverse_at": ("", "sender"), "mix": ("", "", "", "cubic,bbr"), "changes": ((), (), ("bottleneck@100ms: rate 5mbit",)), "duration": ("200ms",),
-}  # fmt: skip
+    "rtt": ("10ms", "50ms", "0.08s"),
+    "jitter": ("", "1ms", "8ms"),
+    "jitter_on": ("", "both", "forward", "reverse"),
+    "loss": ("", "0.1%", "2%"),
+    "loss_on": ("", "forward", "both"),
+    "order": ("", "reorder", "keep", "clamp"),
+    "rate": ("", "10mbit", "42mbit"),
+    "buffer": ("", "0.5bdp", "64KB", "2bdp"),
+    "queue": ("", "fq_codel", "codel limit 200", "pfifo limit 50"),
+    "rcvbuf": ("", "256KiB"),
+    "app": ("", "0", "500KB/s"),
+    "read": ("", "16KiB/2ms"),
+    "ecn": (False, True),
+    "kernel": ("", "6.1", "6.12,rmem_max=4MiB"),
+    "cca": (("cubic",), ("bbr", "cubic:hystart=0"), ("reno", "cubic", "bbr")),
+    "loss_burst": ("", "", "3"),
+    "limit": ("", "", "1000"),
+    "reverse_at": ("", "sender"),
+    "mix": ("", "", "", "cubic,bbr"),
+    "changes": ((), (), ("bottleneck@100ms: rate 5mbit",)),
+    "duration": ("200ms",),
+}
 
 
 @pytest.mark.usefixtures("need_model")
@@ -234,3 +252,80 @@ def test_a_run_that_is_too_long_is_refused_at_once(kind, context):
 @pytest.mark.parametrize(("seconds", "ms"), [(1, 1), (10, 1), (20, 1), (21, 2), (45, 5), (150, 10), (3600, 200)])
 def test_a_long_run_is_sampled_less_often(seconds, ms):
     assert download.sampling(seconds * 10**9) == ms * 10**6
+
+
+# The explorer's question `mix`: shares over time and over seeds are those of `tcpscape run --mix`.
+
+
+STATE = State(rtt="40ms", rate="20mbit", duration="8s", mix="cubic*2,bbr@2s-6s")
+
+
+def test_the_verdict_is_that_of_a_run_with_the_same_seeds() -> None:
+    last = ask("mix", STATE, seeds=5, seed=3)[-1]
+    ran = api.run(STATE.scenario("cubic"), seeds=5, samples="10ms")
+    [cell] = ran.cells
+    assert (last.name, last.values["n"], last.values["wanted"]) == ("verdict", 5, 5)
+    assert last.values["jain"]["value"] == cell.mean("jain").value
+    assert (last.values["jain"]["low"], last.values["jain"]["high"]) == (cell.mean("jain").low, cell.mean("jain").high)
+    judged = fairness.judge([fairness.measure(trial) for trial in cell.trials])
+    groups = last.values["groups"]
+    assert [group["name"] for group in groups] == ["cubic", "bbr"]
+    assert [group["equal"] for group in groups] == pytest.approx([2 / 3, 1 / 3])
+    for group, whole, overlap in zip(groups, judged.whole, judged.overlap, strict=True):
+        assert group["whole"]["value"] == whole.value
+        assert group["overlap"]["value"] == pytest.approx(overlap.value, abs=0.002)  # by samples at other times
+        assert group["whole"]["value"] == pytest.approx(cell.mean(f"share:{group['name']}").value)
+
+
+def test_shares_over_time_add_up_to_what_the_flows_carried() -> None:
+    [shares] = [block for block in ask("mix", STATE, seeds=1) if block.name == "shares"]
+    every, columns = shares.values["every_s"], shares.columns
+    assert every == 0.1
+    assert len(columns["t"]) == 80
+    [trial] = api.run(STATE.scenario("cubic"), seeds=1, samples="20ms").cells[0].trials
+    assert [flow["cca"] for flow in shares.values["flows"]] == ["cubic", "cubic", "bbr"]
+    assert trial.samples is not None
+    for number, flow in enumerate(shares.values["flows"]):
+        row = columns[f"flow.{number}"]
+        assert np.isnan(row[columns["t"] <= flow["start_s"] - 1e-4]).all()
+        acked = trial.samples.filter(trial.samples["flow"] == number)["delivered"].max() * 1448
+        assert np.nansum(row) * every / 8 == pytest.approx(acked, rel=1e-5)
+    assert max(np.nansum([columns[f"flow.{i}"] for i in range(3)], axis=0)) <= 20e6
+    alone, together = columns["jain"][columns["t"] < 1.9], columns["jain"][(columns["t"] > 2.2) & (columns["t"] < 6.0)]
+    rates = np.array([columns[f"flow.{i}"] for i in range(3)])
+    place = int(np.searchsorted(columns["t"], 4.0))
+    assert columns["jain"][place] == pytest.approx(jain_index([float(x) for x in rates[:, place]]), rel=1e-5)
+    first = int(np.searchsorted(columns["t"], 1.5))
+    assert columns["jain"][first] == pytest.approx(jain_index([float(x) for x in rates[:2, first]]), rel=1e-5)
+    assert np.isfinite(alone[10:]).all()
+    assert np.isfinite(together).all()
+
+
+def test_many_flows_are_summed() -> None:
+    state = STATE.model_copy(update={"mix": "cubic*20,bbr*20", "duration": "2s"})
+    blocks = ask("mix", state, seeds=1)
+    shares = blocks[0]
+    assert (shares.values["others"], len(shares.values["flows"])) == (40 - sharing.MOST_COLUMNS, sharing.MOST_COLUMNS)
+    carried = sum(np.nansum(column) for name, column in shares.columns.items() if name == "others" or name.startswith("flow."))
+    [trial] = api.run(state.scenario("cubic"), seeds=1, samples=f"{shares.values['every_s'] / 5 * 1e3:g}ms").cells[0].trials
+    acked = trial.samples.group_by("flow").max()["delivered"].sum() * 1448
+    assert carried * shares.values["every_s"] / 8 == pytest.approx(acked, rel=1e-5)
+
+
+def test_a_mixture_that_makes_no_sense_is_one_line() -> None:
+    for mix in ("", "cubic*0", "cubic@5s-2s", "nobody", "cubic;bbr"):
+        with pytest.raises(TcpscapeError):
+            ask("mix", STATE.model_copy(update={"mix": mix}))
+
+
+@pytest.mark.parametrize(
+    ("duration", "rtt", "expected"),
+    [
+        (10_000_000_000, 50_000_000, 100_000_000),
+        (8_000_000_000, 40_000_000, 100_000_000),
+        (60_000_000_000, 600_000_000, 2_000_000_000),
+        (100, 400, 50),
+    ],
+)
+def test_intervals_are_round_and_some_round_trips_long(duration: int, rtt: int, expected: int) -> None:
+    assert sharing.bin_ns(duration, rtt) == expected

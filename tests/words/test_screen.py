@@ -1,19 +1,23 @@
 """Screens: the answer first, a table that fits its width, the columns that are left out in their order."""
 
-from __future__ import annotations
-
 import re
+import shlex
+import subprocess
 
 import pytest
 
 import tcpscape
 from tcpscape.campaign.outcome import SMOOTHED
-from tcpscape.scenario import files, summary
+from tcpscape.controls.deployment import deployment
+from tcpscape.errors import printable
+from tcpscape.findings.calls import REMEDIES
+from tcpscape.names import wrapped
+from tcpscape.scenario import bottleneck, files
 from tcpscape.stats import Estimate
-from tcpscape.text.screen import Screen
+from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
-from tcpscape.words import sentences
+from tcpscape.words import explorer, paths, sentences
 
 WIDTHS = (60, 80, 100, 150)
 COLUMNS = ("cca", "goodput Mbit/s, mean [95 %]", "CV", "retransmits", "limited by")
@@ -35,16 +39,14 @@ def test_a_table_fits_and_no_name_is_cut(width):
 def test_columns_are_left_out_in_their_order():
     # name 17, goodput 17, CV 4, retransmits 11, words at least 16, two spaces between two: 73 with all, 67 without CV, 54 without both
     assert [len(TABLE.left_out(width)) for width in (73, 72, 67, 66, 54, 20)] == [0, 1, 1, 2, 2, 2]
-    assert TABLE.left_out(70) == ("CV",)
-    assert TABLE.left_out(60) == ("CV", "retransmits")
+    assert (TABLE.left_out(70), TABLE.left_out(60)) == (("CV",), ("CV", "retransmits"))
     assert list(TABLE.fitted(60).columns) == ["cca", "goodput Mbit/s, mean [95 %]", "limited by"]
 
 
 def test_the_answer_is_the_second_line_and_quiet_is_the_answer_alone():
     screen = Screen("a path", "the answer.", tables=(TABLE,), details=("a detail",), caveats=[f"c{i}" for i in range(9)], next=("run",))
     lines = screen.text(80).splitlines()
-    assert lines[:2] == ["a path", "→ the answer."]
-    assert lines[-1] == "Next: run"
+    assert (lines[:2], lines[-1]) == (["a path", "→ the answer."], "Next: run")
     assert "6 more caveats: --verbose" in lines
     assert "a detail" not in lines
     assert screen.text(80, quiet=True) == "→ the answer."
@@ -57,8 +59,7 @@ def test_markup_in_names_is_printed_as_it_is():
 
 def test_an_end_above_the_link_is_at_most_the_link():
     estimate = Estimate(9.5, 9.1, 10.4, 5, "Mbit/s")
-    assert estimate.text() == "9.50 [9.10, 10.4]"
-    assert estimate.text(most=10.0) == "9.50 [9.10, ≤ link]"
+    assert (estimate.text(), estimate.text(most=10.0)) == ("9.50 [9.10, 10.4]", "9.50 [9.10, ≤ link]")
     assert Estimate(9.5, 9.1, float("inf"), 5).text(most=10.0) == "9.50 [9.10, ≤ link]"
     assert estimate.text(most=11.0) == "9.50 [9.10, 10.4]"
 
@@ -71,20 +72,20 @@ def test_an_end_above_the_link_is_at_most_the_link():
     ],
 )
 def test_a_path_in_words(name, text):
-    assert summary.in_words(files.load(name)) == text
+    assert paths.in_words(files.load(name)) == text
 
 
 def test_a_path_in_tc_words():
     scenario = tcpscape.Scenario.of(
         {"forward": "netem delay 25ms 8ms distribution normal loss 0.1%", "reverse": "netem delay 25ms 8ms distribution normal"}
     )
-    assert summary.in_words(scenario).startswith("RTT 50ms, jitter 8ms normal each way, loss 0.1% of the data, netem at the sender (it")
+    assert paths.in_words(scenario).startswith("RTT 50ms, jitter 8ms normal each way, loss 0.1% of the data, netem at the sender (it")
     routed = tcpscape.Scenario.of({"forward": {"at": "router", "delay": "25ms", "loss": "0.1%"}, "reverse": {"delay": "25ms"}})
-    assert summary.in_words(routed).startswith("RTT 50ms, loss 0.1% of the data, no bottleneck")
-    assert summary.link_mbps(scenario) is None
+    assert paths.in_words(routed).startswith("RTT 50ms, loss 0.1% of the data, no bottleneck")
+    assert bottleneck.link_mbps(scenario) is None
     queued = tcpscape.Scenario.of({"bottleneck": "tbf rate 20mbit burst 6056 limit 200000; fq_codel limit 132", "reverse": "netem delay 40ms"})
-    assert "bottleneck 20mbit with fq_codel" in summary.in_words(queued)
-    assert summary.link_mbps(queued) == 20
+    assert "bottleneck 20mbit with fq_codel" in paths.in_words(queued)
+    assert bottleneck.link_mbps(queued) == 20
 
 
 def outcome(**options):
@@ -146,7 +147,7 @@ def test_added_rtt_is_of_the_path():
 )
 def test_changes_in_words(change, text):
     path = {"forward": "netem delay 5ms", "reverse": "netem delay 25ms", "bottleneck": "tbf rate 60mbit burst 6056 limit 62500", "changes": [change]}
-    assert text in summary.in_words(tcpscape.Scenario.of(path))
+    assert text in paths.in_words(tcpscape.Scenario.of(path))
 
 
 def test_a_name_as_long_as_tc_words_folds_and_loses_nothing():
@@ -224,7 +225,7 @@ def test_settings_of_the_kernel_are_said_and_may_be_written_as_sysctls():
     kernel = "6.1,net.core.rmem_max=4MiB,net.ipv4.tcp_wmem=4096 16384 262144"
     scenario = tcpscape.Scenario.of({"forward": "netem delay 25ms", "kernel": kernel})
     assert (scenario.kernel.rmem_max, scenario.kernel.tcp_wmem_default, scenario.kernel.tcp_wmem_max) == (4 << 20, 16384, 262144)
-    assert "kernel 6.1 (rmem_max=4MiB, tcp_wmem_default=16KiB, tcp_wmem_max=256KiB)" in summary.in_words(scenario)
+    assert "kernel 6.1 (rmem_max=4MiB, tcp_wmem_default=16KiB, tcp_wmem_max=256KiB)" in paths.in_words(scenario)
     with pytest.raises(tcpscape.TcpscapeError, match="three sizes"):
         tcpscape.Scenario.of({"kernel": "6.1,net.ipv4.tcp_wmem=4096"})
 
@@ -278,3 +279,61 @@ def test_smoothed_rtts_are_a_caveat_of_the_metric_that_is_shown():
     assert SMOOTHED in of("added_rtt", "virtual").caveats
     assert SMOOTHED in of("rtt_p95", "virtual").caveats
     assert SMOOTHED not in of("added_rtt", "model").caveats
+
+
+# What the explorer says of a check on a kernel.
+
+
+@pytest.mark.parametrize(
+    ("ratios", "said"),
+    [
+        ({"cubic": None}, "so far"),
+        ({"cubic": Estimate(0.8, float("nan"), float("nan"), 1)}, "one run of each has no interval"),
+        ({"cubic": Estimate(0.837, 0.648, 1.08, 3)}, "3 runs of each show no difference, and leave one open: under cubic"),
+        ({"cubic": Estimate(1.0, 1.0, 1.0, 3), "bbr": Estimate(0.8, 0.7, 0.9, 3)}, "differ: the kernel carries 0.800 [0.700, 0.900] × under bbr"),
+        ({"cubic": Estimate(1.01, 1.005, 1.02, 3)}, "agree within 5 %"),
+    ],
+)
+def test_a_check_tells_a_difference_that_the_interval_shows_and_no_other(ratios: dict[str, Estimate | None], said: str) -> None:
+    assert said in explorer.check(ratios, "virtual", 3)
+
+
+# Commands that a screen prints to be copied: at any width a shell reads the words that were meant.
+
+
+LINES = (
+    *(line for remedy in REMEDIES for line in remedy.commands(4_750_000)),
+    *deployment("bbr").lines(),
+    *deployment("cubic:hystart=0,fast_convergence=0").lines(),
+    deployment("bbr").command,
+    "tcpscape run --name 'a b  c' --forward \"netem delay 25ms 8ms distribution paretonormal loss 0.1%\" --cca cubic,bbr --out 'it'\\''s'",
+    "echo a\\ b'c d'e > /dev/null   # a comment that is longer than a narrow screen, with 'a quote",
+)
+SHELL_WIDTHS = (40, 60, 80)
+
+
+def words(text: str) -> list[str]:
+    """The words of shell, as a parser has them: comments left out, lines joined at backslashes."""
+    return shlex.split(text.replace("\\\n", ""), comments=True)
+
+
+@pytest.mark.parametrize("width", SHELL_WIDTHS)
+@pytest.mark.parametrize("line", LINES)
+def test_a_copied_line_has_the_same_words(line, width):
+    parts = wrapped(line, width)
+    assert words("\n".join(parts)) == words(line)
+    assert re.sub(r"[\s\\#]", "", "".join(parts)) == re.sub(r"[\s\\#]", "", line), "comments too"
+    assert all(len(part) <= width or len(words(part.removesuffix("\\"))) <= 1 for part in parts)
+    if len(line) <= width:
+        assert parts == [line]
+
+
+@pytest.mark.parametrize("width", SHELL_WIDTHS)
+def test_what_a_screen_shows_is_what_a_shell_reads(width):
+    """The commands as pasted from the screen, after `set --`, which makes words of them and runs nothing."""
+    lines = [line for line in LINES if ">" not in line and "&&" not in line and not line.startswith("#")]
+    shown = Screen("a path", "An answer.", tables=(Code(lines),)).text(width).split("\n\n", 1)[1]
+    subprocess.run(["bash", "-n"], input=shown, text=True, check=True)
+    pasted = "".join(f"set -- {part}\nprintf '%s\\0' \"$@\" --\n" for part in shown.replace("\\\n", "\0").splitlines()).replace("\0", "\\\n")
+    read = subprocess.run(["bash", "-c", pasted], capture_output=True, text=True, check=True).stdout.split("\0")
+    assert [word for word in read[:-1] if word != "--"] == [word for line in lines for word in words(printable(line)) if word != "--"]

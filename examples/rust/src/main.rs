@@ -4,7 +4,8 @@ mod gentle;
 
 use gentle::Gentle;
 use tcpscape_path::{parse_tc, Host, StageSpec};
-use tcpscape_sim::{CheckedPlan, Controls, Plan, PlanError};
+use tcpscape_plan::{Plan, PlanError};
+use tcpscape_sim::{CheckedPlan, Controls};
 
 const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
@@ -21,7 +22,7 @@ fn plan<'a>(cca: &str, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanE
     plan.forward.stages =
         vec![hop("netem delay 20ms loss 0.1%", Host::Router), hop("tbf rate 20mbit burst 6056 limit 100000", Host::Router)];
     plan.reverse.stages = vec![hop("netem delay 20ms", Host::Receiver)];
-    plan.check_with(controls)
+    CheckedPlan::with_controls(plan, controls)
 }
 
 /// Goodput of each seed, Mbit/s, in order.

@@ -9,16 +9,21 @@ A campaign is YAML, TOML or options of the command line:
     zip: [{cca: [cubic, bbr], ecn: [true, false]}]
     seeds: 10
 
-The path is `conditions` (RTT, jitter, loss: `scenario.conditions`) or a `scenario` (a file, a gallery name or its fields). An axis that is
+The path is `conditions` (RTT, jitter, loss: `scenario.options`) or a `scenario` (a file, a gallery name or its fields). An axis that is
 asked for as `${axis}` or in `derive` goes there; any other sets the field of its name, `flow.FIELD` that of every flow, `bottleneck.buffer` a field
 within a field. In a `zip` group
 axes move together; its first one, or the first ones that tell its rows apart, are shown in tables and may be names that are no field.
+
+How large a campaign is (:class:`Size`: cells, trials, samples, and the memory and time that they would take) is judged before anything of it is
+built. The limit is on memory, not on patience: a campaign holds its scenarios and its trials until the answer is computed. Whoever has more memory
+raises the limit with the environment variable `TCPSCAPE_MEMORY`, `16GiB` for example.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,19 +33,71 @@ from typing import Annotated, Any, NoReturn
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tcpscape import metrics, units
-from tcpscape.campaign import axes, derive, size
+from tcpscape.campaign import axes
 from tcpscape.campaign.axes import MAX_SEEDS, is_dotted, parse_seeds, set_dotted
-from tcpscape.campaign.size import Size
 from tcpscape.controls import spelling
-from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.scenario import files
-from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS, Name, Percent, Spec, Time, validate, written
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.options import UNNAMED, ScenarioOptions
+from tcpscape.scenario.options import UNNAMED, Conditions, ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.vocabulary import FlowFields
+from tcpscape.trial import Capture
+
+MEMORY_VARIABLE = "TCPSCAPE_MEMORY"
+"""Environment variable with the limit, a size."""
+MEMORY = 2 * 2**30
+"""Bytes that a campaign may take where :data:`MEMORY_VARIABLE` says nothing else: 2 GiB, about a million trials of one flow without samples."""
+CELL, TRIAL, FLOW, SAMPLE, QUEUE_SAMPLE = 6_000, 1_000, 1_000, 150, 400
+"""Bytes that a cell, a trial, a flow of a trial, a sample of a flow and one of the path's queues take, rounded up: measured on 10,000 cells, 20,000
+trials and 4,000,000 samples."""
+TRIAL_S = 0.01
+"""Seconds that a trial takes at least, about: ten seconds of one flow at 10 Mbit/s on the model."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a campaign would build."""
+
+    cells: int
+    trials: int
+    flows: int = 1
+    """Flows in a trial."""
+    samples: int = 0
+    """Samples of each flow that a trial keeps."""
+    queue_samples: int = 0
+    """Samples of the queues that a trial keeps."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it would take, about."""
+        return self.cells * CELL + self.trials * (TRIAL + self.flows * (FLOW + self.samples * SAMPLE) + self.queue_samples * QUEUE_SAMPLE)
+
+    @property
+    def text(self) -> str:
+        """`4,000,000 trials in 1,000 cells would take about 8.01GB of memory and at least 11 hours of one core`."""
+        many = max(self.samples, self.queue_samples)
+        kept = f", each with {many:,} samples of {units.counted(self.flows, 'flow')}" if many else ""
+        hours = self.trials * TRIAL_S / 3600
+        time = f" and at least {hours:,.0f} hours of one core" if hours >= 1 else ""
+        cells = f" in {self.cells:,} cells" if self.cells > 1 else ""
+        return f"{self.trials:,} trials{cells}{kept} would take about {units.brief_size(self.memory)} of memory{time}"
+
+
+def memory_limit() -> int:
+    """Bytes that a campaign may take. :raises TcpscapeError: where the environment variable is no size."""
+    text = os.environ.get(MEMORY_VARIABLE, "")
+    return units.parse_size(text, MEMORY_VARIABLE, example="16GiB") if text else MEMORY
+
+
+def expect_fits(size: Size, field: str, fix: str = "take fewer seeds or wider steps") -> None:
+    """Refuses what would not fit. :raises TcpscapeError: one line with the size, the limit and how to raise it."""
+    most = memory_limit()
+    if size.memory > most:
+        refuse(field, f"{size.text} (limit {units.brief_size(most)})", f"{fix}, or raise {MEMORY_VARIABLE}")
+
 
 LEAST = 5
 """Fewest runs of a cell that is repeated until it is precise: of fewer no interval of a median or mean holds without assumptions."""
@@ -48,11 +105,11 @@ FIELDS_OF_PARTS = {
     "forward": ("jitter", "loss", "loss_burst", "distribution", "order", "delay", "duplicate", "reorder"),
     "bottleneck": ("rate", "buffer", "queue"),
     "reverse": ("rtt",),
-}  # fmt: skip
+}
 """Part of a path → fields that people name without it; a scenario has no RTT, but delays."""
 ADDED = ("links", "transfers", "probes")
 """Fields of a campaign that are added to those of its scenario."""
-FLOW_FIELDS = frozenset(("app", "read", "player", "abr", "rcvbuf", "sndbuf", "nodelay", "listener"))
+FLOW_FIELDS = frozenset((*FlowFields.__annotations__, "nodelay", "listener"))
 """Fields of a flow that may be named without `flow.`."""
 
 
@@ -269,11 +326,11 @@ class _Cases:
         campaign = self.campaign
         cells = len(campaign.engines) * math.prod(len(factor) for factor in factors)
         trials = cells * (LEAST if campaign.precision is not None else len(parse_seeds(campaign.seeds)))
-        size.expect(Size(cells, trials), self._named)
+        expect_fits(Size(cells, trials), self._named)
         capture, corners = campaign.capture(), [self._scenario_at(_joined([factor[end] for factor in factors])) for end in (0, -1)]
         flows, duration = max(s.flow_count for s in corners), max(s.duration for s in corners)
         samples, queue_samples = (duration // interval if interval else 0 for interval in (capture.samples_ns, capture.queue_samples_ns))
-        size.expect(Size(cells, trials, flows, samples, queue_samples), self._named, "take fewer seeds, wider steps or rarer samples")
+        expect_fits(Size(cells, trials, flows, samples, queue_samples), self._named, "take fewer seeds, wider steps or rarer samples")
 
     def _scenario_at(self, point: dict[str, str]) -> Scenario:
         return self._case(self.campaign.engines[0], point).scenario
@@ -282,7 +339,7 @@ class _Cases:
         cca, pool = point.pop("cca", ""), self.campaign.pool
         values = point | ({"cca": cca} if cca else {})
         for name, expression in self.campaign.derive.items():
-            values[name] = derive.value(expression, values, name)
+            values[name] = axes.derived(expression, values, name)
         scenario = self._scenario(values, cca)
         scenario.expect_path()
         at = {name: level for name, level in point.items() if name not in pool}

@@ -13,10 +13,12 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape import metrics, stats, units
 from tcpscape.errors import TcpscapeError, refuse, shown
-from tcpscape.formats import stamped
 from tcpscape.metrics import Metric
 from tcpscape.stats import Estimate, Statistic
 from tcpscape.stats import statistic as statistics
@@ -123,28 +125,70 @@ class Verdict:
         text = f"{self.estimate.text()}{unit} (n {self.estimate.n}{doubt})" if self.title != "n" else f"{self.value:.0f}"
         return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {end}{self.title} {text}"
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values: the value that was checked, the statistic that it is of and that one's interval; what is infinite or not known is None."""
-        return stamped("check", {
-            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, "statistic": self.title,
-            **self.estimate.plain(), "value": self.value if math.isfinite(self.value) else None, "n": self.estimate.n, "unit": self.check.unit,
-        })  # fmt: skip
+    def to_dict(self) -> CheckDocument:
+        """Plain values; what is infinite or not known is None."""
+        ends = self.estimate.plain()
+        return CheckDocument(
+            format=1,
+            check=self.check.text,
+            condition=self.name,
+            holds=self.holds,
+            sure=self.sure,
+            statistic=self.title,
+            value=self.value if math.isfinite(self.value) else None,
+            low=ends["low"],
+            high=ends["high"],
+            n=self.estimate.n,
+            unit=self.check.unit,
+        )
 
 
-def read(text: str, extra: Mapping[str, Metric] | None = None, *, only: bool = False) -> Check:
+class CheckDocument(TypedDict):
+    """The verdict of a --check about one condition. With --json it is a line on stderr."""
+
+    format: Literal[1]
+    """Format of a check's verdict."""
+    check: str
+    """The check as it was typed."""
+    condition: str
+    """The condition that it is about."""
+    holds: bool
+    """Whether the number holds."""
+    sure: bool
+    """Whether the number lies outside the interval, so that more such trials would most likely say the same."""
+    statistic: str
+    """What the value is: `median`, `ratio of means`."""
+    value: float | None
+    """What was checked, in `unit`: the statistic or the end of its interval that was named."""
+    low: float | None
+    """Lower end of the statistic's 95 % interval, in `unit`."""
+    high: float | None
+    """Upper end of the interval, in `unit`."""
+    n: int
+    """Number of measurements."""
+    unit: str
+    """Unit of the value; empty where it has none."""
+
+
+def unmeasured(name: str, unit: str = "1", about: str = "") -> Metric:
+    """A number that no single trial has, as a metric, so that checks can be of it."""
+    return Metric(name, unit, about or name, lambda trial: math.nan, "neither")
+
+
+def read(text: str, extra: Mapping[str, Metric] | None = None, *, only: bool = False, example: str = EXAMPLE) -> Check:
     """The check that `text` says, of a metric or of one that `extra` has by its name; `only`: of one of these alone.
 
     :raises CheckError: for what is no check; one line that names the metrics or statistics there are.
     """
     match = _CHECK.match(text)
     if not match:
-        refuse("check", f"{shown(text)} is not METRIC[.STAT] OP NUMBER", EXAMPLE, CheckError)
+        refuse("check", f"{shown(text)} is not METRIC[.STAT] OP NUMBER", example, CheckError)
     stat = match["stat"] or "median"
     statistic = statistics.find(stat)
     if statistic is None:
         refuse("check", f"{shown(stat)} is no statistic", f"choose {', '.join(stats.STATISTICS)}, or a percentile, p5 to p95", CheckError)
     if match["chosen"] and match["after"]:
-        refuse("check", f"{shown(text)} chooses twice", EXAMPLE, CheckError)
+        refuse("check", f"{shown(text)} chooses twice", example, CheckError)
     metric = (extra or {}).get(match["metric"])
     if metric is None and only:
         refuse("check", f"{shown(match['metric'])} is unknown", f"choose {', '.join(extra or ())}", CheckError)

@@ -16,13 +16,13 @@ from tcpscape import engines, metrics
 from tcpscape.campaign.adaptive import Repetition, repeat, repetition
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign, Case
-from tcpscape.campaign.executors.local import Executor, Local, Task, Work
+from tcpscape.campaign.executors import Executor, Local, ScenarioTrials, Task
 from tcpscape.campaign.outcome import Outcome, gather
-from tcpscape.engines import Capture, Engine
+from tcpscape.engines import Engine
 from tcpscape.errors import refuse
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, Trial
 
 LOOK_S = 0.2
 """How often what other writers of the store have run is looked for, s."""
@@ -91,7 +91,7 @@ class Runner:
         self, executor: Executor, work: ScenarioSeeds, by_seed: Sequence[Mapping[int, str]], trials: dict[str, Trial], total: int
     ) -> None:
         """Runs those of the trials that no other writer has claimed, and adds them."""
-        missing = [Work(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
+        missing = [ScenarioTrials(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
         task = Task(self.engine, self.capture, self._keep, lambda place, seed: self._claim(by_seed[place][seed]))
         with closing(executor.run(task, missing)) as finished:  # whatever happens here, nothing runs on
             for place, trial in finished:

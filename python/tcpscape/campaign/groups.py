@@ -1,22 +1,26 @@
-"""The groups into which answers put the flows of a cell: by congestion control, and where they differ in it, by direction, RTT and place too."""
+"""What an outcome's flows come to: the groups into which answers put the flows of a cell, and what the viewers of video players see.
+
+Groups are by congestion control, and where they differ in it, by direction, RTT and place too. The players are flows with the field `player`
+(docs/models/methods/player.md); the numbers of one trial are the metrics `video_…`.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
-import numpy as np
-
-from tcpscape import stats, units
-from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape import metrics, stats, units
+from tcpscape.campaign.outcome import Cell
+from tcpscape.metrics.base import only
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.text.numbers import number
+from tcpscape.stats import Estimate
 from tcpscape.trial import FlowResult, Trial
 
 MOST_RTTS = 8
 """Most RTTs that are told apart; more are put into classes of which each reaches to twice its least."""
+LEAST_BUFFERS = 2
+"""Shortest trial whose mean is not that of the start, in lengths of a player's buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,37 +97,47 @@ def _ms(ns: int) -> str:
     return units.brief_time(ns).replace("ms", " ms")
 
 
-BEGIN_S = 1.0
-"""Start of a trial that does not count, s: the handshake and slow start."""
+@dataclass(frozen=True, slots=True)
+class Viewing:
+    """What a viewer sees: means over trials, in each the mean over its players."""
+
+    bitrate: Estimate
+    """Mean bit rate of the segments, Mbit/s; 0 in a trial where none came."""
+    startup: Estimate
+    """From the first request to the first picture, s; where it never came, how long the player waited."""
+    stalls: Estimate
+    """Stops after the start."""
+    stalled: Estimate
+    """Time stopped after the start, s."""
+    switches: Estimate
+    """Changes of the bit rate."""
+    qoe: Estimate
+    """Linear QoE for each segment, Mbit/s, of the trials where segments came."""
+    smooth: Estimate
+    """Share of the players, of all trials, that began and never stopped; of as many as its `n`."""
+    seconds: float
+    """How long each was watched."""
 
 
-def sentences(outcome: Outcome) -> Iterator[str]:
-    """One sentence about the change of a run that has exactly one: means before and after it, and the highest value, mean over the trials."""
-    changes = outcome.cells[0].scenarios[0].changes
-    if len(changes) != 1 or changes[0].at is None:
-        return
-    at_s = changes[0].at / units.NS_PER_S
-    parts = [text for cell in outcome.cells if (text := _around(cell, at_s))]
-    if parts:
-        yield f"Smoothed RTT before and after the change at {units.brief_time(changes[0].at)}: {'; '.join(parts)}."
+def viewer(trials: Sequence[Trial], cca: str | None = None) -> Viewing | None:
+    """What a viewer sees in these trials of one condition; `cca`: of the flows under this congestion control alone. None without players."""
+    chosen = [trial if cca is None else only(trial, cca) for trial in trials]
+    players = [flow.player for trial in chosen for flow in trial.flows if flow.player]
+    if not players:
+        return None
+    names = [field.name for field in fields(Viewing) if field.name not in ("smooth", "seconds")]
+    estimates = {}
+    for name in names:
+        metric = metrics.find(f"video_{name}")
+        estimates[name] = stats.mean(stats.known(metric.of(trial) for trial in chosen), metric.unit)
+    smooth = stats.share(sum(p.began and not p.stalls for p in players), len(players))
+    return Viewing(**estimates, smooth=smooth, seconds=max(trial.duration for trial in trials))
 
 
-def _around(cell: Cell, at_s: float) -> str:
-    """`cubic 84 and 171 ms, at most 201 ms`; empty without samples on both sides of the change."""
-    rows = [values for trial in cell.trials for values in _values(trial, at_s)]
-    if not rows:
-        return ""
-    before, after, highest = (number(stats.mean(column).value) for column in zip(*rows, strict=True))
-    return f"{cell.cca} {before} and {after} ms, at most {highest} ms"
-
-
-def _values(trial: Trial, at_s: float) -> Sequence[tuple[float, float, float]]:
-    """The mean smoothed RTT of a trial's flows before the change and after it, and the highest after it, ms."""
-    if trial.samples is None or "srtt_us" not in trial.samples.columns:
-        return ()
-    times = trial.samples["t_ns"].to_numpy() / units.NS_PER_S
-    rtts = trial.samples["srtt_us"].to_numpy().astype(float) / 1000
-    before, after = rtts[(times >= BEGIN_S) & (times < at_s)], rtts[times >= at_s]
-    if not len(before) or not len(after) or math.isnan(float(np.sum(before)) + float(np.sum(after))):
-        return ()
-    return ((float(before.mean()), float(after.mean()), float(after.max())),)
+def player_caveats(scenario: Scenario) -> list[str]:
+    """What weakens the numbers of a scenario's players: a trial that ends before their buffers have long been full."""
+    buffers = [flow.player.buffer for flow in scenario.flows if flow.player]
+    if not buffers or scenario.duration >= LEAST_BUFFERS * max(buffers):
+        return []
+    most, least = units.brief_time(max(buffers)), units.brief_time(LEAST_BUFFERS * max(buffers))
+    return [f"{units.brief_time(scenario.duration)} show a player's start: a buffer of {most} is hardly full by then; give --duration {least}"]

@@ -15,7 +15,7 @@ from tcpscape.campaign.adaptive import repetition, widened
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.errors import StoreError, TcpscapeError
-from tcpscape.scenario import summary
+from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import flow_rows
@@ -282,11 +282,10 @@ class Outcome(ShownAsTable):
         bounded = metrics.find(name).name == "goodput" and len(self.cells) <= MOST_BOUNDED
         return tuple(
             CellSummary(
-                c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name)),
-                summary.link_mbps(c.scenarios[0]) if bounded else None,
+                c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name)), bottleneck.link_mbps(c.scenarios[0]) if bounded else None
             )
             for c in self.cells
-        )  # fmt: skip
+        )
 
     def table(self, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
         """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
@@ -346,7 +345,7 @@ def _beside(cell: Cell, name: str, wide: bool) -> str:
     values = stats.known(cell.values(name))
     if not values:
         return "–"
-    most = summary.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
+    most = bottleneck.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
     return stats.median(values).text(most=most) if wide else number(statistics.median(values))
 
 
@@ -354,7 +353,7 @@ def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:
     row: dict[str, Any] = {"engine": cell.engine, "cca": cell.cca, **cell.at, "n": len(cell.trials)}
     for name in metric_names:
         for statistic, estimate in (("median", cell.median(name)), ("mean", cell.mean(name)), ("cv", cell.cv(name))):
-            row |= {f"{name}_{statistic}": estimate.value, f"{name}_{statistic}_low": estimate.low, f"{name}_{statistic}_high": estimate.high}
+            row |= estimate.columns(f"{name}_{statistic}")
     return row
 
 

@@ -15,10 +15,9 @@ from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign, expect_flow
 from tcpscape.errors import refuse, shown
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
-from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS
 from tcpscape.scenario.grammar import parse_mix
-from tcpscape.scenario.options import UNNAMED
+from tcpscape.scenario.options import UNNAMED, Conditions
 from tcpscape.scenario.scenario import Scenario
 
 SUFFIXES = (".yaml", ".yml", ".toml")

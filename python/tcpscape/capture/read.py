@@ -71,11 +71,20 @@ def _left_out(totals: Mapping[str, int]) -> Iterator[str]:
 def _flow(flow: Mapping[str, Any]) -> ObservedFlow:
     facts, rows = flow["facts"], flow["rows"]
     return ObservedFlow(
-        source=Endpoint(*flow["from"]), destination=Endpoint(*flow["to"]), packets=facts.get("packets"), bytes=facts["bytes"],
-        seconds=facts["seconds"], start_s=facts["start_s"], vantage=facts["vantage"], goodput_mbps=facts.get("goodput_mbps"), facts=facts,
-        segments=_columns(rows, "segments"), acks=_columns(rows, "acks"), events=_columns(rows, "events"),
+        source=Endpoint(*flow["from"]),
+        destination=Endpoint(*flow["to"]),
+        packets=facts.get("packets"),
+        bytes=facts["bytes"],
+        seconds=facts["seconds"],
+        start_s=facts["start_s"],
+        vantage=facts["vantage"],
+        goodput_mbps=facts.get("goodput_mbps"),
+        facts=facts,
+        segments=_columns(rows, "segments"),
+        acks=_columns(rows, "acks"),
+        events=_columns(rows, "events"),
         limits=[LimitInterval(start, end, cause, tuple(frames)) for start, end, cause, frames in flow["limits"]],
-    )  # fmt: skip
+    )
 
 
 def _columns(tables: Mapping[str, Mapping[str, tuple[str, bytes]]], name: str) -> dict[str, NDArray[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +12,10 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
-from tcpscape.scenario.vocabulary import PathFields
+from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 
 if TYPE_CHECKING:
-    from tcpscape.findings.advice import Advice
+    from tcpscape.findings.advice.answer import Advice
 
 From = Annotated[
     Path | None, Option("Path of a measurement or scenario: ping's output, iperf3, Flent, YAML, a result directory.", complete="file", name="--from")
@@ -54,13 +54,14 @@ class AdvisedFlows:
     cca: options.CcaNames = DEFAULT_CCAS
     goal: Wish = None
     flows: Annotated[int | None, Option("Flows that share the path, all under the same congestion control.  [default: 1]")] = None
-    each: options.FlowOptions
+    each: FlowFields
 
 
-@dataclass(frozen=True)
-class AdvisedTrials(options.TrialOptions):
+@dataclass(frozen=True, kw_only=True)
+class AdvisedTrials:
     """The trials of each congestion control."""
 
+    hosts: HostFields
     seeds: Annotated[str | None, Option("Trials of each congestion control: 20, 5..9, 1,4,7.  [default: 20, fewer on fast paths]")] = None
 
 
@@ -75,10 +76,7 @@ class AdviceOutput:
 
 
 @command(
-    examples=(
-        "advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit",
-        "advise --goal calls --rate 20mbit --upload 5mbit\n--rtt 30ms",
-    )
+    examples=("advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit", "advise --goal calls --rate 20mbit --upload 5mbit\n--rtt 30ms")
 )
 def advise(
     source: From = None,
@@ -94,7 +92,8 @@ def advise(
     """Run the congestion controls on a path and say which to use, how certain that is, and what to type on the sender."""
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
-    from tcpscape.findings.advice import Adviser, goal_of
+    from tcpscape.findings.advice.adviser import Adviser
+    from tcpscape.findings.advice.choice import goal_of
     from tcpscape.interchange import measured
     from tcpscape.store.results import Store
     from tcpscape.words import advice as words
@@ -102,17 +101,23 @@ def advise(
     if calls.upload is not None or flows.goal == "calls":
         _calls(source, path, calls, flows, trials, results, runner, output)
         return
-    flow = flows.each.fields()
-    fields = {**path, **trials.fields(), "flows": flows.flows, "flow": flow or None}
+    fields = {**path, **trials.hosts, "flows": flows.flows, "flow": flows.each or None}
     conditions, taken = measured.conditions(fields, source)
     engine, expected = engines.make(runner.engine), checks.read(results.check)
     if results.report and not results.out:
         refuse("report", "there is nowhere to write it", "add --out DIR")
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
         adviser = Adviser(
-            conditions, options.ccas(flows.cca, engine), Runner(engine, runner.jobs, store=store, progress=progress.update), trials.seeds,
-            goal_of(flows.goal, conditions), progress.say, options.typed(), [c.metric.name for c in expected], taken,
-        )  # fmt: skip
+            conditions,
+            options.ccas(flows.cca, engine),
+            Runner(engine, runner.jobs, store=store, progress=progress.update),
+            trials.seeds,
+            goal_of(flows.goal, conditions),
+            progress.say,
+            options.typed(),
+            [c.metric.name for c in expected],
+            taken,
+        )
         comparison = adviser.campaign()
         checks.expect(expected, checks.of_cases(comparison))
         terminal.announce(engine, comparison.cases(), comparison.seeds)
@@ -127,9 +132,15 @@ def advise(
 
 
 def _calls(
-    source: Path | None, path: AdvisedPath, calls: AdvisedCalls, flows: AdvisedFlows, trials: AdvisedTrials, results: AdviceOutput,
-    runner: options.RunnerOptions, output: options.ScreenOptions,
-) -> None:  # fmt: skip
+    source: Path | None,
+    path: AdvisedPath,
+    calls: AdvisedCalls,
+    flows: AdvisedFlows,
+    trials: AdvisedTrials,
+    results: AdviceOutput,
+    runner: options.RunnerOptions,
+    output: options.ScreenOptions,
+) -> None:
     """Which queue and which control keep calls good beside uploads."""
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
@@ -139,13 +150,13 @@ def _calls(
 
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
-    stray = {"from": source, "report": results.report, "check": results.check, **asdict(flows.each)}
+    stray = {"from": source, "report": results.report, "check": results.check, **flows.each}
     link: dict[str, Any] = {**path}
     stray |= {name: value for name, value in link.items() if name not in ("rtt", "rate", "buffer", "queue")}
     for name, value in stray.items():
         if value:
             refuse(name.replace("_", "-"), "an answer about calls has none", "leave it out; the link is --rate, --upload, --rtt, --buffer, --queue")
-    home = HomeLink.of({**link, **trials.fields(), "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
+    home = HomeLink.of(link | {**trials.hosts, "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
     engine, queues = engines.make(runner.engine), remedies(link.get("queue"))
     ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
@@ -162,10 +173,10 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
     """Writes the answer as JSON into the directory of results, and its page; returns the page."""
     if not results.out:
         return None
-    from tcpscape.findings.advice import kept
+    from tcpscape.findings.advice import adviser
     from tcpscape.words import advice as words
 
-    kept.save(words.document(advice), results.out)
+    adviser.save(words.document(advice), results.out)
     if not results.report:
         return None
     from tcpscape import report

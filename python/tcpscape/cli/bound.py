@@ -12,7 +12,7 @@ from tcpscape.cli.command import Option, command
 from tcpscape.errors import refuse, shown
 
 if TYPE_CHECKING:
-    from tcpscape.findings.spike.bound import Bound
+    from tcpscape.findings.spike import Bound
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,15 @@ class LinkOptions:
 
     def bound(self) -> Bound:
         """The bound for them."""
-        from tcpscape.findings.spike.bound import FULL_FRAME, Bound
+        from tcpscape.findings.spike import FULL_FRAME, Bound
 
         return Bound(
-            units.parse_rate(self.before, "from", example="60mbit"), units.parse_rate(self.after, "to", example="20mbit"), self._flows(),
+            units.parse_rate(self.before, "from", example="60mbit"),
+            units.parse_rate(self.after, "to", example="20mbit"),
+            self._flows(),
             None if self.max_queue is None else units.parse_time(self.max_queue, "max-queue", example="20ms"),
             FULL_FRAME if self.packet is None else units.parse_size(self.packet, "packet", example="1514B"),
-        )  # fmt: skip
+        )
 
     def _flows(self) -> tuple[tuple[int, float], ...]:
         """Round trip in ns and share of each flow."""
@@ -46,16 +48,9 @@ class LinkOptions:
         return tuple(_flow(text) for text in (self.flows or "").split(","))
 
 
-@command(
-    examples=(
-        "bound --from 60mbit --to 20mbit --rtt 50ms",
-        "bound --from 60mbit --to 20mbit --rtt 50ms --max-queue 20ms",
-    ),
-)
+@command(examples=("bound --from 60mbit --to 20mbit --rtt 50ms", "bound --from 60mbit --to 20mbit --rtt 50ms --max-queue 20ms"))
 def bound(
-    link: LinkOptions,
-    output: options.ScreenOptions,
-    as_json: Annotated[bool, options.json_output("One JSON line with every number")] = False,
+    link: LinkOptions, output: options.ScreenOptions, as_json: Annotated[bool, options.json_output("One JSON line with every number")] = False
 ) -> None:
     """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run."""
     from tcpscape.words import bound as words

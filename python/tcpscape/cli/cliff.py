@@ -6,7 +6,7 @@ import itertools
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from tcpscape import units
 from tcpscape.cli import options, terminal
@@ -14,11 +14,11 @@ from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import refuse
 from tcpscape.names import with_options
-from tcpscape.scenario.vocabulary import PathFields
+from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 
 if TYPE_CHECKING:
     from tcpscape.findings.cliff.search import Impairment
-    from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.options import Conditions
 
 MOST_RUNS = 1200
 """Runs that a search may take for a narrow interval."""
@@ -38,17 +38,16 @@ class SearchedPath:
 
         return impairment(self.along, {"jitter": self.path.get("jitter"), "loss": self.path.get("loss")}, "--")
 
-    def conditions(self, flow: options.FlowOptions, trials: options.TrialOptions) -> list[Conditions]:
+    def conditions(self, flow: FlowFields, hosts: HostFields) -> list[Conditions]:
         """The paths to search, one for each round-trip time."""
         from tcpscape.campaign import axes
-        from tcpscape.scenario.conditions import Conditions
         from tcpscape.scenario.fields import OPTIONS, validate
+        from tcpscape.scenario.options import Conditions
 
         if "rtt" not in self.path:
             refuse("rtt", "missing", "write for example --rtt 50ms, or several: 24,50,100ms, 20..100ms/20ms")
-        fields: dict[str, Any] = {**self.path, **trials.fields(), "flow": flow.fields()}
-        given = {name: value for name, value in fields.items() if value is not None}
-        return [validate(Conditions, {**given, "rtt": rtt}, OPTIONS) for rtt in axes.levels(str(self.path["rtt"]), "rtt")]
+        fields = {**self.path, **hosts, "flow": flow}
+        return [validate(Conditions, {**fields, "rtt": rtt}, OPTIONS) for rtt in axes.levels(str(self.path["rtt"]), "rtt")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +55,14 @@ class SearchedFlows:
     """The flow whose goodput falls."""
 
     cca: options.CcaNames = "cubic,bbr"
-    each: options.FlowOptions
+    each: FlowFields
 
 
-@dataclass(frozen=True)
-class SearchTrials(options.TrialOptions):
+@dataclass(frozen=True, kw_only=True)
+class SearchTrials:
     """The trials of a search."""
 
+    hosts: HostFields
     most: Annotated[int, Option("Runs that each search may take for a narrow interval; 0 is a quick look.", least=0, most=1_000_000)] = MOST_RUNS
 
 
@@ -83,7 +83,7 @@ def cliff(
     from tcpscape.findings.cliff.search import effort, on_path
     from tcpscape.words import cliff as answer
 
-    along, paths = path.impairment(), path.conditions(flows.each, trials)
+    along, paths = path.impairment(), path.conditions(flows.each, trials.hosts)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
     with Progress("cliff", is_open=True) as progress:

@@ -1,4 +1,4 @@
-"""How a function becomes a command: the fields of its dataclass parameters are its options.
+"""The commands of tcpscape, and how a function becomes one: the fields of its dataclass parameters are its options.
 
     @dataclass(frozen=True)
     class RunnerOptions:
@@ -10,13 +10,21 @@
 
 `cliff` is then a `click.Command` with --engine, --jobs and --json, in this order, whose help ends with the examples. A field may be a
 dataclass in turn, or a declaration of fields (:mod:`tcpscape.scenario.vocabulary`), whose value is a dict of those that were given.
+What is given for an option is not empty and has no control characters, and numbers are as people write them. Python's own `int` and `float` also read
+`1_0`, digits of other scripts, `nan` and `inf`; an empty path is the current directory to Python. Each of these is a slip, or a variable of a script
+that is not set.
+
+Each command of :data:`COMMANDS` is a function of its name in a module of this package, which is imported when it is run.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -24,9 +32,10 @@ import click
 from click.shell_completion import CompletionItem
 from typing_extensions import is_typeddict
 
-from tcpscape.cli.values import click_type, typed_name
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
+from tcpscape.names import expect_texts
 from tcpscape.scenario.vocabulary import About
+from tcpscape.units import NUMBER
 
 
 @dataclass(frozen=True)
@@ -42,13 +51,13 @@ class Option:
     short: str = ""
     """A letter for it, `-v`."""
     complete: str = ""
-    """What the shell completes its value with: a name of :data:`tcpscape.cli.candidates.KINDS`, or the values themselves, `both|forward|reverse`."""
+    """What the shell completes its value with: a name of :data:`tcpscape.cli.completion.KINDS`, or the values themselves, `both|forward|reverse`."""
 
 
 def option_of(about: About) -> Option:
     """The option of a declared field."""
     default = f"  [default: {about.default}]" if about.default else ""
-    return Option(f"{about.help}{default}", complete=about.names or "|".join(about.choices))
+    return Option(f"{about.help}{default}", metavar=about.metavar, complete=about.names or "|".join(about.choices))
 
 
 @dataclass(frozen=True)
@@ -88,10 +97,7 @@ class Command(WithExamples, click.Command):
     """A function as a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the options.
-
-        :raises ScenarioError: for an option with a value that is given twice, of which Click would take the last.
-        """
+        """Reads the options. :raises ScenarioError: for an option with a value that is given twice, of which Click would take the last."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         given = [one for one in order if isinstance(one, click.Option) and not one.multiple and not one.is_flag]
         if twice := next((one for one in given if given.count(one) > 1), None):
@@ -175,9 +181,10 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     if is_typeddict(hint):
         for field_name, kind in get_type_hints(hint, include_extras=True).items():
             about = next(word for word in kind.__metadata__ if isinstance(word, Option | About))
-            yield from _parameters(field_name, Annotated[str | None, about if isinstance(about, Option) else option_of(about)], None)
+            yield from _parameters(field_name, Annotated[str | None, about], None)
         return
-    word = next((word for word in getattr(hint, "__metadata__", ()) if isinstance(word, Option | Argument)), None)
+    word = next((word for word in getattr(hint, "__metadata__", ()) if isinstance(word, Option | Argument | About)), None)
+    word = option_of(word) if isinstance(word, About) else word
     if word is None:
         raise TypeError(f"{name}: a parameter is a dataclass, or is annotated with Option or Argument")
     kinds = [kind for kind in get_args(get_args(hint)[0]) if kind is not NoneType]  # of `str | None` and of `tuple[str, ...]`
@@ -230,3 +237,160 @@ def _value(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
         return values[name]
     hints = get_type_hints(hint, include_extras=True)
     return hint(**{field.name: _value(field.name, hints[field.name], values) for field in fields(hint)})  # type: ignore[operator]
+
+
+MOST_DIGITS = 18
+"""Digits of a whole number: below 2^63."""
+_WHOLE = re.compile(rf"\s*[+-]?[0-9]{{1,{MOST_DIGITS}}}\s*")
+_FRACTION = re.compile(rf"\s*{NUMBER}\s*")
+
+
+def typed_name(parameter: click.Parameter | None) -> str:
+    """What a message calls an option or argument: its long name without dashes."""
+    if parameter is None:
+        return "command line"
+    return next((name for name in parameter.opts if name.startswith("--")), parameter.name or "").lstrip("-")
+
+
+def click_type(kind: type, least: int | None = None, most: int | None = None) -> click.ParamType[Any]:
+    """Click's type for one of Python's: str, int, float, Path."""
+    if kind is int and (least is not None or most is not None):
+        return _Between(least, most)
+    types: dict[type, type[click.ParamType[Any]]] = {int: _Whole, float: _Fraction, Path: _Place}
+    return types.get(kind, _Text)()
+
+
+def _given(value: Any, parameter: click.Parameter | None) -> Any:
+    """The value, unless it is an empty text or one that cannot be printed."""
+    if isinstance(value, str):
+        if not value.strip():
+            refuse(typed_name(parameter), "its value is empty", "write one, or leave it out")
+        expect_texts(value, typed_name(parameter))
+    return value
+
+
+class _Text(click.types.StringParamType):
+    """A text that is not empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return _given(super().convert(value, param, ctx), param)
+
+
+class _Place(click.Path):
+    """A path that is not empty; any bytes that a file system allows."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and not value.strip():
+            refuse(typed_name(param), "its value is empty", "write a path, or leave it out")
+        return super().convert(value, param, ctx)
+
+
+class _Whole(click.types.IntParamType):
+    """A whole number in digits of ASCII."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_whole(value, param), param, ctx)
+
+
+class _Between(click.IntRange):
+    """A whole number within limits."""
+
+    name = "integer"  # in help and errors, instead of `integer range`
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_whole(value, param), param, ctx)
+
+
+class _Fraction(click.types.FloatParamType):
+    """A finite number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(_given(value, param), str) and (not _FRACTION.fullmatch(value) or abs(float(value)) == float("inf")):
+            refuse(typed_name(param), f"{shown(value)} is no number", "write for example 0.05")
+        return super().convert(value, param, ctx)
+
+
+def _whole(value: Any, parameter: click.Parameter | None) -> Any:
+    """The value, unless it is a text that is no whole number."""
+    if isinstance(_given(value, parameter), str) and not _WHOLE.fullmatch(value):
+        refuse(typed_name(parameter), f"{shown(value)} is no whole number", f"write digits, at most {MOST_DIGITS}")
+    return value
+
+
+COMMANDS = {
+    "run": ("run", "A scenario, or a path in tc's own words."),
+    "sweep": ("sweep", "A scenario at every point of some axes."),
+    "emulate": ("emulate", "A command of yours behind an emulated path."),
+    "study": ("study", "The published studies, run again."),
+    "advise": ("advise", "Which congestion control to use on a path."),
+    "diagnose": ("diagnose", "What a measurement says: path, limit, remedy."),
+    "cliff": ("cliff", "Where a path falls off its cliff."),
+    "explore": ("explore", "A page whose sliders are the path, in the browser."),
+    "bound": ("bound", "The latency spike of a drop of rate; runs nothing."),
+    "compare": ("compare", "Whether two results differ."),
+    "export": ("export", "Results and paths as other tools' files."),
+    "plot": ("report", "Figures of a result directory, by name."),
+    "report": ("report", "A result directory as one page."),
+    "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
+    "metric": ("lists", "What can be measured of a trial: list | show NAME."),
+    "cca": ("lists", "Congestion controls: list | show NAME | load FILE."),
+    "qdisc": ("lists", "Queues and impairments: list | show NAME."),
+    "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
+    "validate": ("validate", "The same conditions on two engines."),
+    "schema": ("schema", "The JSON documents and tables, as schemas."),
+    "man": ("reference", "The manual page of a command."),
+    "completion": ("completion", "A shell's completion: bash, zsh, fish."),
+    "doctor": ("doctor", "What this machine can run, and why not."),
+    "cleanup": ("doctor", "What killed commands left on this machine."),
+    "version": ("doctor", "Versions of tcpscape, its model and its kernel."),
+}
+"""The module of each command, in which it has its own name, and its line in `tcpscape --help`. The order is that of help: what runs
+something, what reads results, what there is, what checks tcpscape."""
+
+
+class Commands(WithExamples, click.Group):
+    """The commands, each imported when it is run."""
+
+    examples = ("run starlink-baseline --cca cubic,bbr", "advise --rtt 60ms --jitter 10ms --loss 0.5%")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands in the order of help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of this name. :raises NoSuchCommand: if there is none."""
+        if cmd_name not in COMMANDS:
+            raise click.exceptions.NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
+        command: click.Command = getattr(import_module(f"tcpscape.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin with what is typed, without importing them."""
+        named = [CompletionItem(name, help=about) for name, (_, about) in COMMANDS.items() if name.startswith(incomplete)]
+        return named or click.Command.shell_complete(self, ctx, incomplete)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of the commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+
+def _print_versions(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """What `--version` does: the same as the command `version`."""
+    if value:
+        ctx.invoke(app.get_command(ctx, "version"))
+        ctx.exit()
+
+
+app = Commands(
+    "tcpscape",
+    no_args_is_help=True,
+    help="A laboratory for TCP congestion control on impaired paths.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Print the versions and exit.")
+    ],
+)

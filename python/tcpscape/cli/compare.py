@@ -26,10 +26,7 @@ class Sides:
     at: options.At = ()
 
     def load(self) -> tuple[ResultSource, ResultSource]:
-        """The chosen conditions of A and of B.
-
-        :raises TcpscapeError: for an axis that neither has, and where one has no trial of what is chosen.
-        """
+        """The chosen conditions of A and of B. :raises TcpscapeError: for an axis that neither has, and where one has no trial of what is chosen."""
         from tcpscape.interchange import compare, sources
 
         a, b = sources.load(self.a, sources.SAMPLES), sources.load(self.b, sources.SAMPLES)
@@ -40,7 +37,7 @@ class Sides:
     examples=(
         "compare out/starlink out/starlink --cca cubic:bbr",
         'compare out/starlink out/starlink --cca cubic:bbr --metric rtt_p95\n--check "ratio < 1.5"',
-    ),
+    )
 )
 def compare(
     sides: Sides,
@@ -53,8 +50,8 @@ def compare(
 
     Checks are of A's and B's metrics, or of the comparison: 'ratio.low > 0.95' (A over B, of means), 'median_ratio > 1', 'win > 0.5'.
     """
+    from tcpscape.interchange.compare import ComparisonChecks
     from tcpscape.interchange.compare import compare as compare_results
-    from tcpscape.interchange.compare_checks import ComparisonChecks
     from tcpscape.words import comparison
 
     if as_json and markdown:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tcpscape import units
+from tcpscape import names, units
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress
@@ -29,7 +28,7 @@ Source = Annotated[
 ]
 CHECK = Option(
     "Exit with 1 unless it holds: 'rtt_ms < 80ms', 'loss_pct.high < 1', 'limited:receive_window < 20%'. Repeatable.", name="--check", complete="check"
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,12 @@ class ReplayOptions:
 
     def settings(self, progress: Progress) -> ReplaySettings | None:
         """How the model replays; None where it does not."""
+        if not self.replay:
+            return None
         from tcpscape import engines
         from tcpscape.campaign.execute import Runner
         from tcpscape.findings.diagnosis.fitted import ReplaySettings
 
-        if not self.replay:
-            return None
         return ReplaySettings(Runner(engines.make("model"), self.jobs, progress=progress.update), self.kernel, self.quick, progress.say)
 
 
@@ -92,20 +91,9 @@ class DiagnosisOutput:
             taken[os.path.realpath(file)] = f"what --{name} writes"
 
 
-@command(
-    examples=(
-        "diagnose slow.pcap",
-        "diagnose slow.pcapng --flow :443 --cca cubic --json",
-    ),
-)
+@command(examples=("diagnose slow.pcap", "diagnose slow.pcapng --flow :443 --cca cubic --json"))
 def diagnose(
-    source: Source = None,
-    *,
-    watched: LiveOptions,
-    chosen: ChosenFlows,
-    known: ReplayOptions,
-    results: DiagnosisOutput,
-    output: options.ScreenOptions,
+    source: Source = None, *, watched: LiveOptions, chosen: ChosenFlows, known: ReplayOptions, results: DiagnosisOutput, output: options.ScreenOptions
 ) -> None:
     """Say what a measurement shows: your path, what limits you, and what would be better by how much.
 
@@ -113,21 +101,24 @@ def diagnose(
     the reason, and never guessed.
     """
     from tcpscape.capture import Pseudonyms
-    from tcpscape.findings.diagnosis import checks as expected
     from tcpscape.findings.diagnosis import diagnosis
     from tcpscape.findings.diagnosis.fitted import expect_known
-    from tcpscape.interchange import diagnosed
+    from tcpscape.interchange import observing
     from tcpscape.words import diagnosis as answer
+    from tcpscape.words import reasons
 
-    checked = expected.read(results.check)
+    if results.check:
+        from tcpscape.findings.diagnosis import checked
+
+        expected = checked.read_checks(results.check)
     expect_known(known.cca, known.kernel)
     observation = _observed(source, watched, results)
     with Progress("diagnosis", is_open=True) as progress:
         result = diagnosis.diagnose(observation, _settings(chosen, known, progress), progress.say)
     pseudonyms = Pseudonyms() if results.anonymise else None
-    shown = diagnosed.anonymised(result, pseudonyms) if pseudonyms else result
+    shown = observing.anonymised(result, pseudonyms) if pseudonyms else result
     _write(result, shown, results, known, pseudonyms)
-    verdicts = expected.verdicts(checked, shown)
+    verdicts = checked.verdicts(expected, shown, reasons.text) if results.check else []
     if results.as_json:
         print(json.dumps(answer.document(shown), allow_nan=False))
     else:
@@ -137,7 +128,7 @@ def diagnose(
 
 def _observed(source: str | None, watched: LiveOptions, results: DiagnosisOutput) -> Observation:
     """What is diagnosed: a file, or sockets that are watched."""
-    from tcpscape.interchange import diagnosed, observing
+    from tcpscape.interchange import observing
 
     if watched.live:
         return _watched(source, watched)
@@ -150,7 +141,7 @@ def _observed(source: str | None, watched: LiveOptions, results: DiagnosisOutput
         observation = observing.observe(source, lambda done, total: say(_reading(source, done, total)))
     for option in ("annotate", "xplot"):
         if getattr(results, option) is not None:
-            diagnosed.expect_capture(observation, source, option)
+            observing.expect_capture(observation, source, option)
     return replace(observation, name=source) if source != "-" else observation
 
 
@@ -166,33 +157,36 @@ def _watched(wanted: str | None, watched: LiveOptions) -> Observation:
 def _write(result: Diagnosis, shown: Diagnosis, results: DiagnosisOutput, known: ReplayOptions, pseudonyms: Pseudonyms | None) -> None:
     """Writes the files that were asked for. `shown`: the result with pseudonyms, where these were asked for."""
     from tcpscape import __version__, capture
-    from tcpscape.findings.diagnosis import files
-    from tcpscape.interchange import diagnosed
-    from tcpscape.report import diagnosis
-    from tcpscape.words import flow
+    from tcpscape.interchange import observing
+    from tcpscape.words import fitted_path, flow
 
     if results.out:
-        files.write_scenario(shown, results.out, known.kernel)
+        fitted_path.write(shown, results.out, known.kernel)
     if results.annotate:
         sayings = [note for one in result.flows for note in flow.frame_notes(one)]
-        diagnosed.annotate(result, result.observation.name, results.annotate, sayings, pseudonyms)
+        observing.annotate(result, result.observation.name, results.annotate, sayings, pseudonyms)
     if results.xplot:
         if not shown.flows:
             refuse("xplot", "there is no flow with data", "leave it out")
         capture.write_xpl(shown.flows[0].flow, results.xplot)
     if results.report:
+        from tcpscape.report import diagnosis
+
         command = "tcpscape diagnose … --anonymise" if results.anonymise else options.typed()
         diagnosis.build(shown, results.report, command, __version__)
 
 
 def _next(result: Diagnosis, results: DiagnosisOutput, output: options.ScreenOptions) -> list[str]:
-    """What is worth typing next: a look at the page or at the path, or what writes them."""
+    """What is worth typing next: a look at the page or at the path, a capture that shows more, or what writes them."""
+    from tcpscape.words import diagnosis as answer
+
     if results.report:
         return [terminal.to_open(results.report)]
     if results.out:
-        return [f"tcpscape run {shlex.quote(str(results.out))} --cca all (the same path under every congestion control)"]
+        return [f"tcpscape run {names.argument(results.out)} --cca all (the same path under every congestion control)"]
     more = "" if output.verbose else ", --verbose for every interval and reason"
-    return [f"add --report page.html for figures{more}"] if result.flows else []
+    again = "" if results.anonymise else answer.capture_at_sender(result)
+    return [*filter(None, [again]), f"add --report page.html for figures{more}"] if result.flows else []
 
 
 def _reading(source: str, done: int, total: int | None) -> str:

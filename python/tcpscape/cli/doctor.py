@@ -1,4 +1,4 @@
-"""`tcpscape doctor` and `tcpscape version`: what this machine can run, and why not."""
+"""`tcpscape doctor`, `version` and `cleanup`: what this machine can run, and why not; what killed commands left on it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tcpscape import __version__, formats
 from tcpscape.cli import options, terminal
-from tcpscape.cli.command import command
-from tcpscape.errors import TcpscapeError
+from tcpscape.cli.command import Option, command
+from tcpscape.errors import EXIT_USER_ERROR, EngineError, TcpscapeError
 from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
@@ -35,9 +34,11 @@ def doctor(as_json: Annotated[bool, options.json_output("One JSON line with ever
         found = survey(lambda what: say(f"measuring {what}"))
     rows = [*((name, *check()) for name, check in CHECKS.items()), *((name, *check(found)) for name, check in LIVE.items())]
     if as_json:
-        findings = [{"what": what, "found": finding, "to_do": fix} for what, finding, fix in rows]
-        document = formats.stamped("doctor", {"version": __version__, "findings": findings, "live": asdict(found)})
-        print(json.dumps(document, allow_nan=False))
+        from tcpscape.schemas.documents import DoctorDocument, FindingDocument
+
+        findings = [FindingDocument(what=what, found=finding, to_do=fix) for what, finding, fix in rows]
+        document = DoctorDocument(format=1, version=__version__, findings=findings, live=found)
+        print(json.dumps(formats.printed(DoctorDocument, document), allow_nan=False))
         return
     terminal.print_table(Table(("what", "found", "to do"), rows, words=("found", "to do")))
 
@@ -94,8 +95,7 @@ def _virtual() -> Finding:
     from tcpscape.engines.virtual import Virtual
 
     if why := Virtual().unavailable():
-        problem, _, fix = why.rpartition("; ")
-        return problem, fix
+        return _refused(why)
     return "kernels: " + ", ".join(f"{kernel.name} ({kernel.release})" for kernel in kernels.built_kernels()), ""
 
 
@@ -113,31 +113,29 @@ def _live(found: Survey) -> Finding:
         return f"this machine's kernel, {found.kernel}", ""
     if not found.root_unavailable:
         return "only without a user namespace", "use --engine live:emulator+root"
-    return _split(found.unavailable)
+    return _refused(found.unavailable)
 
 
 def _spaces(found: Survey) -> Finding:
     settings = ", ".join(f"{name} = {value}" for name, value in found.settings.items())
     if found.unavailable:
-        return _split(found.unavailable)
+        return _refused(found.unavailable)
     return f"allowed{f' ({settings})' if settings else ''}", ""
 
 
 def _emulator(found: Survey) -> Finding:
     if not found.backends:
         return _unmeasured(found)
-    names = {"packet": "AF_PACKET", "tun": "TUN"}
-    ready = [names[backend] for backend, problem in found.backends.items() if not problem]
-    problems = [f"{names[backend]}: {problem}" for backend, problem in found.backends.items() if problem]
-    return (f"by {' and by '.join(ready)}" if ready else "not possible"), "; ".join(problems)
+    problem = found.backends["packet"]
+    return ("not possible", f"AF_PACKET: {problem}") if problem else ("by AF_PACKET", "")
 
 
 def _netem(found: Survey) -> Finding:
     if found.netem is None:
         return _unmeasured(found)
     if found.netem.problem:
-        problem, _, fix = found.netem.problem.partition(": ")
-        return (problem, fix) if not found.netem.present else (found.netem.problem, "use --engine live:emulator")
+        missing = EngineError(found.netem.problem)
+        return (found.netem.problem, "use --engine live:emulator") if found.netem.present else (missing.field, missing.reason)
     trees = found.netem.refused_trees
     told = "does what it is told, " + ("with" if found.netem.seeded else "without") + " a seed of its own"
     return told + (f"; not in {len(trees)} of the trees that were tried: {' · '.join(trees)}" if trees else ""), ""
@@ -196,10 +194,10 @@ def _unmeasured(found: Survey) -> Finding:
     return "not measured", found.unmeasured or ""
 
 
-def _split(why: str) -> Finding:
-    """A reason and its fix."""
-    problem, _, fix = why.rpartition("; ")
-    return problem, fix
+def _refused(why: str) -> Finding:
+    """What an engine says of itself, as of any other error its problem and its fix."""
+    error = EngineError(why)
+    return error.what, error.fix
 
 
 def _tshark() -> Finding:
@@ -244,3 +242,24 @@ LIVE: dict[str, Callable[[Survey], Finding]] = {
     "highest rate": _rate,
 }
 """The same for the live engine, out of one survey."""
+
+
+@command(examples=("cleanup", "cleanup --yes"))
+def cleanup(yes: Annotated[bool, Option("Remove what is listed; without it nothing is touched.")] = False) -> int | None:
+    """List, and with --yes remove, what trials left: named namespaces, directories and processes of killed commands."""
+    from tcpscape.engines.host import leftovers
+
+    found = leftovers.find()
+    if not found:
+        print("nothing to clean up")
+        return None
+    removable = [leftover for leftover in found if not leftover.is_used]
+    if not yes:
+        terminal.print_table(Table(("what", "name", "about"), [(f.kind, f.name, f.about) for f in found], left=2, words=("about",)))
+        if removable:
+            print("\nNext: tcpscape cleanup --yes")
+        return None
+    problems = {leftover: problem for leftover in removable if (problem := leftover.remove())}
+    rows = [(f.kind, f.name, f"not removed: {problems[f]}" if f in problems else f.about if f.is_used else "removed") for f in found]
+    terminal.print_table(Table(("what", "name", "outcome"), rows, left=2, words=("outcome",)))
+    return EXIT_USER_ERROR if problems else None

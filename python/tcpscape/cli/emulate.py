@@ -6,45 +6,19 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape import units
 from tcpscape.cli import options, terminal
-from tcpscape.cli.command import Argument, Option, command, option_of
+from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import StatusLine
 from tcpscape.errors import refuse
-from tcpscape.scenario.vocabulary import PATH
+from tcpscape.scenario.vocabulary import PathWords
 
 if TYPE_CHECKING:
-    from tcpscape.emulation.path import EmulatedPath
     from tcpscape.emulation.session import Settings
-
-
-@dataclass(frozen=True)
-class WayOptions:
-    """The path: each value is for both directions, or behind up= or down= for one."""
-
-    delay: Annotated[tuple[str, ...], Option("One-way delay of each direction.")] = ()
-    rtt: Annotated[str | None, option_of(PATH["rtt"])] = None
-    jitter: Annotated[tuple[str, ...], option_of(PATH["jitter"])] = ()
-    order: Annotated[tuple[str, ...], option_of(PATH["order"])] = ()
-    distribution: Annotated[tuple[str, ...], option_of(PATH["distribution"])] = ()
-    loss: Annotated[tuple[str, ...], option_of(PATH["loss"])] = ()
-    rate: Annotated[tuple[str, ...], option_of(PATH["rate"])] = ()
-    trace: Annotated[tuple[str, ...], Option("A mahimahi trace of the bottleneck, instead of --rate.", metavar="FILE", complete="file")] = ()
-    buffer: Annotated[tuple[str, ...], option_of(PATH["buffer"])] = ()
-    queue: Annotated[tuple[str, ...], option_of(PATH["queue"])] = ()
-    up: Annotated[tuple[str, ...], Option('A hop towards the far end in tc words, instead of all above: "netem delay 25ms".')] = ()
-    down: Annotated[tuple[str, ...], Option("A hop from the far end, in tc words.")] = ()
-    change: Annotated[tuple[str, ...], Option('A change on the way: "down@8s: rate 5mbit". Repeatable.', metavar="WHERE@TIME: WORDS")] = ()
-
-    def path(self) -> EmulatedPath:
-        """The path that they describe."""
-        from tcpscape.emulation import path
-
-        return path.build(path.PathWords(**{f.name: getattr(self, f.name) for f in fields(self)}))
 
 
 @dataclass(frozen=True)
@@ -81,10 +55,10 @@ class EmulateOutput:
     examples=(
         "emulate --delay 25ms --jitter 8ms --order keep --rate 20mbit\n-- ping -c 5 far",
         'emulate --rtt 600ms --rate 20mbit --rate up=2mbit\n--serve "iperf3 -s -1" -- iperf3 -c far -R',
-    ),
+    )
 )
 def emulate(
-    way: WayOptions,
+    way: PathWords,
     far: FarOptions,
     run: RunOptions,
     output: EmulateOutput,
@@ -110,10 +84,11 @@ def emulate(
     return document["status"]
 
 
-def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: RunOptions, output: EmulateOutput) -> Settings:
+def _settings(words: tuple[str, ...], way: PathWords, far: FarOptions, run: RunOptions, output: EmulateOutput) -> Settings:
     """What runs behind which path, checked as far as it can be before anything starts."""
     from tcpscape.controls import spelling
-    from tcpscape.emulation import outside
+    from tcpscape.emulation import relay
+    from tcpscape.emulation.path import build
     from tcpscape.emulation.relay import Reach
     from tcpscape.emulation.session import STDIN, Settings
 
@@ -125,7 +100,7 @@ def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: Run
     if far.outside:
         if far.serve or far.reach:
             refuse("outside", "the far end is then no place for --serve and --reach", "leave them out; this machine's loopback is 10.0.2.2")
-        outside.expect()
+        relay.expect()
     labels = options.ccas(run.cca)
     if len(labels) > 1 or any(spelling.name_of(label) != label for label in labels):
         refuse("cca", f"{run.cca} is not one congestion control of this machine's kernel", "name one, for example bbr")
@@ -135,10 +110,20 @@ def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: Run
     if not words and run.control == STDIN:
         refuse("control", "a shell needs the standard input", "name a command, or a Unix socket")
     return Settings(
-        way.path(), words or (os.environ.get("SHELL") or "/bin/sh",), run.seed, offload=run.offload, cca=labels[0] if labels else None,
-        serve=far.serve, reach=reach, outside=far.outside, duration=duration, pcap=output.pcap, control=run.control,
-        stdout=2 if output.as_json else None, root=run.root,
-    )  # fmt: skip
+        build(way),
+        words or (os.environ.get("SHELL") or "/bin/sh",),
+        run.seed,
+        offload=run.offload,
+        cca=labels[0] if labels else None,
+        serve=far.serve,
+        reach=reach,
+        outside=far.outside,
+        duration=duration,
+        pcap=output.pcap,
+        control=run.control,
+        stdout=2 if output.as_json else None,
+        root=run.root,
+    )
 
 
 def _run(settings: Settings, *, wanted: bool) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import click
 from tcpscape import kernels
 from tcpscape.cli import streams, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
-from tcpscape.kernels.toolchain import BuildProgress
+from tcpscape.kernels.source import BuildProgress
 from tcpscape.text.table import Table
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The entry point of the command line: running a command of :mod:`tcpscape.cli.commands`; what the user can mend is one line on stderr."""
+"""The entry point of the command line: running a command of :mod:`tcpscape.cli.command`; what the user can mend is one line on stderr."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from difflib import SequenceMatcher
 import click
 
 from tcpscape.cli import completion, streams
-from tcpscape.cli.commands import COMMANDS, app
-from tcpscape.cli.values import typed_name
+from tcpscape.cli.command import COMMANDS, app, typed_name
 from tcpscape.controls import usercode
 from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -19,19 +19,8 @@ Cca = Annotated[str | None, Option("Congestion controls to compare, one trial ea
 Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2~rtt=20ms,bbr~up@5s (CCA*COUNT~FIELD@START-STOP).", complete="mix")]
 CcaNames = Annotated[str, Option("Congestion controls to compare.", complete="ccas")]
 FLOWS = Option("Flows in a trial.")
-Rcvbuf = Annotated[str | None, Option("SO_RCVBUF argument (256KiB); 0 is autotuned.")]
-Sndbuf = Annotated[str | None, Option("SO_SNDBUF argument; 0 is autotuned.")]
-AppRate = Annotated[str | None, Option("Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.", name="--app")]
-Chunk = Annotated[str | None, Option("Bytes the application writes at once.  [default: 8192]")]
-Read = Annotated[str | None, Option("Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
-Ladder = Annotated[str | None, Option("Receiver is a video player with these bit rates: 1,2.5,5,8,16mbit.", name="--player")]
-Abr = Annotated[str | None, Option("What chooses the player's bit rates: bola (buffer), throughput.  [default: bola]", complete="bola|throughput")]
-Duration = Annotated[str | None, Option("How long to watch.  [default: 10s]")]
-Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.", complete="profile")]
-
 EngineName = Annotated[
-    str,
-    Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), live[:emulator|netem][+root], mock.", complete="engine", name="--engine"),
+    str, Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), live[:emulator|netem][+root], mock.", complete="engine", name="--engine")
 ]
 At = Annotated[tuple[str, ...], Option("Only conditions with this value of an axis. Repeatable.", metavar="AXIS=VALUE")]
 Jobs = Annotated[int, Option("Cores; 0 is all.", least=0)]
@@ -42,25 +31,6 @@ Report = Annotated[bool, Option("Write report.html beside the results: figures, 
 def json_output(content: str) -> Option:
     """The option `--json`; `content` says what is printed."""
     return Option(f"{content} and nothing else on stdout.", name="--json")
-
-
-@dataclass(frozen=True)
-class FlowOptions:
-    """What each flow of a trial does."""
-
-    rcvbuf: Rcvbuf = None
-    sndbuf: Sndbuf = None
-    app: AppRate = None
-    chunk: Chunk = None
-    read: Read = None
-    player: Ladder = None
-    abr: Abr = None
-
-    def fields(self) -> dict[str, Any]:
-        """The fields of a flow; those that were not given are left out."""
-        from tcpscape.scenario.options import flow_fields
-
-        return flow_fields(**asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +44,6 @@ class NetworkOptions:
     def fields(self) -> dict[str, tuple[str, ...]]:
         """The fields of a scenario that are added to; those that were not given are left out."""
         return {name: of for name, of in (("links", self.link), ("transfers", self.transfers), ("probes", self.probe)) if of}
-
-
-@dataclass(frozen=True)
-class TrialOptions:
-    """What each trial of a command is."""
-
-    duration: Duration = None
-    kernel: Kernel = None
-
-    def fields(self) -> dict[str, Any]:
-        """The fields of a scenario."""
-        return {"duration": self.duration, "kernel": self.kernel}
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import shlex
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tcpscape import names
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
-from tcpscape.scenario.vocabulary import PathFields
+from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Outcome
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from tcpscape.scenario.scenario import Scenario
 
 
-@dataclass(frozen=True)
-class HostOptions(options.TrialOptions):
+@dataclass(frozen=True, kw_only=True)
+class HostOptions:
     """How long the hosts of a scenario send, and how they are set."""
 
+    hosts: HostFields
     offload: Annotated[bool | None, Option("TSO/GSO/GRO bursts.  [default: off]", name="--offload/--no-offload")] = None
     ecn: Annotated[bool | None, Option("Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]", name="--ecn/--no-ecn")] = None
     listener: Annotated[
@@ -33,7 +34,7 @@ class HostOptions(options.TrialOptions):
 
     def fields(self) -> dict[str, Any]:
         """The fields of a scenario; `listener` is one of its flows'."""
-        return {**super().fields(), "offload": self.offload, "ecn": self.ecn}
+        return {**self.hosts, "offload": self.offload, "ecn": self.ecn}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class RunScenario:
     flows: Annotated[int | None, options.FLOWS] = None
     mix: options.Mix = None
     network: options.NetworkOptions
-    each: options.FlowOptions
+    each: FlowFields
     hosts: HostOptions
 
     def load(self, *, compared: bool) -> Scenario:
@@ -59,7 +60,7 @@ class RunScenario:
         from tcpscape.scenario.options import ScenarioOptions
 
         path = {"forward": self.forward, "bottleneck": self.bottleneck, "reverse": self.reverse}
-        flow = self.each.fields() | ({"listener": self.hosts.listener} if self.hosts.listener else {})
+        flow = {**self.each} | ({"listener": self.hosts.listener} if self.hosts.listener else {})
         chosen = ScenarioOptions(
             path, self.flows, self.mix, flow, self.hosts.fields(), self.change, **self.network.fields(), conditions=self.conditions
         )
@@ -83,12 +84,7 @@ class RunResults:
     verify: options.Verify = False
 
 
-@command(
-    examples=(
-        "run --rtt 50ms --jitter 8ms --rate 20mbit --cca cubic,bbr",
-        "run starlink-baseline --cca cubic,bbr --out out/starlink",
-    ),
-)
+@command(examples=("run --rtt 50ms --jitter 8ms --rate 20mbit --cca cubic,bbr", "run starlink-baseline --cca cubic,bbr --out out/starlink"))
 def run(
     scenario: RunScenario,
     results: RunResults,
@@ -113,10 +109,17 @@ def run(
     if report and not out:
         refuse("report", "there is nowhere to write it", "add --out DIR")
     interval = results.samples or source.samples(base, kept=out is not None)
-    campaign = source.single(base, {
-        "cca": ccas, "engines": [runner.engine], "seeds": results.seeds, "samples": interval,
-        "queue_samples": interval if out else "0s", "metrics": [c.metric.name for c in expected],
-    })  # fmt: skip
+    campaign = source.single(
+        base,
+        {
+            "cca": ccas,
+            "engines": [runner.engine],
+            "seeds": results.seeds,
+            "samples": interval,
+            "queue_samples": interval if out else "0s",
+            "metrics": [c.metric.name for c in expected],
+        },
+    )
     checks.expect(expected, checks.of_cases(campaign))
     cases = campaign.cases()
     terminal.announce(engine, cases, results.seeds)
@@ -154,6 +157,6 @@ def _next(results: RunResults, page: Path | None) -> list[str]:
     if page:
         return [terminal.to_open(page)]
     if results.out:
-        out = shlex.quote(str(results.out))
+        out = names.argument(results.out)
         return [f"tcpscape plot {out} --what cwnd,rtt (over time), tcpscape report {out} (a page)"]
     return ["add --out DIR --report to keep the results and see them on a page"]

@@ -21,8 +21,9 @@ def schema(
     An editor checks a scenario while you write it: `tcpscape schema scenario > scenario.schema.json`, and as the first line of the scenario
     `# yaml-language-server: $schema=scenario.schema.json`.
     """
+    from tcpscape.formats import TableFormat
     from tcpscape.schemas.documents import DOCUMENTS, Document
-    from tcpscape.schemas.tables import TABLES, TableFormat
+    from tcpscape.schemas.tables import TABLES
 
     every: dict[str, Document | TableFormat] = {**DOCUMENTS, **TABLES}
     if name is not None and name not in every:

@@ -30,10 +30,40 @@ from typing import NoReturn, TextIO
 from tcpscape.errors import EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_TERMINATED, EngineError, refuse
 
 PLAIN = {
-    "×": "x", "→": "->", "←": "<-", "µ": "u", "μ": "u", "…": "...", "–": "-", "—": "-", "−": "-", "±": "+-", "≤": "<=", "≥": ">=", "≈": "~",
-    "·": "-", "•": "*", "‘": "'", "’": "'", "“": '"', "”": '"', "σ": "sigma", "Δ": "delta", "∞": "inf", "✓": "ok", "✗": "no", "█": "#",
-    "─": "-", "━": "-", "│": "|", "┃": "|", "▲": "^", "▼": "v", "■": "#", "●": "o",
-}  # fmt: skip
+    "×": "x",
+    "→": "->",
+    "←": "<-",
+    "µ": "u",
+    "μ": "u",
+    "…": "...",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "±": "+-",
+    "≤": "<=",
+    "≥": ">=",
+    "≈": "~",
+    "·": "-",
+    "•": "*",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "σ": "sigma",
+    "Δ": "delta",
+    "∞": "inf",
+    "✓": "ok",
+    "✗": "no",
+    "█": "#",
+    "─": "-",
+    "━": "-",
+    "│": "|",
+    "┃": "|",
+    "▲": "^",
+    "▼": "v",
+    "■": "#",
+    "●": "o",
+}
 """What a character is written as where the encoding does not have it; others lose their accents or become a question mark."""
 TOLERANT = "tcpscape-plain"
 """Name of the error handler of our streams (Python's `codecs`)."""
@@ -134,17 +164,21 @@ STATUSES = {"SIGINT": EXIT_INTERRUPTED, "SIGTERM": EXIT_TERMINATED, "SIGHUP": EX
 SIGNALS = {getattr(signal, name): status for name, status in STATUSES.items() if hasattr(signal, name)}
 """Those that this system has."""
 REFUSALS = {
-    errno.ENOSPC: "free some space", errno.EDQUOT: "free some space or ask for more", errno.EROFS: "choose a place that can be written",
-    errno.EFBIG: "allow larger files (ulimit -f)", errno.ENOMEM: "allow more memory (ulimit -v), or run fewer trials at a time with --jobs 1",
-    errno.EMFILE: "allow more open files (ulimit -n)", errno.ENFILE: "close some programs",
-    errno.EACCES: "check the permissions", errno.EPERM: "check the permissions", errno.EIO: "check the disk",
-}  # fmt: skip
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space or ask for more",
+    errno.EROFS: "choose a place that can be written",
+    errno.EFBIG: "allow larger files (ulimit -f)",
+    errno.ENOMEM: "allow more memory (ulimit -v), or run fewer trials at a time with --jobs 1",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+    errno.ENFILE: "close some programs",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
+    errno.EIO: "check the disk",
+}
 """Errors of the operating system that no bug causes, and what to do about each."""
 
 
-LIGHT = (
-    "emulate", "scenario", "metric", "cca", "qdisc", "kernel", "doctor", "cleanup", "version", "schema", "man", "completion",
-)  # fmt: skip
+LIGHT = ("emulate", "scenario", "metric", "cca", "qdisc", "kernel", "doctor", "cleanup", "version", "schema", "man", "completion")
 """Commands that compute nothing, and need little memory."""
 NEEDED_MIB, NEEDED_MIB_OF_CORE = 1536, 192
 """Address space that any other command needs, and for each core besides, MiB. Measured on two cores: `sweep --report` reserves 1,420 MiB, most of it
@@ -184,10 +218,7 @@ def refusal(error: OSError) -> str | None:
 
 
 def expect_memory(args: Sequence[str]) -> None:
-    """Refuses a command that computes where the process may not have the address space for it (`ulimit -v`).
-
-    :raises EngineError: one line.
-    """
+    """Refuses a command that computes where the process may not have the address space for it (`ulimit -v`). :raises EngineError: one line."""
     if not args or args[0].startswith("-") or args[0] in LIGHT or {"-h", "--help"} & set(args):
         return
     try:

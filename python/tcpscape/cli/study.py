@@ -13,9 +13,8 @@ from tcpscape.cli.terminal import Progress, resumable
 
 if TYPE_CHECKING:
     from tcpscape.campaign.record import Record
-    from tcpscape.studies.result import Result
+    from tcpscape.studies.result import JudgedStudy, Result
     from tcpscape.studies.study import Study
-    from tcpscape.studies.verdict import JudgedStudy
 
 DEFAULT_OUT = Path("out")
 

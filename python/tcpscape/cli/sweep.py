@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,34 +12,13 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse, shown
-from tcpscape.formats import stamped
-from tcpscape.scenario.vocabulary import PathFields
+from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tcpscape.campaign.outcome import CellSummary, Outcome
-    from tcpscape.campaign.record import Record
+    from tcpscape.campaign.outcome import Outcome
 
 DEFAULT_OUT = Path("out")
-TABLE = "cells.csv"
-"""The table's name in the directory of results."""
-
-
-@dataclass(frozen=True)
-class FlowAxes:
-    """Fields of the flows on it, how long they are watched, and the kernels of their hosts."""
-
-    flows: Annotated[str | None, options.FLOWS] = None
-    app: options.AppRate = None
-    rcvbuf: options.Rcvbuf = None
-    sndbuf: options.Sndbuf = None
-    read: options.Read = None
-    player: options.Ladder = None
-    abr: options.Abr = None
-    duration: options.Duration = None
-    kernel: options.Kernel = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +26,15 @@ class AxisOptions:
     """Fields of the scenario: one value is a condition, several make an axis."""
 
     path: PathFields
-    flow: FlowAxes
+    flows: Annotated[str | None, options.FLOWS] = None
+    each: FlowFields
+    hosts: HostFields
     axis: Annotated[tuple[str, ...], Option("Any other field of a scenario or flow, bottleneck.buffer, … or ${NAME}.", metavar="NAME=VALUES")] = ()
 
     def values(self) -> dict[str, str]:
         """Field → its values as they were typed; those that were not given are left out."""
-        flow = {name: value for name, value in asdict(self.flow).items() if value is not None}
-        values: dict[str, str] = {**{name: str(value) for name, value in self.path.items()}, **flow}
+        flows = {} if self.flows is None else {"flows": self.flows}
+        values = {name: str(value) for name, value in {**self.path, **flows, **self.each, **self.hosts}.items()}
         others: dict[str, str] = {}
         for text in self.axis:
             name, equals, levels = text.partition("=")
@@ -120,7 +99,7 @@ class SweepOutput:
     examples=(
         "sweep --rtt 50ms --jitter 0..12ms/4ms --cca cubic,bbr",
         'sweep lossy-dsl --axis bottleneck.buffer=0.5,1,2bdp\n--mix "cubic*2,bbr" --metric share:bbr',
-    ),
+    )
 )
 def sweep(
     *,
@@ -156,51 +135,18 @@ def sweep(
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()
-    table = _whole_frame(record.load(root)) if holds_more else _frame(outcome, cells)
-    writing.whole(root / TABLE, table.write_csv())
+    lines = list(answer.documents(outcome, cells))
+    whole = {part: answer.documents(of, of.summaries()) for part, of in record.load(root).parts.items()} if holds_more else {"": lines}
+    writing.whole(root / f"{answer.CELLS.name}.csv", answer.frame(whole).write_csv())
     page = reports.write(root) if output.report else None
     if output.as_json:
-        for line in _lines(outcome, cells):
+        for line in lines:
             print(json.dumps(line, allow_nan=False))
     else:
-        next_ = terminal.to_open(page) if page else f"tcpscape report {shlex.quote(str(root))} (a page with figures and tables)"
+        next_ = terminal.to_open(page) if page else f"tcpscape report {names.argument(root)} (a page with figures and tables)"
         screen = answer.sweep_screen(outcome, cells, [next_])
         terminal.show(replace(screen, kept=_count(outcome, store.saved, root) + terminal.BESIDE * holds_more), output.screen)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json)
-
-
-def _lines(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[dict[str, Any]]:
-    """A line of `--json` for each cell; what is not finite is null."""
-    for s in cells:
-        caveats = {c for t in s.cell.trials for c in t.caveats} | ({s.median.caveat} - {""})
-        yield stamped("cell", {
-            "name": outcome.name, "engine": s.cell.engine, "version": outcome.versions[s.cell.engine], "at": dict(s.cell.at), "cca": s.cell.cca,
-            "metric": outcome.campaign.metric, "unit": s.median.unit, "n": len(s.cell.trials), "median": s.median.plain(), "cv": s.cv.plain(),
-            "reached": s.is_precise, "caveats": sorted(caveats),
-        })  # fmt: skip
-
-
-def _frame(outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
-    """The same as a table."""
-    import polars as pl
-
-    rows = []
-    for line in _lines(outcome, cells):
-        row = {k: line[k] for k in ("engine", "version")} | line["at"] | {k: line[k] for k in ("cca", "metric", "unit", "n")}
-        for name in ("median", "cv"):
-            row |= {name: line[name]["value"], f"{name}_low": line[name]["low"], f"{name}_high": line[name]["high"]}
-        rows.append(row | {"reached": line["reached"]})
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _whole_frame(whole: Record) -> pl.DataFrame:
-    """The table of every campaign of a directory."""
-    import polars as pl
-
-    frames = {part: _frame(outcome, outcome.summaries()) for part, outcome in whole.parts.items()}
-    if len(frames) == 1:
-        return next(iter(frames.values()))
-    return pl.concat([frame.select(pl.lit(part).alias("campaign"), pl.all()) for part, frame in frames.items()], how="diagonal_relaxed")
 
 
 def _count(outcome: Outcome, ran: int, root: Path) -> str:

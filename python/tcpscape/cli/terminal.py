@@ -7,7 +7,6 @@ Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 import time
@@ -18,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import Progress as Bar
 
+from tcpscape import names
 from tcpscape.cli import streams
 from tcpscape.cli.options import ScreenOptions
 from tcpscape.text.screen import Screen, shown
@@ -28,6 +27,7 @@ from tcpscape.units import NS_PER_S, brief_time, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
 
     from tcpscape.campaign.campaign import Campaign, Case
     from tcpscape.engines.base import Engine
@@ -187,8 +187,13 @@ def _bar(*, is_open: bool, screen: Console | None) -> Bar:
     text = progress.TextColumn
     what, elapsed = text("{task.description}", markup=False), progress.TimeElapsedColumn()
     columns: tuple[progress.ProgressColumn, ...] = (
-        what, progress.BarColumn(), progress.MofNCompleteColumn(), elapsed, text("left"), progress.TimeRemainingColumn()
-    )  # fmt: skip
+        what,
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        elapsed,
+        text("left"),
+        progress.TimeRemainingColumn(),
+    )
     if is_open:
         columns = (progress.SpinnerColumn(), what, text("{task.completed:.0f} trials"), elapsed)
     target = screen or Console(stderr=True)
@@ -229,7 +234,7 @@ def show(screen: Screen, output: ScreenOptions, *, error: bool = False) -> None:
 
 def to_open(page: Path) -> str:
     """What to type to look at a page or picture."""
-    return f"open {shlex.quote(str(page))}"
+    return f"open {names.argument(page)}"
 
 
 def hook_cost(trials: Sequence[Trial]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,6 @@ from tcpscape.cli.terminal import Progress
 
 if TYPE_CHECKING:
     from tcpscape.campaign.execute import Progress as Update
-    from tcpscape.validate.validation import ValidationOptions
 
 DEFAULT_OUT = Path("out/validate")
 MISSED = 1
@@ -65,7 +64,8 @@ def validate(
     from tcpscape.words import validation as screens
 
     out, explain = answer.out, answer.explain
-    request = _request(conditions, repetition, out, jobs)
+    said = asdict(conditions) | asdict(repetition) | {"cca": tuple(options.ccas(conditions.cca))}
+    request = validation.ValidationOptions(out, jobs=jobs, **said)
     bounds = compare.read_bounds(answer.check) if answer.check else []
     with Progress("validate", is_open=True) as progress:
 
@@ -84,26 +84,3 @@ def validate(
     kept = f"kept in {out}: {', '.join([*files, *page.pictures.values()])}"
     terminal.show(replace(screen, kept=kept, next=[terminal.to_open(page.file)]), output)
     return 0 if all(c.met for c in result.checked) else MISSED
-
-
-def _request(conditions: ConditionOptions, repetition: RepetitionOptions, out: Path, jobs: int) -> ValidationOptions:
-    """The options as the package takes them."""
-    from tcpscape.validate.validation import ValidationOptions
-
-    c, r = conditions, repetition
-    return ValidationOptions(
-        out,
-        c.engine,
-        c.against,
-        c.conditions,
-        c.random,
-        c.shared,
-        c.topology,
-        c.seed,
-        options.ccas(c.cca),
-        c.paired,
-        r.seeds,
-        r.precision,
-        r.most_seeds,
-        jobs,
-    )

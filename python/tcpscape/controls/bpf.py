@@ -86,10 +86,7 @@ def bpftool() -> str | None:
 
 
 def unregister(controls: Sequence[Control]) -> None:
-    """Takes controls out of the kernel again; one that somebody else took out already is no error.
-
-    :raises EngineError: one that the kernel keeps.
-    """
+    """Takes controls out of the kernel again; one that somebody else took out already is no error. :raises EngineError: one that the kernel keeps."""
     _take_out(_tool(), [control.number for control in controls])
 
 

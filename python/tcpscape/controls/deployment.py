@@ -67,9 +67,12 @@ class Deployment:
     def lines(self) -> list[str]:
         """The commands, as lines to read and to copy."""
         parts = (
-            ("before: note this value, to go back to", self.before), ("now", self.now), ("permanently", self.permanent), ("verify", self.verify),
+            ("before: note this value, to go back to", self.before),
+            ("now", self.now),
+            ("permanently", self.permanent),
+            ("verify", self.verify),
             ("go back", self.undo),
-        )  # fmt: skip
+        )
         return [line for title, group in parts if group for line in (f"# {title}", *group)]
 
 

@@ -41,9 +41,27 @@ class Look:
 LOOKS = tuple(Look(hue, mark, dash) for dash, marks in zip(DASHES, MARKS, strict=True) for hue, mark in zip(HUES, marks, strict=True))
 """Every look, solid lines first."""
 KNOWN = (
-    "cubic", "bbr", "reno", "bbr3", "dctcp", "vegas", "htcp", "prague", "westwood", "yeah", "illinois", "bic",
-    "hybla", "nv", "veno", "lp", "cdg", "scalable", "highspeed", "fixed",
-)  # fmt: skip
+    "cubic",
+    "bbr",
+    "reno",
+    "bbr3",
+    "dctcp",
+    "vegas",
+    "htcp",
+    "prague",
+    "westwood",
+    "yeah",
+    "illinois",
+    "bic",
+    "hybla",
+    "nv",
+    "veno",
+    "lp",
+    "cdg",
+    "scalable",
+    "highspeed",
+    "fixed",
+)
 """Congestion controls with a fixed look, the same in every figure: the one at the same place in :data:`LOOKS`."""
 
 

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from tcpscape._core import Watch
 
 T = TypeVar("T")
@@ -46,10 +48,7 @@ class TookTooLong(BaseException):
 
 
 def patience() -> float:
-    """Seconds that a call may take, perhaps infinitely many.
-
-    :raises ScenarioError: the environment variable is no number of seconds.
-    """
+    """Seconds that a call may take, perhaps infinitely many. :raises ScenarioError: the environment variable is no number of seconds."""
     text = os.environ.get(PATIENCE, "")
     try:
         seconds = float(text or PATIENCE_S)
@@ -67,20 +66,37 @@ def trial_patience(duration_s: float) -> float:
 
 def is_interrupt(error: BaseException) -> bool:
     """Whether an exception is Ctrl-C, or a signal that ends the command, not something that user code raised."""
-    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+    if not issubclass(type(error), KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False
     return type(error) is not KeyboardInterrupt or signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def text(error: BaseException) -> str:
     """An exception in words: its class and message, of one that took too long what to do."""
-    if isinstance(error, TookTooLong):
+    if type(error) is TookTooLong:
         return f"a call took more than {patience():g} s, or the calls of the trial together more than their share ({PATIENCE} allows more)"
     try:
         message = str(error)
     except BaseException:
         message = "(it has no message)"
-    return " ".join(f"{type(error).__name__}: {message}".split())
+    return " ".join(f"{class_name(error)}: {message}".split())
+
+
+def class_name(error: BaseException) -> str:
+    """The name of an exception's class, whatever its metaclass says."""
+    name: str = vars(type)["__name__"].__get__(type(error))
+    return name
+
+
+def class_module(error: BaseException) -> object:
+    """The module that an exception's class says it comes from, whatever its metaclass says."""
+    return vars(type)["__module__"].__get__(type(error))
+
+
+def traceback_of(error: BaseException) -> TracebackType | None:
+    """Where an exception was raised, whatever its class says."""
+    begin: TracebackType | None = vars(BaseException)["__traceback__"].__get__(error)
+    return begin
 
 
 @contextlib.contextmanager

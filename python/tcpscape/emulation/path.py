@@ -19,6 +19,7 @@ from tcpscape.scenario import changes, path
 from tcpscape.scenario.changes import Patch
 from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.vocabulary import PathWords
 from tcpscape.scenario.words import describe, within
 
 Direction = Literal["up", "down"]
@@ -36,30 +37,6 @@ EXAMPLE_NOW = "write for example 'down: rate 5mbit'"
 
 
 @dataclass(frozen=True)
-class PathWords:
-    """A path as it was typed; each value may begin with `up=` or `down=`."""
-
-    delay: Sequence[str] = ()
-    """One-way delay."""
-    rtt: str | None = None
-    """Round trip, instead of the delay."""
-    jitter: Sequence[str] = ()
-    distribution: Sequence[str] = ()
-    order: Sequence[str] = ()
-    loss: Sequence[str] = ()
-    rate: Sequence[str] = ()
-    trace: Sequence[str] = ()
-    """File of delivery opportunities, instead of the rate."""
-    buffer: Sequence[str] = ()
-    queue: Sequence[str] = ()
-    up: Sequence[str] = ()
-    """tc's words for each hop of this direction, instead of everything above."""
-    down: Sequence[str] = ()
-    change: Sequence[str] = ()
-    """`down@8s: rate 5mbit`."""
-
-
-@dataclass(frozen=True)
 class EmulatedPath:
     """The two directions of a path; every hop is one stage."""
 
@@ -69,10 +46,7 @@ class EmulatedPath:
     """The same path as it was asked for, for a description in words."""
 
     def plan(self, lib: ModuleType, *, offload: bool = True) -> dict[str, Any]:
-        """The path as the engines read a plan, checked; every hop is a router's.
-
-        :raises ScenarioError: names the part that is wrong.
-        """
+        """The path as the engines read a plan, checked; every hop is a router's. :raises ScenarioError: names the part that is wrong."""
         with _named_as_typed():
             built = plan.build_checked(lib, self.scenario.model_copy(update={"offload": offload}), {"cubic": ()})
         for part in DIRECTIONS.values():
@@ -91,14 +65,11 @@ class EmulatedPath:
         return [
             {"direction": each["where"], "stage": each["hop"], "depth": 0, "set": validate(Patch, each["set"], "change").plan()}
             for each in staged(change, stages)
-        ]  # fmt: skip
+        ]
 
 
 def build(words: PathWords) -> EmulatedPath:
-    """The path that was typed.
-
-    :raises ScenarioError: one line that names the option that is wrong.
-    """
+    """The path that was typed. :raises ScenarioError: one line that names the option that is wrong."""
     hops = {name: _hops(name, words) for name in DIRECTIONS}
     if not any(hops.values()):
         refuse("path", "it is empty: no delay, no rate, no loss", "give it one, for example --delay 25ms")

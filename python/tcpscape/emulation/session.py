@@ -2,29 +2,44 @@
 
 Begin at :meth:`Session.run`. The program reports the start of the command, figures four times a second, and at the end its account. SIGINT is the
 command's own; SIGTERM and SIGHUP ask it to end, and a second one ends it.
+
+A path that runs is changed from a Unix socket or from standard input, and shows its figures to whoever asks. A request is one line, in words or as
+JSON, and its answer one line of JSON:
+
+    down: rate 5mbit                     {"ok": true, "at_ns": 1234}
+    {"down": {"rate": "5mbit"}}          {"ok": true, "at_ns": 1234}
+    figures                              {"ok": true, "figures": {…}}
+    end                                  {"ok": true}, and the command is asked to end
+    down: rate fast                      {"ok": false, "error": "rate: …; …"}
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import signal
+import socket
+import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as LateError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from tcpscape.emulation import control, outside
-from tcpscape.emulation.path import EmulatedPath
+from tcpscape.emulation import relay
+from tcpscape.emulation.path import BOTH, DIRECTIONS, EmulatedPath, parse_change
 from tcpscape.emulation.relay import Outside, Reach
 from tcpscape.engines.host import HostProcess, reason
-from tcpscape.errors import EngineError, ScenarioError
+from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse, shown
+from tcpscape.reading.documents import from_json
+from tcpscape.reading.files import Kind, Origin
 
 LIVE_NS = 250_000_000
 """ns between two figures."""
@@ -66,11 +81,19 @@ class Settings:
     def job(self, plan: Mapping[str, Any], descriptors: Mapping[str, int]) -> dict[str, Any]:
         """What the program reads; `descriptors`: those that it inherits, by what they are."""
         return {
-            "plan": plan, "command": list(self.command), "seed": self.seed, "cca": self.cca, "root": self.root, "serve": list(self.serve),
-            "reach": [{"far": r.far, "host": r.host} for r in self.reach], "duration_ns": self.duration,
+            "plan": plan,
+            "command": list(self.command),
+            "seed": self.seed,
+            "cca": self.cca,
+            "root": self.root,
+            "serve": list(self.serve),
+            "reach": [{"far": r.far, "host": r.host} for r in self.reach],
+            "duration_ns": self.duration,
             "outside": self.outside,
-            "pcap": None if self.pcap is None else str(self.pcap.resolve()), "live_ns": LIVE_NS if self.shown else None, **descriptors,
-        }  # fmt: skip
+            "pcap": None if self.pcap is None else str(self.pcap.resolve()),
+            "live_ns": LIVE_NS if self.shown else None,
+            **descriptors,
+        }
 
 
 @dataclass
@@ -96,7 +119,7 @@ class Session:
         with ExitStack() as stack:
             descriptors = self._descriptors(stack)
             if settings.control not in (None, STDIN):
-                stack.enter_context(control.ControlSocket(settings.control, settings.path, self.ask))
+                stack.enter_context(ControlSocket(settings.control, settings.path, self.ask))
             stack.enter_context(_terminal())
             job = settings.job(plan, descriptors)
             process = self._process = stack.enter_context(HostProcess("emulate", job, descriptors=list(descriptors.values()), terminal=True))
@@ -104,7 +127,7 @@ class Session:
             try:
                 for event in process.events():
                     if event["event"] == "outside":
-                        stack.enter_context(outside.Way(event["network"], process.pid, has_users=not settings.root))
+                        stack.enter_context(relay.Way(event["network"], process.pid, has_users=not settings.root))
                         process.send({"go": True})
                     self._take(event)
                 return dict(process.result())
@@ -116,10 +139,7 @@ class Session:
                     future.cancel()
 
     def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Sends the program a request, and returns its answer.
-
-        :raises ScenarioError: the program refuses it, or the command has ended.
-        """
+        """Sends the program a request, and returns its answer. :raises ScenarioError: the program refuses it, or the command has ended."""
         process, number = self._process, next(self._numbers)
         if process is None:
             raise ScenarioError("control: the command does not run; ask while it does")
@@ -154,7 +174,7 @@ class Session:
             elif "figures" in answer:
                 print(answer["figures"], file=sys.stderr)
 
-        control.follow(sys.stdin, self.settings.path, self.ask, report)
+        follow(sys.stdin, self.settings.path, self.ask, report)
 
     def _end(self, how: str) -> None:
         """Asks the command to end, or ends it."""
@@ -212,3 +232,123 @@ def _terminal() -> Iterator[None]:
                 os.tcsetpgrp(0, os.getpgrp())
             if before is not None:
                 signal.signal(signal.SIGTTOU, before)
+
+
+MOST_LINE = 64 << 10
+"""Most bytes of a request."""
+MOST_PATH = 100
+"""Most bytes of a Unix socket's path. Linux: unix(7)."""
+Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Sends a message to the emulation's program and returns its answer."""
+
+
+def answer(line: str, path: EmulatedPath, ask: Ask) -> dict[str, Any]:
+    """What a request line does, and the answer to it; what is wrong with it is in the answer."""
+    try:
+        request = _read(line)
+        if request == "figures":
+            return {"ok": True, "figures": ask({"figures": True})}
+        if request == "end":
+            ask({"end": "term"})
+            return {"ok": True}
+        assert not isinstance(request, str)
+        changes = [change for each in request for change in path.patches(each["where"], each["set"], each.get("hop"))]
+        return {"ok": True, **ask({"change": changes})}
+    except TcpscapeError as e:
+        return {"ok": False, "error": str(e)}
+
+
+def _read(line: str) -> str | list[dict[str, Any]]:
+    """`figures`, `end`, or changes. :raises ScenarioError: it is none of them."""
+    text = line.strip()
+    if text in ("figures", "end"):
+        return text
+    if not text.startswith("{"):
+        return [parse_change(text)]
+    fields = from_json(text, Origin("control", REQUEST))
+    if not isinstance(fields, dict) or not fields or not all(isinstance(v, dict) and v for v in fields.values()):
+        refuse("control", f"{shown(text)} is not DIRECTION → values", f"write for example {EXAMPLE}")
+    if unknown := next((name for name in fields if name not in (*DIRECTIONS, BOTH)), None):
+        refuse("control", f"{shown(unknown)} is no direction", f"choose up, down or both: {EXAMPLE}")
+    return [{"where": where, "set": values} for where, values in fields.items()]
+
+
+EXAMPLE = '{"down": {"rate": "5mbit"}}'
+REQUEST = Kind("a request", f"write for example {EXAMPLE}", MOST_LINE)
+
+
+def follow(lines: Iterable[str], path: EmulatedPath, ask: Ask, say: Callable[[dict[str, Any]], None]) -> None:
+    """Answers each line that is not empty."""
+    for line in lines:
+        if line.strip():
+            say(answer(line, path, ask))
+
+
+class ControlSocket:
+    """A Unix socket whose clients steer the path; it goes with the context. Only its owner may connect."""
+
+    def __init__(self, place: Path, path: EmulatedPath, ask: Ask) -> None:
+        """:raises ScenarioError: the place cannot have a socket."""
+        self._place, self._path, self._ask = place, path, ask
+        if len(os.fsencode(place)) > MOST_PATH:
+            refuse("control", f"the path of a socket has at most {MOST_PATH} bytes", "choose a shorter one, for example /tmp/path.sock")
+        _remove_stale(place)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # It takes its place when it listens, so that whoever sees it can connect.
+        early = place.with_name(f".{os.getpid()}")
+        mask = os.umask(0o177)
+        try:
+            self._listener.bind(os.fspath(early))
+            self._listener.listen()
+            early.rename(place)
+        except OSError as e:
+            self._listener.close()
+            early.unlink(missing_ok=True)
+            refuse("control", f"{place}: {e.strerror or e}", "choose a place that can be written")
+        finally:
+            os.umask(mask)
+        threading.Thread(target=self._accept, name="control", daemon=True).start()
+
+    def __enter__(self) -> ControlSocket:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with contextlib.suppress(OSError):
+            self._place.unlink()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError), client, client.makefile("rwb") as stream:  # the end of the stream writes too
+            while line := stream.readline(MOST_LINE):
+                if not line.strip():
+                    continue
+                reply = answer(line.decode("utf-8", "replace"), self._path, self._ask)
+                stream.write(json.dumps(reply, allow_nan=False).encode() + b"\n")
+                stream.flush()
+
+
+def _remove_stale(place: Path) -> None:
+    """Removes a socket at which nobody listens any more. :raises ScenarioError: there is anything else."""
+    try:
+        kind = place.lstat().st_mode
+    except OSError:
+        return
+    if not stat.S_ISSOCK(kind):
+        refuse("control", f"{place} is there, and is no socket", "choose another place")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        try:
+            other.connect(os.fspath(place))
+        except OSError:
+            place.unlink()
+            return
+    refuse("control", f"another emulation listens at {place}", "choose another place")

@@ -121,11 +121,19 @@ def document(result: Mapping[str, Any], path: EmulatedPath, command: Sequence[st
     emulator = result["emulator"]
     return {
         "format": formats.FORMATS["emulation"],  # type: ignore[typeddict-item]
-        "command": list(command), "status": result["status"], "timed_out": result["is_late"], "seconds": result["elapsed_ns"] / NS_PER_S,
-        "seed": seed, "changes": result["changes"], "up": _way("up", result, path), "down": _way("down", result, path),
-        "cpu": emulator["cpu_share"], "realtime": emulator["conditions"]["realtime"],
-        "caveats": [_in_users_words(flag) for flag in result["flags"]], "tcpscape": __version__,
-    }  # fmt: skip
+        "command": list(command),
+        "status": result["status"],
+        "timed_out": result["is_late"],
+        "seconds": result["elapsed_ns"] / NS_PER_S,
+        "seed": seed,
+        "changes": result["changes"],
+        "up": _way("up", result, path),
+        "down": _way("down", result, path),
+        "cpu": emulator["cpu_share"],
+        "realtime": emulator["conditions"]["realtime"],
+        "caveats": [_in_users_words(flag) for flag in result["flags"]],
+        "tcpscape": __version__,
+    }
 
 
 def _way(name: Direction, result: Mapping[str, Any], path: EmulatedPath) -> WayDocument:
@@ -139,19 +147,30 @@ def _way(name: Direction, result: Mapping[str, Any], path: EmulatedPath) -> WayD
         kept *= 1 - q.loss
     return {
         "hops": [_text(hop) for hop in getattr(path.scenario, part)],
-        "packets": came, "bytes": totals["bytes_in"], "packets_out": totals["packets_out"], "bytes_out": totals["bytes_out"],
-        "active_s": active_s, "rate_mbps": totals["bytes_out"] * 8 / 1e6 / active_s if passed and active_s else None,
-        "loss_asked": 1 - kept if kept < 1 else 0.0, "loss": drops["loss"] / came if came else None, "lost": drops["loss"],
+        "packets": came,
+        "bytes": totals["bytes_in"],
+        "packets_out": totals["packets_out"],
+        "bytes_out": totals["bytes_out"],
+        "active_s": active_s,
+        "rate_mbps": totals["bytes_out"] * 8 / 1e6 / active_s if passed and active_s else None,
+        "loss_asked": 1 - kept if kept < 1 else 0.0,
+        "loss": drops["loss"] / came if came else None,
+        "lost": drops["loss"],
         "queue_drops": drops["limit"] + drops["aqm"] + drops["oversize"],
-        "marked": totals["marked"], "reordered": totals["reordered"], "duplicated": totals["duplicated"], "corrupted": totals["corrupted"],
+        "marked": totals["marked"],
+        "reordered": totals["reordered"],
+        "duplicated": totals["duplicated"],
+        "corrupted": totals["corrupted"],
         "unasked_drops": sum(sum(n.values()) if isinstance(n, Mapping) else n for n in account["unasked"].values()),
         "delay_asked_ms": sum(q.delay_ns for q in described) / 1e6,
         "delay_ms": {
-            "mean": _if(passed, delay["mean"] / 1e6), "p50": _if(passed, delay["p50"] / 1e6), "p99": _if(passed, delay["p99"] / 1e6),
+            "mean": _if(passed, delay["mean"] / 1e6),
+            "p50": _if(passed, delay["p50"] / 1e6),
+            "p99": _if(passed, delay["p99"] / 1e6),
             "max": _if(passed, delay["max"] / 1e6),
         },
         "lateness_us": {name: _if(passed, late[f"{name}_us"]) for name in ("p50", "p99", "max")},  # type: ignore[typeddict-item]
-    }  # fmt: skip
+    }
 
 
 def _if(passed: bool, value: float) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.base import Engine
 from tcpscape.engines.live import Live
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
@@ -63,4 +63,4 @@ def close() -> None:
         kind.close()
 
 
-__all__ = ["REGISTRY", "Capture", "Engine", "available", "close", "make"]
+__all__ = ["REGISTRY", "Engine", "available", "close", "make"]

@@ -1,45 +1,29 @@
-"""The interface of an engine. A new engine is a file with a subclass of :class:`Engine` and a line in the registry; the contract test covers it."""
+"""The interface of an engine. A new engine is a file with a subclass of :class:`Engine` and a line in the registry; the contract test covers it.
+
+Every engine that runs a plan (the model, the virtual and the live engine) gives its rows in the form of `crates/plan/src/results.rs`; :func:`trial`
+makes the results of a trial of them: flows, probes and transfers with the names that their scenario gives them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tcpscape.controls import spelling
 from tcpscape.errors import EngineError
+from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, FlowResult, ProbeResult, ResponseResult, Rtt, SizeClass, TransfersResult, Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 INTERRUPTED = "engine: the trial was interrupted; run it again"
 """The message of the EngineError of a trial that :meth:`Engine.stop` ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """What to record of a trial besides its summary. Intervals are in ns; 0 records nothing."""
-
-    samples_ns: int = 0
-    queue_samples_ns: int = 0
-    packets: bool = False
-    events: bool = False
-    """What happens to each sender, which the model alone can tell; no table that results keep."""
-
-    @classmethod
-    def union(cls, captures: Iterable[Capture]) -> Capture:
-        """What suffices for all of them: the shortest interval of each kind of samples, and packets where one records them."""
-        every = list(captures)
-        flows = min((c.samples_ns for c in every if c.samples_ns), default=0)
-        queues = min((c.queue_samples_ns for c in every if c.queue_samples_ns), default=0)
-        return cls(flows, queues, any(c.packets for c in every), any(c.events for c in every))
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The tables of a trial that are kept: `samples`, `queue_samples`, `packets`."""
-        is_kept = {"samples": self.samples_ns, "queue_samples": self.queue_samples_ns, "packets": self.packets}
-        return tuple(name for name, kept in is_kept.items() if kept)
 
 
 class Engine(ABC):
@@ -128,3 +112,94 @@ def addresses_of(engine: str, version: str, scenario: Scenario, seeds: Sequence[
     """Content addresses of a scenario's trials on an engine of this name and version, which need not be here."""
     prefix = f"{engine}|{version}|{scenario.address()}"
     return [hashlib.sha256(f"{prefix}|{seed}".encode()).hexdigest()[:24] for seed in seeds]
+
+
+Row = Mapping[str, Any]
+"""A summary as an engine gives it."""
+Columns = Mapping[str, tuple[str, Any]]
+"""A table: numpy's type and the buffer of each column."""
+
+
+def trial(engine: Engine, scenario: Scenario, seed: int, summary: Row, tables: Mapping[str, Columns], capture: Capture, **own: Any) -> Trial:
+    """The trial that a summary and tables are; `own`: fields that the engine makes itself, in place of those made here or beside them."""
+    asked = {"samples": capture.samples_ns, "queue_samples": capture.queue_samples_ns, "probe_samples": capture.samples_ns and scenario.probes}
+    fields: dict[str, Any] = {
+        "scenario": scenario.name,
+        "cca": scenario.cca,
+        "address": own.get("address") or engine.address(scenario, seed),
+        "seed": seed,
+        "engine": engine.name,
+        "version": engine.version,
+        "duration": summary["duration_ns"] / 1e9,
+        "path_rtt_ms": scenario.rtt_ns / 1e6,
+        "probes": probe_results(scenario, summary.get("probes", ())),
+        "transfers": transfers_results(scenario, summary.get("transfers", ())),
+        "queues": tuple(summary.get("queues", ())),
+        **{name: frame(tables[name]) for name, is_kept in asked.items() if is_kept and name in tables},
+    }
+    return Trial(**{**fields, **own})
+
+
+def frame(columns: Columns) -> pl.DataFrame:
+    """A frame of columns that are given as `(dtype, buffer)`, without copying rows."""
+    import numpy as np
+    import polars as pl
+
+    return pl.DataFrame({name: pl.Series(name, np.frombuffer(data, dtype=dtype)) for name, (dtype, data) in columns.items()})
+
+
+def flow_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[FlowResult, ...]:
+    """The flows of a trial, each with the label that the scenario gives its congestion control (`cubic:hystart=0`), its group and its direction."""
+    return tuple(_flow(scenario, group, flow, row) for (group, flow), row in zip(_connections(scenario), rows, strict=True))
+
+
+def probe_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[ProbeResult, ...]:
+    """The probes of a trial, by their names."""
+    return tuple(
+        ProbeResult(
+            name=probe.name,
+            kind=probe.kind,
+            direction=probe.direction,
+            sent=row["sent"],
+            received=row["received"],
+            delay_ms=_times(row["delay_ms"]),
+            jitter_ms=row["jitter_ms"] if row["received"] > 1 else None,
+            reordered=row["reordered"],
+            path_rtt_ms=scenario.rtt_of(probe) / 1e6,
+            due=row["due"],
+            lost=row["lost"],
+        )
+        for probe, row in zip(scenario.probes, rows, strict=True)
+    )
+
+
+def transfers_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[TransfersResult, ...]:
+    """What became of the connections of each entry of the scenario's transfers."""
+    return tuple(
+        TransfersResult(
+            cca=entry.cca,
+            classes=tuple(SizeClass(**{**c, "completion_ms": _times(c["completion_ms"])}) for c in row["classes"]),
+            bytes_received=row["bytes_received"],
+            retransmits=row["retransmits"],
+        )
+        for entry, row in zip(scenario.transfers, rows, strict=True)
+    )
+
+
+def _connections(scenario: Scenario) -> Iterator[tuple[int, Flow]]:
+    """The entry of each connection with its number, in the order of a trial's flows."""
+    return ((group, flow) for group, flow in enumerate(scenario.flows) for _ in range(flow.count))
+
+
+def _flow(scenario: Scenario, group: int, flow: Flow, row: Row) -> FlowResult:
+    named = {**row, "cca": flow.cca, "group": group, "direction": flow.direction}
+    if scenario.is_topology:
+        named["path_rtt_ms"] = scenario.rtt_of(flow) / 1e6
+    if responses := row.get("responses"):
+        named["responses"] = ResponseResult(count=responses["count"], time_ms=_times(responses["time_ms"]))
+    return FlowResult.of(named)
+
+
+def _times(values: Row) -> Rtt:
+    """Percentiles of times, ms; each None where there was no time."""
+    return Rtt(**{name: values.get(name) for name in Rtt.__slots__})

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tcpscape.controls.spelling import Param, split
 from tcpscape.engines import plan
 from tcpscape.errors import refuse
+from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import FlowResult
 
 MIN_MEMORY = 4096
 """`tcp_rmem[0]`, `tcp_wmem[0]`: the kernel's default, bytes."""
@@ -74,6 +76,13 @@ def controls(scenario: Scenario) -> list[tuple[str, str]]:
     """The congestion controls of a scenario's flows and transfers, each behind the field that names it."""
     own = [("cca", flow.cca) for flow in scenario.flows] + [("listener", flow.listener) for flow in scenario.flows if flow.listener]
     return own + [("transfers.cca", entry.cca) for entry in scenario.transfers]
+
+
+def carried(scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:
+    """Caveats of what the flows of a trial carried: more than the link does, or nothing."""
+    yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
+    if silent := sum(not flow.bytes_received for flow in flows):
+        yield f"{silent} of {len(flows)} flows carried no data"
 
 
 def refuse_queues(fields: Mapping[str, Any]) -> None:

@@ -15,39 +15,34 @@ Before its first trial a process measures a path without impairments, the contro
 
 Refused by name: parameters of congestion controls (they are settings of the whole machine), controls that this kernel has not, rules of the model
 (`window`, `skb_overhead`, `max_tcp_header`), with `live:netem` queues that tc does not have, and with the emulator access links and flows that
-cross a part of a chain (`engines/flat.py`).
+cross a part of a chain (`plan.flatten`).
 """
 
 from __future__ import annotations
 
 import base64
 import functools
-import json
 import platform
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tcpscape import units, writing
 from tcpscape.controls.spelling import LINUX, name_of
-from tcpscape.engines import flat, host, linux, plan
-from tcpscape.engines.base import INTERRUPTED, Capture, Engine
+from tcpscape.engines import host, linux, plan
+from tcpscape.engines.base import INTERRUPTED, Columns, Engine, flow_results, trial
 from tcpscape.engines.guest.process import WIDTHS
-from tcpscape.engines.model import core, frame, parameters
-from tcpscape.engines.results import flow_results, probe_results, transfers_results
-from tcpscape.errors import EngineError, ScenarioError, refuse, shown
+from tcpscape.engines.model import core, needed, parameters
+from tcpscape.errors import EngineError, refuse, shown
 from tcpscape.scenario import host as machine
 from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Kernel as Profile
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import FlowResult, Trial
-
-if TYPE_CHECKING:
-    import polars as pl
+from tcpscape.trial import Capture, FlowResult, Trial
 
 BACKENDS = ("emulator", "netem")
 """What impairs the path; the first is the default."""
@@ -68,10 +63,6 @@ CONTROL_RTT_MS = 1.0
 """Median RTT of the control cell, ms, above which it is not good enough: what the machine adds to each path."""
 CONTROL_SHARE = 0.5
 """Share of the control cell's rate above which the machine may be the bottleneck of a trial."""
-Queues = tuple[dict[str, Any], ...]
-"""Reports of queues."""
-Columns = dict[str, tuple[str, bytes]]
-"""A table: numpy's type and the bytes of each column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +209,13 @@ class Live(Engine):
 
     def _job(self, scenario: Scenario, seed: int, capture: Capture, pcap: Path | None = None) -> dict[str, Any]:
         """A trial as the program reads it. Refuses, by name, what this kernel or the backend cannot do."""
-        lib = core()
-        if lib is None:
-            raise EngineError(f"engine: live cannot run here: {self.unavailable()}")
+        lib = needed(self)
         if scenario.flow_count > MAX_FLOWS:
             fix = f"write at most {MAX_FLOWS}, or use --engine model"
             refuse("flows", f"{scenario.flow_count} flows are too many for one machine in real time", fix)
         self._refuse_controls(scenario, parameters(lib))
         fields = self._plan(lib, scenario, capture)
-        fields = plan.checked(lib, flat.flatten(fields) if self.variant.backend == "emulator" else fields)
+        fields = plan.checked(lib, plan.flatten(fields) if self.variant.backend == "emulator" else fields)
         fields["wake_noise_ns"] = 0  # this machine has its own
         fields["sample_interval_ns"] = capture.samples_ns and max(MIN_INTERVAL, capture.samples_ns)
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)
@@ -249,14 +238,6 @@ class Live(Engine):
         """The plan of a trial, before a chain becomes one path."""
         return plan.build(scenario, lib.parse_tc, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
 
-    def _named(self, scenario: Scenario, queues: Sequence[dict[str, Any]], samples: pl.DataFrame | None) -> tuple[Queues, pl.DataFrame | None]:
-        """Reports and samples of queues with their links, where the emulator ran a chain as one path."""
-        lib = core()
-        if lib is None or not scenario.is_topology or self.variant.backend != "emulator":
-            return tuple(queues), samples
-        fields = self._plan(lib, scenario, Capture())
-        return flat.named_queues(fields, queues), None if samples is None else flat.named_samples(fields, samples)
-
     def _refuse_controls(self, scenario: Scenario, modelled: plan.Controls) -> None:
         names = self.ccas()
         for field, label in linux.controls(scenario):
@@ -276,12 +257,7 @@ class Live(Engine):
         for field in linux.MODEL_ONLY:
             if getattr(scenario.kernel, field) is not None:
                 refuse(f"kernel.{field}", "this kernel has its own", "leave it out, or use --engine model")
-        lib = core()
-        try:
-            profile = json.loads(lib.kernel_profile(scenario.kernel.profile)) if lib else {}
-        except ValueError as e:
-            raise ScenarioError(f"{e}; choose one of them") from None
-        return {**profile, **scenario.kernel.plan()}
+        return {**plan.profile(needed(self), scenario.kernel.profile), **scenario.kernel.plan()}
 
     def _sysctls(self, scenario: Scenario) -> dict[str, str]:
         """Settings of the two hosts' namespaces: memory of TCP where the scenario names a kernel, otherwise this machine's own."""
@@ -298,36 +274,31 @@ class Live(Engine):
         summary, tables = self._answer(scenario, self._job(scenario, seed, capture), stops)
         flows = flow_results(scenario, summary["flows"])
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows, control, capture)]
-        is_sampled = capture.queue_samples_ns and "queue_samples" in tables
-        queues, queue_samples = self._named(scenario, summary.get("queues", ()), frame(tables["queue_samples"]) if is_sampled else None)
-        return Trial(
-            scenario=scenario.name,
-            cca=scenario.cca,
-            address=self.address(scenario, seed),
-            seed=seed,
-            engine=self.name,
-            version=self.version,
-            duration=summary["duration_ns"] / 1e9,
-            path_rtt_ms=scenario.rtt_ns / 1e6,
+        built = trial(
+            self,
+            scenario,
+            seed,
+            summary,
+            tables,
+            capture,
             flows=flows,
-            queues=queues,
-            probes=probe_results(scenario, summary.get("probes", ())),
-            transfers=transfers_results(scenario, summary.get("transfers", ())),
             caveats=tuple(dict.fromkeys(caveats)),
             kernel=f"this machine ({platform.release()})",
             counters=summary.get("counters", {}),
             check={**(summary.get("check") or {}), "control": control.plain()},
-            samples=frame(tables["samples"]) if capture.samples_ns and "samples" in tables else None,
-            queue_samples=queue_samples,
-            probe_samples=frame(tables["probe_samples"]) if capture.samples_ns and "probe_samples" in tables else None,
         )
+        if not scenario.is_topology or self.variant.backend != "emulator":
+            return built
+        fields, samples = self._plan(needed(self), scenario, Capture()), built.queue_samples  # the emulator ran a chain as one path
+        named = None if samples is None else plan.named_samples(fields, samples)
+        return replace(built, queues=plan.named_queues(fields, built.queues), queue_samples=named)
 
-    def _answer(self, scenario: Scenario, job: Mapping[str, Any], stops: int) -> tuple[Mapping[str, Any], dict[str, Columns]]:
+    def _answer(self, scenario: Scenario, job: Mapping[str, Any], stops: int) -> tuple[Mapping[str, Any], Mapping[str, Columns]]:
         return self._run_job(job, scenario.duration / units.NS_PER_S, stops)
 
-    def _run_job(self, job: Mapping[str, Any], seconds: float, stops: int) -> tuple[Mapping[str, Any], dict[str, Columns]]:
+    def _run_job(self, job: Mapping[str, Any], seconds: float, stops: int) -> tuple[Mapping[str, Any], Mapping[str, Columns]]:
         """Summary and tables of one job, which runs alone on this machine."""
-        tables: dict[str, Columns] = {}
+        tables: dict[str, dict[str, tuple[str, bytes]]] = {}
         with host.alone(lambda: self._stops != stops), host.HostProcess("trial", {**job, "root": self.variant.root}) as process:
             with self._lock:
                 self._running.add(process)
@@ -347,9 +318,7 @@ class Live(Engine):
         own = scenario.kernel == Profile()
         yield from limits.hints(scenario) if own else limits.caveats(scenario, simulated=False)
         yield from self._capped(scenario)
-        yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
-        if silent := sum(not f.bytes_received for f in flows):
-            yield f"{silent} of {len(flows)} flows carried no data"
+        yield from linux.carried(scenario, flows)
         if not own and machine.version(scenario.kernel.profile) != machine.version(platform.release()):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {platform.release()}"
         if scenario.kernel.hz not in (None, machine.ticks()):

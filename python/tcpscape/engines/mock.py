@@ -12,13 +12,11 @@ from collections.abc import Sequence
 
 from tcpscape.controls.spelling import Param, name_of
 from tcpscape.engines import plan
-from tcpscape.engines.base import Capture, Engine
-from tcpscape.engines.model import core
-from tcpscape.errors import EngineError
-from tcpscape.scenario import network
+from tcpscape.engines.base import Engine, trial
+from tcpscape.engines.model import core, needed
 from tcpscape.scenario.flows import Flow, Player
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
+from tcpscape.trial import Capture, Cwnd, FlowResult, PlayerResult, Rtt, Trial
 
 MSS = 1448
 CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1),), "bbr": ()}
@@ -39,10 +37,8 @@ class Mock(Engine):
 
     def check(self, scenario: Scenario) -> None:
         self.refuse_python_controls(scenario)
-        network.expect_plain(scenario, "and the mock's closed forms know one link with long flows", "use --engine model, or leave them out")
-        if (lib := core()) is None:
-            raise EngineError(f"engine: mock cannot run here: {self.unavailable()}")
-        plan.build_checked(lib, scenario, CONTROLS)
+        scenario.expect_plain("and the mock's closed forms know one link with long flows", "use --engine model, or leave them out")
+        plan.build_checked(needed(self), scenario, CONTROLS)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         self.check(scenario)
@@ -58,21 +54,9 @@ class Mock(Engine):
 
             n = min(1000, scenario.duration // capture.samples_ns)
             samples = pl.DataFrame({"t_ns": [i * capture.samples_ns for i in range(n)], "flow": [0] * n, "cwnd": [10.0] * n, "srtt_us": [50e3] * n})
-        return Trial(
-            scenario=scenario.name,
-            cca=scenario.cca,
-            address=self.address(scenario, seed),
-            seed=seed,
-            engine=self.name,
-            version=self.version,
-            duration=scenario.duration / 1e9,
-            path_rtt_ms=scenario.rtt_ns / 1e6,
-            flows=tuple(flows),
-            caveats=("mock engine: the numbers mean nothing",),
-            hash=self.address(scenario, seed),
-            events=0,
-            samples=samples,
-        )
+        address, caveats = self.address(scenario, seed), ("mock engine: the numbers mean nothing",)
+        own = {"flows": tuple(flows), "caveats": caveats, "hash": address, "events": 0, "samples": samples}
+        return trial(self, scenario, seed, {"duration_ns": scenario.duration}, {}, capture, address=address, **own)
 
 
 class _Path:

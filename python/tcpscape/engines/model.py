@@ -19,16 +19,13 @@ from tcpscape import writing
 from tcpscape.controls import classes, spelling, usercode
 from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
-from tcpscape.engines.base import INTERRUPTED, Capture, Engine
-from tcpscape.engines.results import flow_results, probe_results, transfers_results
+from tcpscape.engines.base import INTERRUPTED, Engine, flow_results, frame, trial
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
 from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, Trial
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tcpscape._core import Plan, Stop, Watch
 
 
@@ -41,12 +38,11 @@ def core() -> ModuleType | None:
     return extension
 
 
-def frame(columns: Mapping[str, tuple[str, Any]]) -> pl.DataFrame:
-    """A frame of columns that are given as `(dtype, buffer)`, without copying rows."""
-    import numpy as np
-    import polars as pl
-
-    return pl.DataFrame({name: pl.Series(name, np.frombuffer(data, dtype=dtype)) for name, (dtype, data) in columns.items()})
+def needed(engine: Engine) -> ModuleType:
+    """The extension module for an engine. :raises EngineError: it is not built."""
+    if (lib := core()) is None:
+        raise EngineError(f"engine: {engine.name} cannot run here: {engine.unavailable()}")
+    return lib
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ _PLANS_LOCK = threading.Lock()
 def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Plan:
     """The engine's own plan of a scenario, parsed and checked once for all seeds, and again where a Python control's class changed."""
     controls = {name: classes.find(name) for name in _python_controls(scenario)}
-    key = (lib, capture, *(control.cls for control in controls.values()))
+    key = (lib, capture, *(id(control.cls) for control in controls.values()))  # which a plan keeps alive; a metaclass may have a hash of its own
     with _PLANS_LOCK:
         plans = _plans.setdefault(scenario, {})
         if key not in plans:
@@ -99,8 +95,8 @@ _PYTHON_TRIALS = threading.Lock()
 """Held during a trial with Python code. Such trials share the interpreter's lock; run one at a time, each measures its own cost only."""
 
 
-PANIC = "PanicException"
-"""What PyO3 calls the exception for a panic of Rust code: a bug of ours."""
+PANICS = "pyo3_runtime"
+"""The module from which PyO3 says that the exception for a panic of Rust code comes: a bug of ours."""
 
 
 def _python_controls(scenario: Scenario) -> list[str]:
@@ -112,7 +108,7 @@ def _failure(e: Exception) -> TcpscapeError:
     """The one-line error for an exception that a hook raised; an interrupt, and a panic of the model, are raised again."""
     name, hook = e.args
     cause = e.__cause__ or e
-    if usercode.is_interrupt(cause) or type(cause).__name__ == PANIC:
+    if usercode.is_interrupt(cause) or usercode.class_module(cause) == PANICS:
         raise cause
     return classes.failure(name, hook, cause)
 
@@ -184,10 +180,7 @@ class Model(Engine):
         return self.plan(scenario).most_packets() * PACKET_S
 
     def check(self, scenario: Scenario) -> None:
-        try:
-            self._lib.kernel_profile(scenario.kernel.profile)
-        except ValueError as e:
-            raise ScenarioError(f"{e}; choose one of them") from None
+        plan.profile(self._lib, scenario.kernel.profile)
         self.plan(scenario)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
@@ -246,26 +239,19 @@ class Model(Engine):
     def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture) -> Trial:
         flows = flow_results(scenario, raw["flows"])
         caveats = (*raw["caveats"], *limits.caveats(scenario), *limits.above_link(scenario, [flow.goodput_mbps for flow in flows]))
-        return Trial(
-            scenario=scenario.name,
-            cca=scenario.cca,
+        return trial(
+            self,
+            scenario,
+            raw["seed"],
+            raw,
+            raw,
+            capture,
             address=address,
-            seed=raw["seed"],
-            engine=self.name,
-            version=self.version,
-            duration=raw["duration_ns"] / 1e9,
-            path_rtt_ms=scenario.rtt_ns / 1e6,
             flows=flows,
-            probes=probe_results(scenario, raw["probes"]),
-            transfers=transfers_results(scenario, raw["transfers"]),
             caveats=caveats,
             hash=raw["hash"],
             events=raw["events"],
-            queues=tuple(raw["queues"]),
             hook_cost=raw.get("hook_cost", {}),
-            samples=frame(raw["samples"]) if capture.samples_ns else None,
-            queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,
-            probe_samples=frame(raw["probe_samples"]) if capture.samples_ns and scenario.probes else None,
             packets=frame(raw["packets"]) if capture.packets else None,
             sender_events=frame(raw["sender_events"]) if capture.events else None,
         )

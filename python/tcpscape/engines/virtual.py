@@ -27,6 +27,7 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -34,17 +35,16 @@ from typing import TYPE_CHECKING, Any
 from tcpscape import writing
 from tcpscape.controls.spelling import name_of
 from tcpscape.engines import guest, linux, plan
-from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.base import Engine, flow_results, trial
 from tcpscape.engines.guest import Place
-from tcpscape.engines.model import core, frame, parameters
-from tcpscape.engines.results import flow_results, probe_results, transfers_results
-from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
+from tcpscape.engines.model import core, needed, parameters
+from tcpscape.errors import EngineError, TcpscapeError, refuse
 from tcpscape.scenario import host as machine
-from tcpscape.scenario import limits, network
+from tcpscape.scenario import limits
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.scenario import Kernel as Profile
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import Capture, FlowResult, Trial
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,13 +143,13 @@ class Virtual(Engine):
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         stops = self._stops
 
-        def trial(seed: int) -> Trial:
+        def one(seed: int) -> Trial:
             return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, stops=stops), capture)
 
         if threads <= 1 or len(seeds) <= 1:
-            return [trial(seed) for seed in seeds]
+            return [one(seed) for seed in seeds]
         with ThreadPoolExecutor(threads) as workers:
-            futures = [workers.submit(trial, seed) for seed in seeds]
+            futures = [workers.submit(one, seed) for seed in seeds]
             try:
                 return [future.result() for future in futures]
             except BaseException:
@@ -199,25 +199,15 @@ class Virtual(Engine):
 
     def _job_content(self, scenario: Scenario, seed: int, capture: Capture) -> dict[str, Any]:
         """A trial as a guest reads it. Refuses, by name, what the kernel cannot do."""
-        lib = core()
-        if lib is None:
-            raise EngineError(f"engine: virtual cannot run here: {self.unavailable()}")
+        lib = needed(self)
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
         linux.refuse_queues(fields)
         self._add_host_time(lib, scenario, fields)
-        try:
-            profile = json.loads(lib.kernel_profile(self._profile(scenario)))
-        except ValueError as e:
-            raise ScenarioError(f"{e}; choose one of them") from None
+        profile = plan.profile(lib, self._profile(scenario))
         self._refuse_overrides(scenario.kernel)
         values = linux.settings(profile, scenario.kernel.plan()) | (linux.ECN if scenario.ecn else {}) | (linux.BACKLOG if scenario.transfers else {})
-        return {
-            "seed": seed,
-            "plan": fields,
-            "sysctls": values,
-            "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
-        }
+        return {"seed": seed, "plan": fields, "sysctls": values, "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES))}
 
     def _add_host_time(self, lib: ModuleType, scenario: Scenario, fields: dict[str, Any]) -> None:
         """A host of a kernel in virtual time takes none; the time of a scenario's hosts is a delay of the last device before each of them."""
@@ -245,8 +235,7 @@ class Virtual(Engine):
         """Name of the profile whose memory limits hold: the scenario's; where that is the default, the latest that is not newer than the kernel."""
         if scenario.kernel != Profile():
             return scenario.kernel.profile
-        lib = core()
-        profiles = sorted((machine.version(name), name) for name in (lib.kernel_profiles() if lib else ()))
+        profiles = sorted((machine.version(name), name) for name in needed(self).kernel_profiles())
         before: list[str] = [name for release, name in profiles if release <= machine.version(self.kernel.release)]
         return before[-1] if before else Profile().profile
 
@@ -259,9 +248,14 @@ class Virtual(Engine):
             refuse("kernel.hz", f"kernel {self.kernel.name} was built with {self.kernel.hz}, not {profile.hz}", fix)
 
     def _guest_job(
-        self, scenario: Scenario, seed: int, capture: Capture, captures: Mapping[Place, Path] = NOTHING, sysctls: Mapping[str, str] = NOTHING,
+        self,
+        scenario: Scenario,
+        seed: int,
+        capture: Capture,
+        captures: Mapping[Place, Path] = NOTHING,
+        sysctls: Mapping[str, str] = NOTHING,
         stops: int | None = None,
-    ) -> guest.GuestJob:  # fmt: skip
+    ) -> guest.GuestJob:
         """A trial for the pool. It is cancelled as soon as the number of stops differs from `stops` (None: the number now)."""
         expected = self._stops if stops is None else stops
         content, timeouts = self._job_content(scenario, seed, capture), guest.Timeouts(self.timeout_s(scenario))
@@ -280,36 +274,28 @@ class Virtual(Engine):
         summary, tables = answer.summary, answer.tables
         flows = flow_results(scenario, summary["flows"])
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows), *death_caveats]
-        return Trial(
-            scenario=scenario.name,
-            cca=scenario.cca,
-            address=self.address(scenario, seed),
-            seed=seed,
-            engine=self.name,
-            version=self.version,
-            duration=summary["duration_ns"] / 1e9,
-            path_rtt_ms=scenario.rtt_ns / 1e6,
+        built = trial(
+            self,
+            scenario,
+            seed,
+            summary,
+            tables,
+            capture,
             flows=flows,
             queues=_queues(scenario, summary),
-            probes=probe_results(scenario, summary.get("probes", ())),
-            transfers=transfers_results(scenario, summary.get("transfers", ())),
             caveats=tuple(dict.fromkeys(caveats)),
             kernel=f"{self.kernel.name} ({self.kernel.release})",
             counters=summary.get("counters", {}),
             check=summary.get("proof") or {},
             hash=_hash(summary) if self.repeatable else None,
-            samples=_frame(tables, "samples") if capture.samples_ns else None,
-            queue_samples=_queue_samples(scenario, tables) if capture.queue_samples_ns else None,
-            probe_samples=_frame(tables, "probe_samples") if capture.samples_ns and scenario.probes else None,
         )
+        return replace(built, queue_samples=_queue_samples(scenario, built.queue_samples))
 
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:
         """Caveats for flows without data, for capped buffers, for a closely followed trace, and for a kernel other than the scenario's."""
         yield from limits.caveats(scenario)
-        yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
-        if silent := sum(not f.bytes_received for f in flows):
-            yield f"{silent} of {len(flows)} flows carried no data"
-        if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in network.hops(scenario)):
+        yield from linux.carried(scenario, flows)
+        if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in scenario.hops):
             yield "tc's `change` leaves a waiting packet to its old timer: a trace followed this closely carries less here; write bin: 10ms"
         if scenario.kernel != Profile() and machine.version(scenario.kernel.profile) != machine.version(self.kernel.release):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {self.kernel.release}"
@@ -331,17 +317,12 @@ def _queues(scenario: Scenario, summary: Mapping[str, Any]) -> tuple[Mapping[str
     return tuple(report for way, report in zip(ways, reports, strict=True) if report["stage"] != last.get(way))
 
 
-def _queue_samples(scenario: Scenario, tables: Mapping[str, Any]) -> pl.DataFrame | None:
+def _queue_samples(scenario: Scenario, samples: pl.DataFrame | None) -> pl.DataFrame | None:
     """The samples of the same queues. Of a network, the chain's pipes come first, there and back; then those of each pair of hosts, near and far."""
     import polars as pl
 
-    samples = _frame(tables, "queue_samples")
     if samples is None or not scenario.kernel.host_time:
         return samples
     behind = pl.col("pipe").cast(pl.Int64) - 2 * len(scenario.chain)
     arrives = (behind > 0) & (behind % 4).is_in([2, 3]) if scenario.is_topology else pl.col("pipe").is_in([1, 2])
     return samples.filter(~arrives | (pl.col("stage") != pl.col("stage").max().over("pipe")))
-
-
-def _frame(tables: Mapping[str, Any], name: str) -> pl.DataFrame | None:
-    return frame(tables[name]) if name in tables else None

@@ -48,9 +48,12 @@ WORTH = 0.1
 KEPT = 0.95
 """Share of the uploads' best goodput that makes two queues as good."""
 SATISFACTION = (
-    (4.34, "everybody is very satisfied"), (4.03, "everybody is satisfied"), (3.60, "some are dissatisfied"), (3.10, "many are dissatisfied"),
+    (4.34, "everybody is very satisfied"),
+    (4.03, "everybody is satisfied"),
+    (3.60, "some are dissatisfied"),
+    (3.10, "many are dissatisfied"),
     (2.58, "nearly everybody is dissatisfied"),
-)  # fmt: skip
+)
 """Least score of each class of satisfaction (ITU-T G.107, Annex B)."""
 LOWEST = "nobody can talk"
 BEARABLE = SATISFACTION[-1][0]
@@ -181,10 +184,14 @@ class HomeLink:
             if not words.get(name):
                 refuse(name, "an answer about calls needs the link's rates both ways and its RTT", f"write for example --{name} {example}")
         return cls(
-            units.parse_rate(str(words["rate"]), "rate"), units.parse_rate(str(words["upload"]), "upload"),
-            units.parse_time(str(words["rtt"]), "rtt"), units.parse_size(words.get("buffer") or MODEM_BUFFER, "buffer"), uploads,
-            units.parse_time(words.get("duration") or DURATION, "duration"), words.get("kernel"),
-        )  # fmt: skip
+            units.parse_rate(str(words["rate"]), "rate"),
+            units.parse_rate(str(words["upload"]), "upload"),
+            units.parse_time(str(words["rtt"]), "rtt"),
+            units.parse_size(words.get("buffer") or MODEM_BUFFER, "buffer"),
+            uploads,
+            units.parse_time(words.get("duration") or DURATION, "duration"),
+            words.get("kernel"),
+        )
 
     @property
     def shaped_bps(self) -> int:
@@ -201,13 +208,18 @@ class HomeLink:
         delay = {"at": "router", "delay": units.format_time(self.rtt_ns // 2)}
         router = [remedy.words(self.shaped_bps)] if remedy else []
         down = max(self.buffer, round(self.buffer * self.down_bps / self.up_bps))
-        return Scenario.of({
-            "name": "calls", "forward": [delay], "bottleneck": {"rate": units.format_rate(self.down_bps), "buffer": f"{down}B"},
-            "reverse": [delay, *router, {"rate": units.format_rate(self.up_bps), "buffer": f"{self.buffer}B"}],
-            "flows": [] if cca is None else [{"cca": cca, "count": self.uploads, "direction": "up"}],
-            "probes": [{"preset": "voice", "name": "call-down"}, {"preset": "voice", "name": "call-up", "direction": "up"}],
-            "duration": units.format_time(self.duration_ns), **({"kernel": self.kernel} if self.kernel else {}),
-        })  # fmt: skip
+        return Scenario.of(
+            {
+                "name": "calls",
+                "forward": [delay],
+                "bottleneck": {"rate": units.format_rate(self.down_bps), "buffer": f"{down}B"},
+                "reverse": [delay, *router, {"rate": units.format_rate(self.up_bps), "buffer": f"{self.buffer}B"}],
+                "flows": [] if cca is None else [{"cca": cca, "count": self.uploads, "direction": "up"}],
+                "probes": [{"preset": "voice", "name": "call-down"}, {"preset": "voice", "name": "call-up", "direction": "up"}],
+                "duration": units.format_time(self.duration_ns),
+                **({"kernel": self.kernel} if self.kernel else {}),
+            }
+        )
 
     def cases(self, ccas: Sequence[str], remedies: Sequence[Remedy]) -> list[tuple[str, Remedy | None]]:
         """Every congestion control of the uploads on the link as it is, then behind each queue."""
@@ -246,12 +258,13 @@ def case_of(cca: str, remedy: Remedy | None, trials: Sequence[Trial]) -> CallCas
     """What the trials of one case say."""
     score = metrics.find("voice_mos").of
     return CallCase(
-        cca, remedy,
+        cca,
+        remedy,
         score=stats.mean([score(t) for t in trials], "1"),
         delay=stats.mean([_up(t).delay_ms.p95 or float("nan") for t in trials], "ms"),
         lost=stats.mean([max(p.loss for p in t.probes) for t in trials], "1"),
         upload=stats.mean([sum(f.goodput_mbps for f in t.flows) for t in trials], "Mbit/s"),
-    )  # fmt: skip
+    )
 
 
 def _up(trial: Trial) -> ProbeResult:

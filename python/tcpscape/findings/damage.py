@@ -17,7 +17,7 @@ import numpy as np
 
 from tcpscape import stats
 from tcpscape.metrics.queues import DELAYS
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import RESAMPLES, TAIL
 from tcpscape.trial import Trial

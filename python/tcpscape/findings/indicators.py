@@ -22,12 +22,14 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tcpscape import metrics, stats
-from tcpscape.findings.chaos import Side
+from tcpscape import stats
+from tcpscape.findings.cliff.levels import Side
 from tcpscape.stats import Estimate
-from tcpscape.trial import FlowResult, Trial
+
+if TYPE_CHECKING:
+    from tcpscape.trial import FlowResult, Trial
 
 Health = Literal["healthy", "stressed", "impaired", "unknown"]
 Problem = Literal["receiver", "network", "both", "neither"]
@@ -98,6 +100,8 @@ class Signature:
 
 def signature(trial: Trial) -> Signature:
     """The counters of a trial."""
+    from tcpscape import metrics
+
     seconds = sum(f.seconds for f in trial.flows) / len(trial.flows) if trial.flows else 0.0
     per = PER_S / seconds if seconds > 0 else math.nan
     used = [_used(f) for f in trial.flows]
@@ -139,6 +143,8 @@ class Indicators:
 
 def judge(trials: Sequence[Trial]) -> Indicators:
     """The trials of one condition together."""
+    from tcpscape import metrics
+
     signatures = [signature(t) for t in trials]
     cv = _median([metrics.find("rtt_cv").of(t) for t in trials], "1")
     problems, windows = Counter(s.problem for s in signatures), Counter(s.window for s in signatures)
@@ -150,34 +156,6 @@ def judge(trials: Sequence[Trial]) -> Indicators:
         held=_median([s.held for s in signatures], "1"),
         problems={p: stats.share(k, len(trials)) for p, k in problems.items()},
         windows={w: stats.share(k, len(trials)) for w, k in windows.items()},
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Masking:
-    """The masking effect, a network problem that hides a receiver problem: the same slow reader on a good path and on a bad one."""
-
-    closed_alone: Estimate
-    """Median of the windows closed in 10 s on the good path."""
-    closed_both: Estimate
-    """The same on the bad path."""
-    seen_alone: Estimate
-    """Share of the trials on the good path in which the published rule names the receiver: at 0 there is nothing to mask."""
-    hidden: Estimate
-    """Share of the trials on the bad path in which it names the network alone."""
-    seen_by_window: Estimate
-    """Share of the trials on the bad path in which a shrunk receive window is found to limit the sender."""
-
-
-def masking(alone: Sequence[Trial], both: Sequence[Trial]) -> Masking:
-    """From trials of a slow reader on a good path (`alone`) and on a bad one (`both`)."""
-    good, bad = [signature(t) for t in alone], [signature(t) for t in both]
-    return Masking(
-        closed_alone=_median([s.closed for s in good], "in 10 s"),
-        closed_both=_median([s.closed for s in bad], "in 10 s"),
-        seen_alone=stats.share(sum(s.problem in ("receiver", "both") for s in good), len(good)),
-        hidden=stats.share(sum(s.problem == "network" for s in bad), len(bad)),
-        seen_by_window=stats.share(sum(s.window == "shrunk window" for s in bad), len(bad)),
     )
 
 

@@ -1,8 +1,8 @@
 """Interchange: files of other tools read as trials, trials written as other tools read them, and results of any origin compared.
 
 The main type is :class:`Format`; :data:`REGISTRY` has every one of them. Begin with :func:`read`. `sources` finds the results at any path (a result
-directory, a file of a format, a directory of such files) as groups of trials, which `paths` parts by what can be seen of their paths; `compare`
-compares two of them, `compare_checks` checks and `answer` shows the comparison. `measured` reads the path of a measurement, for advice on it.
+directory, a file of a format, a directory of such files) as groups of trials; `compare` parts them by what can be seen of their paths, compares two
+of them and checks the comparison. `observing` reads what shows flows, for a diagnosis. `measured` reads the path of a measurement, for advice on it.
 
 To add a format: one file with the functions that read and write it, and one line in :data:`REGISTRY`.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape.interchange import flent, flent_writing, iperf3, mahimahi, perfetto, qlog, table, tc
+from tcpscape.interchange import flent, iperf3, mahimahi, perfetto, qlog, table, tc
 from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
 
 REGISTRY: dict[str, Format] = {
@@ -22,7 +22,7 @@ REGISTRY: dict[str, Format] = {
         Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
         Format("markdown", "the answer of a result and its table", (".md",), is_answer=True),
         Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
-        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent_writing.write, binary=True),
+        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent.write, binary=True),
         Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),
         Format("perfetto", "a trial as a trace for Perfetto", (".perfetto-trace",), write_trial=perfetto.write, binary=True),
         Format("qlog", "a trial as qlog, for qvis", (".qlog",), write_trial=qlog.write),
@@ -42,10 +42,7 @@ def format_of(path: Path) -> Format:
 
 
 def read(path: Path) -> ImportedFile:
-    """The content of a file, in the format of its ending.
-
-    :raises InterchangeError: one line with the file, what is wrong with it and what to do.
-    """
+    """The content of a file, in the format of its ending. :raises InterchangeError: one line with the file, what is wrong with it and what to do."""
     known = format_of(path)
     if known.read is None:  # format_of gives none of these
         refuse(path, f"{known.name} is only written", "give another file")

@@ -108,9 +108,8 @@ def throughputs(samples: pl.DataFrame | None) -> dict[int, list[tuple[float, flo
     column = next((c for c in ("bytes_received", "bytes_acked", "bytes_sent") if samples is not None and c in samples.columns), None)
     if samples is None or column is None:
         return {}
-    flows = {flow: rows.select("t_ns", column).drop_nulls() for flow, rows in by_flow(samples).items()}
-    gap = interval(samples)
-    return {flow: _between(list(rows.iter_rows()), gap) for flow, rows in flows.items() if rows.height}
+    flows = {flow: known for flow, rows in by_flow(samples).items() if (known := rows.select("t_ns", column).drop_nulls()).height}
+    return {flow: _between(list(rows.iter_rows()), interval(samples)) for flow, rows in flows.items()}
 
 
 def _between(rows: Sequence[tuple[int, int]], gap: int) -> list[tuple[float, float, float]]:

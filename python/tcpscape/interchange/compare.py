@@ -2,18 +2,18 @@
 
 Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, those at the same place
 (one congestion control against another), or of the same congestion control; where each has one, those two. Trials of the same seeds on the same
-engine are compared as pairs; measurements of other tools are not. Where paths differ, a caveat says in what (:func:`differences`).
+engine are compared as pairs; measurements of other tools are not.
 
-Measurements of other tools that were made on different paths (`paths`) are different conditions.
+Measurements of other tools that were made on different paths (:func:`part`) are different conditions.
 
-The verdict is that of the ratio of means, which is what is shown; everything else in tcpscape judges by it, too. Checks of a comparison are in
-`compare_checks`.
+The verdict is that of the ratio of means, which is what is shown; everything else in tcpscape judges by it, too. Checks of a
+comparison are of both sides together (`ratio > 0.95`, `win.low > 0.5`), or of a metric of each side (`goodput.median > 5`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -25,11 +25,9 @@ from tcpscape.errors import TcpscapeError, shown
 from tcpscape.errors import refuse as refuse_option
 from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, listed
-from tcpscape.scenario import summary
-from tcpscape.scenario.differences import differences
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.text.numbers import number
-from tcpscape.text.table import ShownAsTable, Table
+from tcpscape.text.table import ShownAsTable
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -37,13 +35,12 @@ if TYPE_CHECKING:
 
     from tcpscape.scenario.scenario import Scenario
 
+from tcpscape.campaign import checks
+from tcpscape.campaign.checks import Check, CheckError
+from tcpscape.campaign.checks import Verdict as CheckVerdict
 
 Verdict = Literal["different", "slightly different", "alike", "undecided"]
 """Whether two means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
-THE_SAME = "the same runs"
-"""The verdict in words where both sides are the very same trials."""
-CHANCE = 20
-"""Of so many comparisons of equals one is called different (95 % intervals)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,31 +139,16 @@ class ResultComparison(ShownAsTable):
     left_out: tuple[str, ...]
     """Conditions that only one side has."""
     caveats: tuple[str, ...]
+    """What the sides say of themselves."""
 
     @property
     def differs(self) -> int:
         """Number of conditions in which they differ."""
         return sum(r.differs for r in self.rows)
 
-    def table(self) -> Table:
-        """A row for each condition: both means, their ratio, and the verdict."""
-        title = f"{self.metric}, {self.unit}" if self.unit not in ("", "1") else self.metric
-        notes = [f"only in {name}" for name in self.left_out] + [f"caveat: {caveat}" for caveat in self.caveats]
-        return Table(COLUMNS, [self.row(r) for r in self.rows], title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
-
-    def row(self, condition: ComparedCondition) -> tuple[str, ...]:
-        """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
-        sides = zip((condition.a, condition.b), condition.means, strict=True)
-        means = [m.text(most=summary.link_mbps(side.scenarios[0]) if side.scenarios and self.metric == "goodput" else None) for side, m in sides]
-        n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
-        return condition.name, n, *means, condition.comparison.ratio.text(), THE_SAME if condition.is_same else condition.verdict
-
 
 TWINS: tuple[Callable[[SourceTrial], Hashable], ...] = (lambda i: i.twin, lambda i: i.itself, lambda i: i.drawn)
 """What the two trials of a pair have in common, the first one first: path and seed, the trial itself, seed."""
-COLUMNS = ("condition", "n", "mean of A", "mean of B", "A / B of means [95 %]", "verdict")
-DROP = ("n", "mean of B", "mean of A")
-"""Columns that a narrow screen leaves out, the first one first."""
 
 
 def choose(a: ResultSource, b: ResultSource, cca: str | None = None, at: Mapping[str, str] | None = None) -> tuple[ResultSource, ResultSource]:
@@ -206,7 +188,7 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     left_out = [f"{side}: {m.name}" for side, conditions in (("A", ours), ("B", theirs)) for m in conditions if id(m) not in matched]
     sides = {caveat: [side for side, source in (("A", a), ("B", b)) if caveat in source.caveats] for caveat in (*a.caveats, *b.caveats)}
     caveats = [f"{' and '.join(of)}: {caveat}" for caveat, of in sides.items()]
-    return ResultComparison(metric, unit, rows, tuple(left_out), (*_path_caveats(rows), *_caveats(rows), *caveats))
+    return ResultComparison(metric, unit, rows, tuple(left_out), tuple(caveats))
 
 
 def measurements(source: ResultSource, metric: str) -> tuple[Measurements, ...]:
@@ -293,32 +275,6 @@ def _is_same(a: Trial, b: Trial) -> bool:
     return a.address == b.address or (a.hash is not None and a.hash == b.hash)
 
 
-def _path_caveats(rows: Sequence[ComparedCondition]) -> Iterator[str]:
-    """In what the paths of the two sides differ, each difference once, with the conditions that it is of unless it is of all."""
-    names: dict[str, list[str]] = {}
-    for row in rows:
-        paths_of = zip(row.a.scenarios, row.b.scenarios, strict=False)
-        if text := next((", ".join(texts) for a, b in paths_of if (texts := differences(a, b))), ""):
-            names.setdefault(text, []).append(row.name)
-    for text, of in names.items():
-        more = f" and {len(of) - 1} more" if len(of) > 1 else ""
-        yield f"{'' if len(of) == len(rows) else f'{of[0]}{more}: '}the paths differ: {text}"
-
-
-def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
-    """Whatever weakens the verdicts."""
-    apart = [r for r in rows if differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
-    caveats = sorted({r.comparison.caveat for r in rows if r.comparison.caveat and not r.is_same})
-    if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
-        caveats.append("a side with one measurement has no interval: nothing is decided; repeat it")
-    if apart:
-        first, rtts = apart[0], [f"{number(side.least_rtt_ms)} ms" for side in (apart[0].a, apart[0].b)]
-        caveats.append(f"{first.name}: the sides were measured on different paths, least RTT {rtts[0]} and {rtts[1]}")
-    if len(rows) >= CHANCE:
-        caveats.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
-    return caveats
-
-
 AXIS = "least RTT"
 """Axis that parts the measurements of a condition."""
 FACTOR, LEAST_GAP_MS = 1.2, 1.0
@@ -354,7 +310,7 @@ def _parts(group: TrialGroup, bounds: Sequence[float], names: dict[int, str]) ->
     return [
         replace(group, items=tuple(items), at={**group.at, AXIS: names[place]} if place in names else group.at)
         for place, items in sorted(by_path.items())
-    ]  # fmt: skip
+    ]
 
 
 def _path(item: SourceTrial, bounds: Sequence[float]) -> int:
@@ -365,3 +321,61 @@ def _path(item: SourceTrial, bounds: Sequence[float]) -> int:
 
 def _place(rtt: float, bounds: Sequence[float]) -> int:
     return sum(rtt > bound for bound in bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class OfBoth:
+    """A number of both sides together that checks know."""
+
+    title: str
+    """What the line of a check calls it, before the metric: `ratio of means`."""
+    of: Callable[[ComparedCondition], Estimate]
+
+
+MEAN_RATIO = OfBoth("ratio of means", lambda r: r.comparison.ratio)
+OF_BOTH: Mapping[str, OfBoth] = {
+    "ratio": MEAN_RATIO,
+    "mean_ratio": MEAN_RATIO,
+    "median_ratio": OfBoth("ratio of medians", lambda r: r.comparison.median_ratio),
+    "difference": OfBoth("difference of means", lambda r: r.comparison.difference),
+    "win": OfBoth("win probability", lambda r: r.comparison.win),
+}
+"""Name in a check → ratio of means (A over B, two names), ratio of medians, difference of means (A less B), probability that A is above B."""
+
+
+@dataclass(frozen=True)
+class ComparisonChecks:
+    """The checks of a comparison."""
+
+    checks: tuple[Check, ...]
+
+    @classmethod
+    def read(cls, texts: Sequence[str] | None, metric: str) -> ComparisonChecks:
+        """Reads the checks of a comparison of `metric`. :raises CheckError: for a check that makes no sense."""
+        known = {name: checks.unmeasured(name, unit_of(metric) if name == "difference" else "1", f"{name} of A and B") for name in OF_BOTH}
+        parsed = tuple(checks.read(text, known) for text in texts or ())
+        for check in parsed:
+            name, stat = check.metric.name, check.named
+            if name in OF_BOTH and stat and not check.statistic.end:
+                other = " or median_ratio" if name == "ratio" and stat == "median" else ""
+                refuse_option("check", f"{name} has no {stat}", f"write {name}, {name}.low{',' if other else ' or'} {name}.high{other}", CheckError)
+        return cls(parsed)
+
+    def verdicts(self, comparison: ResultComparison) -> list[CheckVerdict]:
+        """A verdict for each check and condition."""
+        verdicts: list[CheckVerdict] = []
+        for check in self.checks:
+            if both := OF_BOTH.get(check.metric.name):
+                checks.expect(check, [(_axes_of(r), r.name) for r in comparison.rows])
+                chosen = [r for r in comparison.rows if checks.is_chosen(check.chosen, _axes_of(r))]
+                verdicts += [check.verdict(r.name, f"{both.title} of {comparison.metric}", both.of(r)) for r in chosen]
+            else:
+                sides = [(side, v) for r in comparison.rows for side, v in (("A", r.a), ("B", r.b))]
+                conditions = [({**v.at, "cca": v.cca, "side": side}, f"{side}: {v.name}", v.trials) for side, v in sides]
+                verdicts += checks.judge(check, conditions)
+        return verdicts
+
+
+def _axes_of(row: ComparedCondition) -> Mapping[str, str]:
+    """Where a condition stands: A's axes and congestion control."""
+    return {**row.a.at, "cca": row.a.cca}

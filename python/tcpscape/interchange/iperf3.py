@@ -276,9 +276,11 @@ def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
         if intervals:
             counts = [s.retransmits for s in intervals if s.retransmits is not None]
             total = Stream(
-                socket=socket, end=intervals[-1].end, bytes=min(MOST, sum(s.bytes for s in intervals)),
+                socket=socket,
+                end=intervals[-1].end,
+                bytes=min(MOST, sum(s.bytes for s in intervals)),
                 retransmits=min(MOST, sum(counts)) if counts else None,
-            )  # fmt: skip
+            )
             sends = intervals[0].sender is not False
             yield sends, socket, Ends(sender=total) if sends else Ends(receiver=total)
 
@@ -342,7 +344,9 @@ def samples_of(document: Document, sockets: list[int | None]) -> pl.DataFrame | 
 
 
 def write(trial: Trial, mtu: int = base.MTU) -> bytes:
-    """The document; `mtu` is the path's, bytes."""
+    """The document; `mtu` is the path's, bytes. Refuses a trial without flows: a measurement of iperf3 is one of them."""
+    if not trial.flows:
+        raise InterchangeError("iperf3: the trial has no flows, and a measurement of iperf3 is made of them; export it to csv")
     intervals = list(_intervals(trial, mtu))
     sampled = bool(intervals)
     intervals = intervals or [_whole(trial, mtu)]

@@ -22,10 +22,9 @@ from tcpscape.interchange import flent, iperf3
 from tcpscape.interchange.base import InterchangeError, refuse
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind
-from tcpscape.scenario import files, network
-from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
+from tcpscape.scenario import files
 from tcpscape.scenario.fields import OPTIONS, validate
-from tcpscape.scenario.options import given
+from tcpscape.scenario.options import Conditions, given, one_way_jitter, one_way_loss
 from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Part, Scenario
 from tcpscape.scenario.words import QueueDescription
@@ -125,10 +124,7 @@ def _sentences(path: Conditions, measured: MeasuredPath, taken: Sequence[str], c
 
 
 def read(source: Path) -> MeasuredPath:
-    """What a file or a result directory says of its path.
-
-    :raises TcpscapeError: one line, where it says nothing.
-    """
+    """What a file or a result directory says of its path. :raises TcpscapeError: one line, where it says nothing."""
     if reading.folder(source, PING):
         return _of_results(source)
     if str(source) in files.gallery():
@@ -202,7 +198,7 @@ def _of_scenario(scenario: Scenario, kind: str) -> MeasuredPath:
 
     :raises ScenarioError: the scenario is a network, not one path.
     """
-    network.expect_plain(scenario, "and the conditions of a path say none of it", "compare with `tcpscape run SCENARIO --cca …`, or name one link")
+    scenario.expect_plain("and the conditions of a path say none of it", "compare with `tcpscape run SCENARIO --cca …`, or name one link")
     data, acks = _flat(scenario, "forward", "bottleneck"), _flat(scenario, "reverse")
     jitter, loss = (_jitter(data), _jitter(acks)), (_loss(data), _loss(acks))
     notes, flow = [], scenario.flows[0]

@@ -3,16 +3,22 @@
     observation = observe("slow.pcap")
 
 A kind is an entry of :data:`KINDS`; no other module names it.
+
+What a diagnosis writes for other programs and other people is here too: the capture with our verdicts for Wireshark, a graph for xplot, addresses
+that identify nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcpscape import capture
-from tcpscape.findings.diagnosis.observed import Observation
+from tcpscape.capture import Pseudonyms, verdicts
+from tcpscape.errors import refuse
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis
+from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
 from tcpscape.interchange import flent, iperf3, ss, trial_flows
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind, Origin
@@ -31,6 +37,8 @@ class ObservedKind:
     """A kind of file that shows flows."""
 
     name: str
+    titles: Mapping[str, str]
+    """Kind of an observation that it gives → what a screen calls the source."""
     shows: str
     """What it can tell and what not, a sentence."""
     recognises: Callable[[bytes], bool]
@@ -45,23 +53,41 @@ def _whole(kind: Kind, observe: Callable[[bytes, str], Observation]) -> Callable
 
 
 KINDS: Sequence[ObservedKind] = (
-    ObservedKind("capture", "Packets show everything that an end does on the wire, and nothing that it does not.", capture.recognises, capture.read),
+    ObservedKind(
+        "capture",
+        {"pcap": "a capture (pcap)", "pcapng": "a capture (pcapng)"},
+        "Packets show everything that an end does on the wire, and nothing that it does not.",
+        capture.recognises,
+        capture.read,
+    ),
     ObservedKind(
         "flent",
+        {"flent": "a Flent file"},
         "Its steps show goodput, RTT and window, its pings the path before the flows.",
         trial_flows.recognises_flent,
         _whole(flent.FILE, trial_flows.observe_flent),
     ),
-    ObservedKind("result", "Trials show goodput and counters.", trial_flows.recognises_lines, _whole(trial_flows.LINES, trial_flows.observe_lines)),
+    ObservedKind(
+        "result",
+        {"result": "results of tcpscape"},
+        "Trials show goodput and counters.",
+        trial_flows.recognises_lines,
+        _whole(trial_flows.LINES, trial_flows.observe_lines),
+    ),
     ObservedKind(
         "iperf3",
+        {"iperf3": "iperf3's JSON"},
         "Its intervals show goodput, and of the sending end RTT and window.",
         trial_flows.recognises_iperf3,
         _whole(iperf3.FILE, trial_flows.observe_iperf3),
     ),
-    ObservedKind("ss", "Its lists show what the kernel counts, at their times alone.", ss.recognises, _whole(ss.FILE, ss.observe)),
+    ObservedKind(
+        "ss", {"ss": "output of ss"}, "Its lists show what the kernel counts, at their times alone.", ss.recognises, _whole(ss.FILE, ss.observe)
+    ),
 )
 """Every kind, in the order in which they are tried."""
+TITLES: Mapping[str, str] = {"sockets": "sockets of this machine"} | {name: title for kind in KINDS for name, title in kind.titles.items()}
+"""Kind of an observation → what a screen calls its source; that of live sockets is of no file."""
 
 
 def observe(source: Path | str, progress: Progress = lambda done, total: None) -> Observation:
@@ -90,3 +116,40 @@ def _kind(stream: Stream) -> ObservedKind:
     if kind is None:
         stream.origin.refuse("is empty" if not head else "is of no kind that shows flows")
     return kind
+
+
+CAPTURES = tuple(KINDS[0].titles)
+"""Kinds of observations that have frames."""
+
+
+def expect_capture(observation: Observation, source: str, option: str) -> None:
+    """Refuses what has no frames, or cannot be read a second time. :raises TcpscapeError: one line, for the option that needs them."""
+    if observation.kind not in CAPTURES:
+        refuse(option, f"{observation.name} has no packets, it is {observation.kind}", "leave it out, or give a capture")
+    if option == "annotate" and source == STDIN:
+        refuse(option, "standard input can be read only once", "save the capture to a file and name that")
+
+
+def annotate(diagnosis: Diagnosis, source: str, out: Path, sayings: Iterable[tuple[int, str]], pseudonyms: Pseudonyms | None = None) -> Path:
+    """Writes the capture again as pcapng with comments: what happened at a frame, and before it what is said of it.
+
+    :param sayings: frames, and what a diagnosis says there.
+    :param pseudonyms: replace the addresses; then payload is left out too.
+    :raises TcpscapeError: one line, where the capture cannot be read a second time, or the file not be written.
+    """
+    notes = verdicts(diagnosis.observation)
+    for frame, note in sayings:
+        notes.setdefault(frame, []).insert(0, note)
+    return capture.annotate(source, out, notes, pseudonyms=pseudonyms)
+
+
+def anonymised(diagnosis: Diagnosis, pseudonyms: Pseudonyms) -> Diagnosis:
+    """The same diagnosis with pseudonyms in place of addresses."""
+
+    def renamed(flow: ObservedFlow) -> ObservedFlow:
+        ends = (Endpoint(pseudonyms.address(end.address), end.port) for end in (flow.source, flow.destination))
+        return replace(flow, source=next(ends), destination=next(ends))
+
+    observation = pseudonyms.observation(diagnosis.observation)
+    flows = [replace(one, flow=renamed(one.flow)) for one in diagnosis.flows]
+    return Diagnosis(observation, flows, [renamed(flow) for flow in diagnosis.others])

@@ -6,14 +6,13 @@ that it includes. Times are ns from the start of the trial. A counter is written
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
-from tcpscape.metrics import events, queues
+from tcpscape.metrics import queues, samples
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -63,18 +62,23 @@ class CounterTrack:
 
 
 OF_FLOW = (
-    CounterTrack("cwnd", "congestion window", COUNT, unit_name="packets"), CounterTrack("in_flight", "in flight", COUNT, unit_name="packets"),
+    CounterTrack("cwnd", "congestion window", COUNT, unit_name="packets"),
+    CounterTrack("in_flight", "in flight", COUNT, unit_name="packets"),
     CounterTrack("ssthresh", "slow-start threshold", COUNT, unit_name="packets", none_from=INFINITE),
-    CounterTrack("srtt_us", "smoothed RTT", TIME_NS, 1000), CounterTrack("min_rtt_us", "least RTT", TIME_NS, 1000, none_from=2**32 - 1),
+    CounterTrack("srtt_us", "smoothed RTT", TIME_NS, 1000),
+    CounterTrack("min_rtt_us", "least RTT", TIME_NS, 1000, none_from=2**32 - 1),
     CounterTrack("pacing_rate", "pacing rate", BYTES, unit_name="bytes/s"),
     CounterTrack("delivery_rate", "delivery rate", BYTES, unit_name="bytes/s"),
-    CounterTrack("rwnd", "receive window", BYTES), CounterTrack("retransmits", "retransmissions so far", COUNT, unit_name="segments"),
-)  # fmt: skip
+    CounterTrack("rwnd", "receive window", BYTES),
+    CounterTrack("retransmits", "retransmissions so far", COUNT, unit_name="segments"),
+)
 OF_QUEUE = (
-    CounterTrack("packets", "packets", COUNT, unit_name="packets"), CounterTrack("bytes", "bytes", BYTES),
-    CounterTrack("sojourn_ns", "delay", TIME_NS), CounterTrack("drops", "drops so far", COUNT, unit_name="packets"),
+    CounterTrack("packets", "packets", COUNT, unit_name="packets"),
+    CounterTrack("bytes", "bytes", BYTES),
+    CounterTrack("sojourn_ns", "delay", TIME_NS),
+    CounterTrack("drops", "drops so far", COUNT, unit_name="packets"),
     CounterTrack("marks", "marks so far", COUNT, unit_name="packets"),
-)  # fmt: skip
+)
 
 
 def write(trial: Trial, mtu: int = base.MTU) -> bytes:
@@ -143,24 +147,28 @@ def _counters(pid: int, first: int, counters: Sequence[CounterTrack], rows: pl.D
 def _slices(trial: Trial, flow: int) -> Iterator[tuple[int, bytes]]:
     """The stretches in which the sender was in another state than open."""
     track = integer(EVENT_TRACK, (flow + 1) * PER_PROCESS + STATES)
-    for span in events.states_of_trial(trial, flow):
-        if span.state != events.OPEN:
-            name = text(EVENT_CATEGORY, "state") + text(EVENT_NAME, events.STATES[span.state])
+    for span in samples.states_of_trial(trial, flow):
+        if span.state != samples.OPEN:
+            name = text(EVENT_CATEGORY, "state") + text(EVENT_NAME, samples.STATES[span.state])
             yield span.begin_ns, message(TRACK_EVENT, integer(EVENT_TYPE, BEGIN), track, name)
             yield span.end_ns, message(TRACK_EVENT, integer(EVENT_TYPE, END), track)
 
 
 def _instants(trial: Trial, flow: int) -> Iterator[tuple[int, bytes]]:
-    for event in events.of_trial(trial, flow):
-        yield event.t_ns, _instant((flow + 1) * PER_PROCESS + EVENTS, event.kind, {"segments": event.count} if event.kind in events.COUNTED else {})
+    for event in samples.events_of_trial(trial, flow):
+        yield event.t_ns, _instant((flow + 1) * PER_PROCESS + EVENTS, event.kind, {"segments": event.count} if event.kind in samples.COUNTED else {})
 
 
 def _instant(track: int, name: str, values: Mapping[str, object]) -> bytes:
     """An event without a length, with values beside it."""
     return message(
-        TRACK_EVENT, integer(EVENT_TYPE, INSTANT), integer(EVENT_TRACK, track), text(EVENT_CATEGORY, "event"), text(EVENT_NAME, name),
+        TRACK_EVENT,
+        integer(EVENT_TYPE, INSTANT),
+        integer(EVENT_TRACK, track),
+        text(EVENT_CATEGORY, "event"),
+        text(EVENT_NAME, name),
         *(_annotation(key, value) for key, value in values.items()),
-    )  # fmt: skip
+    )
 
 
 def _annotation(name: str, value: object) -> bytes:
@@ -180,7 +188,7 @@ def _queues(trial: Trial) -> Iterable[tuple[str, pl.DataFrame]]:
         yield known.get(place, f"queue {place[0]}.{place[1]}.{place[2]}"), rows.sort("t_ns")
 
 
-VARINT, FIXED64, LENGTH_DELIMITED = 0, 1, 2
+VARINT, LENGTH_DELIMITED = 0, 2
 """Wire types."""
 NEGATIVE = 2**64
 """A negative number is written as its two's complement of 64 bits."""
@@ -200,11 +208,6 @@ def varint(value: int) -> bytes:
 def integer(number: int, value: int) -> bytes:
     """A field of an integer type (`int64`, `uint32`, `bool`, an enum)."""
     return varint(number << 3 | VARINT) + varint(value)
-
-
-def double(number: int, value: float) -> bytes:
-    """A field of type `double`."""
-    return varint(number << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def message(number: int, *fields: bytes) -> bytes:

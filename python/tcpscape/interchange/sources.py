@@ -16,10 +16,10 @@ from tcpscape.interchange import table
 from tcpscape.interchange.base import MTU, InterchangeError, refuse
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind
-from tcpscape.scenario.differences import NEUTRAL
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import NEUTRAL, Scenario
 from tcpscape.store import results
 from tcpscape.store.results import Store, is_flow_column, labelled_rows
+from tcpscape.store.rows import OF_TRIALS
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -155,9 +155,13 @@ class ResultSource:
                 if trial.samples is not None and not trial.samples.is_empty():
                     of_trial = {**labels, "scenario": trial.scenario, "engine": trial.engine, "seed": trial.seed, "address": trial.address}
                     ccas = pl.Series([flow.cca for flow in trial.flows])
-                    frames.append(trial.samples.select(
-                        *(pl.lit(value).alias(name) for name, value in of_trial.items()), ccas.gather(trial.samples["flow"]).alias("cca"), pl.all()
-                    ))  # fmt: skip
+                    frames.append(
+                        trial.samples.select(
+                            *(pl.lit(value).alias(name) for name, value in of_trial.items()),
+                            ccas.gather(trial.samples["flow"]).alias("cca"),
+                            pl.all(),
+                        )
+                    )
         if not frames:
             refuse(self.path, "has no samples", "run it with --samples 100ms --out DIR")
         return pl.concat(frames, how="diagonal_relaxed")
@@ -283,17 +287,17 @@ def _of_table(path: Path, rows: pl.DataFrame) -> ResultSource:
 
 
 def _trial(rows: Sequence[Mapping[str, object]], path: Path) -> Trial:
-    """A trial from its flows' rows; a trial without flows has one row without a congestion control."""
+    """A trial from its flows' rows; a trial without flows has one row that says nothing of one."""
     nested = {"rtt_ms", "cwnd", "limited_by"}
     flows = []
     places = [row["flow"] for row in rows]
     if len(set(places)) < len(places) or None in places:
         refuse(path, f"has a flow of the trial {shown(rows[0]['address'])} twice, or one without a number", "export the table again")
-    for row in (row for row in rows if row["cca"] is not None):
-        if row["goodput_mbps"] is None:
-            refuse(path, f"does not say goodput_mbps of flow {row['flow']} of the trial {shown(row['address'])}", "export the table again")
-        if not str(row["cca"]).strip():
-            refuse(path, f"names no congestion control of flow {row['flow']} of the trial {shown(row['address'])}", "export the table again")
+    without_flows = len(rows) == 1 and all(value is None for name, value in rows[0].items() if is_flow_column(name) and name not in OF_TRIALS)
+    for row in () if without_flows else rows:
+        for name in ("cca", "goodput_mbps"):
+            if row[name] is None or not str(row[name]).strip():
+                refuse(path, f"does not say {name} of flow {row['flow']} of the trial {shown(row['address'])}", "export the table again")
         fields: dict[str, object] = {k: v for k, v in row.items() if v is not None}
         fields |= {group: {k.removeprefix(f"{group}_"): v for k, v in row.items() if k.startswith(f"{group}_")} for group in nested}
         flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, "seconds": row.get("duration") or 0.0, **fields}))

@@ -30,8 +30,9 @@ MOST = 1e18
 """Largest number that is read."""
 _HEAD = re.compile(
     r"\s*(?:(?P<net>tcp|mptcp)\s+)?(?:(?P<state>[A-Z][A-Z0-9-]{3,10})\s+)?(?P<rqueue>\d{1,18})\s+(?P<wqueue>\d{1,18})\s+"
-    r"(?P<local>\S{1,100}:\S{1,40})\s+(?P<remote>\S{1,100}:\S{1,40})(?P<rest>\s.*)?", re.ASCII,
-)  # fmt: skip
+    r"(?P<local>\S{1,100}:\S{1,40})\s+(?P<remote>\S{1,100}:\S{1,40})(?P<rest>\s.*)?",
+    re.ASCII,
+)
 _TITLE = re.compile(r"\s*(?:(?:Netid|State)\s+)*Recv-Q\s+Send-Q\s", re.ASCII)
 _NUMBER = r"\d{1,20}(?:\.\d{1,20})?"
 _KEYED = re.compile(r"([a-z][a-z_-]{1,20}):(\([^)]{0,400}\)|\S{1,400})", re.ASCII)
@@ -41,15 +42,41 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d(?:[.,]\d{1,9})?)", re.ASCII)
 _DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (?:[AP]M )?[A-Z+0-9-]{1,6} (\d{4})", re.ASCII)
 SCALES: Mapping[str, float] = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 FIELDS: Mapping[str, tuple[str, float]] = {
-    "rto": ("rto", 1e3), "mss": ("snd_mss", 1), "pmtu": ("pmtu", 1), "rcvmss": ("rcv_mss", 1), "advmss": ("advmss", 1), "cwnd": ("snd_cwnd", 1),
-    "ssthresh": ("snd_ssthresh", 1), "bytes_sent": ("bytes_sent", 1), "bytes_retrans": ("bytes_retrans", 1), "bytes_acked": ("bytes_acked", 1),
-    "bytes_received": ("bytes_received", 1), "segs_out": ("segs_out", 1), "segs_in": ("segs_in", 1), "data_segs_out": ("data_segs_out", 1),
-    "data_segs_in": ("data_segs_in", 1), "delivered": ("delivered", 1), "delivered_ce": ("delivered_ce", 1), "unacked": ("unacked", 1),
-    "lost": ("lost", 1), "sacked": ("sacked", 1), "dsack_dups": ("dsack_dups", 1), "reordering": ("reordering", 1),
-    "reord_seen": ("reord_seen", 1), "rcv_rtt": ("rcv_rtt", 1e3), "rcv_space": ("rcv_space", 1), "notsent": ("notsent_bytes", 1),
-    "minrtt": ("min_rtt", 1e3), "rcv_ooopack": ("rcv_ooopack", 1), "snd_wnd": ("snd_wnd", 1), "rcv_wnd": ("rcv_wnd", 1), "backoff": ("backoff", 1),
-    "busy": ("busy_time", 1e3), "rwnd_limited": ("rwnd_limited", 1e3), "sndbuf_limited": ("sndbuf_limited", 1e3),
-}  # fmt: skip
+    "rto": ("rto", 1e3),
+    "mss": ("snd_mss", 1),
+    "pmtu": ("pmtu", 1),
+    "rcvmss": ("rcv_mss", 1),
+    "advmss": ("advmss", 1),
+    "cwnd": ("snd_cwnd", 1),
+    "ssthresh": ("snd_ssthresh", 1),
+    "bytes_sent": ("bytes_sent", 1),
+    "bytes_retrans": ("bytes_retrans", 1),
+    "bytes_acked": ("bytes_acked", 1),
+    "bytes_received": ("bytes_received", 1),
+    "segs_out": ("segs_out", 1),
+    "segs_in": ("segs_in", 1),
+    "data_segs_out": ("data_segs_out", 1),
+    "data_segs_in": ("data_segs_in", 1),
+    "delivered": ("delivered", 1),
+    "delivered_ce": ("delivered_ce", 1),
+    "unacked": ("unacked", 1),
+    "lost": ("lost", 1),
+    "sacked": ("sacked", 1),
+    "dsack_dups": ("dsack_dups", 1),
+    "reordering": ("reordering", 1),
+    "reord_seen": ("reord_seen", 1),
+    "rcv_rtt": ("rcv_rtt", 1e3),
+    "rcv_space": ("rcv_space", 1),
+    "notsent": ("notsent_bytes", 1),
+    "minrtt": ("min_rtt", 1e3),
+    "rcv_ooopack": ("rcv_ooopack", 1),
+    "snd_wnd": ("snd_wnd", 1),
+    "rcv_wnd": ("rcv_wnd", 1),
+    "backoff": ("backoff", 1),
+    "busy": ("busy_time", 1e3),
+    "rwnd_limited": ("rwnd_limited", 1e3),
+    "sndbuf_limited": ("sndbuf_limited", 1e3),
+}
 """ss's names → the kernel's, and the factor from ss's unit (ms) to the kernel's (µs)."""
 ZEROS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("rto", ("unacked", "retrans", "total_retrans", "lost", "sacked")),
@@ -82,10 +109,7 @@ def recognises(head: bytes) -> bool:
 
 
 def observe(content: bytes, name: str) -> Observation:
-    """The flows of the sockets in a text of ss.
-
-    :raises InterchangeError: one line, where it is no text of ss, or has no socket with TCP_INFO.
-    """
+    """The flows of the sockets in a text of ss. :raises InterchangeError: one line, where it is no text of ss, or has no socket with TCP_INFO."""
     origin = Origin(name, FILE)
     rows = list(_rows(decoded(content, origin), origin))
     known = [row for row in rows if "rto" in row.values]

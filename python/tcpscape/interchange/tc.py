@@ -17,7 +17,7 @@ from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.engines.model import Model
 from tcpscape.errors import printable
-from tcpscape.scenario import network, path
+from tcpscape.scenario import path
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import within
@@ -42,7 +42,7 @@ def write(scenario: Scenario) -> bytes:
     scenario.expect_path()
     built = ("data that travel up", "transfers", "probes", "requests", "pauses of applications", "no flows")
     fix = "write the path of one link, or run it with --engine virtual"
-    network.expect_plain(scenario, "and a script of tc's is one link between two hosts", fix, but=built)
+    scenario.expect_plain("and a script of tc's is one link between two hosts", fix, but=built)
     forward, backward = _stages(scenario, ("forward", "bottleneck")), _stages(scenario, ("reverse",))
     at_router = bool(scenario.forward) and isinstance(hop := scenario.forward[0], path.Netem) and hop.at == "router"
     first = 1 if at_router or not scenario.forward else 0
@@ -92,7 +92,7 @@ def _missing(scenario: Scenario, queues: Sequence[_Queue]) -> Iterator[str]:
     for hop in hops:
         if isinstance(hop, path.TracedLink):
             yield f"the rates of {hop.trace.file} (tc has no trace; the queue has its mean rate), for which there is mm-link"
-    for kind in network.kinds(scenario):
+    for kind in scenario.extras:
         if kind in ("transfers", "probes", "requests", "pauses of applications"):
             yield f"its {kind} (tc has queues, not traffic)"
     yield f"kernel profile {scenario.kernel.profile}: its buffers and rules are those of the kernel that runs"

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from tcpscape.engines.host import sockets as host
-from tcpscape.engines.host.filters import FIELD
-from tcpscape.engines.host.sockets import SampledSocket
+from tcpscape.engines.host.sockets import FIELD, SampledSocket
 from tcpscape.errors import refuse
-from tcpscape.findings.diagnosis import sampled_limits
+from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import Columns, Endpoint, Observation, ObservedFlow
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.stats.estimate import Floats
@@ -31,9 +30,13 @@ NO_RTT = 2.0**32 - 1
 LEAST_BYTES = 2
 """A direction with fewer bytes carried no data: SYN and FIN count as one byte each."""
 COUNTERS: Mapping[str, str] = {
-    "retransmissions": "total_retrans", "timeouts": "total_rto", "dsacks": "dsack_dups", "reorderings": "reord_seen", "ce": "delivered_ce",
+    "retransmissions": "total_retrans",
+    "timeouts": "total_rto",
+    "dsacks": "dsack_dups",
+    "reorderings": "reord_seen",
+    "ce": "delivered_ce",
     "out_of_order": "rcv_ooopack",
-}  # fmt: skip
+}
 """Facts of a flow → the counters whose growth they are."""
 OF_RECEIVERS = ("out_of_order",)
 """Facts that the receiving end counts."""
@@ -106,7 +109,7 @@ def _sending(end: SampledEnd, columns: dict[str, Floats]) -> ObservedFlow:
         goodput_mbps=_rate(size, seconds),
         facts=_facts(end, columns, False),
         samples=columns,
-        limits=sampled_limits.intervals(columns, end.control),
+        limits=limits.of_samples(columns, end.control),
         cca=end.control or None,
     )
 

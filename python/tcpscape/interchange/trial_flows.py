@@ -16,13 +16,12 @@ import numpy as np
 
 from tcpscape.controls import spelling
 from tcpscape.errors import printable
-from tcpscape.findings.diagnosis import sampled_limits
+from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import Columns, Endpoint, Observation, ObservedFlow, Vantage
-from tcpscape.interchange import flent, iperf3, sources, tcp_info
+from tcpscape.interchange import flent, iperf3, tcp_info
 from tcpscape.interchange.base import HEADERS, LONGEST_TEXT, MTU, InterchangeError, by_flow
 from tcpscape.reading import documents
 from tcpscape.reading.files import MIB, Kind, Origin, decoded
-from tcpscape.store import rows
 from tcpscape.trial import FlowResult, Trial
 from tcpscape.units import counted
 
@@ -30,17 +29,40 @@ if TYPE_CHECKING:
     import polars as pl
 
 COLUMNS: Mapping[str, str] = {
-    "cwnd": "snd_cwnd", "ssthresh": "snd_ssthresh", "srtt_us": "rtt", "rttvar_us": "rttvar", "min_rtt_us": "min_rtt", "rto_us": "rto",
-    "unacked": "unacked", "pacing_rate": "pacing_rate", "delivery_rate": "delivery_rate", "ca_state": "ca_state", "retransmits": "total_retrans",
-    "spurious_retransmits": "dsack_dups", "reordering": "reordering", "rwnd": "snd_wnd", "bytes_acked": "bytes_acked", "delivered": "delivered",
-    "delivered_ce": "delivered_ce", "busy_us": "busy_time", "rwnd_limited_us": "rwnd_limited", "sndbuf_limited_us": "sndbuf_limited",
-    "notsent": "notsent_bytes", "app_limited": "delivery_rate_app_limited", "in_flight": "in_flight", "ping_ms": "ping_ms",
-}  # fmt: skip
+    "cwnd": "snd_cwnd",
+    "ssthresh": "snd_ssthresh",
+    "srtt_us": "rtt",
+    "rttvar_us": "rttvar",
+    "min_rtt_us": "min_rtt",
+    "rto_us": "rto",
+    "unacked": "unacked",
+    "pacing_rate": "pacing_rate",
+    "delivery_rate": "delivery_rate",
+    "ca_state": "ca_state",
+    "retransmits": "total_retrans",
+    "spurious_retransmits": "dsack_dups",
+    "reordering": "reordering",
+    "rwnd": "snd_wnd",
+    "bytes_acked": "bytes_acked",
+    "delivered": "delivered",
+    "delivered_ce": "delivered_ce",
+    "busy_us": "busy_time",
+    "rwnd_limited_us": "rwnd_limited",
+    "sndbuf_limited_us": "sndbuf_limited",
+    "notsent": "notsent_bytes",
+    "app_limited": "delivery_rate_app_limited",
+    "in_flight": "in_flight",
+    "ping_ms": "ping_ms",
+}
 """Columns of a trial's samples → TCP_INFO's; `in_flight` is the kernel's account of segments, `ping_ms` another program's RTT."""
 CAUSES: Mapping[str, str] = {
-    "app": "application", "rwnd": "receive_window", "sndbuf": "send_buffer", "cwnd": "congestion_window", "pacing": "pacing",
+    "app": "application",
+    "rwnd": "receive_window",
+    "sndbuf": "send_buffer",
+    "cwnd": "congestion_window",
+    "pacing": "pacing",
     "recovery": "recovery",
-}  # fmt: skip
+}
 """Causes of a trial → those of a diagnosis."""
 SENDER, RECEIVER, FIRST_PORT, PORT = "sender", "receiver", 49_152, 5201
 """The ends of a trial's flows, which have no addresses."""
@@ -124,6 +146,8 @@ def observe_lines(content: bytes, name: str) -> Observation:
 
 
 def _trial_of(value: Any, origin: Origin) -> Trial:
+    from tcpscape.store import rows
+
     if not isinstance(value, dict):
         origin.refuse("has a line that is no trial")
     plain = {key: of for key, of in value.items() if key != "queues"}
@@ -135,6 +159,8 @@ def _trial_of(value: Any, origin: Origin) -> Trial:
 
 def observe_directory(path: Path) -> Observation:
     """The trials of a result directory. :raises TcpscapeError: one line, where nothing there can be read."""
+    from tcpscape.interchange import sources
+
     source = sources.load(path, sources.SAMPLES)
     notes = [] if any(item.trial.samples is not None for item in source.items) else ["There are no samples: run with --samples 20ms --out DIR."]
     return _observation([item.trial for item in source.items], str(path), notes)
@@ -172,7 +198,7 @@ def _flow(result: FlowResult, samples: Columns, ends: tuple[Endpoint, Endpoint],
         vantage=vantage,
         goodput_mbps=result.goodput_mbps,
         samples=samples,
-        limits=sampled_limits.intervals(samples, control),
+        limits=limits.of_samples(samples, control),
         cca=control,
     )
 
@@ -180,13 +206,22 @@ def _flow(result: FlowResult, samples: Columns, ends: tuple[Endpoint, Endpoint],
 def _facts(trial: Trial, result: FlowResult, unknown: frozenset[str]) -> Mapping[str, Any]:
     """Counters of the whole flow; those that the source does not have are absent."""
     values: Mapping[str, Any] = {
-        "retransmissions": None if "retransmits" in unknown else result.retransmits, "timeouts": result.rtos, "dsacks": result.dsacks,
-        "reorderings": result.reord_seen, "ce": result.delivered_ce, "ecn": result.ecn, "min_rtt_ms": result.min_rtt_ms,
+        "retransmissions": None if "retransmits" in unknown else result.retransmits,
+        "timeouts": result.rtos,
+        "dsacks": result.dsacks,
+        "reorderings": result.reord_seen,
+        "ce": result.delivered_ce,
+        "ecn": result.ecn,
+        "min_rtt_ms": result.min_rtt_ms,
         "rtt": {f"{name}_ms": v for name in ("p50", "mean", "min") if (v := getattr(result.rtt_ms, name)) is not None} or None,
-        "window_max": result.max_rwnd, "zero_windows": result.zero_windows,
+        "window_max": result.max_rwnd,
+        "zero_windows": result.zero_windows,
         "limited_by": {CAUSES.get(cause, cause): share for cause, share in result.limited_by.items() if share > 0} or None,
-        "begins_in_mid_connection": False, "seed": trial.seed, "engine": trial.engine, "scenario": trial.scenario,
-    }  # fmt: skip
+        "begins_in_mid_connection": False,
+        "seed": trial.seed,
+        "engine": trial.engine,
+        "scenario": trial.scenario,
+    }
     facts = {name: value for name, value in values.items() if value is not None}
     return facts | ({"segment_size": MTU - HEADERS} if trial.engine in ("model", "virtual", "live") else {})
 

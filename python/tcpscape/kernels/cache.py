@@ -43,9 +43,10 @@ KERNEL_RECORD = Kind("the record of a kernel", "build the kernel again with `tcp
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """A kernel that is built and can be booted."""
+    """A kernel that is built and can be booted: `kernel.json` in its directory."""
 
     name: str
+    """What it is called, virtual:NAME."""
     path: Path
     """The executable."""
     release: str
@@ -63,6 +64,7 @@ class BuiltKernel:
     config_digest: str
     """SHA-256 of the configuration."""
     compiler: str
+    """The compiler with its version."""
     created: str
     """When the first build under this name was ready, UTC."""
     built: str
@@ -72,7 +74,9 @@ class BuiltKernel:
     size: int
     """Bytes of the executable."""
     congestion_controls: tuple[str, ...] = ()
+    """Congestion controls that it has."""
     qdiscs: tuple[str, ...] = ()
+    """Queues that it has."""
     recipe: str = ""
     """Digest of tcpscape's own part of the configuration; a kernel whose digest is not today's should be built again."""
 
@@ -171,10 +175,7 @@ def _lock_file(name: str) -> Path:
 
 
 def _read(name: str) -> BuiltKernel | None:
-    """The kernel of this name; None where it is not finished or its record lacks something.
-
-    :raises EngineError: for a record of a newer format.
-    """
+    """The kernel of this name; None where it is not finished or its record lacks something. :raises EngineError: for a record of a newer format."""
     directory = home() / name
     file = directory / RECORD
     try:

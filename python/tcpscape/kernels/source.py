@@ -1,6 +1,9 @@
 """Where a kernel's sources come from (Debian's package, a tarball, or the user's own tree), and how they get into the cache.
 
-Tarballs are unpacked safely, and only the files that a User-Mode Linux kernel can need.
+Tarballs are unpacked safely, and only the files that a User-Mode Linux kernel can need: two thirds are not, and leaving them out saves time and
+disk. Of a user's own tree the cache has links, so that it is built without writing to it, where make refuses a separate output directory because
+the tree itself was configured or built. The link directory has real directories and a link for every source file, and none for the output of a
+build. An edit of a file is seen through its link; new and removed files are seen at the next :func:`sync`, with which every build begins.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +26,7 @@ from typing import IO, cast
 
 from tcpscape import writing
 from tcpscape.errors import EngineError, refuse, shown
-from tcpscape.kernels import cache, tree
-from tcpscape.kernels.toolchain import BuildProgress
-from tcpscape.kernels.tree import TOP_LEVEL, is_needed
+from tcpscape.kernels import cache
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind, Origin
@@ -49,6 +50,19 @@ ENDINGS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 FILTERS = {".xz": ("xz", "-dc", "-T0"), ".gz": ("gzip", "-dc"), ".tgz": ("gzip", "-dc"), ".bz2": ("bzip2", "-dc"), ".zst": ("zstd", "-dc", "-q")}
 """The program that decompresses a tarball, by the ending of its name: a process of its own runs in parallel."""
 BLOCK = 2**20
+
+
+class BuildProgress:
+    """Receives the stages of a build and their progress. This base class ignores them; the command line's shows a bar."""
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """A stage begins; `total` is its length in units of its own, None where it is not known."""
+
+    def done(self, amount: int) -> None:
+        """`amount` of the stage's `total` is done."""
+
+    def say(self, line: str) -> None:
+        """`line` describes the current step."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +143,7 @@ def prepare(source: KernelSource, directory: Path, log: IO[str], progress: Build
         if before is None:
             _remove_sources(directory)
         progress.stage("linking the sources")
-        created, removed = tree.sync(Path(source.where), directory / cache.SOURCES)
+        created, removed = sync(Path(source.where), directory / cache.SOURCES)
         log.write(f"{source.where}: {created} links made, {removed} removed\n")
     elif before is None or before.digest != digest or digest is None:
         record = _unpacked(source, record, directory, log, progress)
@@ -193,7 +207,7 @@ def _call(command: tuple[str, ...], directory: Path, log: IO[str], problem: str,
 
 def _check_tree(directory: Path, text: str) -> None:
     """Raises EngineError where a directory, which the user named by `text`, holds no kernel that can be built as User-Mode Linux."""
-    missing = [name for name in tree.REQUIRED if not (directory / name).is_file()]
+    missing = [name for name in REQUIRED if not (directory / name).is_file()]
     if missing:
         fix = "give the top directory of a kernel tree, or its tarball"
         refuse("source", f"{text} is no Linux kernel ({missing[0]} is missing)", fix, EngineError)
@@ -285,3 +299,160 @@ class _ReportingStream:
         """As a file's."""
         self.report()
         return self.stream.read(size)
+
+
+OTHER_ARCHITECTURES = re.compile(r"arch/(?!um/|x86/)[^/]+/")
+UNUSED = ("Documentation/", "tools/testing/", "tools/perf/")
+DEVICES = (
+    "drivers/accel/",
+    "drivers/clk/",
+    "drivers/gpu/",
+    "drivers/hwmon/",
+    "drivers/iio/",
+    "drivers/infiniband/",
+    "drivers/media/",
+    "drivers/mtd/",
+    "drivers/net/ethernet/",
+    "drivers/net/wireless/",
+    "drivers/pinctrl/",
+    "drivers/scsi/",
+    "drivers/staging/",
+    "drivers/usb/",
+    "drivers/video/",
+    "sound/isa/",
+    "sound/pci/",
+    "sound/soc/",
+    "sound/usb/",
+)
+"""Drivers of hardware that such a kernel cannot have. They are large, and make reads their build files only."""
+BUILD_FILE = re.compile(r"(?:.*/)?(?:Kconfig|Kbuild|Makefile)[^/]*")
+"""Always needed: Kconfig and make read them all."""
+TOP_LEVEL = frozenset(("COPYING", "CREDITS", "Documentation", "Kbuild", "Kconfig", "LICENSES", "MAINTAINERS", "Makefile", "README", "arch", "block"))
+"""Names of which one comes first in an archive that has no directory around the sources."""
+REQUIRED = ("Makefile", "Kconfig", "arch/um/Kconfig")
+"""Files without which a directory is no kernel that can be built as User-Mode Linux."""
+
+BUILD_OUTPUT = re.compile(
+    r"\..*|.*\.(?:[ao]|o\..*|ko|mod|mod\.c|order|symvers|cmd|so|so\.dbg|s|i|lst|dtb|dtbo|su|gcno|dwo|relocs|bin|elf|gz|xz|zst|bz2|orig|rej)"
+    r"|.*\.(?:lex\.c|tab\.[ch]|asn1\.[ch])|(?:vmlinux|System\.map|modules\.builtin|initramfs_data|initramfs_inc_data)(?:\.(?!h$)[a-z]+)?"
+    r"|(?:crc32table|crc64table|config_data|cpustr|voffset|zoffset|pasyms|elfconfig|devicetable-offsets|flask|av_permissions|utsversion-tmp)\.h"
+    r"|(?:vdso\w*|realmode)\.lds|(?:capflags|inat-tables|consolemap_deftbl|defkeymap|oid_registry_data|vdso-image-\w+)\.c|piggy\.S|linux|bzImage|tags|TAGS"
+)
+"""Names of files that a build writes, for a tree that git does not describe."""
+OUTPUT_DIRECTORIES = re.compile(r"include/(?:config|generated)|arch/[^/]+/include/generated|(?:.*/)?\.[^/]*")
+ELF = b"\x7fELF"
+
+
+def is_needed(relative: str) -> bool:
+    """Whether the build can need this file; the path is relative to the top, with slashes."""
+    if BUILD_FILE.fullmatch(relative):
+        return True
+    return not (relative.startswith(UNUSED) or relative.startswith(DEVICES) or OTHER_ARCHITECTURES.match(relative))
+
+
+def sync(tree: Path, links: Path) -> tuple[int, int]:
+    """Makes the directory `links` mirror the files of `tree`; returns the numbers of links created and removed."""
+    needed = {name for name in source_files(tree) if is_needed(name)}
+    targets, directories = _links(links)
+    stale = [name for name in targets if name not in needed or targets[name] != f"{tree}/{name}"]
+    for name in stale:
+        (links / name).unlink()
+    new = needed.difference(targets).union(needed.intersection(stale))
+    if directories:
+        _remove_empty(links, directories, needed)
+    for directory in {os.path.dirname(name) for name in new}:
+        (links / directory).mkdir(parents=True, exist_ok=True)
+    for name in new:
+        os.symlink(f"{tree}/{name}", f"{links}/{name}")
+    return len(new), len(stale)
+
+
+def source_files(tree: Path) -> Iterable[str]:
+    """The source files of a tree: by git's index and its rules for ignored files, otherwise by their names."""
+    names = _git_files(tree)
+    if names is None:
+        return _files_by_name(tree)
+    return (name for name in names if os.path.lexists(f"{tree}/{name}"))
+
+
+def describe(tree: Path) -> str | None:
+    """`git describe --always --dirty` of a tree that is a repository of its own, otherwise None."""
+    if not (tree / ".git").exists():
+        return None
+    text = _git("-C", str(tree), "describe", "--always", "--dirty")
+    return text.strip() or None if text is not None else None
+
+
+def _git_files(tree: Path) -> list[str] | None:
+    """The source files by git, None where git is no help. A tree that is no repository is read with an empty one, for its ignore rules alone."""
+    command = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if (tree / ".git").exists():
+        listing = _git("-C", str(tree), *command)
+    elif (tree / ".gitignore").exists():
+        with tempfile.TemporaryDirectory() as empty:
+            created = _git("init", "--quiet", "--bare", empty)
+            listing = None if created is None else _git("-C", str(tree), f"--git-dir={empty}", f"--work-tree={tree}", *command)
+    else:
+        return None
+    names = [name for name in (listing or "").split("\0") if name and not name.endswith("/")]
+    # The rules of Debian's packages ignore every file: then they are no help.
+    return names if set(REQUIRED).issubset(names) else None
+
+
+def _git(*arguments: str) -> str | None:
+    """The output of git; None where it fails. It must not take locks: some commands refresh the index."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        result = subprocess.run(("git", "-c", "core.fsmonitor=false", *arguments), capture_output=True, check=False, env=env)
+    except OSError:
+        return None
+    return os.fsdecode(result.stdout) if result.returncode == 0 else None
+
+
+def _files_by_name(tree: Path) -> Iterable[str]:
+    """The source files, told from build output by their names."""
+    for where, directories, names in os.walk(tree):
+        relative = os.path.relpath(where, tree)
+        prefix = "" if relative == "." else f"{relative}/"
+        links = [name for name in directories if os.path.islink(f"{where}/{name}")]
+        directories[:] = [name for name in directories if name not in links and not OUTPUT_DIRECTORIES.fullmatch(prefix + name)]
+        yield from (prefix + name for name in links)
+        sources = (name for name in names if not BUILD_OUTPUT.fullmatch(name) and ("." in name or not _is_program(f"{where}/{name}")))
+        yield from (prefix + name for name in sources)
+
+
+def _is_program(path: str) -> bool:
+    """Whether a file is an executable, which a build wrote (fixdep, conf, …)."""
+    try:
+        if not os.access(path, os.X_OK) or not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(ELF)) == ELF
+    except OSError:
+        return False
+
+
+def _links(root: Path) -> tuple[dict[str, str], list[str]]:
+    """The target of each link below `root`, and the directories below it, the deepest last."""
+    targets, below = {}, []
+    for where, directories, names in os.walk(root):
+        prefix = "" if where == str(root) else os.path.relpath(where, root) + "/"
+        links = [name for name in directories if os.path.islink(f"{where}/{name}")]
+        below += [prefix + name for name in directories if name not in links]
+        for name in (*names, *links):
+            path = f"{where}/{name}"
+            targets[prefix + name] = os.readlink(path) if os.path.islink(path) else ""
+    return targets, below
+
+
+def _remove_empty(root: Path, directories: list[str], needed: set[str]) -> None:
+    """Removes directories that hold no needed file any more; a file may take the place of one."""
+    parents = {parent for name in needed for parent in _parents(name)}
+    for directory in reversed(directories):
+        if directory not in parents:
+            (root / directory).rmdir()
+
+
+def _parents(name: str) -> Iterable[str]:
+    while name := os.path.dirname(name):
+        yield name

@@ -4,8 +4,8 @@ The main type is :class:`Metric`: name, unit, direction (whether more is better)
 trial for it. :data:`REGISTRY` holds every metric by name, one line each, and :func:`find` reads the names that people write for them: a name stands
 alone (`goodput`), has its unit behind it (`goodput_mbps`), is restricted to some flows (`goodput:bbr`, `goodput:up`) or to one probe
 (`latency_p95:voice`), or takes an argument (`share:bbr`, `utilisation:60mbit`, `fct_p95:100kB`). Begin with :data:`REGISTRY`; `flows`, `queues`,
-`samples` (samples and packets), `traffic` (probes, requests and transfers; `emodel` for calls) and `player` (video) hold the functions, each file for
-one part of a trial.
+`samples` (samples and packets) and `traffic` (probes, requests, transfers and the quality of calls) hold the functions, each file for one part of
+a trial.
 
 To add a metric: one function in the file of the part that it reads, and one line in :data:`REGISTRY`. The tests of the registry cover it then.
 """
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tcpscape import units
-from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse, shown
 from tcpscape.metrics import flows, queues, samples, traffic
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
+from tcpscape.trial import Capture
 
 __all__ = ["REGISTRY", "UNKNOWN", "Better", "Metric", "find", "goodput", "jain", "mean_rtt", "only", "retransmits"]
 
@@ -139,9 +139,9 @@ def _fct(percentile: traffic.Percentile) -> Callable[[str], Metric]:
 
 
 FAMILIES: Mapping[str, Family] = {"share": Family("share:bbr", _share), "utilisation": Family("utilisation:60mbit", _utilisation)}
+"""Every family by name."""
 SIZES: Mapping[str, Callable[[str], Metric]] = {"fct_p50": _fct("p50"), "fct_p95": _fct("p95"), "fct_p99": _fct("p99")}
 """Metrics of a size class of transfers, which is written behind a colon: `fct_p95:100kB`."""
-"""Every family by name."""
 SUFFIXES: Mapping[str, str] = {"Mbit/s": "_mbps", "ms": "_ms"}
 """Units that may follow a name."""
 
@@ -171,12 +171,20 @@ def find(text: str) -> Metric:
 
 
 TITLES: Mapping[str, str] = {
-    "rtt": "RTT", "rtt_p50": "median RTT", "rtt_p95": "RTT (95th percentile)", "added_rtt": "added RTT (95th percentile)", "jain": "Jain's index",
-    "goodput": "goodput", "latency_p50": "median latency under load", "latency_p95": "latency under load (95th percentile)",
+    "rtt": "RTT",
+    "rtt_p50": "median RTT",
+    "rtt_p95": "RTT (95th percentile)",
+    "added_rtt": "added RTT (95th percentile)",
+    "jain": "Jain's index",
+    "goodput": "goodput",
+    "latency_p50": "median latency under load",
+    "latency_p95": "latency under load (95th percentile)",
     "rpm": "responsiveness",
-    "voice_mos": "mean opinion score of a call", "video_bitrate": "bit rate a viewer sees",
-    "video_startup": "time to the first picture", "video_stalled": "time stalled",
-}  # fmt: skip
+    "voice_mos": "mean opinion score of a call",
+    "video_bitrate": "bit rate a viewer sees",
+    "video_startup": "time to the first picture",
+    "video_stalled": "time stalled",
+}
 """Metric → its name in sentences and figures; any other keeps its own."""
 
 

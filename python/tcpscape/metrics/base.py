@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tcpscape.controls.spelling import name_of
-from tcpscape.engines.base import Capture
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, Trial
 
 if TYPE_CHECKING:
     import polars as pl

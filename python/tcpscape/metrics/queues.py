@@ -33,9 +33,10 @@ def shapers(trial: Trial) -> list[tuple[int, int]]:
     """Places (pipe, stage) in queue samples of the queues on a way of data, the path's own delay left out."""
     ways = _ways(trial)
     return [
-        (pipe, stage) for queue, (pipe, stage, depth) in _placed(trial)
+        (pipe, stage)
+        for queue, (pipe, stage, depth) in _placed(trial)
         if _direction(queue) in ways and not depth and queue.get("name", queue.get("kind")) not in DELAYS
-    ]  # fmt: skip
+    ]
 
 
 def names(trial: Trial) -> dict[tuple[int, int, int], str]:

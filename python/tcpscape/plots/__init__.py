@@ -6,10 +6,10 @@
     plots.save(plots.draw(outcome, "retention"), Path("retention"))
 
 :data:`FIGURES` is the registry: each :class:`FigureKind` says whether an outcome has the data for it, which parts of the outcome get a figure each
-(`pages`), and draws one. :func:`fitting` lists those that an outcome has the data for. The modules `bars`, `curves`, `maps`, `runs`, `series` and
-`spikes` draw; `traces` has the quantities of a trial over time, `chosen` finds what a user names, `base` what figures share about outcomes, `style`
-looks and panels, `files` the formats. Figures of other results are functions: `bars.damage` (what removing each ingredient of a path gives back),
-those of an advice in `advice`, `spikes.over_bound` (peaks over their bound), `validation.divergence` and `validation.overlay` (two engines).
+(`pages`), and draws one. :func:`fitting` lists those that an outcome has the data for. The modules `bars`, `curves`, `maps`, `runs` and
+`series` draw; `traces` has the quantities of a trial over time, `chosen` finds what a user names, `base` what figures share about outcomes, `style`
+looks, panels and files. Figures of other results are functions: `bars.damage` (what removing each ingredient of a path gives back),
+`bars.standings` and others of an advice, `series.over_bound` (peaks over bounds), `validation.divergence` and `validation.overlay` (two engines).
 
 A new figure is a file with `applies(outcome)` and `draw(outcome, context)` and an entry in :data:`FIGURES`.
 """
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
-from tcpscape.plots import bars, curves, maps, runs, series, spikes, traffic
+from tcpscape.plots import bars, curves, maps, runs, series, traffic
 from tcpscape.plots.base import Context, FigureKind
-from tcpscape.plots.files import formats, save
+from tcpscape.plots.style import formats, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ FIGURES: Mapping[str, FigureKind] = {
     kind.name: kind
     for kind in (
         FigureKind("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split, of_metric=False),
-        FigureKind("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike, of_metric=False),
+        FigureKind("spike", "the peak of the delay after a drop of capacity, against its bound", series.has_drop, series.spike, of_metric=False),
         FigureKind("groups", "what each group of flows carries, by direction, RTT and place", traffic.has_groups, traffic.groups, of_metric=False),
         FigureKind("sizes", "completion times of transfers by their size", traffic.has_transfers, traffic.sizes, of_metric=False),
         FigureKind("latency-cdf", "the distribution of the delays of probes", traffic.has_probes, traffic.latency_cdf, of_metric=False),
@@ -98,10 +98,7 @@ def draw(outcome: Outcome, name: str | None = None, *, page: int = 0, context: C
 
 
 def find(name: str) -> FigureKind:
-    """The figure called `name`.
-
-    :raises TcpscapeError: where it is unknown.
-    """
+    """The figure called `name`. :raises TcpscapeError: where it is unknown."""
     if name not in FIGURES:
         refuse("figures", f"{name!r} is unknown", f"choose {', '.join(FIGURES)}")
     return FIGURES[name]

@@ -1,4 +1,7 @@
-"""Estimates in rows, each with its interval and its number: congestion controls, named paths, shares of a bottleneck, and damage by ingredient."""
+"""Estimates in rows, each with its interval and its number: congestion controls, named paths, shares of a bottleneck, and damage by ingredient.
+
+Of an advice: what each congestion control carries and adds to the RTT, what a viewer sees under it, and what takes the goodput.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tcpscape.campaign import groups as viewing
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls.palette import Look
 from tcpscape.plots import base, style
@@ -14,10 +18,14 @@ from tcpscape.plots.base import Context, LegendEntry
 from tcpscape.stats import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tcpscape.findings.advice.answer import Advice, Standing
     from tcpscape.findings.damage import Damage
+    from tcpscape.stats import Estimate
 
 BAR, ROW_INCH, HEAD_INCH = 0.62, 0.26, 1.0
 """Thickness of a bar, in rows; height of a row, and of what is above and below the rows of a panel, inches."""
@@ -218,29 +226,12 @@ def draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
     end = top / (1 - _room(ax, [row.estimate for row in rows]))
     for row in rows:
         estimate, look = row.estimate, row.look
-        ax.errorbar(
-            estimate.value,
-            row.at,
-            xerr=base.error_bar(estimate, 0.0, top),
-            color=look.colour,
-            marker=look.marker,
-            markersize=4.5,
-            linewidth=0,
-            elinewidth=1.6,
-            capsize=3,
-            label=row.label,
-        )
+        interval = base.error_bar(estimate, 0.0, top)
+        base.draw_estimate(ax, row.at, estimate, interval, color=look.colour, marker=look.marker, label=row.label)
         ax.text(end, row.at, estimate.text(), color=style.INK, fontsize=NUMBER_SIZE, ha="right", va="center")
         if row.reference is not None:
             ax.plot(
-                [row.reference],
-                [row.at],
-                color=style.INK,
-                marker="d",
-                markersize=7.5,
-                markerfacecolor="none",
-                linewidth=0,
-                label=row.reference_label,
+                [row.reference], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0, label=row.reference_label
             )
     ax.set_xlim(0, end)
     ax.set_xticks([t for t in ax.get_xticks() if t <= top])
@@ -278,8 +269,7 @@ def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = (), p
     for place, item in enumerate(damages):
         gain = item.gain
         ax.barh(place, gain.value - 1, DAMAGE_BAR, left=1, color=style.INK, alpha=0.4, linewidth=0)
-        interval = base.error_bar(gain, 0.0, top)
-        ax.errorbar(gain.value, place, xerr=interval, color=style.INK, marker="o", markersize=4.5, elinewidth=1.6, capsize=3)
+        base.draw_estimate(ax, place, gain, base.error_bar(gain, 0.0, top), color=style.INK, marker="o")
         ax.text(end, place, gain.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
     ax.axvline(1, color=style.INK, linewidth=0.9)
     ax.set_ylim(len(damages) - 0.4, -0.6)
@@ -289,3 +279,79 @@ def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = (), p
     ax.set_xlabel("goodput without it / goodput with it")
     style.finish(fig, [], (title, "ratio of means, paired, 95 % interval; 1: it takes nothing"), caveats)
     return fig
+
+
+OTHER = {"keep": "if jitter keeps the order", "reorder": "if jitter reorders packets"}
+"""What a hollow mark is, by the other assumption about the order of packets."""
+VIEWED = {"bitrate": "mean bit rate, Mbit/s", "startup": "first picture after, s", "stalled": "time stopped, s"}
+"""Field of a viewing → label of its panel."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One quantity of every congestion control."""
+
+    label: str
+    estimates: Mapping[str, Estimate]
+    """Congestion control → its value."""
+    others: Mapping[str, float]
+    """Congestion control → its mean with the other order of packets; empty where it is not shown."""
+
+
+def standings(advice: Advice, context: Context = Context()) -> Figure:
+    """Goodput and added RTT of each congestion control, in the order of the ranking; hollow: the goodput with the other order of packets."""
+    other = advice.other_order.goodputs if advice.other_order else {}
+    of = {s.cca: s for s in advice.ranking}
+    panels = [
+        Panel(base.metric_label("goodput", "mean"), {cca: s.goodput for cca, s in of.items()}, {cca: e.value for cca, e in other.items()}),
+        Panel(base.metric_label("added_rtt", "mean"), {cca: s.added_rtt for cca, s in of.items()}, {}),
+    ]
+    return _draw_advice(advice, panels, "Goodput and added RTT (95th percentile) on this path", context)
+
+
+def viewers(advice: Advice, context: Context = Context()) -> Figure:
+    """What a viewer sees under each congestion control, in the order of the ranking; hollow: with the other order of packets."""
+    views = {cell.cca: view for cell in advice.outcome.cells if (view := viewing.viewer(cell.trials))}
+    others = advice.other_order.views if advice.other_order else {}
+    panels = [
+        Panel(label, {cca: getattr(v, name) for cca, v in views.items()}, {cca: getattr(v, name).value for cca, v in others.items()})
+        for name, label in VIEWED.items()
+    ]
+    return _draw_advice(advice, panels, "What a viewer sees", context)
+
+
+def _draw_advice(advice: Advice, panels: Sequence[Panel], title: str, context: Context) -> Figure:
+    """A row for each congestion control in every panel."""
+    height = HEAD_INCH + ROW_INCH * len(advice.ranking)
+    fig, axes = style.panels(len(panels), share=False, width=9.8 / len(panels), height=height, columns=len(panels), page=context.width)
+    looks, cells = base.looks(advice.outcome), {cell.cca: cell for cell in advice.outcome.cells}
+    hollow = OTHER[advice.other_order.order] if advice.other_order else ""
+    for ax, panel in zip(axes, panels, strict=True):
+        rows = [
+            BarRow(i, _standing_name(s, advice), looks[s.cca], cells[s.cca], panel.estimates[s.cca], panel.others.get(s.cca), hollow)
+            for i, s in enumerate(advice.ranking)
+        ]
+        for row in rows:
+            ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
+        ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=NAME_SIZE)
+        draw_rows(ax, rows, panel.label, top(rows))
+    note = base.note(advice.outcome, context, "mean and 95 % interval")
+    style.finish(fig, axes, (context.title or title, note), (), list(OTHER.values()))
+    return fig
+
+
+def _standing_name(standing: Standing, advice: Advice) -> str:
+    """The congestion control, and whether it is recommended or cannot be deployed."""
+    mark = "✓ " if standing.cca == advice.choice else ""
+    return f"{mark}{standing.cca}{' (not deployable)' if standing.obstacle else ''}"
+
+
+def advice_damage(advice: Advice, context: Context = Context()) -> Figure:
+    """What the path costs the recommended congestion control, by ingredient."""
+    standing = damaged(advice)
+    return damage(standing.damage, f"What takes the goodput of {standing.cca}", (), context.width)
+
+
+def damaged(advice: Advice) -> Standing:
+    """The congestion control whose damage is shown: the recommended one, or the first."""
+    return advice.standing(advice.choice) if advice.choice else advice.ranking[0]

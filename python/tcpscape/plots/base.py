@@ -5,28 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls import palette
 from tcpscape.controls.palette import Look
-from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats import Estimate
 from tcpscape.studies import known
 from tcpscape.studies.known import KnownNumber
+from tcpscape.words import paths
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INTERVAL_OVER = 1.4
 """Multiple of the highest value up to which an interval is shown; a longer one is cut at the panel's edge."""
 MOST_PANELS = 12
 """Most panels of one figure; an outcome that needs more is drawn on several pages."""
-NAMES: Mapping[str, str] = {
-    "rtt": "RTT", "app": "application's rate", "rcvbuf": "receive buffer", "sndbuf": "send buffer", "hz": "kernel's HZ",
-}  # fmt: skip
+NAMES: Mapping[str, str] = {"rtt": "RTT", "app": "application's rate", "rcvbuf": "receive buffer", "sndbuf": "send buffer", "hz": "kernel's HZ"}
 """Axis → its name in a figure; any other keeps its own. Those of metrics are `metrics.TITLES`."""
 OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}
 """Axis → its name where the campaign has conditions instead of a scenario, so that the direction is known."""
@@ -201,6 +200,12 @@ def error_bar(estimate: Estimate, low: float, high: float) -> list[list[float]]:
     return [[estimate.value - ends[0]], [ends[1] - estimate.value]]
 
 
+def draw_estimate(ax: Axes, at: float, estimate: Estimate, lengths: list[list[float]], *, upright: bool = False, **how: Any) -> None:
+    """A mark with its error bar beside or above `at`; `lengths`: of the bar below and above; `how`: what Matplotlib's `errorbar` takes besides."""
+    x, y = (at, estimate.value) if upright else (estimate.value, at)
+    ax.errorbar(x, y, **{"yerr" if upright else "xerr": lengths, "markersize": 4.5, "linewidth": 0, "elinewidth": 1.6, "capsize": 3, **how})
+
+
 def note(outcome: Outcome, context: Context, content: str) -> str:
     """The line under the title: axes with one value left, `content`, number of runs, engine."""
     counts = sorted({len(c.trials) for c in outcome.cells})
@@ -214,7 +219,7 @@ def path_words(outcome: Outcome, context: Context) -> str:
     """The path in words of an outcome with one point; empty where its path varies, and on a page, which has it above its figures."""
     if context.width is not None or not outcome.cells or any(len(outcome.levels(axis)) > 1 for axis in outcome.axes):
         return ""
-    return summary.in_words(outcome.cells[0].scenarios[0])
+    return paths.in_words(outcome.cells[0].scenarios[0])
 
 
 def title(outcome: Outcome, context: Context = Context()) -> str:

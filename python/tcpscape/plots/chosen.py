@@ -17,7 +17,7 @@ from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse, shown
 from tcpscape.names import component
-from tcpscape.plots import files, traces
+from tcpscape.plots import style, traces
 from tcpscape.plots.base import Context, FigureKind
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ class PlotRequest:
     """Axis → value; cells without the axis stay, but some part must have it."""
 
     def kinds(self) -> list[tuple[str, FigureKind, Context]]:
-        """Name of the file, kind and context of each figure.
-
-        :raises TcpscapeError: where a name is neither a figure nor a quantity.
-        """
+        """Name of the file, kind and context of each figure. :raises TcpscapeError: where a name is neither a figure nor a quantity."""
         names = dict.fromkeys(self.what)
         quantities = tuple(name for name in names if name not in plots.FIGURES)
         if unknown := [name for name in quantities if name not in traces.PANELS and name not in traces.ALIASES]:
@@ -129,11 +126,11 @@ def save(parts: Mapping[str, Outcome], request: PlotRequest, out: Path, formats:
     :return: the files.
     :raises TcpscapeError: as :func:`draw`; where several figures are to be one file, and where a file cannot be written.
     """
-    if out.suffix[1:] not in files.FORMATS:
-        return [file for name, figure in draw(parts, request) for file in files.save(figure, out / name, formats)]
+    if out.suffix[1:] not in style.FORMATS:
+        return [file for name, figure in draw(parts, request) for file in style.save(figure, out / name, formats)]
     if not os.path.isdir(out.parent):
         refuse("out", f"there is no directory {out.parent}", "make it, or name another file")
     drawn = list(draw(parts, request))
     if len(drawn) > 1:
         refuse("out", f"{out.name} is one file, and there are {len(drawn)} figures", "name a directory, or choose with --cca and --at")
-    return files.save(drawn[0][1], out, (out.suffix[1:],))
+    return style.save(drawn[0][1], out, (out.suffix[1:],), named=True)

@@ -30,16 +30,27 @@ Curve = tuple[Array, Array]
 BINS, LEAST_BIN_S = 160, 0.05
 """Intervals of rates and limits of a flow, about; the shortest, s."""
 CAUSES: Mapping[Cause, tuple[str, str]] = {
-    "application": (palette.BLUE, ""), "send_buffer": (palette.INDIGO, "///"), "receive_window": (palette.PINK, ""),
-    "congestion_window": (palette.ORANGE, ""), "pacing": (palette.GREEN, ""), "recovery": (palette.VERMILION, ""),
-    "timeout": (palette.VERMILION, "xx"), "handshake": (palette.BLUE, "..."), "unknown": (style.INK, ""),
-}  # fmt: skip
+    "application": (palette.BLUE, ""),
+    "send_buffer": (palette.INDIGO, "///"),
+    "receive_window": (palette.PINK, ""),
+    "congestion_window": (palette.ORANGE, ""),
+    "pacing": (palette.GREEN, ""),
+    "recovery": (palette.VERMILION, ""),
+    "timeout": (palette.VERMILION, "xx"),
+    "handshake": (palette.BLUE, "..."),
+    "unknown": (style.INK, ""),
+}
 """Cause → its colour and hatch."""
 EVENTS: Mapping[int, tuple[str, str, str]] = {
-    1: ("fast retransmission", "|", palette.VERMILION), 2: ("timeout", "x", palette.VERMILION), 3: ("tail probe", "1", palette.ORANGE),
-    4: ("needless retransmission", "+", palette.PINK), 5: ("loss", "v", palette.INDIGO), 6: ("reordering", ".", palette.BLUE),
-    9: ("window closed", "s", palette.PINK), 12: ("CE mark", "^", palette.GREEN),
-}  # fmt: skip
+    1: ("fast retransmission", "|", palette.VERMILION),
+    2: ("timeout", "x", palette.VERMILION),
+    3: ("tail probe", "1", palette.ORANGE),
+    4: ("needless retransmission", "+", palette.PINK),
+    5: ("loss", "v", palette.INDIGO),
+    6: ("reordering", ".", palette.BLUE),
+    9: ("window closed", "s", palette.PINK),
+    12: ("CE mark", "^", palette.GREEN),
+}
 """Kind of an event (docs/diagnosis.md, "Flows") → what the figure calls it, its mark and colour; other kinds are not shown."""
 MOST_MARKS = 400
 """Most marks of one kind of event."""

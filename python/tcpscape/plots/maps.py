@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls import palette
-from tcpscape.findings.cliff.fit import PairedRuns, RatioCell, ratio_cells
+from tcpscape.findings.cliff.search import PairedRuns, RatioCell, ratio_cells
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
 

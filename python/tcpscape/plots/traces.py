@@ -137,15 +137,21 @@ def _delivered(trace: Trace) -> tuple[Array, Array]:
 PANELS: Mapping[str, Panel] = {
     panel.name: panel
     for panel in (
-        Panel("cwnd", "cwnd, packets", _column("cwnd", 1.0), states=True), Panel("in_flight", "in flight, packets", _column("in_flight", 1.0)),
-        Panel("rtt", "smoothed RTT, ms", _column("srtt_us", MS)), Panel("queue", _queue_label, _queue, of_path=True),
-        Panel("throughput", "throughput, Mbit/s", _throughput), Panel("ssthresh", "ssthresh, packets", _ssthresh),
+        Panel("cwnd", "cwnd, packets", _column("cwnd", 1.0), states=True),
+        Panel("in_flight", "in flight, packets", _column("in_flight", 1.0)),
+        Panel("rtt", "smoothed RTT, ms", _column("srtt_us", MS)),
+        Panel("queue", _queue_label, _queue, of_path=True),
+        Panel("throughput", "throughput, Mbit/s", _throughput),
+        Panel("ssthresh", "ssthresh, packets", _ssthresh),
         Panel("pacing_rate", "pacing rate, Mbit/s", _column("pacing_rate", MBIT)),
-        Panel("delivery_rate", "delivery rate, Mbit/s", _column("delivery_rate", MBIT)), Panel("min_rtt", "least RTT, ms", _column("min_rtt_us", MS)),
-        Panel("rto", "RTO, ms", _column("rto_us", MS)), Panel("rwnd", "receive window, kB", _column("rwnd", KB)),
-        Panel("retransmits", "retransmitted, segments", _column("retransmits", 1.0)), Panel("lost", "lost, segments", _column("lost", 1.0)),
+        Panel("delivery_rate", "delivery rate, Mbit/s", _column("delivery_rate", MBIT)),
+        Panel("min_rtt", "least RTT, ms", _column("min_rtt_us", MS)),
+        Panel("rto", "RTO, ms", _column("rto_us", MS)),
+        Panel("rwnd", "receive window, kB", _column("rwnd", KB)),
+        Panel("retransmits", "retransmitted, segments", _column("retransmits", 1.0)),
+        Panel("lost", "lost, segments", _column("lost", 1.0)),
     )
-}  # fmt: skip
+}
 """Every panel of a trial over time by its name."""
 ALIASES = {"goodput": "throughput"}
 """Other names of panels."""
@@ -154,10 +160,7 @@ USUAL = ("cwnd", "in_flight", "rtt", "queue", "throughput")
 
 
 def panels(names: Sequence[str] = ()) -> list[Panel]:
-    """The panels with these names in their order, each once; the usual ones without any name.
-
-    :raises TcpscapeError: where a name is unknown.
-    """
+    """The panels with these names in their order, each once; the usual ones without any name. :raises TcpscapeError: where a name is unknown."""
     names = [ALIASES.get(name, name) for name in names]
     if unknown := [name for name in names if name not in PANELS]:
         refuse("what", f"{shown(unknown[0])} is unknown", f"choose {', '.join(PANELS)}")

@@ -184,23 +184,11 @@ def sizes(outcome: Outcome, context: Context = Context()) -> Figure:
 
 
 def _draw_times(ax: Axes, entry: LegendEntry, points: Sequence[tuple[float, Estimate]], *, filled: bool) -> None:
-    look = entry.look
+    look, face = entry.look, entry.look.colour if filled else "none"
+    how = {"color": look.colour, "marker": look.marker, "markerfacecolor": face, "label": entry.label if filled else "_"}
     for at, estimate in points:
-        low, high = base.clipped_interval(estimate, estimate.value / 4, estimate.value * 4)
-        ends = [[max(0.0, estimate.value - low)], [max(0.0, high - estimate.value)]]
-        ax.errorbar(
-            at,
-            estimate.value,
-            yerr=ends,
-            color=look.colour,
-            marker=look.marker,
-            markersize=5.5,
-            linewidth=0,
-            elinewidth=1.3,
-            capsize=3,
-            markerfacecolor=look.colour if filled else "none",
-            label=entry.label if filled else "_",
-        )
+        interval = base.error_bar(estimate, estimate.value / 4, estimate.value * 4)
+        base.draw_estimate(ax, at, estimate, interval, upright=True, markersize=5.5, elinewidth=1.3, **how)
 
 
 def _time(cell: Cell, percentile: traffic.Percentile, name: str) -> Estimate | None:

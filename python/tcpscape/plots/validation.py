@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.controls import palette
-from tcpscape.plots import files, style
+from tcpscape.plots import style
 from tcpscape.validate.compare import Divergence, groups
 from tcpscape.validate.conditions import FAMILIES
 from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, Bundle, Parting, Partings, Quantity
@@ -53,7 +53,7 @@ def divergence(divergences: Sequence[Divergence], labels: tuple[str, str], stem:
     fig.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=8, labelcolor=style.DARK)
     fig.supylabel("share of conditions", fontsize=9, color=style.DARK)
     fig.suptitle(f"Divergence of {labels[0]} from {labels[1]}: |ln ratio| of the median goodputs", fontsize=10, color=style.DARK)
-    return files.save(fig, stem)
+    return style.save(fig, stem)
 
 
 def agreement(divergences: Sequence[Divergence], labels: tuple[str, str], stem: Path) -> list[Path]:
@@ -75,7 +75,7 @@ def agreement(divergences: Sequence[Divergence], labels: tuple[str, str], stem: 
         axes[0].plot([], [], color=style.DARK, linewidth=width, linestyle=dash, label=label)
     fig.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8, labelcolor=style.DARK)
     fig.supylabel("share", fontsize=9, color=style.DARK)
-    return files.save(fig, stem)
+    return style.save(fig, stem)
 
 
 def _unshared(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -141,7 +141,7 @@ def overlay(bundles: Sequence[Bundle], partings: Partings | None, title: str, st
     if first:
         axes[0][-1].set_title(_parting_text(first, lasting), fontsize=8, color=style.DARK, loc="left")
     fig.suptitle(title if len(title) <= TITLE_WIDTH else f"{title[: TITLE_WIDTH - 1]}…", fontsize=10, color=style.DARK)
-    return files.save(fig, stem)
+    return style.save(fig, stem)
 
 
 def _parting_text(first: Parting, lasting: Parting | None) -> str:

@@ -11,9 +11,9 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -26,8 +26,19 @@ else:
 from tcpscape.errors import shown
 from tcpscape.reading import files
 from tcpscape.reading.files import Kind, Origin
-from tcpscape.reading.inspection import CORRECT, DEEPEST, INTEGER, MOST_DIGITS, Inspection
 
+DEEPEST = 64
+"""Levels of mappings and lists within each other."""
+TOO_DEEP, FLATTEN = f"more than {DEEPEST} mappings and lists within each other", "write them flatter"
+MOST_NODES = 300_000
+"""Values of a document, those that aliases repeat counted again."""
+MOST_DIGITS = 20
+"""Of a whole number: as many as 64 bits have."""
+CORRECT = "correct the line"
+INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)$")
+"""A whole number as people write it."""
+_SURPRISES = re.compile(r"[-+]?(?:0[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+|[0-9]+(?:_[0-9_]*)+)$")
+"""Octal, binary and hexadecimal numbers, those to the base of 60, and those with underscores."""
 MOST_VALUES = 3_000_000
 """Values of a JSON document, as commas and brackets count them."""
 MOST_DOTS = 200
@@ -47,6 +58,8 @@ def from_yaml(text: str, origin: Origin) -> Any:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else "?"
+        if "nesting depth" in (e.problem or ""):  # libyaml's own limit, met before the parser hands out what begins
+            origin.refuse(f"line {line}: {TOO_DEEP}", FLATTEN)
         origin.refuse(f"not YAML at line {line}: {e.problem or e.context}", CORRECT)
     except yaml.reader.ReaderError as e:
         line = text.count("\n", 0, e.position) + 1 if isinstance(e.position, int) else "?"
@@ -65,7 +78,7 @@ def from_toml(text: str, origin: Origin) -> Any:
     except tomllib.TOMLDecodeError as e:
         origin.refuse(f"not TOML: {e}", CORRECT)
     except RecursionError:
-        origin.refuse(f"more than {DEEPEST} tables and lists within each other", "write them flatter")
+        origin.refuse(f"more than {DEEPEST} tables and lists within each other", FLATTEN)
     except ValueError:
         origin.refuse("a number of more than 4300 digits", f"write at most {MOST_DIGITS}")
     _expect_bounded(data, origin)
@@ -217,7 +230,7 @@ def _expect_bounded(data: Any, origin: Origin) -> None:
         value, depth = waiting.pop()
         if isinstance(value, (dict, list)):
             if depth >= DEEPEST:
-                origin.refuse(f"more than {DEEPEST} levels of values within each other", "write them flatter")
+                origin.refuse(f"more than {DEEPEST} levels of values within each other", FLATTEN)
             inner = value.values() if isinstance(value, dict) else value
             waiting += [(item, depth + 1) for item in inner if not isinstance(item, (str, float)) and item is not None]
         elif isinstance(value, int):
@@ -229,20 +242,120 @@ def _expect_bounded(data: Any, origin: Origin) -> None:
 
 EXPECTED: Mapping[str, str] = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), "a mapping"),
-    **dict.fromkeys(("list_type", "tuple_type"), "a list"), **dict.fromkeys(("string_type", "string_sub_type"), "a text"),
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"), **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("string_type", "string_sub_type"), "a text"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
-}  # fmt: skip
+}
 """pydantic's types of errors → what belongs there."""
 _MOST_BITS = 67
 """Of a whole number of 20 digits."""
+
+
+class Inspection:
+    """Judges the events of a YAML document, before values are built from them: depth, size with its aliases, tags, keys and numbers."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.open: list[_Open] = []
+        self.sizes: dict[str, int | None] = {}
+        """Values of what each anchor names; None while it is not complete."""
+        self.total = 0
+
+    def judge(self, events: Iterable[Any]) -> None:
+        """Goes through the document and refuses the first thing that is wrong."""
+        for event in events:
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.CollectionEndEvent):
+                ended = self.open.pop()
+                self._complete(ended.anchor, ended.size)
+            elif isinstance(event, (yaml.AliasEvent, yaml.ScalarEvent, yaml.CollectionStartEvent)):
+                if self.open and self.open[-1].expects_key and not isinstance(event, yaml.ScalarEvent):
+                    self._refuse(line, "a key that is no word", "write a word before the colon")
+                if isinstance(event, yaml.AliasEvent):
+                    self._alias(str(event.anchor), line)
+                elif event.tag not in (None, "!"):
+                    self._refuse(line, f"the tag {shown(event.tag)} is not read", "write the plain value")
+                elif isinstance(event, yaml.ScalarEvent):
+                    self._scalar(event, line)
+                else:
+                    self._begin(event, line)
+
+    def _refuse(self, line: int, problem: str, fix: str = CORRECT) -> NoReturn:
+        self.origin.refuse(f"line {line}: {problem}", fix)
+
+    def _count(self, size: int, line: int) -> None:
+        self.total += size
+        if self.total > MOST_NODES:
+            self._refuse(line, f"more than {MOST_NODES} values, those that aliases repeat among them", "write fewer, or split the file")
+
+    def _complete(self, anchor: str | None, size: int) -> None:
+        """A key or value has ended: what is around it goes on to the next."""
+        if anchor:
+            self.sizes[anchor] = size
+        if self.open:
+            self.open[-1].items += 1
+            self.open[-1].size += size
+
+    def _begin(self, event: Any, line: int) -> None:
+        if len(self.open) >= DEEPEST:
+            self._refuse(line, TOO_DEEP, FLATTEN)
+        if event.anchor:
+            self.sizes[event.anchor] = None
+        self._count(1, line)
+        self.open.append(_Open(event.anchor, isinstance(event, yaml.MappingStartEvent)))
+
+    def _alias(self, anchor: str, line: int) -> None:
+        if anchor not in self.sizes:
+            self._refuse(line, f"the alias *{anchor} has no anchor before it", "write &name at the value that it stands for")
+        size = self.sizes[anchor]
+        if size is None:
+            self._refuse(line, f"the alias *{anchor} stands within the value that it names", "write the value out")
+        self._count(size, line)
+        self._complete(None, size)
+
+    def _scalar(self, event: Any, line: int) -> None:
+        around = self.open[-1] if self.open else None
+        if around and around.expects_key:
+            if event.value in around.keys and event.value != "<<":
+                self._refuse(line, f"{shown(event.value)} is there twice, first in line {around.keys[event.value]}", "remove one of both")
+            around.keys[event.value] = line
+        elif not event.style:
+            self._number(event.value, line)
+        self._count(1, line)
+        self._complete(event.anchor, 1)
+
+    def _number(self, text: str, line: int) -> None:
+        if _SURPRISES.match(text):
+            problem = f"{shown(text)} is no decimal number, and YAML reads it as another one than many expect"
+            self._refuse(line, problem, "write it in decimal digits, or in quotes")
+        if len(text) > MOST_DIGITS and INTEGER.match(text):
+            self._refuse(line, f"a number of {len(text)} digits", f"write at most {MOST_DIGITS}")
+
+
+class _Open:
+    """A mapping or list of which not all values were met yet."""
+
+    def __init__(self, anchor: str | None, is_mapping: bool) -> None:
+        self.anchor = anchor
+        self.is_mapping = is_mapping
+        self.size = 1
+        """Values in it so far, itself counted."""
+        self.items = 0
+        """Keys and values directly in it."""
+        self.keys: dict[str, int] = {}
+        """Key → its line."""
+
+    @property
+    def expects_key(self) -> bool:
+        return self.is_mapping and self.items % 2 == 0
 
 
 _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where PyYAML was built with it: ten times as fast."""
 _CORE = "tag:yaml.org,2002:"
 _AS_TEXT = {f"{_CORE}{name}" for name in ("float", "timestamp", "int", "value")}
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)$")
 
 
 class _Loader(_PARSER):  # type: ignore[misc, valid-type]

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from tcpscape.reading.files import Kind, Origin, expect_allowed, expect_regular
-from tcpscape.reading.packed import CHUNK, FORMATS, Damaged, Members
+from tcpscape.reading.files import CHUNK, FORMATS, Damaged, Kind, Members, Origin, expect_allowed, expect_regular
 
 STDIN = "-"
 """The path that means standard input."""

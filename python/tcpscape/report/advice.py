@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpscape.findings.advice import Advice
-from tcpscape.plots import Context, advice, base, files, style
+from tcpscape.findings.advice.answer import Advice
+from tcpscape.plots import Context, bars, base, style
 from tcpscape.report import figures, tables
 from tcpscape.report.figures import EmbeddedFigure
 from tcpscape.report.page import Deployment, Heading, Step
@@ -52,17 +52,17 @@ def screen(result: Advice) -> Screen:
 def drawn(result: Advice, formats: Sequence[str], root: Path) -> Iterator[tuple[EmbeddedFigure, list[Path]]]:
     """Draws the figures of an advice and writes their files into `root`; yields each with its files, the main one first."""
     shapes: list[tuple[str, str, Callable[[Advice, Context], Figure]]] = [
-        ("standings", "goodput and added RTT of each congestion control; hollow: with the other order of packets", advice.standings),
+        ("standings", "goodput and added RTT of each congestion control; hollow: with the other order of packets", bars.standings)
     ]
     if result.goal.name == "video":
         about = "what a viewer sees under each congestion control: bit rate, start-up, time stopped; hollow: with the other order of packets"
-        shapes.insert(0, ("viewers", about, advice.viewers))
-    if advice.damaged(result).damage:
-        shapes.append(("damage", "what the same path carries without each of its impairments", advice.damage))
+        shapes.insert(0, ("viewers", about, bars.viewers))
+    if bars.damaged(result).damage:
+        shapes.append(("damage", "what the same path carries without each of its impairments", bars.advice_damage))
     for name, about, draw in shapes:
         figure = draw(result, Context(width=style.PAGE))
-        svg_text = files.svg(figure)
-        written = files.save(figure, root / figures.FOLDER / name, formats, svg_text)
+        svg_text = style.svg(figure)
+        written = style.save(figure, root / figures.FOLDER / name, formats, svg_text)
         yield figures.embedded(name, about, svg_text, draw(result, Context(width=style.NARROW)), written), written
 
 

@@ -19,24 +19,23 @@ from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import FigureRequest
 from tcpscape.report.page import Answer, Claims, FigureGroup, Heading, Page, Provenance, render
 from tcpscape.report.tables import PageTable
-from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import run as runs
+from tcpscape.studies.result import ClaimVerdict, JudgedClaim
 from tcpscape.studies.study import WORKS
-from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
+from tcpscape.words import paths
 from tcpscape.words import study as studies
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tcpscape.campaign.outcome import Outcome
-    from tcpscape.findings.advice import Advice
-    from tcpscape.studies.result import Result
-    from tcpscape.studies.verdict import JudgedStudy
+    from tcpscape.findings.advice.answer import Advice
+    from tcpscape.studies.result import JudgedStudy, Result
 
 
 PAGE = "report.html"
@@ -90,14 +89,12 @@ def build(
         paths=[_path(part, outcome, screens[part].path, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
         figures=groups,
         deploy=advised.deploy(advice) if advice else None,
-        tables=[
-            *_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated),
-        ],
+        tables=[*_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated)],
         claims=claims_section(study.claims) if study else None,
         provenance=Provenance(
-            record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
+            record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else ()
         ),
-    )  # fmt: skip
+    )
     return [writing.whole(root / PAGE, render(page)), *figure_files, *table_files, *scenario_files]
 
 
@@ -150,7 +147,7 @@ def _answers(screens: Mapping[str, Screen], study: Screen | None) -> list[Answer
 
 def _path(part: str, outcome: Outcome, words: str, name: str) -> PathView:
     """The path of a part's cells; `name`: the beginning of its ids in the page."""
-    places = summary.spread([(cell, i) for cell in outcome.cells for i in range(len(cell.specs))])
+    places = paths.spread([(cell, i) for cell in outcome.cells for i in range(len(cell.specs))])
     return PathView.of(part, [cell.scenarios[i] for cell, i in places], words, looks=base.looks(outcome), name=name)
 
 
@@ -188,9 +185,12 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     count = sum(len(o.cells) for o in record.outcomes)
     facts = {
         "runs": f"{sum(o.trial_count for o in record.outcomes)} in {units.counted(count, 'cell')}",
-        "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
-        "seeds": "; ".join(seeds), "tcpscape": record.version,
-    }  # fmt: skip
+        "engine": ", ".join(versions),
+        "real kernel": ", ".join(kernels),
+        "kernel modelled or asked for": ", ".join(profiles),
+        "seeds": "; ".join(seeds),
+        "tcpscape": record.version,
+    }
     return [(name, text) for name, text in facts.items() if text]
 
 
@@ -234,9 +234,7 @@ def claims_section(claims: Sequence[JudgedClaim]) -> Claims | None:
 
 def _table(claims: Sequence[JudgedClaim], caption: str) -> PageTable:
     """Claims with their verdict, the measured value, what explains the published number, and the source (a name of `WORKS`)."""
-    rows = [
-        [tables.word(c.verdict, kind=CLASSES[c.verdict]), *map(tables.word, (c.claim.text, c.measured, c.why, c.claim.work))] for c in claims
-    ]  # fmt: skip
+    rows = [[tables.word(c.verdict, kind=CLASSES[c.verdict]), *map(tables.word, (c.claim.text, c.measured, c.why, c.claim.work))] for c in claims]
     return PageTable("claims", caption, COLUMNS, rows, left=len(COLUMNS), stacked=True).dense()
 
 

@@ -84,12 +84,14 @@ def table(part: str, outcome: Outcome, estimated: Sequence[CellEstimates]) -> Pa
     columns = ["cca", *(["engine"] if several else []), *outcome.axes, "n", *(_heading(metric, stat) for metric, stat in pairs)]
     rows = [
         [
-            tables.control(entry.cell.cca, looks, entry.name), *([tables.word(entry.cell.engine)] if several else []),
-            *(tables.level(entry.cell, axis) for axis in outcome.axes), tables.count(len(entry.cell.trials)),
+            tables.control(entry.cell.cca, looks, entry.name),
+            *([tables.word(entry.cell.engine)] if several else []),
+            *(tables.level(entry.cell, axis) for axis in outcome.axes),
+            tables.count(len(entry.cell.trials)),
             *(tables.estimate(entry.estimates[pair], 100.0 if _in_percent(pair[1]) else 1.0) for pair in pairs),
         ]
         for entry in estimated
-    ]  # fmt: skip
+    ]
     caption = f"{part}: every cell" if part else "Every cell"
     return PageTable("cells", caption, columns, rows, left=1 + several + len(outcome.axes))
 
@@ -114,7 +116,7 @@ def _row(entry: CellEstimates) -> dict[str, Any]:
     cell = entry.cell
     row: dict[str, Any] = {"part": entry.part, "engine": cell.engine, "cca": cell.cca, **cell.at, "n": len(cell.trials)}
     for (metric, stat), estimate in entry.estimates.items():
-        row |= {f"{metric}_{stat}": estimate.value, f"{metric}_{stat}_low": estimate.low, f"{metric}_{stat}_high": estimate.high}
+        row |= estimate.columns(f"{metric}_{stat}")
     return row | {"scenario": entry.name}
 
 

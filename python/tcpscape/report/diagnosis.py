@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from tcpscape import writing
 from tcpscape.controls import palette
-from tcpscape.findings.diagnosis import files as fitted
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
-from tcpscape.plots import Context, diagnosis, files, style
+from tcpscape.interchange import observing
+from tcpscape.plots import Context, diagnosis, style
 from tcpscape.report import tables
 from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import EmbeddedFigure
@@ -36,10 +36,7 @@ FIGURES: Sequence[tuple[str, str, Callable[[FlowDiagnosis, Context], Figure | No
 
 
 def build(result: Diagnosis, file: Path, command: str, version: str) -> Path:
-    """Writes the page of a diagnosis, which opens offline and loads nothing; returns the file.
-
-    :raises StoreError: where it cannot be written.
-    """
+    """Writes the page of a diagnosis, which opens offline and loads nothing; returns the file. :raises StoreError: where it cannot be written."""
     several = len(result.flows) > 1
     screen = answer.screen(result)
     page = Page(
@@ -51,13 +48,13 @@ def build(result: Diagnosis, file: Path, command: str, version: str) -> Path:
         tables=list(_tables(result)),
         provenance=Provenance(command, _facts(result, version)),
     )
-    return writing.whole(file, render(page))
+    return writing.named(file, render(page))
 
 
 def _paths(one: FlowDiagnosis, part: str, name: str) -> Iterator[PathView]:
     """The fitted path as a diagram, where there is one."""
-    if made := fitted.fit(one):
-        cca = fitted.likely(one.control)
+    if made := one.fitted():
+        cca = one.control.likely
         yield PathView.of(part, [made.scenario(cca)], words.path_sentence(one), looks=palette.looks([cca]), name=name)
 
 
@@ -70,7 +67,7 @@ def _drawn(one: FlowDiagnosis, name: str) -> Iterator[EmbeddedFigure]:
     for kind, about, draw in FIGURES:
         wide, narrow = draw(one, Context(width=style.PAGE)), draw(one, Context(width=style.NARROW))
         if wide is not None and narrow is not None:
-            both = [files.inline(files.svg(figure), f"{name}-{kind}{end}", about) for figure, end in ((wide, ""), (narrow, "-narrow"))]
+            both = [style.inline(style.svg(figure), f"{name}-{kind}{end}", about) for figure, end in ((wide, ""), (narrow, "-narrow"))]
             yield EmbeddedFigure(f"{name}-{kind}", about, Markup(both[0]), Markup(both[1]), ())
 
 
@@ -88,9 +85,12 @@ def _facts(result: Diagnosis, version: str) -> list[tuple[str, str]]:
     observation = result.observation
     shown = dict.fromkeys(end.address for one in result.flows for end in (one.flow.source, one.flow.destination) if end.address)
     addresses = ", ".join(list(shown)[:MOST_ADDRESSES]) + (f" and {len(shown) - MOST_ADDRESSES} more" if len(shown) > MOST_ADDRESSES else "")
-    kind = answer.KINDS.get(observation.kind, observation.kind)
+    kind = observing.TITLES.get(observation.kind, observation.kind)
     facts = {
-        "source": f"{observation.name}, {kind}", "flows": f"{len(result.flows)} of {len(observation.flows)}",
-        "addresses on this page": addresses, "payload on this page": "none", "tcpscape": version,
-    }  # fmt: skip
+        "source": f"{observation.name}, {kind}",
+        "flows": f"{len(result.flows)} of {len(observation.flows)}",
+        "addresses on this page": addresses,
+        "payload on this page": "none",
+        "tcpscape": version,
+    }
     return [(name, text) for name, text in facts.items() if text]

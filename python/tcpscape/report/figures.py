@@ -14,7 +14,7 @@ from tcpscape import plots, writing
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import file_name
 from tcpscape.errors import StoreError
-from tcpscape.plots import Context, FigureKind, files, style
+from tcpscape.plots import Context, FigureKind, style
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind
 from tcpscape.words import sentences
@@ -82,8 +82,8 @@ def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, 
             other = [drawn.campaign.metric] if drawn is not outcome else []
             name = "-".join([*([file_name(part).replace("%", "pct")] if part else []), kind.name, *other, *([str(i + 1)] if len(pages) > 1 else [])])
             figure = kind.draw(pages[i], replace(context, width=style.PAGE))
-            svg_text = files.svg(figure)
-            written = files.save(figure, root / FOLDER / name, request.formats, svg_text)
+            svg_text = style.svg(figure)
+            written = style.save(figure, root / FOLDER / name, request.formats, svg_text)
             yield embedded(name, about, svg_text, kind.draw(pages[i], replace(context, width=style.NARROW)), written), written
 
 
@@ -100,7 +100,7 @@ def with_subject(outcome: Outcome, kinds: Sequence[FigureKind]) -> list[tuple[Fi
 def embedded(name: str, about: str, wide: str, narrow: Figure, written: Sequence[Path]) -> EmbeddedFigure:
     """A figure of the page. `wide`: the SVG document for a wide page; `narrow`: the figure for a narrow one; `written`: its files in `figures/`."""
     paths = tuple(f"{FOLDER}/{f.name}" for f in written)
-    on_wide, on_narrow = files.inline(wide, name, about), files.inline(files.svg(narrow), f"{name}-narrow", about)
+    on_wide, on_narrow = style.inline(wide, name, about), style.inline(style.svg(narrow), f"{name}-narrow", about)
     return EmbeddedFigure(name, about, Markup(on_wide), Markup(on_narrow), paths)
 
 

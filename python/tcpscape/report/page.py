@@ -171,9 +171,13 @@ class Page:
     def links(self) -> Sequence[tuple[str, str]]:
         """Anchor and name of each part that the page's navigation lists."""
         parts = (
-            ("path", "Path", self.paths), ("deploy", "What to deploy", self.deploy), ("figures", "Figures", self.further),
-            ("tables", "Tables", self.tables), ("claims", "Claims", self.claims), ("again", "Run it again", self.provenance),
-        )  # fmt: skip
+            ("path", "Path", self.paths),
+            ("deploy", "What to deploy", self.deploy),
+            ("figures", "Figures", self.further),
+            ("tables", "Tables", self.tables),
+            ("claims", "Claims", self.claims),
+            ("again", "Run it again", self.provenance),
+        )
         return [(anchor, name) for anchor, name, part in parts if part]
 
 
@@ -195,11 +199,7 @@ def render(page: Page) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("tcpscape.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
+        loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     environment.filters |= {"prose": _prose, "anchor": component}
     style, script = (Markup(environment.get_template(name).render()) for name in (STYLE, SCRIPT))

@@ -14,7 +14,7 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls.palette import Look
 from tcpscape.findings import indicators
 from tcpscape.plots import base
-from tcpscape.report.swatch import swatch
+from tcpscape.report.diagram import swatch
 from tcpscape.scenario.flows import carried
 from tcpscape.scenario.path import Netem
 from tcpscape.scenario.scenario import Scenario
@@ -176,10 +176,15 @@ def _indicators(cell: Cell) -> list[Field]:
     result = indicators.judge(cell.trials)
     goodputs = [t.goodput_mbps / max(1, len(t.flows)) for t in cell.trials]
     return [
-        word(_zone(cell.scenarios[0])), estimate(result.closed), estimate(result.resent), estimate(result.held, 100.0),
-        _most_frequent(result.problems), _most_frequent(result.windows), word(carried(stats.median(goodputs).value)),
+        word(_zone(cell.scenarios[0])),
+        estimate(result.closed),
+        estimate(result.resent),
+        estimate(result.held, 100.0),
+        _most_frequent(result.problems),
+        _most_frequent(result.windows),
+        word(carried(stats.median(goodputs).value)),
         _whole_runs(stats.runs_needed_from(cell.values(), PRECISION)),
-    ]  # fmt: skip
+    ]
 
 
 def _whole_runs(needed: Estimate) -> Field:
@@ -226,9 +231,15 @@ def _study_row(row: StudyRow, axis_names: Sequence[str], looks: Mapping[str, Loo
     quantity = f"{row.metric} {row.stat}" + (f", {row.unit}" if row.unit not in ("", "1") else "")
     notes = "; ".join(k.note for k in (row.published, row.raw) if k and k.note)
     return [
-        control(row.cell.cca, looks), *(level(row.cell, a) for a in axis_names), word(quantity), count(row.ours.n), estimate(row.ours),
-        *_known_fields(row, row.published), *_known_fields(row, row.raw), word(notes),
-    ]  # fmt: skip
+        control(row.cell.cca, looks),
+        *(level(row.cell, a) for a in axis_names),
+        word(quantity),
+        count(row.ours.n),
+        estimate(row.ours),
+        *_known_fields(row, row.published),
+        *_known_fields(row, row.raw),
+        word(notes),
+    ]
 
 
 def _known_fields(row: StudyRow, known: KnownNumber | None) -> list[Field]:

@@ -48,10 +48,7 @@ def write(validation: Validation, out: Path) -> ValidationPage:
 
 
 def write_explanation(validation: Validation, out: Path) -> ValidationPage:
-    """Draws and writes the page of the one condition that was looked into, `explain-ID.md`.
-
-    :raises StoreError: where `out` cannot be written.
-    """
+    """Draws and writes the page of the one condition that was looked into, `explain-ID.md`. :raises StoreError: where `out` cannot be written."""
     (explanation,) = validation.explanations
     name = explanation.divergence.condition.id
     file = out / f"explain-{name}.md"

@@ -116,3 +116,11 @@ def _rated(scenario: Scenario, hops: Sequence[Hop], link: str, direction: topolo
 
 def _lowest(links: Iterable[Bottleneck]) -> Bottleneck | None:
     return min(links, key=lambda link: link.rate_bps, default=None)
+
+
+def link_mbps(scenario: Scenario) -> float | None:
+    """The lowest rate that all data of a path share, Mbit/s, which no goodput exceeds for long; None where there is none or it changes."""
+    if scenario.changes or scenario.transfers or scenario.is_traced:
+        return None
+    link = find(scenario)
+    return link.rate_bps / 1e6 if link else None

@@ -37,15 +37,11 @@ def load(source: str | Path) -> Scenario:
     """A scenario from a `.yaml`, `.yml` or `.toml` file, or a gallery name."""
     path = Path(source)
     if path.suffix.lower() in (".yaml", ".yml", ".toml"):
-        return _load_file(path)
+        return _scenario(_with_paths(read(path, "scenario"), path.parent), path.stem, str(path))
     names = gallery()
     if str(source) not in names:
         raise ScenarioError(f"scenario: {str(source)!r} is neither a .yaml/.toml file nor in the gallery; choose {', '.join(names)}")
     return _scenario(read_yaml(packaged.text(f"scenarios/{source}.yaml"), str(source)), str(source))
-
-
-def _load_file(path: Path) -> Scenario:
-    return _scenario(_with_paths(read(path, "scenario"), path.parent), path.stem, str(path))
 
 
 def read(path: Path, field: str, kind: Kind = SCENARIO) -> Any:

@@ -19,10 +19,13 @@ from tcpscape.errors import refuse
 NAME = "host"
 """The name of this machine's kernel where a profile's is expected."""
 SETTINGS: Mapping[str, str] = {
-    "rmem_max": "net.core.rmem_max", "wmem_max": "net.core.wmem_max", "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
-    "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr", "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
+    "rmem_max": "net.core.rmem_max",
+    "wmem_max": "net.core.wmem_max",
+    "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
+    "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr",
+    "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
     "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle",
-}  # fmt: skip
+}
 """Field of :class:`~tcpscape.scenario.scenario.Kernel` → the sysctl that it is."""
 AUTOTUNED = {"tcp_rmem": "net.ipv4.tcp_rmem", "tcp_wmem": "net.ipv4.tcp_wmem"}
 """Field without `_default` and `_max` → the sysctl with least, default and most."""

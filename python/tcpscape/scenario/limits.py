@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tcpscape import units
-from tcpscape.scenario import bottleneck, network, path, summary
+from tcpscape.scenario import bottleneck, path
 from tcpscape.scenario.scenario import Kernel, Scenario
 
 BUFFERS = (("rcvbuf", "SO_RCVBUF", "rmem_max"), ("sndbuf", "SO_SNDBUF", "wmem_max"))
@@ -52,7 +52,7 @@ def hints(scenario: Scenario) -> Iterator[str]:
 
 def above_link(scenario: Scenario, goodputs: Sequence[float]) -> Iterator[str]:
     """A sentence where the goodputs of a trial's flows, Mbit/s, are or add up to more than the link's rate, with what they count beside it."""
-    link = summary.link_mbps(scenario)
+    link = bottleneck.link_mbps(scenario)
     if link is None or sum(goodputs) <= link:
         return
     rate = units.format_rate(round(link * 1e6))
@@ -71,14 +71,14 @@ def _hints(scenario: Scenario) -> Iterator[str]:
         from tcpscape import _core
     except ImportError:
         return
-    for hop in network.hops(scenario):
+    for hop in scenario.hops:
         for text in path.words(hop, scenario.rtt_ns):
             yield from _core.hints(text)
 
 
 def _replayed(scenario: Scenario) -> Iterator[str]:
     """How the load of a trial differs from the one under which a trace of a link is recorded: a sender that always has data, for the trace's time."""
-    hops = [hop for hop in network.hops(scenario) if isinstance(hop, path.TracedLink)]
+    hops = [hop for hop in scenario.hops if isinstance(hop, path.TracedLink)]
     limited = all(flow.app.rate or flow.app.size or flow.player for flow in scenario.flows)
     for trace in dict.fromkeys(hop.trace for hop in hops):
         name = Path(trace.file).name

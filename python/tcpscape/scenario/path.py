@@ -2,11 +2,16 @@
 
 Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queues/jitter.md) and `floor` cuts the low tail of the delay. A jitter in
 fields is normally distributed, as in `advise` and `sweep`; in tc's own words it is tc's, uniform.
+
+The queue of a bottleneck is tc's words for it, or its name alone, and a limit in bytes as the unit in which that queue counts. A FIFO in bytes needs
+no name. Any other queue is named as tc names it (`fq_codel`, `red limit 60000 avpkt 1500 ecn`); it becomes the child of a token bucket, or shapes by
+itself where it can (`cake`).
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,8 +26,7 @@ from pydantic import (
 )
 
 from tcpscape import units
-from tcpscape.errors import ScenarioError, refuse
-from tcpscape.scenario import queue as queues_of_links
+from tcpscape.errors import ScenarioError, WordsError, refuse
 from tcpscape.scenario import traces
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time, is_address, written
 from tcpscape.scenario.traces import Opportunities
@@ -50,8 +54,7 @@ def _order(value: Any) -> Any:
 
 
 Order = Annotated[
-    Literal["reorder", "clamp", "correlated"],
-    BeforeValidator(_order, json_schema_input_type=Literal["reorder", "keep", "clamp", "correlated"]),
+    Literal["reorder", "clamp", "correlated"], BeforeValidator(_order, json_schema_input_type=Literal["reorder", "keep", "clamp", "correlated"])
 ]
 """How jitter affects the order of packets: netem's reordering, a running maximum, or a delay correlated in time (also written `keep`)."""
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
@@ -121,8 +124,8 @@ class Netem(Spec):
     limit: int = 100_000
     """Most packets in the queue; further ones are dropped."""
 
-    @model_validator(mode="after")
-    def _sensible(self) -> Netem:
+    def sensible(self) -> Netem:
+        """Itself, if its fields fit together. :raises ScenarioError: one line with the first that does not."""
         if self.jitter and not self.delay:
             refuse("jitter", "tc ignores jitter without a delay", "give the delay too")
         if self.limit <= 0:
@@ -135,6 +138,8 @@ class Netem(Spec):
         if self.order == "reorder" and self.tau:
             refuse("tau", "only order: correlated has a time constant", "leave it out or write order: correlated")
         return self
+
+    _is_sensible = model_validator(mode="after")(sensible)
 
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
@@ -221,19 +226,78 @@ _TRACE = {
     "anyOf": [
         {"type": "string", "description": "Its file."},
         {
-            "type": "object", "additionalProperties": False, "required": ["file", "digest"],
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["file", "digest"],
             "properties": {"file": {"type": "string", "description": "Its file."}, "digest": {"type": "string", "description": "What it must be."}},
         },
     ]
-}  # fmt: skip
+}
 Trace = Annotated[
     Opportunities, BeforeValidator(_trace, json_schema_input_type=written(_TRACE)), PlainSerializer(_file_and_digest), WithJsonSchema(_TRACE)
 ]
 """A packet-delivery trace of mahimahi's, by its file."""
 
 
+FRAME = 1514
+"""Bytes of a full Ethernet frame: one packet of a limit in packets."""
+MEMORY = 1448 + 1280
+"""Bytes of memory of a full packet: its payload and the kernel's own (docs/models/queues/cake.md)."""
+SHAPERS: Mapping[str, str] = {"cake": "bandwidth"}
+"""Queues that have a shaper of their own → the word of its rate."""
+NAMED: Mapping[str, str] = {"red": "red limit {bytes} avpkt 1500 bandwidth {rate}", "choke": "choke limit {packets} bandwidth {rate}"}
+"""Queues whose name alone is too little for tc → the words that the name stands for."""
+FIFO = "fifo"
+"""The FIFO in bytes that a bottleneck without a named queue has, where it is named beside others."""
+DELAYING = ("netem", "jitter")
+"""Stages that delay packets on purpose: no queue of a bottleneck."""
+QUEUE_EXAMPLE = "write for example fq_codel, or 'fq_codel limit 1000 target 10ms' (`tcpscape qdisc list` shows them all)"
+
+
+def queue_words(queue: str, rate_bps: int, limit: int, *, limited: bool) -> str:
+    """tc's words of the queue `queue` of a link of `rate_bps` bit/s.
+
+    :param limit: bytes.
+    :param limited: whether a user said the limit; otherwise it is that of the queues in :data:`NAMED` alone, and any other has its own.
+    :raises TcpscapeError: one line, for what tc does not take, and for a limit that is given twice.
+    """
+    name, rate, packets = queue.partition(" ")[0], units.format_rate(rate_bps), max(1, round(limit / FRAME))
+    text = NAMED[name].format(bytes=limit, packets=packets, rate=rate) if queue in NAMED else queue
+    if limited and queue not in NAMED:
+        own = describe(text)[0]
+        if queue != name and _limits(own) != _limits(describe(name)[0] if name not in NAMED else None):
+            refuse("buffer", f"the words of the queue ({queue}) have a limit of their own", "leave one of them out")
+        in_packets, in_bytes, _ = _limits(own)
+        text += f" limit {packets}" if in_packets else f" limit {limit}" if in_bytes else f" memlimit {packets * MEMORY}"
+    return f"{text} {SHAPERS[name]} {rate}" if name in SHAPERS else text
+
+
+def check_queue(queue: str) -> str:
+    """`queue` with single spaces, if it is one that a bottleneck can have. :raises ScenarioError: one line, for what is none."""
+    text = " ".join(queue.split())
+    if text == FIFO:
+        return text
+    name = text.partition(" ")[0]
+    if not name or name in DELAYING:
+        refuse("queue", f"{name or 'an empty text'} is no queue of a bottleneck", QUEUE_EXAMPLE)
+    try:
+        described = describe(text if text not in NAMED else queue_words(text, 10_000_000, 100 * FRAME, limited=False))
+    except WordsError as e:
+        refuse("queue", e.what, QUEUE_EXAMPLE)
+    if described[0].rate_bps:
+        refuse("queue", f"{text!r} limits the rate, which is the bottleneck's", "leave it out of the queue's words")
+    if len(described) > 1:
+        refuse("queue", f"{text!r} is more than one queue", "name one, or write the bottleneck in tc's words")
+    return text
+
+
+def _limits(queue: QueueDescription | None) -> tuple[int | None, int | None, int | None]:
+    """Its limits in packets, in bytes and in memory."""
+    return (queue.limit_packets, queue.limit_bytes, queue.limit_memory_bytes) if queue else (None, None, None)
+
+
 def _queue(value: Any) -> Any:
-    return queues_of_links.check(value) if isinstance(value, str) else value
+    return check_queue(value) if isinstance(value, str) else value
 
 
 _QueueText = Annotated[str, Field(examples=["fq_codel", "fq_codel limit 1000 target 10ms"])]
@@ -265,10 +329,10 @@ class Link(Spec):
         """tc's words; `rtt_ns` is the RTT of the bandwidth-delay product."""
         limit = units.buffer_bytes(self.buffer or DEFAULT_BUFFER, self.rate, rtt_ns)
         bucket = f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
-        if self.queue in (None, queues_of_links.FIFO):
+        if self.queue in (None, FIFO):
             return bucket
-        queue = queues_of_links.words(self.queue, self.rate, limit, limited=self.buffer is not None)
-        return queue if self.queue.partition(" ")[0] in queues_of_links.SHAPERS else f"{bucket}; {queue}"
+        queue = queue_words(self.queue, self.rate, limit, limited=self.buffer is not None)
+        return queue if self.queue.partition(" ")[0] in SHAPERS else f"{bucket}; {queue}"
 
 
 MOST_BINS = 1_000_000
@@ -343,10 +407,7 @@ Hops = Annotated[tuple[Hop, ...], BeforeValidator(_hops, json_schema_input_type=
 
 
 def delay_ns(hop: str | Netem | Link | TracedLink) -> int:
-    """The propagation delay a hop adds, ns, without jitter.
-
-    :raises WordsError: words that tc would refuse.
-    """
+    """The propagation delay a hop adds, ns, without jitter. :raises WordsError: words that tc would refuse."""
     if isinstance(hop, Netem):
         return hop.delay
     return sum(q.delay_ns for q in describe(hop)) if isinstance(hop, str) else 0

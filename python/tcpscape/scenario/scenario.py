@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 from weakref import WeakKeyDictionary
@@ -30,13 +30,12 @@ from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
-from tcpscape.scenario import host, path, topology, traffic
+from tcpscape.scenario import flows, host, path, topology
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.fields import Name, Size, Spec, Time, is_address, validate, without_later
-from tcpscape.scenario.flows import MAX_FLOWS, Flow
-from tcpscape.scenario.path import Hops, Netem
+from tcpscape.scenario.flows import MAX_FLOWS, Flow, ProbeField, TransfersField
+from tcpscape.scenario.path import Hops, Netem, TracedLink
 from tcpscape.scenario.topology import Access, ChainLink, ChainLinkField, Endpoint
-from tcpscape.scenario.traffic import ProbeField, TransfersField
 from tcpscape.scenario.words import QueueDescription, within
 
 TIMER_SLACK = 50_000
@@ -52,6 +51,8 @@ COMPUTED = ("chain", "routers", "rtt_ns")
 """Properties of a scenario that are computed once."""
 PARTS: tuple[Part, ...] = get_args(Part)
 """Parts of a path, in the order in which a packet and its ACK meet them."""
+NEUTRAL = "cubic"
+"""Congestion control that stands for all where paths are compared."""
 
 
 class Kernel(Spec):
@@ -126,10 +127,13 @@ class Kernel(Spec):
 
 
 SYSCTLS = {
-    "net.core.rmem_max": "rmem_max", "net.core.wmem_max": "wmem_max", "net.ipv4.tcp_comp_sack_nr": "comp_sack_nr",
-    "net.ipv4.tcp_comp_sack_delay_ns": "comp_sack_delay_ns", "net.ipv4.tcp_limit_output_bytes": "limit_output_bytes",
+    "net.core.rmem_max": "rmem_max",
+    "net.core.wmem_max": "wmem_max",
+    "net.ipv4.tcp_comp_sack_nr": "comp_sack_nr",
+    "net.ipv4.tcp_comp_sack_delay_ns": "comp_sack_delay_ns",
+    "net.ipv4.tcp_limit_output_bytes": "limit_output_bytes",
     "net.ipv4.tcp_slow_start_after_idle": "slow_start_after_idle",
-}  # fmt: skip
+}
 """sysctl → the field of :class:`Kernel` that it is."""
 MOST_OF_PROFILE = 64
 """Characters of a kernel profile's name."""
@@ -231,7 +235,7 @@ class Scenario(Spec):
         for flow in self.flows:
             if flow.start >= self.duration:
                 refuse("start", f"a flow starts at {units.format_time(flow.start)}, after the end", "start it before `duration`")
-        traffic.expect(self.transfers, self.probes, self.duration, self.mtu)
+        flows.expect(self.transfers, self.probes, self.duration, self.mtu)
         for endpoint in self.endpoints:
             first, last = self.span(endpoint)
             topology.expect_way(endpoint, self.chain[first:last])
@@ -266,10 +270,7 @@ class Scenario(Spec):
 
     @cached_property
     def routers(self) -> tuple[str, ...]:
-        """The names of the chain's routers.
-
-        :raises ScenarioError: the links are no chain.
-        """
+        """The names of the chain's routers. :raises ScenarioError: the links are no chain."""
         return topology.routers(self.chain)
 
     def span(self, endpoint: Endpoint) -> tuple[int, int]:
@@ -294,6 +295,43 @@ class Scenario(Spec):
     def is_topology(self) -> bool:
         """Whether it has `links`, access links or RTTs of its flows: then all hops are at routers."""
         return bool(self.links) or any(e.access or e.rtt is not None for e in self.endpoints)
+
+    @property
+    def hops(self) -> tuple[path.Hop, ...]:
+        """Every hop: of the path, of its links, and of access links."""
+        chain = [hop for link in self.chain for hop in (*link.forward, *link.reverse)]
+        return (*chain, *(hop for e in self.endpoints if e.access for hop in topology.hops(e.access)))
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the rate of a hop was recorded."""
+        return any(isinstance(hop, TracedLink) for hop in self.hops)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """What it has besides one link, data in one direction and long flows, each as a phrase; empty of most."""
+        every = {
+            "links": bool(self.links),
+            "access links": any(e.access for e in self.endpoints),
+            "RTTs of its flows": any(e.rtt is not None for e in self.endpoints),
+            "data that travel up": any(e.direction == "up" for e in self.endpoints),
+            "transfers": bool(self.transfers),
+            "probes": bool(self.probes),
+            "requests": any(flow.app.response for flow in self.flows),
+            "pauses of applications": any(flow.app.on for flow in self.flows),
+            "no flows": not self.flows,
+        }
+        return tuple(name for name, has in every.items() if has)
+
+    def expect_plain(self, whose: str, fix: str, *, but: Sequence[str] = ()) -> None:
+        """Refuses a scenario with anything of :attr:`extras` except what is in `but`.
+
+        :param whose: what cannot have it, as the end of a sentence: `the mock engine has none`.
+        :raises ScenarioError: one line that names all of it.
+        """
+        if more := [kind for kind in self.extras if kind not in but]:
+            text = f"{', '.join(more[:-1])} and {more[-1]}" if len(more) > 1 else more[0]
+            refuse("scenario", f"{self.name} has {text}, {whose}", fix)
 
     def expect_path(self) -> None:
         """Refuses a scenario that says nothing of its path: it would run as fast as the simulated hosts can.
@@ -334,10 +372,7 @@ class Scenario(Spec):
         return total
 
     def rtt_of(self, endpoint: Endpoint) -> int:
-        """Propagation RTT of a flow, ns, without jitter and queues.
-
-        :raises ScenarioError: its `rtt` is shorter than that of what it crosses.
-        """
+        """Propagation RTT of a flow, ns, without jitter and queues. :raises ScenarioError: its `rtt` is shorter than that of what it crosses."""
         return self._chain_rtt(endpoint) + sum(path.delay_ns(hop) for hop in topology.hops(self.access_of(endpoint)))
 
     def access_of(self, endpoint: Endpoint) -> Access:
@@ -410,10 +445,7 @@ class Scenario(Spec):
 
     @classmethod
     def of(cls, data: Any, source: str = "scenario") -> Scenario:
-        """A scenario from plain values, which came from `source`.
-
-        :raises TcpscapeError: one line that names the field that is wrong.
-        """
+        """A scenario from plain values, which came from `source`. :raises TcpscapeError: one line that names the field that is wrong."""
         scenario: Scenario = validate(cls, data, source)
         return scenario
 

@@ -100,10 +100,7 @@ class Opportunities:
 
 
 def read(file: str, field: str = "trace") -> Opportunities:
-    """The trace in a file.
-
-    :raises ScenarioError: names the line that is wrong.
-    """
+    """The trace in a file. :raises ScenarioError: names the line that is wrong."""
     ms = tuple(_times(reading.text(file, TRACE, field).splitlines(), file, field))
     if not ms:
         refuse(field, f"{file} has no delivery opportunity", _EXAMPLE)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
+from typing_extensions import NotRequired, TypedDict
 
 from tcpscape.scenario import fields
 
@@ -42,6 +43,8 @@ class _Printed(GenerateJsonSchema):
 
     nullable = False
     """Whether a number that is not finite is printed as null."""
+    none = "null"
+    """What Python's None is called."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """No title that only repeats the name."""
@@ -70,7 +73,7 @@ class _Printed(GenerateJsonSchema):
         json_schema["description"] = _plain(" ".join((kind.__doc__ or "").split()))
         for name, value in json_schema.get("properties", {}).items():
             if text := about.get(name, value.get("description", "")):
-                value["description"] = _plain(text)
+                value["description"] = _plain(text).replace("None", self.none)
         return json_schema
 
 
@@ -86,6 +89,8 @@ class _Finite(_Printed):
 
 class _Written(_Printed):
     """Schemas of what users write."""
+
+    none = "None"
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """With the defaults as they are written, and without the units of numbers."""
@@ -118,6 +123,23 @@ def of(kind: Any, mode: JsonSchemaMode, *, finite: bool = False) -> dict[str, An
     generator = _Written if mode == "validation" else _Finite if finite else _Printed
     schema = TypeAdapter(kind).json_schema(mode=mode, schema_generator=generator)
     return _with_quantities(schema) if mode == "validation" else schema
+
+
+def picked(kind: type, names: Iterable[str], optional: Collection[str] = (), **others: Any) -> Any:
+    """A type with these fields and properties of a class, in this order; `others`: types of those that JSON says more of."""
+    import polars as pl
+
+    about, hints = of_fields(kind), get_type_hints(kind, localns={"pl": pl})
+    fields: dict[str, Any] = {}
+    for name in names:
+        if isinstance(of := getattr(kind, name), property):
+            about[name], hints[name] = of.__doc__ or "", get_type_hints(of.fget)["return"]
+        hint: Any = Annotated[others.get(name, hints[name]), Field(description=about[name])]
+        fields[name] = NotRequired[hint] if name in optional else hint
+    make: Any = TypedDict
+    result = make(kind.__name__, fields)
+    result.__module__, result.__doc__ = "", kind.__doc__
+    return result
 
 
 def _default(kind: type[BaseModel], name: str) -> Any:

@@ -3,61 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import fields
+from typing import Any, get_args, get_type_hints
 
+from tcpscape.formats import INTERVAL, Column, ColumnKind, TableFormat, columns
 from tcpscape.schemas import generator
 from tcpscape.store.rows import HEAD, NESTED
+from tcpscape.studies.result import PUBLISHED
 from tcpscape.trial import FlowResult, Rtt, Trial
+from tcpscape.words import campaign, cliff, divergence
 
-Kind = Literal["string", "integer", "number", "boolean"]
-"""Types of Table Schema."""
-_KINDS: Mapping[object, Kind] = {int: "integer", float: "number", bool: "boolean", str: "string"}
+_KINDS: Mapping[object, ColumnKind] = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _UNITS = (
-    ("_mbps", "Mbit/s"), ("_ms", "ms"), ("_us", "µs"), ("_ns", "ns"), ("_s", "s"), ("rtt_ms_", "ms"), ("responses_time_ms_", "ms"),
-    ("bytes_", "bytes"), ("max_rwnd", "bytes"), ("cwnd_", "packets"), ("duration", "s"), ("seconds", "s"),
-)  # fmt: skip
+    ("_mbps", "Mbit/s"),
+    ("_ms", "ms"),
+    ("_us", "µs"),
+    ("_ns", "ns"),
+    ("_s", "s"),
+    ("rtt_ms_", "ms"),
+    ("responses_time_ms_", "ms"),
+    ("bytes_", "bytes"),
+    ("max_rwnd", "bytes"),
+    ("cwnd_", "packets"),
+    ("duration", "s"),
+    ("seconds", "s"),
+)
 """End or beginning of a column's name → its unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table."""
-
-    name: str
-    """`{axis}` stands for as many columns as there are names."""
-    kind: Kind
-    unit: str
-    """Empty where it has none."""
-    about: str
-
-    def field(self) -> dict[str, str]:
-        """As Table Schema has it."""
-        return {"name": self.name, "type": self.kind, **({"unit": self.unit} if self.unit else {}), "description": self.about}
-
-
-@dataclass(frozen=True, slots=True)
-class TableFormat:
-    """A table that tcpscape writes."""
-
-    name: str
-    about: str
-    """What a row is, and where the table comes from; one line."""
-    columns: tuple[Column, ...]
-
-    def schema(self) -> dict[str, Any]:
-        """Its Table Schema."""
-        return {"name": self.name, "title": f"tcpscape {self.name}", "description": self.about, "fields": [c.field() for c in self.columns]}
-
-
-def _read(text: str) -> tuple[Column, ...]:
-    """Columns from lines `name type unit: what it is`; a unit of - is none."""
-    columns = []
-    for line in text.strip().splitlines():
-        head, _, about = line.strip().partition(": ")
-        name, kind, *unit = head.split(maxsplit=2)
-        columns.append(Column(name, kind, "".join(unit).replace("-", "", 1) if unit == ["-"] else "".join(unit), f"{about}."))  # type: ignore[arg-type]
-    return tuple(columns)
 
 
 def _unit(name: str) -> str:
@@ -75,40 +46,41 @@ def _of_group(kind: type[Any], prefix: str) -> tuple[Column, ...]:
     """Columns of a group of numbers; percentiles within it are columns of their own."""
     hints, names = get_type_hints(kind), [f.name for f in fields(kind)]
     each = ((_of_group(Rtt, f"{prefix}{name}_") if hints[name] is Rtt else _of_fields(kind, [name], prefix)) for name in names)
-    return tuple(column for columns in each for column in columns)
+    return tuple(column for group in each for column in group)
 
 
-def _kind(hint: object) -> Kind:
+def _kind(hint: object) -> ColumnKind:
     """Type of a column with values of a type, which may be `float | None`."""
     return _KINDS[next(kind for kind in (hint, *get_args(hint)) if kind in _KINDS)]
 
 
 _HEAD: Mapping[str, object] = {
-    "scenario": str, "seed": int, "engine": str, "version": str, "duration": float, "address": str, "hash": str, "events": int,
-}  # fmt: skip
+    "scenario": str,
+    "seed": int,
+    "engine": str,
+    "version": str,
+    "duration": float,
+    "address": str,
+    "hash": str,
+    "events": int,
+}
 """Types of the columns of a trial."""
 
 
 def _flows() -> tuple[Column, ...]:
     """The columns of :func:`tcpscape.store.rows.flow_rows`."""
-    columns = [*_of_fields(Trial, HEAD), Column("caveats", "string", "", "What limits its validity; a line each, in CSV with | between them.")]
-    columns.append(Column("flow", "integer", "", "Number of the flow in the trial, from 0."))
+    rows = [*_of_fields(Trial, HEAD), Column("caveats", "string", "", "What limits its validity; a line each, in CSV with | between them.")]
+    rows.append(Column("flow", "integer", "", "Number of the flow in the trial, from 0."))
     for field in fields(FlowResult):
         if field.name == "limited_by":
             about = "Share of the sending time during which this limited the flow (app, rwnd, cwnd, pacing, sndbuf, tsq), a fraction."
-            columns.append(Column("limited_by_{cause}", "number", "", about))
+            rows.append(Column("limited_by_{cause}", "number", "", about))
         elif field.name in NESTED:
-            columns += _of_group(NESTED[field.name], f"{field.name}_")
+            rows += _of_group(NESTED[field.name], f"{field.name}_")
         else:
-            columns += _of_fields(FlowResult, [field.name])
-    return (*columns, Column("{axis}", "string", "", "Where the trial stands on an axis, as it was written; only of results with axes."))
+            rows += _of_fields(FlowResult, [field.name])
+    return (*rows, Column("{axis}", "string", "", "Where the trial stands on an axis, as it was written; only of results with axes."))
 
-
-_INTERVAL = """
-    {0} number {1}: {2}
-    {0}_low number {1}: Lower end of its 95 % interval
-    {0}_high number {1}: Upper end of its 95 % interval
-"""
 
 _SAMPLES = """
     t_ns integer ns: Time from the start of the trial
@@ -182,148 +154,29 @@ _PLACE = """
 """
 _FRAME = (
     _PLACE
-    + _INTERVAL.format("{metric}_median", "(of the metric)", "Median over the trials")
-    + _INTERVAL.format("{metric}_mean", "(of the metric)", "Mean over the trials")
-    + _INTERVAL.format("{metric}_cv", "-", "Coefficient of variation over the trials, standard deviation / mean")
+    + INTERVAL.format("{metric}_median", "(of the metric)", "Median over the trials")
+    + INTERVAL.format("{metric}_mean", "(of the metric)", "Mean over the trials")
+    + INTERVAL.format("{metric}_cv", "-", "Coefficient of variation over the trials, standard deviation / mean")
 )
-_CELLS = (
-    """
-    campaign string -: Campaign, where a directory holds several
-    engine string -: Engine that ran it
-    version string -: Version of the model or of the engine
-    {axis} string -: Where the cell stands on an axis, as it was written
-    cca string -: Congestion controls of the flows
-    metric string -: What was measured
-    unit string -: Unit of the metric
-    n integer -: Number of trials
-"""
-    + _INTERVAL.format("median", "(column unit)", "Median over the trials")
-    + _INTERVAL.format("cv", "-", "Coefficient of variation over the trials, standard deviation / mean")
-    + "    reached boolean -: Whether the interval is as narrow as --precision asks; true without it\n"
-)
-_EDGES = (
-    """
-    cca string -: Congestion control
-    rtt_ns integer ns: Round-trip time without jitter
-    along string -: What gets worse: jitter, loss
-    unit string -: Unit of the edge and of the chaos zone: ns or fraction
-    threshold number -: Share of the unimpaired goodput that counts as fallen, a fraction
-    statistic string -: Statistic of the goodput: mean
-"""
-    + _INTERVAL.format("edge", "(column unit)", "Where goodput falls through the threshold; empty where it does not")
-    + """
-    chaos_low number (column unit): Lower end of the chaos zone; empty where there is none
-    chaos_high number (column unit): Upper end of the chaos zone
-    unimpaired_mbps number Mbit/s: Mean goodput without the impairment
-    runs integer -: Number of trials of the search
-    first_seed integer -: First seed of each level
-    tcpscape string -: Version of tcpscape
-    engine string -: Engine that ran the trials
-    engine_version string -: Version of the model or of the engine
-    scenario string -: The path without the impairment, as JSON
-"""
-)
-_LEVELS = """
-    cca string -: Congestion control
-    rtt_ns integer ns: Round-trip time without jitter
-    along string -: What gets worse: jitter, loss
-    at number (ns or a fraction): The level
-    retention number -: Mean goodput / unimpaired mean goodput
-    low number -: Lower end of its 95 % interval
-    high number -: Upper end of its 95 % interval
-    n integer -: Number of trials at this level
-    cv number -: Coefficient of variation of the goodput
-    below number -: Share of the trials below the threshold, a fraction
-    chaotic boolean -: Whether the level is in the chaos zone
-"""
-_STUDY = (
-    """
-    part string -: Part of the study
-    cca string -: Congestion controls of the flows
-    {axis} string -: Where the cell stands on an axis, as it was written
-    metric string -: What was measured
-    stat string -: Statistic over the trials
-    n integer -: Number of our trials
-"""
-    + _INTERVAL.format("ours", "(of the metric)", "Our number")
-    + """
-    published number (of the metric): The published number; empty where there is none
-    published_n integer -: Runs behind it
-    raw number (of the metric): The same number from the work's raw data
-    raw_n integer -: Runs behind it
-    ratio number -: Our number / the published one
-    valid boolean -: Whether the published numbers are free of known errors
-    note string -: What is known about the published number
-"""
-)
-_CONDITIONS = (
-    """
-    id string -: The condition
-    cca string -: Congestion control
-    family string -: Family of conditions
-    combination string -: Combination of impairments
-    condition string -: The condition in words
-"""
-    + "".join(
-        f"""
-    {side}_mbps number Mbit/s: Median goodput of {side.upper()}
-    {side}_low number Mbit/s: Lower end of its 95 % interval
-    {side}_high number Mbit/s: Upper end of its 95 % interval
-"""
-        for side in ("a", "b")
-    )
-    + """
-    ln_ratio number -: ln(A / B) of the medians
-    ln_low number -: Lower end of its 95 % interval
-    ln_high number -: Upper end of its 95 % interval
-    error number -: |ln(A / B)|
-    unexplained number -: The end of the interval nearest to 0, as an error
-    at_most number -: The far end of the interval, as an error
-    chance number -: Error that a perfect model would show in the median
-    overlap boolean -: Whether the intervals of the medians overlap or are less than 1 % apart
-    a_cv number -: Coefficient of variation of A's goodput
-    b_cv number -: Coefficient of variation of B's goodput
-    a_runs integer -: Trials of A
-    b_runs integer -: Trials of B
-    a_retransmits number segments: Median of A's retransmissions
-    b_retransmits number segments: Median of B's retransmissions
-    retransmit_factor number -: A's retransmissions / B's; empty where B has few
-    a_rtt_ms number ms: Median of A's mean RTT
-    b_rtt_ms number ms: Median of B's mean RTT
-    rtt_ratio number -: A's RTT / B's
-    min_rtt_ratio number -: A's least RTT / B's
-    queue string -: Queue of the bottleneck; of a chain of links, those of all links with + between them
-    group_ln_ratios string -: ln(A / B) of each group of flows, with ; between them
-    larger_alike boolean -: Whether the same of two groups has the larger share
-    winner_alike boolean -: Whether the same group gets most per flow; empty where B's runs do not agree which one
-    delay_ratios string -: A / B of the median and of the 95th percentile of each probe's delays, with ; between them
-"""
-)
-
-
-def _without_blank(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if line.strip())
-
-
 TABLES: Mapping[str, TableFormat] = {
     table.name: table
     for table in (
         TableFormat("flows", "A row for each flow of each trial: outcome.flows(), tcpscape export --to csv or parquet.", _flows()),
         *(
-            TableFormat(name, about, _read(_without_blank(text)))
+            TableFormat(name, about, columns(text))
             for name, about, text in (
                 ("samples", "A row for each sample of each flow: samples/*.parquet; export --samples adds columns of the trial.", _SAMPLES),
                 ("queue_samples", "A row for each sample of each queue: queue_samples/*.parquet.", _QUEUE_SAMPLES),
                 ("probe_samples", "A row for each packet of each probe, where samples are kept: probe_samples/*.parquet.", _PROBE_SAMPLES),
                 ("packets", "A row for each packet at the sender: packets/*.parquet.", _PACKETS),
                 ("frame", "A row for each cell: outcome.frame() in Python.", _FRAME),
-                ("cells", "A row for each cell of a sweep: cells.csv.", _CELLS),
-                ("edges", "A row for each edge that cliff found: edges.csv.", _EDGES),
-                ("levels", "A row for each level that cliff measured: levels.csv.", _LEVELS),
-                ("published", "A row for each number of a study beside the published one: NAME.csv of study run NAME.", _STUDY),
-                ("conditions", "A row for each condition of a validation: conditions.csv.", _CONDITIONS),
             )
         ),
+        campaign.CELLS,
+        cliff.EDGES,
+        cliff.LEVELS,
+        PUBLISHED,
+        divergence.CONDITIONS,
     )
 }
 """Name → the table, in the order of the list that `tcpscape schema` prints."""

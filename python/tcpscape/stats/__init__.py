@@ -2,11 +2,11 @@
 
 The main type is :class:`Estimate`. `means`, `order` (medians, quantiles, ranks), `spread` (coefficient of variation), `comparison` (two results,
 win probability, shares) and `modes` (one mode or two) make estimates of values; `statistic` is the registry of the statistics that tables,
-claims and checks name. `resample` is the bootstrap behind them. Begin with `estimate`, then `means`; measured coverage of the intervals is in
+claims and checks name. Begin with `estimate`, which has the bootstrap behind them too, then `means`; measured coverage of the intervals is in
 docs/models/methods/statistics.md.
 """
 
-from tcpscape.stats.comparison import MOST_RUNS, Comparison, compare, is_alike, missing_text, runs_missing, runs_text, share, win_probability
+from tcpscape.stats.comparison import MOST_RUNS, Comparison, compare, is_alike, runs_missing, share, win_probability
 from tcpscape.stats.estimate import Estimate, known
 from tcpscape.stats.means import difference, mean, mean_ratio, ratio
 from tcpscape.stats.modes import Mode, Shape, shape
@@ -31,13 +31,11 @@ __all__ = [
     "mean_ratio",
     "median",
     "median_ratio",
-    "missing_text",
     "quantile",
     "ratio",
     "runs_missing",
     "runs_needed",
     "runs_needed_from",
-    "runs_text",
     "shape",
     "share",
     "spearman",

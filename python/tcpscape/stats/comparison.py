@@ -22,8 +22,6 @@ import numpy as np
 from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Estimate, Floats, Numbers, array, single
 from tcpscape.stats.means import difference, mean_ratio, ratio
 from tcpscape.stats.order import median_ratio
-from tcpscape.text.numbers import number
-from tcpscape.units import counted
 
 ALIKE = 0.05
 """Two results are called alike if the whole interval of their ratio is within this share of 1."""
@@ -67,19 +65,6 @@ class Comparison:
         """What weakens the answers."""
         return self.ratio.caveat or self.difference.caveat or self.win.caveat
 
-    @property
-    def effect(self) -> str:
-        """The answer in words, the two results called A and B."""
-        return self.words("A", "B")
-
-    def words(self, a: str, b: str) -> str:
-        """The answer in words with the results' own names: `bbr: 1.80 [1.62, 2.04] times cubic, more in 95 % of pairs`."""
-        times = f"{a}: {self.ratio.text()} times {b}" if not math.isnan(self.ratio.low) else f"{a} less {b}: {self.difference.text()}"
-        often = f"more in {number(100 * self.win.value)} % of {'pairs' if self.paired else 'comparisons'}"
-        if self.differs:
-            return f"{times}, {often}"
-        return f"{times}, {'alike' if self.alike else 'undecided'}"
-
 
 def compare(a: Numbers, b: Numbers, *, paired: bool = True, unit: str = "") -> Comparison:
     """Compares two sets of measurements; `paired`: a[i] and b[i] are of the same seed, so that both sets are equally long."""
@@ -122,16 +107,6 @@ def runs_missing(gain: Estimate, alike: float | None = None) -> int:
 
 def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
-
-
-def missing_text(gain: Estimate, alike: float | None = None) -> str:
-    """:func:`runs_missing` in words: `about 16 more runs`, empty where it is decided."""
-    return runs_text(runs_missing(gain, alike))
-
-
-def runs_text(missing: int) -> str:
-    """`about 16 more runs`; empty where none is missing."""
-    return f"{'more than' if missing >= MOST_RUNS else 'about'} {counted(missing, 'more run')}" if missing else ""
 
 
 def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:

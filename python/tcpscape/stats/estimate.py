@@ -1,13 +1,18 @@
 """An estimate: a value with its interval, the number of measurements behind it, its unit and its caveat.
 
 Caveats are what the values alone show against an interval; measured in docs/models/methods/statistics.md.
+
+The bootstrap of moments behind the intervals works by matrix products and is deterministic. A resample is a row of counts, how often each value was
+drawn, so that a resampled mean of any function of the values is one matrix product. The resamples are a function of n alone: the same values give
+the same interval, and studies with thousands of cells draw once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -103,6 +108,10 @@ class Estimate:
         """Value and ends for a document; what is infinite or not known is None."""
         return Interval(value=_finite(self.value), low=_finite(self.low), high=_finite(self.high))
 
+    def columns(self, name: str) -> dict[str, float]:
+        """Value and ends under the names of a table's columns."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
     def measured(self) -> Measured:
         """The same with the number of measurements."""
         return Measured(**self.plain(), n=self.n)
@@ -184,3 +193,62 @@ def skewness(x: Floats) -> float:
     d = x - x.mean()
     spread = float(np.mean(d * d))
     return float(np.mean(d**3)) / spread**1.5 if spread > 0 else 0.0
+
+
+LEAST = 5
+"""Fewest values to resample: 4 values have 35 distinct resamples, and one resample in 64 has no spread."""
+MOST = 500
+"""Most values to resample: beyond, Student's t does as well, since skewness moves coverage by less than 1 %."""
+CAP = 2.0
+"""Largest studentized quantile, in Student's quantiles: two values far apart have resamples without spread, and no bound without this."""
+_BLOCK = 1000
+"""Samples that are resampled together: 16 MB for each moment."""
+
+
+@lru_cache(maxsize=32)
+def counts(n: int) -> Floats:
+    """How often each of n values is in each resample: (n, RESAMPLES), divided by n."""
+    drawn = np.random.default_rng(n).integers(0, n, (RESAMPLES, n))
+    shares = np.zeros((n, RESAMPLES))
+    np.add.at(shares, (drawn, np.arange(RESAMPLES)[:, None]), 1 / n)
+    return shares
+
+
+@lru_cache(maxsize=256)
+def student(n: int) -> float:
+    """Quantile of Student's t for the interval of n values."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
+
+
+def steps(statistics: Callable[[slice], Floats], x: Floats) -> Bounds:
+    """Lengths of the intervals of samples x (k, n) below and above their values, in standard errors.
+
+    `statistics`: as of :func:`quantiles`. Bootstrap-t (Efron 1981, Hall 1988), not nearer than Student's t, which is better for values that are
+    often equal, and not farther than CAP times that.
+    """
+    least = np.full(len(x), student(x.shape[1]))
+    if not LEAST <= x.shape[1] <= MOST:
+        return least, least
+    low, high = quantiles(statistics, x)
+    return np.clip(high, least, CAP * least), np.clip(-low, least, CAP * least)
+
+
+def quantiles(statistics: Callable[[slice], Floats], x: Floats) -> Bounds:
+    """The studentized quantiles at both tails; `statistics` gives the studentized resamples (k, RESAMPLES) of a slice of the samples x (k, n)."""
+    rank = int(RESAMPLES * TAIL)
+    slices = (slice(first, first + _BLOCK) for first in range(0, len(x), _BLOCK))
+    ends = np.concatenate([np.partition(statistics(part), (rank, -rank - 1), axis=1)[:, (rank, -rank - 1)] for part in slices])
+    return ends[:, 0], ends[:, 1]
+
+
+def studentize(shift: Floats, variance: Floats) -> Floats:
+    """`shift / sqrt(variance)`; infinite where a resample has no spread, 0 where it did not move either."""
+    spread = variance > _NOTHING
+    studentized: Floats = np.where(spread, shift / np.sqrt(np.where(spread, variance, 1.0)), np.where(shift == 0, 0.0, np.copysign(np.inf, shift)))
+    return studentized
+
+
+_NOTHING = 1e-18
+"""Variance, in the sample's own, that is rounding."""

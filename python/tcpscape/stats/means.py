@@ -1,6 +1,6 @@
 """Means, their ratios and differences.
 
-Intervals are studentized: :func:`resample.steps` gives the number of standard errors up and down. Values of which none is negative are taken
+Intervals are studentized: `estimate.steps` gives the number of standard errors up and down. Values of which none is negative are taken
 on the logarithmic scale, where intervals of skewed means cover better and no end is negative; others on their own scale. Samples that are not
 paired have their intervals combined by MOVER (Zou and Donner 2008) with Welch's degrees of freedom. Measured coverage:
 docs/models/methods/statistics.md.
@@ -12,8 +12,22 @@ import math
 
 import numpy as np
 
-from tcpscape.stats.estimate import CONFIDENCE, Bounds, Estimate, Flags, Floats, Numbers, array, caveat_of_moments, single, without_interval
-from tcpscape.stats.resample import counts, steps, student, studentize
+from tcpscape.stats.estimate import (
+    CONFIDENCE,
+    Bounds,
+    Estimate,
+    Flags,
+    Floats,
+    Numbers,
+    array,
+    caveat_of_moments,
+    counts,
+    single,
+    steps,
+    student,
+    studentize,
+    without_interval,
+)
 
 Ends = tuple[Floats, Floats, Floats]
 """Value, lower and upper end of the interval of each sample."""

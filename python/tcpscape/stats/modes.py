@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tcpscape.stats.comparison import share_bounds
-from tcpscape.stats.estimate import TAIL, Estimate, Floats, Numbers
+from tcpscape.stats.estimate import TAIL, Estimate, Floats, Numbers, counts, student
 from tcpscape.stats.order import median
-from tcpscape.stats.resample import counts, student
 
 REJECTS = 0.05
 """p value of the dip test below which one mode is rejected."""
@@ -114,11 +113,7 @@ def _modes(x: Floats, mixture: Mixture, unit: str) -> tuple[Mode, ...]:
         reach = student(members) * float(places[:, k].std())
         location = (mixture.back(place), mixture.back(place - reach), mixture.back(place + reach))
         modes.append(
-            Mode(
-                Estimate(share, min(low, float(ends[0])), max(high, float(ends[1])), n, "1"),
-                Estimate(*location, n, unit),
-                mixture.spread(k),
-            )
+            Mode(Estimate(share, min(low, float(ends[0])), max(high, float(ends[1])), n, "1"), Estimate(*location, n, unit), mixture.spread(k))
         )
     return tuple(sorted(modes, key=lambda mode: mode.location.value))
 

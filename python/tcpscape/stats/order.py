@@ -13,9 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from tcpscape.errors import refuse
-from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_number, single, without_interval
+from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_number, single, student, without_interval
 from tcpscape.stats.means import mover
-from tcpscape.stats.resample import student
 
 RANGE = 5
 """Number of values whose whole range is the median's interval: it covers 93.75 %, and no other two order statistics cover more."""

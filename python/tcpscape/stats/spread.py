@@ -11,8 +11,22 @@ import math
 
 import numpy as np
 
-from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_spread, single
-from tcpscape.stats.resample import LEAST, MOST, counts, quantiles, student, studentize
+from tcpscape.stats.estimate import (
+    LEAST,
+    MOST,
+    TAIL,
+    Bounds,
+    Estimate,
+    Floats,
+    Numbers,
+    array,
+    caveat_of_spread,
+    counts,
+    quantiles,
+    single,
+    student,
+    studentize,
+)
 
 QUANTILE = 2.2
 """Largest quantile for the linearized standard error: Student's for few values is too wide for its own correction."""

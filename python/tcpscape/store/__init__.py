@@ -6,10 +6,10 @@ of campaigns, cells and scenarios (:mod:`tcpscape.campaign.record` does).
 - `results.sqlite` (:mod:`~tcpscape.store.database`) is an SQLite database with four tables. `trials` has a row for each trial: its `address`, the
   trial as JSON (the line of `--json` without its queues), and the reports of its queues (JSON, compressed with zlib), which are decoded only
   when they are read (:mod:`~tcpscape.store.rows`). `manifests` has the JSON documents in their order. `claims` says which writer runs
-  which trial now (:mod:`~tcpscape.store.claims`): several writers of one directory share the work, and take over what a killed one had claimed.
+  which trial now (:mod:`~tcpscape.store.results`): several writers of one directory share the work, and take over what a killed one had claimed.
   `plans` has what each writer is about to run, as a JSON document, so that whoever follows it knows how much is to come; a writer that ends takes
   its own away, one that is killed or interrupted leaves it.
-- `samples/`, `queue_samples/` and `packets/` (:mod:`~tcpscape.store.tables`) have one Parquet file for each trial of which they were asked for,
+- `samples/`, `queue_samples/` and `packets/` (:mod:`~tcpscape.store.rows`) have one Parquet file for each trial of which they were asked for,
   written whole or not at all, and before the trial's row.
 
 **Guarantees.** When `save` returns, the trial survives SIGKILL of the process and of any other. The database is in WAL mode: a reader sees

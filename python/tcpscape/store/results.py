@@ -1,4 +1,10 @@
-"""The store: trials by their content address, and manifests. What is promised of it is in :mod:`tcpscape.store`."""
+"""The store: trials by their content address, and manifests. What is promised of it is in :mod:`tcpscape.store`.
+
+Several writers of a directory share the work. A writer claims a trial before it runs it: a row of the table `claims` with the trial's address and
+the writer's name. The name is that of a file in the directory that the writer keeps locked (:class:`tcpscape.writing.Presence`): the system gives
+the lock back when the process ends, however it does, so that the claims of a dead writer are known and taken over. On a network file system that
+does not lock files between hosts, a claim of another host looks dead: its trials may run twice, and are still kept once.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +21,15 @@ from pydantic_core import from_json, to_json
 
 from tcpscape import writing
 from tcpscape.errors import StoreError
-from tcpscape.store import rows, tables
-from tcpscape.store.claims import Claims
+from tcpscape.store import rows
 from tcpscape.store.database import FILE, Database, batches
-from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
-from tcpscape.store.tables import SIDE_TABLES
+from tcpscape.store.rows import SIDE_TABLES, flow_rows, is_flow_column, labelled_rows
 from tcpscape.trial import Trial
+from tcpscape.writing import Presence, is_present
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 __all__ = ["FILE", "SIDE_TABLES", "Store", "flow_rows", "holds", "is_flow_column", "labelled_rows"]
 
@@ -92,7 +98,7 @@ class Store:
     def save_many(self, trials: Sequence[Trial]) -> None:
         """Keeps trials, all of them or none. Threads may call it at the same time."""
         for trial in trials:
-            tables.keep(trial, self._place)
+            rows.keep(trial, self._place)
         self._database.write(_KEEP, [rows.encode(t) for t in trials])
         self.saved += len(trials)
 
@@ -130,10 +136,10 @@ class Store:
         loaded: dict[str, Trial] = {}
 
         def add(address: str, text: str, queues: bytes | None) -> None:
-            if tables.complete(self.root, address, sides):
+            if rows.complete(self.root, address, sides):
                 trial = rows.decode(text, queues)
                 if trial is not None and trial.address == address:
-                    loaded[address] = rows.beside(trial, tables.read_all(self.root, trial, sides))
+                    loaded[address] = rows.beside(trial, rows.read_all(self.root, trial, sides))
 
         with _uncollected():
             self._database.each(query, parameters, add)
@@ -187,3 +193,78 @@ def _uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+NAME = "writer"
+"""In the names of the writers' files."""
+_CLAIM = "INSERT INTO claims VALUES (?, ?) ON CONFLICT (address) DO NOTHING"
+_WHOSE = "SELECT writer FROM claims WHERE address = ?"
+_WRITERS = "SELECT DISTINCT writer FROM claims WHERE address IN ({})"
+_RELEASE = "DELETE FROM claims WHERE writer = ?"
+_PLANS = "SELECT writer, document FROM plans ORDER BY rowid"
+_FORGET = "DELETE FROM plans WHERE writer = ? AND document = ?"
+
+
+class Claims:
+    """The claims and plans of one writer, which is there from its first claim on. Threads may share it; a forked process is another writer."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database, self._folder = database, folder
+        self._presence: Presence | None = None
+        self._pid = os.getpid()
+
+    def take(self, address: str) -> bool:
+        """Claims a trial; False where another writer has."""
+        writer = self._writer()
+        return self._database.write(_CLAIM, [(address, writer)]) > 0 or self._database.rows(_WHOSE, (address,)) == [(writer,)]
+
+    def announce(self, plan: str) -> None:
+        """Says what this writer is about to run: a JSON document. An equal one of a dead writer is replaced."""
+        writer = self._writer()
+        known = [(owner,) for owner, text in self._database.rows(_PLANS) if text == plan and not self.is_there(owner)]
+        if known:
+            self._database.write(_FORGET, [(owner, plan) for (owner,) in known])
+        self._database.write("INSERT INTO plans VALUES (?, ?)", [(writer, plan)])
+
+    def announced(self) -> list[tuple[str, bool]]:
+        """What writers have announced, and whether each is still there."""
+        if not self._database.rows("SELECT 1 FROM sqlite_master WHERE name = 'plans'"):
+            return []  # a file of an earlier version
+        return [(str(text), self.is_there(owner)) for owner, text in self._database.rows(_PLANS)]
+
+    def is_there(self, writer: object) -> bool:
+        """Whether a writer is still there."""
+        return is_present(self._folder / Path(str(writer)).name)
+
+    def release_dead(self, addresses: Iterable[str]) -> None:
+        """Releases what dead writers have claimed, where any of these trials is among it."""
+        for some in batches(list(addresses)):
+            for (writer,) in self._database.rows(_WRITERS.format(", ".join("?" * len(some))), some):
+                if not self.is_there(writer):
+                    self._database.write(_RELEASE, [(writer,)])
+
+    def release(self) -> None:
+        """Releases every claim of this writer: what it has run is kept."""
+        if self._presence and self._pid == os.getpid():
+            self._database.write(_RELEASE, [(self._presence.file.name,)])
+
+    def end(self, *, interrupted: bool = False) -> None:
+        """Releases every claim of this writer, which leaves, and takes its plans away, unless it was interrupted."""
+        try:
+            self.release()
+            if self._presence and self._pid == os.getpid() and not interrupted:
+                self._database.write("DELETE FROM plans WHERE writer = ?", [(self._presence.file.name,)])
+        finally:
+            if self._presence and self._pid == os.getpid():
+                presence, self._presence = self._presence, None
+                presence.end()
+
+    def _writer(self) -> str:
+        with self._database.exclusive():
+            if self._pid != os.getpid():
+                if self._presence:
+                    self._presence.forget()
+                self._presence, self._pid = None, os.getpid()
+            if self._presence is None:
+                self._presence = Presence(self._folder, NAME)
+            return self._presence.file.name

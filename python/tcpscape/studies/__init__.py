@@ -5,11 +5,10 @@ The files depend on each other in this order:
 
 - `study`: the catalogue, :class:`Study` and :class:`Claim`; one YAML file in this directory is one study
 - `known`: the published numbers, tables in `data/`
-- `result`: a study that was run, and its table (ours beside published)
-- `verdict`: the three verdicts, the two kinds of measures, and how a claim about cells is judged
+- `spikes`: latency spikes of a cell's runs
+- `result`: a study that was run, its table (ours beside published), the verdicts, the two kinds of measures, how a claim about cells is judged
 - `measures`: what claims measure, one function and one registry line each
 - `run`: runs a study and judges its result; :func:`tcpscape.studies.run.contrast` runs it on two engines
-- `finding`, `tables`, `answer`: what it finds as a sentence and a matrix; every cell and claim; the screen
 
 Begin with `study`, then `run`. To add a study, write one YAML file here (and tables of published numbers in `data/`); a published work whose claims
 are new has a line in `study.WORKS`. To add a measure, write one function in `measures/` and one line in `measures.REGISTRY`.

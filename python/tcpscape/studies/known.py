@@ -21,13 +21,7 @@ from tcpscape.studies import spikes
 from tcpscape.studies.study import Study
 
 TABLE = Kind("a table of published numbers", "correct the table", error=StudyError)
-FACTORS: Mapping[str, float] = {
-    "KiB/s": 8 * 1024 / 1e6,
-    "KiB/s*8/1000": 1.024,
-    "Mbit/s": 1.0,
-    "Gbit/s": 1000.0,
-    "%": 0.01,
-}
+FACTORS: Mapping[str, float] = {"KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0, "Gbit/s": 1000.0, "%": 0.01}
 """To the metric's own unit: "KB/s" is KiB/s, and the JitterTrap works' "Mbps" is KiB/s · 8 / 1000. Any other unit is the metric's own."""
 
 

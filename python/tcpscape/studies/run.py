@@ -25,9 +25,8 @@ from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE
 from tcpscape.studies import known, measures
 from tcpscape.studies.known import log_distance
-from tcpscape.studies.result import Result
+from tcpscape.studies.result import JudgedStudy, Result
 from tcpscape.studies.study import Study, of
-from tcpscape.studies.verdict import JudgedStudy
 
 COMPARED = 2
 """Congestion controls that a part must have left to say anything where an engine lacks some of them."""

@@ -1,7 +1,10 @@
 """Latency spikes of a cell's runs: the drop of capacity is read from the scenario, the spike from the samples, as the published work measured it.
 
 A drop is the first change of the bottleneck's rate. Where no rate changes and flows start later, the drop is that of the share of those that started
-first. What several flows with round-trip times of their own make is in :mod:`tcpscape.studies.several`.
+first. The spike of several flows with round-trip times of their own is held against the sum of their bounds weighted with their shares: Teigen et
+al., section IV: flows that share a FIFO queue at the drop make at least Q = Σ wᵢ · (r − 1) · dᵢ, with wᵢ the share of the bandwidth that flow i had
+at the drop. As for one flow, all of dᵢ lies behind the bottleneck, on the data's way to the receiver or the ACKs' way back: so what is acknowledged
+in the dᵢ after the drop is what flow i had in flight at it, and what its ACKs let it send until it can know.
 """
 
 from __future__ import annotations
@@ -16,21 +19,110 @@ import numpy as np
 
 from tcpscape import stats, units
 from tcpscape.errors import StudyError, refuse
-from tcpscape.findings.spike import bound as spike
-from tcpscape.findings.spike import recording
-from tcpscape.findings.spike.bound import Spike, Step
-from tcpscape.findings.spike.recording import Recording
+from tcpscape.findings import spike
+from tcpscape.findings.spike import Recording, Spike, Step
 from tcpscape.metrics.queues import shapers
 from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.studies import several
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tcpscape.campaign.outcome import Cell
+from collections.abc import Sequence
+
+from tcpscape.findings.spike import LAST_S, PEAK_WINDOW_S
+
+KEPT_PARTS = 256
+"""Trials whose recordings of all flows the cache keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One flow at the drop."""
+
+    series: Recording
+    d_ms: float
+    """Its own round-trip time without queues, ms."""
+    last_mbps: float
+    """What it carried in the 1.2 s before the drop, Mbit/s of data."""
+    flight_mbps: float
+    """The rate of what it had in flight at the drop: what was acknowledged in its own d after it, Mbit/s of data."""
+
+
+@lru_cache(maxsize=KEPT_PARTS)
+def _parts_of_key(key: _CacheKey, step: Step) -> tuple[Part, ...]:
+    trial, at = key.trial, step.at_s
+    flow_parts = []
+    for number, flow in enumerate(trial.flows):
+        if flow.start_s >= at:
+            continue
+        series = spike.of_trial(trial, number, every_s=0)
+        d_ms = step.d_ms if flow.path_rtt_ms is None else flow.path_rtt_ms
+        flow_parts.append(Part(series, d_ms, series.carried(at - LAST_S, at), series.carried(at, at + d_ms / 1e3)))
+    return tuple(flow_parts)
+
+
+def parts(trial: Trial, step: Step) -> tuple[Part, ...]:
+    """The flows that run at the drop."""
+    return _parts_of_key(_CacheKey.of(trial), step)
+
+
+def _weighted(rates: Sequence[float], d_ms: Sequence[float]) -> float:
+    """The flows' d, weighted with their rates, ms."""
+    return spike.weighted(list(zip(d_ms, rates, strict=True))) if sum(rates) > 0 else math.nan
+
+
+def weighted_bound(trial: Trial, step: Step) -> float:
+    """Q: (r - 1) of the links times the flows' d, weighted with their shares in the 1.2 s before the drop, ms."""
+    flows = parts(trial, step)
+    return spike.spike(step.ratio, _weighted([p.last_mbps for p in flows], [p.d_ms for p in flows]))
+
+
+def flight(trial: Trial, step: Step) -> float:
+    """The same with what each flow had in flight at the drop: its shares, and r = their rates together over what the new link carries; ms."""
+    flows = parts(trial, step)
+    rates = [p.flight_mbps for p in flows]
+    return spike.spike(sum(rates) / step.after_goodput_mbps, _weighted(rates, [p.d_ms for p in flows]))
+
+
+def queue(trial: Trial, step: Step) -> float:
+    """The largest delay in the queue after the drop, ms."""
+    flows = parts(trial, step)
+    return flows[0].series.queue_peak(step.at_s, step.at_s + PEAK_WINDOW_S[1], step.after_bps) if flows else math.nan
+
+
+def standing(trial: Trial, step: Step) -> float:
+    """What the queue holds at the drop, in the time that it takes at the new rate, ms."""
+    flows = parts(trial, step)
+    if not flows or not len(flows[0].series.queue_s):
+        return math.nan
+    at_drop = np.interp(step.at_s, flows[0].series.queue_s, flows[0].series.queue_bytes)
+    return float(at_drop) * 8e3 / step.after_bps
+
+
+def risen(trial: Trial, step: Step) -> float:
+    """The largest delay in the queue after the drop beyond what stood in it at the drop, ms."""
+    return queue(trial, step) - standing(trial, step)
+
+
+def share(trial: Trial, step: Step) -> float:
+    """The first flow's share of the bandwidth at the drop."""
+    rates = [p.last_mbps for p in parts(trial, step)]
+    return rates[0] / sum(rates) if sum(rates) > 0 else math.nan
+
+
+def peaks(trial: Trial, step: Step) -> float:
+    """The flows' own peaks, weighted with their shares: of each the largest smoothed RTT after the drop less its d, ms.
+
+    It is for a fair queue, in which each flow waits behind its own packets.
+    """
+    flows = parts(trial, step)
+    highest = [p.series.peak(step.at_s, step.at_s + PEAK_WINDOW_S[1])[0] - p.d_ms for p in flows]
+    return spike.weighted([(peak, p.last_mbps) for peak, p in zip(highest, flows, strict=True)]) if flows else math.nan
+
 
 PAPERS_WINDOW_S = (29.0, 34.0)
 """Where the work looks for the peak, s of a recording: Teigen et al., section III."""
@@ -84,7 +176,7 @@ class _CacheKey:
 
 @lru_cache(maxsize=KEPT)
 def _spikes_of_key(key: _CacheKey, step: Step) -> tuple[Spike, ...]:
-    return tuple(spike.measure(recording.of_trial(key.trial, phase_s=p), step) for p in recording.phases(PHASES))
+    return tuple(spike.measure(spike.of_trial(key.trial, phase_s=p), step) for p in spike.phases(PHASES))
 
 
 def _spikes(trial: Trial, step: Step) -> tuple[Spike, ...]:
@@ -99,7 +191,7 @@ def _recording(trial: Trial) -> Recording:
 
 @lru_cache(maxsize=KEPT_WHOLE)
 def _recording_of_key(key: _CacheKey) -> Recording:
-    return recording.of_trial(key.trial, every_s=0)
+    return spike.of_trial(key.trial, every_s=0)
 
 
 def _mean(field: Callable[[Spike], float]) -> TrialQuantity:
@@ -109,12 +201,12 @@ def _mean(field: Callable[[Spike], float]) -> TrialQuantity:
 
 def _window(trial: Trial, step: Step) -> float:
     """Peak of the smoothed RTT in the work's own window, minus d, ms."""
-    return float(np.mean([recording.of_trial(trial, phase_s=p).peak(*PAPERS_WINDOW_S)[0] - step.d_ms for p in recording.phases(PHASES)]))
+    return float(np.mean([spike.of_trial(trial, phase_s=p).peak(*PAPERS_WINDOW_S)[0] - step.d_ms for p in spike.phases(PHASES)]))
 
 
 def _of_queue(trial: Trial, step: Step) -> float:
     """Largest delay in the queue after the drop, ms, from every sample of it."""
-    return _recording(trial).queue_peak(step.at_s, step.at_s + recording.PEAK_WINDOW_S[1], step.after_bps)
+    return _recording(trial).queue_peak(step.at_s, step.at_s + spike.PEAK_WINDOW_S[1], step.after_bps)
 
 
 def _flight(trial: Trial, step: Step) -> float:
@@ -130,7 +222,7 @@ def _signal(trial: Trial, step: Step) -> float:
     rows = trial.samples.filter(trial.samples["flow"] == 0)
     t, cwnd = rows["t_ns"].to_numpy() / 1e9, rows["cwnd"].to_numpy().astype(float)
     reductions = np.flatnonzero(np.diff(cwnd) < 0) + 1
-    after = [float(t[i]) for i in reductions if step.at_s < t[i] <= step.at_s + recording.PEAK_WINDOW_S[1]]
+    after = [float(t[i]) for i in reductions if step.at_s < t[i] <= step.at_s + spike.PEAK_WINDOW_S[1]]
     return (after[0] - step.at_s) * 1e3 if after else float("nan")
 
 
@@ -168,18 +260,18 @@ def _lost_of_all(trial: Trial, step: Step) -> float:
 
 def _drops(trial: Trial, step: Step) -> float:
     """Packets that the bottleneck dropped in the 5 s after the drop."""
-    return _dropped(trial, step, recording.PEAK_WINDOW_S[1])[0]
+    return _dropped(trial, step, spike.PEAK_WINDOW_S[1])[0]
 
 
 def _shrunk(trial: Trial, step: Step) -> float:
     """The first flow's goodput before the drop over that in 2 to 5 s after it."""
     series = _recording(trial)
-    return _ratio(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + recording.PEAK_WINDOW_S[1]))
+    return _ratio(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + spike.PEAK_WINDOW_S[1]))
 
 
 def _thin(trial: Trial, step: Step) -> float:
     """Peak of the last flow's smoothed RTT after the drop, minus d, ms."""
-    return recording.of_trial(trial, len(trial.flows) - 1, every_s=0).peak(step.at_s, step.at_s + recording.PEAK_WINDOW_S[1])[0] - step.d_ms
+    return spike.of_trial(trial, len(trial.flows) - 1, every_s=0).peak(step.at_s, step.at_s + spike.PEAK_WINDOW_S[1])[0] - step.d_ms
 
 
 def _over(numerator: TrialQuantity, divisor: TrialQuantity) -> TrialQuantity:
@@ -225,15 +317,15 @@ QUANTITIES: Mapping[str, SpikeQuantity] = {
     "drops": SpikeQuantity("packets", "packets dropped in the 5 s after the drop", _drops),
     "shrunk": SpikeQuantity("1", "goodput before over goodput after", _shrunk),
     "thin": SpikeQuantity("ms", "peak of the last flow's smoothed RTT, minus d", _thin),
-    "weighted": SpikeQuantity("ms", "the flows' (r - 1) d, weighted with their shares at the drop", several.bound),
-    "weighted_flight": SpikeQuantity("ms", "the same with what the flows had in flight at the drop", several.flight),
-    "standing": SpikeQuantity("ms", "queue at the drop, at the new rate", several.standing),
-    "queue_of_weighted": SpikeQuantity("1", "peak in the queue over the flows' weighted bound", _over(several.queue, several.bound)),
-    "queue_of_weighted_flight": SpikeQuantity("1", "that peak over the weighted bound with what was in flight", _over(several.queue, several.flight)),
-    "risen_of_weighted": SpikeQuantity("1", "rise of the queue since the drop over the flows' weighted bound", _over(several.risen, several.bound)),
-    "risen_of_weighted_flight": SpikeQuantity("1", "that rise over the weighted bound with what was in flight", _over(several.risen, several.flight)),
-    "first_share": SpikeQuantity("1", "share of the first flow at the drop", several.share),
-    "peaks_of_weighted": SpikeQuantity("1", "the flows' own peaks over their bounds, both weighted", _over(several.peaks, several.bound)),
+    "weighted": SpikeQuantity("ms", "the flows' (r - 1) d, weighted with their shares at the drop", weighted_bound),
+    "weighted_flight": SpikeQuantity("ms", "the same with what the flows had in flight at the drop", flight),
+    "standing": SpikeQuantity("ms", "queue at the drop, at the new rate", standing),
+    "queue_of_weighted": SpikeQuantity("1", "peak in the queue over the flows' weighted bound", _over(queue, weighted_bound)),
+    "queue_of_weighted_flight": SpikeQuantity("1", "that peak over the weighted bound with what was in flight", _over(queue, flight)),
+    "risen_of_weighted": SpikeQuantity("1", "rise of the queue since the drop over the flows' weighted bound", _over(risen, weighted_bound)),
+    "risen_of_weighted_flight": SpikeQuantity("1", "that rise over the weighted bound with what was in flight", _over(risen, flight)),
+    "first_share": SpikeQuantity("1", "share of the first flow at the drop", share),
+    "peaks_of_weighted": SpikeQuantity("1", "the flows' own peaks over their bounds, both weighted", _over(peaks, weighted_bound)),
 }
 """What can be measured of a drop, by the name that claims (`options: {what: …}`) and tables (`spike_…`) use."""
 

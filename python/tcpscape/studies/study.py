@@ -73,7 +73,7 @@ class Claim(Spec):
     high: float = float("inf")
     """The greatest value that counts as reproduced, in `unit`."""
     near: str = ""
-    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.verdict` defines how near is near enough."""
+    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.result` defines how near is near enough."""
     runs: int = 10
     """Runs behind this number."""
     unit: str = ""
@@ -108,7 +108,7 @@ class Claim(Spec):
 
 
 class Headline(Spec):
-    """What the finding of a study and its matrix are about; :mod:`tcpscape.words.finding` chooses what is left out here."""
+    """What the finding of a study and its matrix are about; :mod:`tcpscape.words.study` chooses what is left out here."""
 
     part: str = ""
     """Part of the study; the first where it is left out."""
@@ -205,10 +205,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Study:
-    """The study called `name`.
-
-    :raises StudyError: for an unknown name.
-    """
+    """The study called `name`. :raises StudyError: for an unknown name."""
     if name not in names():
         raise StudyError(f"study: {shown(name)} is unknown; choose {', '.join(names())}")
     return of(read(name), name)

@@ -55,7 +55,7 @@ class Lines:
         for text in self.texts:
             yield from textwrap.wrap(
                 text, width, subsequent_indent=INDENT, max_lines=self.most, placeholder=" …", break_long_words=False, break_on_hyphens=False
-            )  # fmt: skip
+            )
 
     def markdown(self) -> str:
         """The whole sentences as a Markdown list."""

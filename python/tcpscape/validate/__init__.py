@@ -4,11 +4,12 @@ The main type is :class:`tcpscape.validate.validation.Validation`; begin with `v
 
 - `validation`: from the options of the command line to a plan, and its run: every condition on both sides, seeds added while the answer is open
 - `conditions`: the conditions, scenarios with an id each, from files; `draw`: random ones, `topologies`: random networks
-- `sides`: what runs a condition, an engine or recorded results; `runs`: the numbers of its trials, also those recorded
-- `agreement`: what groups of flows get and probes measure, on two sides and on one by itself; `topology_tables`: its tables
-- `compare`: the divergence of a condition, its summary over many, and bounds on it; `ranks`: whether congestion controls are ranked alike
+- `sides`: what runs a condition, an engine or recorded results, and the numbers of its trials
+- `agreement`: what groups of flows get and probes measure, on two sides and on one by itself
+- `compare`: the divergence of a condition, its summary over many, bounds on it, and whether congestion controls are ranked alike
 - `parting`: traces of one condition, and the moment at which they part
-- `answer`: the screens; `tables`: the numbers as text, CSV and JSON. :mod:`tcpscape.report.validation` draws the figures and writes the page.
+
+The screens are in `tcpscape.words`; :mod:`tcpscape.report.validation` draws the figures and writes the page.
 """
 
 from tcpscape.validate.compare import Divergence, DivergenceSummary

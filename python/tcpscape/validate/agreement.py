@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.validate.runs import Runs
+from tcpscape.validate.sides import SideRuns
 
 TINY_MBPS = 0.005
 """Below this a ratio is meaningless: one chunk in ten seconds."""
@@ -30,18 +30,18 @@ class Agreement:
     """A/B − 1 of each probe's median and 95th percentile, two numbers a probe; NaN where neither side knows it, ±1 where one of them does."""
 
     @classmethod
-    def of(cls, a: Runs, b: Runs, groups: int) -> Agreement:
+    def of(cls, a: SideRuns, b: SideRuns, groups: int) -> Agreement:
         """Of two sides with so many groups; a condition with a single group has no groups to compare."""
         return cls(_groups(a, b, groups) if groups > 1 else (), _latencies(a, b))
 
     @classmethod
-    def itself(cls, runs: Runs, groups: int) -> Agreement:
+    def itself(cls, runs: SideRuns, groups: int) -> Agreement:
         """Of the first half of a side's runs and its last half; empty for a single run."""
         half = len(runs) // 2
-        return cls.of(Runs(runs.trials[:half]), Runs(runs.trials[-half:]), groups) if half else cls((), ())
+        return cls.of(SideRuns(runs.trials[:half]), SideRuns(runs.trials[-half:]), groups) if half else cls((), ())
 
 
-def _groups(a: Runs, b: Runs, groups: int) -> tuple[float, ...]:
+def _groups(a: SideRuns, b: SideRuns, groups: int) -> tuple[float, ...]:
     sides = [(a.part(i), b.part(i)) for i in range(groups)]
     return tuple(_ln(x) - _ln(y) for x, y in sides) if all(x and y for x, y in sides) else ()
 
@@ -50,7 +50,7 @@ def _ln(goodputs: Sequence[float]) -> float:
     return math.log(max(float(np.median(goodputs)), TINY_MBPS))
 
 
-def _latencies(a: Runs, b: Runs) -> tuple[float, ...]:
+def _latencies(a: SideRuns, b: SideRuns) -> tuple[float, ...]:
     return tuple(_apart(x, y) for x, y in zip(probe_medians(a), probe_medians(b), strict=False))
 
 
@@ -63,7 +63,7 @@ def _apart(a: float, b: float) -> float:
     return a / b - 1 if b else math.nan
 
 
-def probe_medians(runs: Runs) -> list[float]:
+def probe_medians(runs: SideRuns) -> list[float]:
     """Median over the runs of each probe's 50th and 95th percentile, ms, two numbers a probe; NaN where nothing arrived in most runs."""
     if not runs.trials or len({len(t.delays_ms) for t in runs.trials}) != 1:
         return []
@@ -77,7 +77,7 @@ def _of_known(column: NDArray[np.float64]) -> float:
     return float(np.median(known)) if 2 * len(known) >= len(column) else math.nan
 
 
-def right_winner(a: Runs, b: Runs, counts: Sequence[int]) -> bool | None:
+def right_winner(a: SideRuns, b: SideRuns, counts: Sequence[int]) -> bool | None:
     """Whether the same group gets most per flow, by A's medians; None where B's runs do not agree about it, or it is unknown."""
     if len(counts) < 2 or len(b) < 2 or any(len(t.parts) != len(counts) for t in (*a.trials, *b.trials)):
         return None

@@ -7,12 +7,16 @@ condition at one of these ends gives the interval of a median or percentile over
 A's number of runs against B's, both drawn from B's own runs.
 
 Bounds are written `median<=0.04,p90<=0.2,p90@loss<=0.3,overlap>=0.9,p90@each<=0.2`.
+
+Whether two sides rank congestion controls alike, on the paths that several of them ran on.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -21,12 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.campaign import checks
+from tcpscape.campaign.checks import OPERATORS, Check
 from tcpscape.errors import refuse, shown
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
 from tcpscape.validate.agreement import TINY_MBPS, Agreement, right_winner
 from tcpscape.validate.conditions import FAMILIES, NamedScenario
-from tcpscape.validate.runs import Runs
+from tcpscape.validate.sides import SideRuns
 
 RETRANSMIT_FACTOR, RETRANSMIT_MIN = 1.5, 20
 """Retransmits agree within this factor; they are judged where B has more than the second number."""
@@ -63,8 +69,8 @@ class Divergence:
     """The divergence of one condition: its runs on both sides, compared."""
 
     condition: NamedScenario
-    a: Runs
-    b: Runs
+    a: SideRuns
+    b: SideRuns
 
     @cached_property
     def _draws(self) -> tuple[Floats, Floats]:
@@ -75,7 +81,7 @@ class Divergence:
         """Median goodput of A and of B with its interval, Mbit/s."""
         return self._median(self.a, 0), self._median(self.b, 1)
 
-    def _median(self, runs: Runs, side: int) -> Estimate:
+    def _median(self, runs: SideRuns, side: int) -> Estimate:
         low, high = np.exp(_ends(self._draws[side])) if len(runs) > 1 else (math.nan, math.nan)
         return Estimate(float(np.median(runs.goodput)), float(low), float(high), len(runs), "Mbit/s")
 
@@ -212,7 +218,7 @@ class Divergence:
         return _ratio(*self.medians_of("min_rtt_ms"))
 
 
-def _logs(runs: Runs) -> Floats:
+def _logs(runs: SideRuns) -> Floats:
     logs: Floats = np.log(np.maximum(runs.goodput, TINY_MBPS))
     return logs
 
@@ -322,19 +328,39 @@ class DivergenceSummary:
         perfect = np.array(drawn) if drawn else np.full((1, 1), math.nan)
         perfect_p90 = np.quantile(perfect, 0.9, axis=0)
         return cls(
-            n=len(group), median=quantile(errors, 0.5), median_low=quantile(low, 0.5), median_high=quantile(high, 0.5),
-            p90=quantile(errors, 0.9), p90_low=quantile(low, 0.9), p90_high=quantile(high, 0.9),
-            worst=max(errors, default=math.nan), worst_low=max(low, default=math.nan), bias=quantile([c.ln.value for c in group], 0.5),
-            chance_median=float(np.mean(np.quantile(perfect, 0.5, axis=0))), chance_p90=float(np.mean(perfect_p90)),
+            n=len(group),
+            median=quantile(errors, 0.5),
+            median_low=quantile(low, 0.5),
+            median_high=quantile(high, 0.5),
+            p90=quantile(errors, 0.9),
+            p90_low=quantile(low, 0.9),
+            p90_high=quantile(high, 0.9),
+            worst=max(errors, default=math.nan),
+            worst_low=max(low, default=math.nan),
+            bias=quantile([c.ln.value for c in group], 0.5),
+            chance_median=float(np.mean(np.quantile(perfect, 0.5, axis=0))),
+            chance_p90=float(np.mean(perfect_p90)),
             chance_p90_high=float(np.quantile(perfect_p90, (1 + CONFIDENCE) / 2)),
             overlap=share(c.overlap for c in group),
-            retransmit_n=len(factors), retransmit_share=share(1 / RETRANSMIT_FACTOR <= f <= RETRANSMIT_FACTOR for f in factors),
-            rtt_n=len(rtts), rtt_share=share(abs(r - 1) <= RTT_WITHIN for r in rtts),
-            group_n=len(parts), group_median=quantile(parts, 0.5), group_p90=quantile(parts, 0.9), larger_n=len(larger), larger_share=share(larger),
-            group_self_median=quantile(self_parts, 0.5), group_self_p90=quantile(self_parts, 0.9), winner_n=len(winners), winner_share=share(winners),
-            latency_n=len(latencies), latency_median=quantile(latencies, 0.5), latency_p90=quantile(latencies, 0.9),
-            latency_self_median=quantile(self_latencies, 0.5), latency_self_p90=quantile(self_latencies, 0.9),
-        )  # fmt: skip
+            retransmit_n=len(factors),
+            retransmit_share=share(1 / RETRANSMIT_FACTOR <= f <= RETRANSMIT_FACTOR for f in factors),
+            rtt_n=len(rtts),
+            rtt_share=share(abs(r - 1) <= RTT_WITHIN for r in rtts),
+            group_n=len(parts),
+            group_median=quantile(parts, 0.5),
+            group_p90=quantile(parts, 0.9),
+            larger_n=len(larger),
+            larger_share=share(larger),
+            group_self_median=quantile(self_parts, 0.5),
+            group_self_p90=quantile(self_parts, 0.9),
+            winner_n=len(winners),
+            winner_share=share(winners),
+            latency_n=len(latencies),
+            latency_median=quantile(latencies, 0.5),
+            latency_p90=quantile(latencies, 0.9),
+            latency_self_median=quantile(self_latencies, 0.5),
+            latency_self_p90=quantile(self_latencies, 0.9),
+        )
 
     def to_dict(self) -> dict[str, float | int | None]:
         """Plain values; unknown ones are None."""
@@ -364,82 +390,40 @@ def worst(divergences: Sequence[Divergence], n: int) -> list[Divergence]:
     return sorted(divergences, key=key)[:n]
 
 
-BOUND_NAMES = tuple(f.name for f in fields(DivergenceSummary))
-BOUND_TITLES = {
-    "median": "median error",
-    "median_low": "median error, unexplained part",
-    "p90": "90th percentile of the error",
-    "p90_low": "90th percentile, unexplained part",
-    "worst": "largest error",
-    "overlap": "intervals overlap",
-    "group_median": "median error of a group's goodput",
-    "group_p90": "90th percentile of a group's",
-    "larger_share": "the larger share alike",
-    "winner_share": "the right winner per flow",
-    "latency_median": "median error of probes' delays",
-    "latency_p90": "90th percentile of probes' delays",
-    "retransmit_share": "retransmits within 1.5 ×",
-    "rtt_share": "mean RTT within 5 %",
-}
-"""Titles of numbers in a table; others keep their name."""
+METRICS = {field.name: checks.unmeasured(field.name) for field in fields(DivergenceSummary)}
+"""What a bound may be on, for the grammar of checks."""
 EVERYWHERE, EACH, CCAS = "all", "each", "ccas"
 LEAST_OF_CCA = 4
 """Fewest conditions of a congestion control for which `ccas` checks it."""
 
-_BOUND = re.compile(r"^\s*([a-z0-9_]+)\s*(?:@\s*([^<>]+?))?\s*(<=|>=)\s*([\d.]+)\s*$")
-
-
-@dataclass(frozen=True)
-class DivergenceBound:
-    """A bound on a field of :class:`DivergenceSummary` for a group of conditions."""
-
-    name: str
-    group: str
-    at_most: bool
-    """Whether `value` is an upper bound; otherwise a lower one."""
-    value: float
-
-    @property
-    def text(self) -> str:
-        """As written."""
-        where = "" if self.group == EVERYWHERE else f"@{self.group}"
-        return f"{self.name}{where} {'≤' if self.at_most else '≥'} {self.value:g}"
+EXAMPLE = "write for example median<=0.04,p90<=0.2"
+GROUP = "group"
+"""What a bound chooses, as the grammar of checks has it."""
 
 
 @dataclass(frozen=True)
 class CheckedBound:
     """A bound and the value that was reached."""
 
-    bound: DivergenceBound
+    bound: Check
     group: str
     reached: float
 
     @property
     def met(self) -> bool:
         """Whether the bound holds; an unknown number meets no bound."""
-        return self.reached <= self.bound.value if self.bound.at_most else self.reached >= self.bound.value
-
-    def line(self) -> tuple[str, str, str, str]:
-        """The cells of a table row: title and group, bound, value reached, verdict."""
-        sign = "≤" if self.bound.at_most else "≥"
-        reached = "–" if math.isnan(self.reached) else f"{self.reached:.3f}"
-        title = f"{BOUND_TITLES.get(self.bound.name, self.bound.name)} ({self.group})"
-        return title, f"{sign} {self.bound.value:g}", reached, "met" if self.met else "missed"
+        return not math.isnan(self.reached) and OPERATORS[self.bound.op](self.reached, self.bound.number)
 
 
-def read_bounds(text: str) -> list[DivergenceBound]:
-    """The bounds of a text."""
-    return [_bound(part) for part in text.split(",")]
-
-
-def _bound(part: str) -> DivergenceBound:
-    match = _BOUND.match(part)
-    if not match:
-        refuse("check", f"{shown(part.strip())} is not NAME<=NUMBER", "write for example median<=0.04,p90<=0.2")
-    name, group, sign, value = match.groups()
-    if name not in BOUND_NAMES:
-        refuse("check", f"{shown(name)} is no number of the divergence", f"choose {', '.join(BOUND_NAMES)}")
-    return DivergenceBound(name, group or EVERYWHERE, sign == "<=", float(value))
+def read_bounds(text: str) -> list[Check]:
+    """The bounds of a text: checks of :data:`METRICS`, in which `p90@loss` stands for `p90[group=loss]`."""
+    bounds = [
+        checks.read(re.sub(r"@\s*([^<>]+?)\s*(?=[<>])", rf"[{GROUP}=\1]", part), METRICS, only=True, example=EXAMPLE) for part in text.split(",")
+    ]
+    for bound in bounds:
+        if bound.named or bound.below is not None or set(bound.chosen) - {GROUP}:
+            refuse("check", f"{shown(bound.text)} is not NAME@GROUP<=NUMBER", EXAMPLE)
+    return bounds
 
 
 def _groups_of(group: str, families: Mapping[str, object], ccas: Mapping[str, Sequence[Divergence]]) -> list[str]:
@@ -449,14 +433,138 @@ def _groups_of(group: str, families: Mapping[str, object], ccas: Mapping[str, Se
     return [cca for cca in sorted(ccas) if len(ccas[cca]) >= LEAST_OF_CCA] if group == CCAS else [group]
 
 
-def judge(bounds: Sequence[DivergenceBound], divergences: Sequence[Divergence]) -> list[CheckedBound]:
+def judge(bounds: Sequence[Check], divergences: Sequence[Divergence]) -> list[CheckedBound]:
     """Each bound on its group: `all`, a family, a congestion control, `each` family, or each of the `ccas` with four conditions or more."""
     by_family, by_cca = groups(divergences, lambda c: c.family), groups(divergences, lambda c: c.cca)
     known = {EVERYWHERE: list(divergences), **by_cca, **by_family}
     checked = []
     for bound in bounds:
-        if bound.group not in (EACH, CCAS) and bound.group not in known:
-            refuse("check", f"no condition belongs to {shown(bound.group)}", f"choose {', '.join([EACH, CCAS, *known])}")
-        for group in _groups_of(bound.group, by_family, by_cca):
-            checked.append(CheckedBound(bound, group, float(getattr(DivergenceSummary.of(known[group]), bound.name))))
+        chosen = bound.chosen.get(GROUP, EVERYWHERE)
+        if chosen not in (EACH, CCAS) and chosen not in known:
+            refuse("check", f"no condition belongs to {shown(chosen)}", f"choose {', '.join([EACH, CCAS, *known])}")
+        for group in _groups_of(chosen, by_family, by_cca):
+            checked.append(CheckedBound(bound, group, float(getattr(DivergenceSummary.of(known[group]), bound.metric.name))))
     return checked
+
+
+WINNER_RESAMPLES = 1000
+TIE = 0.02
+"""Medians within this share of each other are a tie."""
+NEAR_BEST = 0.9
+"""Share of the best goodput on a path from which on a congestion control counts as the best too."""
+CHANCES = 200
+"""Sets of runs that a perfect model is tried on."""
+LEAST_FOR_ORDER = 3
+"""Congestion controls on a path for a rank correlation; two are a pair."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Agreement over all paths."""
+
+    paths: int
+    """Paths that several congestion controls ran on."""
+    pairs: int
+    """Pairs of congestion controls on one path."""
+    alike: float
+    """Share of the pairs in which both sides name the same winner by the medians, or both a tie (within 2 %)."""
+    decided: int
+    """Pairs in which B's winner is beyond a tie and beyond the scatter of its runs (the interval of the ln ratio lies outside ± 2 %)."""
+    decided_alike: float
+    """Share of those in which A names the same winner."""
+    opposed: int
+    """Pairs in which both are decided, for opposite winners."""
+    best: float
+    """Share of the paths in which what A ranks best is B's best too, or carries at least 90 % of its goodput on B (medians)."""
+    best_chance: float
+    """What a perfect model would show there, with as many runs drawn from B's own; NaN where B has a single run."""
+    kendall: float
+    """Mean over the paths of Kendall's tau between A's and B's goodputs; NaN below three congestion controls."""
+    spearman: float
+    """Mean over the paths of Spearman's rho; NaN below three."""
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Plain values; unknown ones are None."""
+        return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
+
+
+def ranks(divergences: Sequence[Divergence]) -> Ranks | None:
+    """The agreement; None where no path ran under two congestion controls."""
+    paths = [g for g in groups(divergences, lambda c: c.path).values() if len({c.condition.cca for c in g}) > 1]
+    if not paths:
+        return None
+    pairs = [(_winner(x.a, y.a), _winner(x.b, y.b)) for g in paths for x, y in itertools.combinations(g, 2)]
+    orders = [_orders(g) for g in paths if len(g) >= LEAST_FOR_ORDER]
+    decided = [(a, b) for a, b in pairs if b.decided]
+    return Ranks(
+        paths=len(paths),
+        pairs=len(pairs),
+        alike=share(a.winner == b.winner for a, b in pairs),
+        decided=len(decided),
+        decided_alike=share(a.sign == b.sign for a, b in decided),
+        opposed=sum(a.decided and a.sign != b.sign for a, b in decided),
+        best=share(_best_alike(_medians(g, 0), _medians(g, 1)) for g in paths),
+        best_chance=_mean([_chance(g) for g in paths]),
+        kendall=_mean([o[0] for o in orders]),
+        spearman=_mean([o[1] for o in orders]),
+    )
+
+
+@dataclass(frozen=True)
+class _Winner:
+    """The winner of two congestion controls on one side."""
+
+    sign: int
+    """1 the first, -1 the second, 0 equal."""
+    tie: bool
+    decided: bool
+
+    @property
+    def winner(self) -> int:
+        """The sign, 0 for a tie."""
+        return 0 if self.tie else self.sign
+
+
+def _winner(x: SideRuns, y: SideRuns) -> _Winner:
+    """By the medians, and whether it is beyond the scatter."""
+    draws = medians(x.goodput, len(x), WINNER_RESAMPLES, 5) - medians(y.goodput, len(y), WINNER_RESAMPLES, 6)
+    value = float(np.log(max(np.median(x.goodput), TINY_MBPS)) - np.log(max(np.median(y.goodput), TINY_MBPS)))
+    low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return _Winner(int(np.sign(value)), abs(value) <= TIE, bool(low > TIE or high < -TIE) and min(len(x), len(y)) > 1)
+
+
+def _medians(group: Sequence[Divergence], side: int) -> list[float]:
+    """Median goodputs on A (0) or B (1)."""
+    return [float(np.median((c.b if side else c.a).goodput)) for c in group]
+
+
+def _best_alike(a: Sequence[float], b: Sequence[float]) -> bool:
+    """Whether A's best is B's, or nearly."""
+    return b[int(np.argmax(a))] >= NEAR_BEST * max(b)
+
+
+def _chance(group: Sequence[Divergence]) -> float:
+    """The share of draws in which the best agree where both sides are drawn from B's runs, smoothed as in :attr:`Divergence.chance`."""
+    if min(len(c.b) for c in group) < 2:
+        return math.nan
+
+    def draw(n: int, seed: int) -> list[list[float]]:
+        sets = [medians(c.b.goodput, n, CHANCES, seed + i, c.smoothing) for i, c in enumerate(group)]
+        return [list(map(float, goodputs)) for goodputs in np.exp(np.array(sets)).T]
+
+    pairs = zip(draw(len(group[0].a), 7), draw(len(group[0].b), 1007), strict=True)
+    return share(_best_alike(a, b) for a, b in pairs)
+
+
+def _orders(group: Sequence[Divergence]) -> tuple[float, float]:
+    from scipy.stats import kendalltau, spearmanr
+
+    a, b = [float(np.median(c.a.goodput)) for c in group], [float(np.median(c.b.goodput)) for c in group]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(kendalltau(a, b).statistic), float(spearmanr(a, b).statistic)
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [v for v in values if not math.isnan(v)]
+    return float(np.mean(known)) if known else math.nan

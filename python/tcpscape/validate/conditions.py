@@ -196,11 +196,19 @@ def of_row(row: Mapping[str, str]) -> NamedScenario:
         "rcvbuf": int(number(row.get("rcvbuf"))),
         "app": f"{app:g}MB/s" if app else 0,
     } | ({"listener": row["listener"]} if row.get("listener") else {})
-    scenario = Scenario.of({
-        "name": row["id"], "about": _about(row), "duration": f"{number(row.get('duration_s')) or DEFAULT_S:g}s", "bottleneck": link, "flows": [flow],
-        "forward": f"netem delay {delay:g}ms{spread}{lost} limit 100000",
-        "reverse": f"netem delay {delay:g}ms{spread if row.get('jitter_on') == 'both' else ''} limit 100000",
-    } | ({"kernel": row["kernel"]} if row.get("kernel") else {}), row["id"])  # fmt: skip
+    scenario = Scenario.of(
+        {
+            "name": row["id"],
+            "about": _about(row),
+            "duration": f"{number(row.get('duration_s')) or DEFAULT_S:g}s",
+            "bottleneck": link,
+            "flows": [flow],
+            "forward": f"netem delay {delay:g}ms{spread}{lost} limit 100000",
+            "reverse": f"netem delay {delay:g}ms{spread if row.get('jitter_on') == 'both' else ''} limit 100000",
+        }
+        | ({"kernel": row["kernel"]} if row.get("kernel") else {}),
+        row["id"],
+    )
     return NamedScenario(row["id"], scenario)
 
 
@@ -231,10 +239,15 @@ def _shared_fields(row: Mapping[str, str]) -> dict[str, Any]:
     first = {"cca": row["first"], "count": int(row.get("n_first") or 1), **listener}
     second = {"cca": row["second"], "count": int(row.get("n_second") or 1), **({"start": f"{late:g}s"} if late else {}), **listener}
     return {
-        "name": row["id"], "about": _shared_about(row), "duration": f"{number(row.get('duration_s')) or SHARED_DURATION_S:g}s",
-        "forward": f"netem delay {delay:g}ms{lost} limit 100000", "bottleneck": row["bottleneck"], "reverse": f"netem delay {delay:g}ms limit 100000",
-        "flows": [first, second], "ecn": row.get("ecn") == "1",
-    } | ({"kernel": row["kernel"]} if row.get("kernel") else {})  # fmt: skip
+        "name": row["id"],
+        "about": _shared_about(row),
+        "duration": f"{number(row.get('duration_s')) or SHARED_DURATION_S:g}s",
+        "forward": f"netem delay {delay:g}ms{lost} limit 100000",
+        "bottleneck": row["bottleneck"],
+        "reverse": f"netem delay {delay:g}ms limit 100000",
+        "flows": [first, second],
+        "ecn": row.get("ecn") == "1",
+    } | ({"kernel": row["kernel"]} if row.get("kernel") else {})
 
 
 def _shared_about(row: Mapping[str, str]) -> str:

@@ -21,19 +21,7 @@ from dataclasses import dataclass
 from tcpscape.controls.spelling import LINUX
 from tcpscape.errors import refuse
 from tcpscape.scenario.path import TBF_BURST
-from tcpscape.validate.conditions import (
-    BOTH,
-    COLUMNS,
-    FAMILIES,
-    JITTER,
-    LINK,
-    LOSS,
-    MIXED,
-    SHARED_COLUMNS,
-    SHARED_DURATION_S,
-    NamedScenario,
-    of_row,
-)
+from tcpscape.validate.conditions import BOTH, COLUMNS, FAMILIES, JITTER, LINK, LOSS, MIXED, SHARED_COLUMNS, SHARED_DURATION_S, NamedScenario, of_row
 
 CCAS, SHARED_CCAS = ("cubic", "bbr", "reno"), LINUX
 """Congestion controls drawn where none are given: for paths, and for shared bottlenecks."""
@@ -127,10 +115,21 @@ class SharedDraw:
         rivals = [c for c in RIVALS if c in self.ccas] if rng.random() < 2 / 3 else []
         n_first, n_second = rng.choice([(1, 1), (1, 1), (1, 2), (2, 1), (2, 2)])
         values = (
-            f"{self.prefix}{i:03d}", first, rng.choice(rivals or self.ccas), n_first, n_second, f"{rtt:g}", f"{rate:g}", buffer, queue, int(ecn),
-            f"{round(_log_uniform(rng, SHARED_LOSS_PCT), 3):g}" if rng.random() < 1 / 4 else "0", rng.choice([0, LATE_S]), SHARED_DURATION_S,
+            f"{self.prefix}{i:03d}",
+            first,
+            rng.choice(rivals or self.ccas),
+            n_first,
+            n_second,
+            f"{rtt:g}",
+            f"{rate:g}",
+            buffer,
+            queue,
+            int(ecn),
+            f"{round(_log_uniform(rng, SHARED_LOSS_PCT), 3):g}" if rng.random() < 1 / 4 else "0",
+            rng.choice([0, LATE_S]),
+            SHARED_DURATION_S,
             shared_bottleneck(queue, rate, buffer, ecn=ecn),
-        )  # fmt: skip
+        )
         return dict(zip(SHARED_COLUMNS, map(str, values), strict=True))
 
 

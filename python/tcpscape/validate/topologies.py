@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpscape.errors import refuse
-from tcpscape.scenario import queue
+from tcpscape.scenario import path
 from tcpscape.scenario.path import TBF_BURST
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.validate import draw
@@ -31,9 +31,7 @@ MOST = 10_000
 """Most topologies of one draw."""
 DUMBBELL, PARKING_LOT, CROSS_TRAFFIC = "dumbbell", "parking lot", "cross traffic"
 SHAPES = (DUMBBELL, PARKING_LOT, CROSS_TRAFFIC)
-QUEUES = (
-    "bfifo", "fq_codel", "codel", "pie", "pfifo", "red", "cake", "fq", "sfq", "bfifo", "fq_pie", "choke", "pfifo_head_drop",
-)  # fmt: skip
+QUEUES = ("bfifo", "fq_codel", "codel", "pie", "pfifo", "red", "cake", "fq", "sfq", "bfifo", "fq_pie", "choke", "pfifo_head_drop")
 """Queues of links in their turns; the FIFO in bytes, the most frequent one in networks, comes twice. Their number is prime, so that every queue
 comes on every shape and number of links."""
 MARKING = ("fq_codel", "codel", "pie", "red", "fq_pie", "choke")
@@ -83,9 +81,14 @@ class TopologyDraw:
         links = [_link(rng, k, QUEUES[(3 * i + k) % len(QUEUES)], delay, mean_rtt, marks=marks) for k, delay in enumerate(delays)]
         id = f"{self.prefix}{i:03d}"
         fields = {
-            "name": id, "about": _about(shape, groups, links, marks=marks), "duration": f"{seconds}s", "links": [link.fields() for link in links],
-            "flows": [g.fields() for g in groups], "probes": [{"preset": "ping", "interval": f"{PING_MS}ms"}], "ecn": marks,
-        }  # fmt: skip
+            "name": id,
+            "about": _about(shape, groups, links, marks=marks),
+            "duration": f"{seconds}s",
+            "links": [link.fields() for link in links],
+            "flows": [g.fields() for g in groups],
+            "probes": [{"preset": "ping", "interval": f"{PING_MS}ms"}],
+            "ecn": marks,
+        }
         return NamedScenario(id, Scenario.of(fields, id))
 
     def _group(self, rng: random.Random, span: tuple[int, int], delays: Sequence[float], seconds: int) -> _Group:
@@ -122,9 +125,7 @@ class _Group:
         optional |= {"count": self.count} if self.count > 1 else {}
         optional |= {"stop": f"{self.stop_s:g}s"} if self.stop_s else {}
         optional |= {"access": {"rate": f"{self.access_mbit:g}mbit", "buffer": self.buffer}} if self.access_mbit else {}
-        return {
-            "cca": self.cca, "rtt": f"{self.rtt_ms:g}ms", "start": f"{self.start_s:g}s", "enter": f"r{enter}", "leave": f"r{leave}", **optional,
-        }  # fmt: skip
+        return {"cca": self.cca, "rtt": f"{self.rtt_ms:g}ms", "start": f"{self.start_s:g}s", "enter": f"r{enter}", "leave": f"r{leave}", **optional}
 
     def text(self) -> str:
         """As in `cubic×2 80 ms up r2–r1 from 3.1 s`."""
@@ -186,8 +187,8 @@ def _link(rng: random.Random, place: int, name: str, delay: float, rtt_ms: float
 
 def queue_words(name: str, rate_mbit: float, buffer: int, *, marks: bool) -> str:
     """A link's queue of `buffer` bytes in tc's words: a token bucket with the queue in it, or a queue that shapes by itself."""
-    if name in queue.SHAPERS:
-        return queue.words(name, round(rate_mbit * 1e6), buffer, limited=True)
+    if name in path.SHAPERS:
+        return path.queue_words(name, round(rate_mbit * 1e6), buffer, limited=True)
     mark = marks and name in MARKING
     if name == "choke":
         return f"tbf rate {rate_mbit:g}mbit burst {TBF_BURST} limit {buffer}; {_choke(rate_mbit, buffer)}{' ecn' * mark}"

@@ -17,8 +17,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, Field
 
-from tcpscape.campaign import size
-from tcpscape.campaign.size import Size
+from tcpscape.campaign import campaign
+from tcpscape.campaign.campaign import Size
+from tcpscape.campaign.checks import Check
 from tcpscape.engines import REGISTRY
 from tcpscape.errors import StoreError, refuse, shown
 from tcpscape.formats import expect
@@ -29,13 +30,11 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.text.numbers import number
 from tcpscape.units import counted
 from tcpscape.validate import conditions, sides, topologies
-from tcpscape.validate.compare import CheckedBound, Divergence, DivergenceBound, judge, worst
+from tcpscape.validate.compare import CheckedBound, Divergence, Ranks, judge, ranks, worst
 from tcpscape.validate.conditions import NamedScenario
 from tcpscape.validate.draw import CCAS, SHARED_CCAS, PathDraw, SharedDraw
 from tcpscape.validate.parting import Bundle, Partings, bundle, part
-from tcpscape.validate.ranks import Ranks, ranks
-from tcpscape.validate.runs import RecordedSet, Runs, load_recorded
-from tcpscape.validate.sides import Say, Side
+from tcpscape.validate.sides import RecordedSet, Say, Side, SideRuns, load_recorded
 from tcpscape.validate.topologies import TopologyDraw
 
 ENGINES = ("model", "virtual")
@@ -76,18 +75,18 @@ class ValidationOptions:
     """The options of `tcpscape validate`."""
 
     out: Path
-    engines: Sequence[str] = ()
+    engine: Sequence[str] = ()
     against: str | None = None
     conditions: str | None = None
     random: int | None = None
     shared: int | None = None
     topology: int | None = None
     seed: int = 0
-    ccas: Sequence[str] = ()
+    cca: Sequence[str] = ()
     paired: bool = False
     seeds: str = SEEDS
     precision: float | None = None
-    most: int = MOST_SEEDS
+    most_seeds: int = MOST_SEEDS
     jobs: int = 0
 
 
@@ -106,27 +105,27 @@ class Session:
 def prepare(options: ValidationOptions) -> Session:
     """The plan; everything that can be checked before a run is checked."""
     seeds = seeds_of(options.seeds)
-    _expect_size((options.random or options.shared or options.topology or 0) * (len(options.ccas) if options.paired else 1), seeds)
+    _expect_size((options.random or options.shared or options.topology or 0) * (len(options.cca) if options.paired else 1), seeds)
     record = load_recorded(options.against) if options.against else None
-    specs = engine_specs(options.engines, recorded=record is not None)
+    specs = engine_specs(options.engine, recorded=record is not None)
     specs = sides.with_host_kernel(specs)
     a = sides.make(specs[0], options.jobs, options.out)
     b = sides.RecordedSide(record) if record else sides.make(specs[1], options.jobs, options.out)
-    if tuple(options.ccas) == (ALL,):
-        options = replace(options, ccas=_ccas_of_both(a, b))
+    if tuple(options.cca) == (ALL,):
+        options = replace(options, cca=_ccas_of_both(a, b))
     selected, source = _conditions(options, record)
     if options.precision is not None and not 0 < options.precision <= 10:
         refuse("precision", f"{options.precision:g} is no half width of an ln ratio", "write for example 0.05")
     _expect_size(len(selected), seeds)
     for condition in selected:
         condition.scenario.expect_path()
-    plan = ValidationPlan(selected, a, b, seeds, options.precision, options.most)
+    plan = ValidationPlan(selected, a, b, seeds, options.precision, options.most_seeds)
     return Session(plan, source, specs, options.against)
 
 
 def _expect_size(count: int, seeds: tuple[int, int]) -> None:
     """Refuses more conditions than fit into memory with their runs."""
-    size.expect(Size(2 * count, count * sum(seeds)), "validate", "take fewer conditions or seeds")
+    campaign.expect_fits(Size(2 * count, count * sum(seeds)), "validate", "take fewer conditions or seeds")
 
 
 def _ccas_of_both(a: sides.EngineSide, b: sides.Side) -> tuple[str, ...]:
@@ -178,11 +177,11 @@ def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple
         listed, source = conditions.read(file), str(file)
     else:
         refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --topology 20, --conditions FILE or --against RECORD")
-    return conditions.chosen(listed, options.ccas, paired=options.paired), source
+    return conditions.chosen(listed, options.cca, paired=options.paired), source
 
 
 def _drawn(options: ValidationOptions) -> tuple[list[NamedScenario], str]:
-    draw = PathDraw(options.random or 0, options.seed, tuple(options.ccas) or CCAS)
+    draw = PathDraw(options.random or 0, options.seed, tuple(options.cca) or CCAS)
     drawn = (replace(draw, ccas=draw.ccas[:1]) if options.paired else draw).conditions()
     source = f"{draw.n} {'paths' if options.paired else 'conditions'} drawn at random (seed {options.seed})"
     return (conditions.pairs(drawn, draw.ccas) if options.paired else drawn), source
@@ -191,14 +190,14 @@ def _drawn(options: ValidationOptions) -> tuple[list[NamedScenario], str]:
 def _drawn_shared(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:
     if options.paired:
         refuse("paired", "shared bottlenecks have two congestion controls already", "leave it out, or use --random")
-    draw = SharedDraw(n, options.seed, tuple(options.ccas) or SHARED_CCAS)
+    draw = SharedDraw(n, options.seed, tuple(options.cca) or SHARED_CCAS)
     return draw.conditions(), f"{n} shared bottlenecks drawn at random (seed {options.seed})"
 
 
 def _drawn_topologies(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:
     if options.paired:
         refuse("paired", "topologies have several congestion controls already", "leave it out, or use --random")
-    draw = TopologyDraw(n, options.seed, tuple(options.ccas) or topologies.CCAS)
+    draw = TopologyDraw(n, options.seed, tuple(options.cca) or topologies.CCAS)
     return draw.conditions(), f"{n} topologies drawn at random (seed {options.seed})"
 
 
@@ -208,9 +207,9 @@ def resume(out: Path, id: str, options: ValidationOptions) -> Session:
     matching = [c for c in conditions.read(out / CONDITIONS) if c.id == id]
     if not matching:
         refuse("explain", f"there is no condition {shown(id)} in {out / CONDITIONS}", "choose an id of conditions.csv")
-    with_engines = replace(options, engines=options.engines or summary.engines, against=options.against or summary.against)
+    with_engines = replace(options, engine=options.engine or summary.engines, against=options.against or summary.against)
     listed = replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, topology=None)
-    session = prepare(replace(listed, ccas=(), paired=False, precision=None))
+    session = prepare(replace(listed, cca=(), paired=False, precision=None))
     runs = next((c.runs for c in summary.conditions if c.id == id), session.plan.seeds)
     return replace(session, plan=replace(session.plan, conditions=matching, seeds=runs))
 
@@ -298,7 +297,7 @@ def run(plan: ValidationPlan, say: Say = quiet) -> ValidationResult:
 
 
 def _round(plan: ValidationPlan, conditions: Sequence[NamedScenario], counts: dict[str, tuple[int, int]], say: Say) -> list[Divergence]:
-    runs: list[list[Runs]] = []
+    runs: list[list[SideRuns]] = []
     for side, place in ((plan.b, 1), (plan.a, 0)):
         work = [(c, counts[c.id][place]) for c in conditions]
         runs.append(side.measure(work, say(f"{side.label}, {len(conditions)} conditions")))
@@ -352,7 +351,7 @@ class Validation:
     explanations: Sequence[Explanation] = ()
 
 
-def complete(session: Session, bounds: Sequence[DivergenceBound], k: int, out: Path, say: Say = quiet) -> Validation:
+def complete(session: Session, bounds: Sequence[Check], k: int, out: Path, say: Say = quiet) -> Validation:
     """Runs the validation, checks the bounds, and explains the `k` worst conditions; recorded results have no traces to explain them by.
 
     The conditions are written into `out`, so that the validation can be resumed.
@@ -381,7 +380,7 @@ def _bundle(side: Side, divergence: Divergence, seeds: int, say: Say) -> Bundle 
     return bundle(side.label, trials)
 
 
-def _counter(runs: Runs, name: str) -> str:
+def _counter(runs: SideRuns, name: str) -> str:
     values = runs.counter(name)
     return _range([100 * v for v in values], " %") if name.startswith("limited_by") else _range(values)
 

@@ -17,7 +17,7 @@ from tcpscape import units
 from tcpscape.campaign import axes
 from tcpscape.errors import refuse, shown
 from tcpscape.findings.cliff.levels import WALK
-from tcpscape.web.state import FIELDS, State
+from tcpscape.web.state import FIELDS, FieldKind, State
 
 Quantity = Literal["time", "rate", "share", "size", "number"]
 """What the numbers of an axis are, in s, bit/s, 1, bytes, 1."""
@@ -60,16 +60,29 @@ class Axis:
     """A field of the path that curves and maps vary."""
 
     name: str
-    title: str
-    quantity: Quantity
     low: float
     """Where it begins, SI; on a logarithmic axis with `zero`, the least level above 0."""
     high: float
-    write: Callable[[float], str]
-    """The text of a value in SI."""
     log: bool = True
     zero: bool = False
     """Whether 0 is a level."""
+    kind: FieldKind | None = None
+    """How its values are written where that is not the field's own way."""
+
+    @property
+    def title(self) -> str:
+        """The field's label within a sentence."""
+        label = FIELDS[self.name].label
+        return label if label[1:2].isupper() else label[:1].lower() + label[1:]
+
+    @property
+    def quantity(self) -> Quantity:
+        """What its numbers are."""
+        return WRITTEN[self.kind or FIELDS[self.name].kind][0]
+
+    def write(self, value: float) -> str:
+        """The text of a value in SI."""
+        return WRITTEN[self.kind or FIELDS[self.name].kind][1](value)
 
     @property
     def choice(self) -> AxisChoice:
@@ -93,10 +106,7 @@ class Axis:
         return "", ""
 
     def expect(self, state: State) -> Axis:
-        """The axis itself.
-
-        :raises TcpscapeError: it makes no sense for this state.
-        """
+        """The axis itself. :raises TcpscapeError: it makes no sense for this state."""
         problem, fix = self.missing(state)
         if problem:
             refuse("axis", problem, fix)
@@ -184,10 +194,7 @@ def _number(text: str) -> float:
 
 
 def find(name: str, state: State) -> Axis:
-    """The axis of this name.
-
-    :raises TcpscapeError: there is none.
-    """
+    """The axis of this name. :raises TcpscapeError: there is none."""
     axis = AXES.get(name)
     if axis is None:
         refuse("axis", f"{shown(name)} is unknown", f"choose {', '.join(AXES)}")
@@ -206,19 +213,29 @@ def _size(size: float) -> str:
     return f"{whole}KiB" if whole >= 16 or size % 1024 == 0 else f"{round(size)}B"
 
 
+WRITTEN: dict[str, tuple[Quantity, Callable[[float], str]]] = {
+    "time": ("time", lambda x: units.brief_time(x * 1e9)),
+    "rate": ("rate", _rate),
+    "byterate": ("rate", _rate),
+    "share": ("share", units.brief_percent),
+    "size": ("size", _size),
+    "number": ("number", lambda x: f"{x:.3g}"),
+    "buffer": ("number", lambda x: f"{x:.3g}bdp"),
+}
+"""Kind of a field → what its numbers are, and the text of one in SI."""
 AXES = {
     axis.name: axis
     for axis in (
-        Axis("rtt", "RTT", "time", 0.010, 0.300, lambda x: units.brief_time(x * 1e9)),
-        Axis("jitter", "jitter", "time", 0.0, 0.02, lambda x: units.brief_time(x * 1e9), log=False, zero=True),
-        Axis("loss", "loss", "share", 1e-4, 0.1, units.brief_percent, zero=True),
-        Axis("loss_burst", "packets lost in a row", "number", 1.0, 50.0, lambda x: f"{x:.3g}"),
-        Axis("rate", "rate", "rate", 1e6, 200e6, _rate),
-        Axis("buffer", "buffer", "number", 0.1, 10.0, lambda x: f"{x:.3g}bdp"),
-        Axis("rcvbuf", "receive buffer", "size", 16 * 1024.0, 4 * 2**20, _size),
-        Axis("app", "application rate", "rate", 1e6, 200e6, _rate),
-        Axis("duration", "duration", "time", 1.0, 50.0, lambda x: units.brief_time(x * 1e9)),
+        Axis("rtt", 0.010, 0.300),
+        Axis("jitter", 0.0, 0.02, log=False, zero=True),
+        Axis("loss", 1e-4, 0.1, zero=True),
+        Axis("loss_burst", 1.0, 50.0),
+        Axis("rate", 1e6, 200e6),
+        Axis("buffer", 0.1, 10.0),
+        Axis("rcvbuf", 16 * 1024.0, 4 * 2**20),
+        Axis("app", 1e6, 200e6),
+        Axis("duration", 1.0, 50.0),
     )
-}  # fmt: skip
+}
 """Every axis by its name."""
-_BYTES_OF_BUFFER = Axis("buffer", "buffer", "size", 2.0**13, 2.0**22, _size)
+_BYTES_OF_BUFFER = Axis("buffer", 2.0**13, 2.0**22, kind="size")

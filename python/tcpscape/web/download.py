@@ -12,18 +12,17 @@ from pydantic import Field
 
 from tcpscape import engines, interchange, names
 from tcpscape.campaign.outcome import gather
-from tcpscape.engines import Capture
 from tcpscape.engines.model import PACKET_S
 from tcpscape.errors import refuse
 from tcpscape.interchange import sources
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, Trial
 from tcpscape.units import NS_PER_S
+from tcpscape.web.pool import FIRST, Cancelled, Job, Work
 from tcpscape.web.routes import Asked, Context, Download, Post
 from tcpscape.web.state import PageState, State
-from tcpscape.web.work import FIRST, Cancelled, Job, Work
 
 MOST_SECONDS, MOST_WITH_PACKETS = 20.0, 0.6
 """Seconds of a core that a trial may take, about, and one of which each packet is in the file: some 600,000 packets."""
@@ -83,10 +82,7 @@ class Run:
 
 
 def _answer(kind: FileKind, context: Context, asked: Asking) -> Download:
-    """The file.
-
-    :raises TcpscapeError: one line, for a state that makes no sense or a run that is too long to be recorded.
-    """
+    """The file. :raises TcpscapeError: one line, for a state that makes no sense or a run that is too long to be recorded."""
     scenario = asked.state.scenario(asked.cca)
     seconds = engines.make("model").seconds(scenario)
     if seconds > kind.most_seconds:

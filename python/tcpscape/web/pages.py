@@ -12,14 +12,11 @@ import time
 from typing import Any
 
 from tcpscape.errors import TcpscapeError, refuse
-from tcpscape.web import blocks, problems
-from tcpscape.web.blocks import Block
-from tcpscape.web.pool import Pool
-from tcpscape.web.problems import BusyError
+from tcpscape.web.page import BusyError, bug_document, problem_document
+from tcpscape.web.pool import Cancelled, Pool, Work
 from tcpscape.web.questions import Question
 from tcpscape.web.state import State
-from tcpscape.web.stream import Outbox
-from tcpscape.web.work import Cancelled, Work
+from tcpscape.web.stream import Block, Outbox, event
 
 MOST_PAGES = 32
 """Pages that are remembered at a time."""
@@ -88,9 +85,9 @@ class Page:
         except Cancelled:
             return
         except TcpscapeError as e:
-            last = Block("error", problems.document(e))
+            last = Block("error", problem_document(e))
         except Exception as e:
-            last = Block("error", problems.report(e))
+            last = Block("error", bug_document(e))
         finally:
             self._pages.end_question()
         if not work.is_over:
@@ -98,7 +95,7 @@ class Page:
 
     def _send(self, kind: str, generation: int, work: Work, block: Block) -> None:
         """Puts a block into the outbox; waits where it is full."""
-        data = blocks.event(block.encode(kind, generation)).encode()
+        data = event(block.encode(kind, generation)).encode()
 
         self.outbox.put(kind, generation, data, lambda: self._asked[kind][0] == generation and not work.is_over)
 
@@ -150,10 +147,7 @@ class Pages:
         self._lock = threading.Lock()
 
     def page(self, name: str) -> Page:
-        """The page of this name, a new one where there is none; called in the loop.
-
-        :raises BusyError: there are too many.
-        """
+        """The page of this name, a new one where there is none; called in the loop. :raises BusyError: there are too many."""
         if name not in self._pages:
             self._forget()
             if len(self._pages) >= MOST_PAGES:

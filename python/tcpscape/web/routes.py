@@ -1,4 +1,6 @@
-"""How a module of the explorer adds a request: it has `ROUTES`, and `app.MODULES` its name.
+"""The application: the page and its files, the stream of events, questions, and the requests of every module that has some.
+
+A module of the explorer adds a request with `ROUTES`, and its name in :data:`MODULES`:
 
     class Words(Asked):
         state: State
@@ -23,24 +25,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
 from typing_extensions import NotRequired, TypedDict
 
 from tcpscape.errors import TcpscapeError, refuse, shown
 from tcpscape.reading.documents import from_json
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.fields import Spec, validate
-from tcpscape.web import problems
-from tcpscape.web.blocks import finite
-from tcpscape.web.problems import BusyError, MethodError, MissingError
-from tcpscape.web.state import State
-
-if TYPE_CHECKING:
-    from tcpscape.web.pages import Page, Pages
+from tcpscape.web import page
+from tcpscape.web.page import BAD, BUG, BusyError, MethodError, MissingError, bug_document, problem_document, status
+from tcpscape.web.pages import Page, Pages
+from tcpscape.web.questions import KINDS, Question
+from tcpscape.web.state import State, of_page
+from tcpscape.web.stream import EventStream, finite
 
 MOST_BODY = MIB // 4
 """Bytes of the largest JSON that the page posts, unless a route says more."""
@@ -166,10 +168,7 @@ class Api:
         self._lock = threading.Lock()
 
     async def respond(self, request: Request, pages: Pages) -> Response:
-        """The response to a request below `/api/`.
-
-        :raises MissingError: there is none of this name.
-        """
+        """The response to a request below `/api/`. :raises MissingError: there is none of this name."""
         name = request.path_params["name"]
         route: AnyRoute = self._known[name] if name in self._known else await in_thread(lambda: self.find(name))
         if request.method != route.method:
@@ -203,11 +202,11 @@ async def guarded(respond: Callable[[], Awaitable[Response]]) -> Response:
     try:
         return await respond()
     except TcpscapeError as e:
-        return JSONResponse(problems.document(e), problems.status(e))
+        return JSONResponse(problem_document(e), status(e))
     except ClientDisconnect:
-        return Response(status_code=problems.BAD)
+        return Response(status_code=BAD)
     except Exception as e:
-        return JSONResponse(problems.report(e), problems.BUG)
+        return JSONResponse(bug_document(e), BUG)
 
 
 async def _respond(answer: Callable[[], Any]) -> Response:
@@ -233,10 +232,7 @@ def _counted(slots: threading.Semaphore, problem: str) -> Iterator[None]:
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """What `work` returns, in a thread that the end of the process does not wait for.
-
-    :raises BusyError: so many do already.
-    """
+    """What `work` returns, in a thread that the end of the process does not wait for. :raises BusyError: so many do already."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
     if not _working.acquire(blocking=False):
@@ -283,3 +279,76 @@ async def _body(request: Request, most: int) -> AsyncIterator[bytes]:
         if size > most:
             refuse("the request", f"it has more than {most} bytes", "send less")
         yield chunk
+
+
+MODULES = ("start", "take", "download", "opened", "questions.check")
+"""The modules with requests below `/api/`, each its own; what a page wants first comes first."""
+
+Generation = Annotated[int, Field(ge=0, lt=2**53)]
+"""A page's counter of the questions of a kind."""
+
+
+class Ask(Asked):
+    """A question about the page's state."""
+
+    kind: str
+    generation: Generation
+    """How often the page has asked this kind of question: it comes back in every block."""
+    state: dict[str, Any]
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Cancel(Asked):
+    """The end of questions whose answers nobody looks at any more."""
+
+    kind: str
+    generation: Generation
+    """Those that were asked before it are ended; they may come after this request."""
+
+
+def ask(context: Context, asked: Ask) -> None:
+    """Begins to answer; the blocks go over the page's stream."""
+    question = validate(_kind(asked.kind), asked.options, "the options")
+    context.page.ask(question, asked.generation, of_page(asked.state))
+
+
+def cancel(context: Context, asked: Cancel) -> None:
+    """Ends the question of this kind, unless it was asked after that."""
+    context.page.cancel(_kind(asked.kind).kind, asked.generation)
+
+
+def _kind(name: str) -> type[Question]:
+    if name not in KINDS:
+        refuse("kind", f"{shown(name)} is no question", f"choose {', '.join(KINDS)}", MissingError)
+    return KINDS[name]
+
+
+class Application(Router):
+    """The application; `pages` are its pages."""
+
+    def __init__(self, opened: Any = None) -> None:
+        """`opened`: what the command line named (a capture, a directory), which every page begins with; None where it named nothing."""
+        self.pages, self.api = Pages(opened), Api((Post("ask", Ask, ask), Post("cancel", Cancel, cancel)), MODULES)
+        super().__init__(
+            [
+                Route("/api/stream", self._stream, methods=["GET"]),
+                Route("/api/{name:path}", self._api, methods=["GET", "POST"]),
+                Route("/{path:path}", self._file, methods=["GET"]),
+            ]
+        )
+
+    async def _stream(self, request: Request) -> Response:
+        async def respond() -> Response:
+            if request.method != "GET":  # a HEAD, which would take the page's blocks and show none
+                refuse("stream", f"this is a GET, not a {request.method}", "load the page again", MethodError)
+            asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
+            its = self.pages.page(asked.page)
+            return EventStream(its.outbox, its.arrive, its.leave)
+
+        return await guarded(respond)
+
+    async def _api(self, request: Request) -> Response:
+        return await guarded(lambda: self.api.respond(request, self.pages))
+
+    async def _file(self, request: Request) -> Response:
+        return await guarded(lambda: page.file(request))

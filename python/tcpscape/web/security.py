@@ -26,7 +26,7 @@ import hmac
 import html
 import secrets
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,7 +35,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tcpscape.errors import TcpscapeError
-from tcpscape.web import problems
+from tcpscape.web.page import problem_document
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """Names of loopback in `Host` and `Origin`."""
@@ -170,47 +170,60 @@ def _equal(one: str, other: str) -> bool:
 def _refused(scope: Scope, status: int, text: str) -> Response:
     """The response in place of the application's: for the page a document, for whoever reads it in a browser's window a page."""
     if scope["path"].startswith(API):
-        return JSONResponse(problems.document(TcpscapeError(text)), status, NO_STORE)
+        return JSONResponse(problem_document(TcpscapeError(text)), status, NO_STORE)
     return HTMLResponse(f"<!doctype html><title>tcpscape</title><p>{html.escape(text)}</p>", status, NO_STORE)
+
+
+class Stranger(Protocol):
+    """A connection that has not shown the token."""
+
+    def turn_away(self) -> None:
+        """Ends it; from now on it counts no more."""
 
 
 class Doorway:
     """The strangers, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._strangers: dict[Client, asyncio.Transport] = {}
+        self._strangers: dict[Client, Stranger] = {}
 
-    def come(self, client: Client, transport: asyncio.Transport) -> None:
+    def come(self, client: Client, stranger: Stranger) -> None:
         """A connection has come."""
         while len(self._strangers) >= MOST_STRANGERS:
-            self._strangers.pop(next(iter(self._strangers))).abort()
-        self._strangers[client] = transport
+            self._strangers.pop(next(iter(self._strangers))).turn_away()
+        self._strangers[client] = stranger
 
     def admit(self, client: Client) -> None:
         """A connection has shown the token."""
         self._strangers.pop(client, None)
 
-    def leave(self, client: Client, transport: asyncio.Transport) -> None:
+    def leave(self, client: Client, stranger: Stranger) -> None:
         """A connection has ended, or has taken too long. (Another one may have its address by then.)"""
-        if self._strangers.get(client) is transport:
-            self._strangers.pop(client).abort()
+        if self._strangers.get(client) is stranger:
+            self._strangers.pop(client).turn_away()
 
 
 def protocol(doorway: Doorway) -> type[asyncio.Protocol]:
     """HTTP for a server whose connections come through this doorway."""
 
-    class Protocol(H11Protocol):
+    class Connection(H11Protocol):
         """uvicorn's, which tells the doorway of each connection."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             if self.client is not None:
-                doorway.come(self.client, transport)
-                self.loop.call_later(PATIENCE_S, doorway.leave, self.client, transport)
+                doorway.come(self.client, self)
+                self.loop.call_later(PATIENCE_S, doorway.leave, self.client, self)
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self.client is not None:
-                doorway.leave(self.client, self.transport)
+                doorway.leave(self.client, self)
             super().connection_lost(exc)
 
-    return Protocol
+        def turn_away(self) -> None:
+            # uvicorn counts a connection until the event loop has ended it; of hundreds that come at once, those already turned away would make
+            # it refuse the owner.
+            self.connections.discard(self)
+            self.transport.abort()
+
+    return Connection

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BACKLOG = 128
 """Connections that wait while the server starts."""
 MOST_CONNECTIONS = 256
-"""Connections at a time; more get status 503. Those without the token are far fewer (:mod:`tcpscape.web.doorway`)."""
+"""Connections at a time; more get status 503. Those without the token are far fewer (:mod:`tcpscape.web.security`)."""
 SWITCH_S = 1e-3
 """How long a thread that computes keeps the others waiting, s: Python's own 5 ms would be seen at every move of a slider."""
 LAST_S = 0.5
@@ -52,14 +52,25 @@ class Server(uvicorn.Server):
     """A server that ends its streams before it waits for what is on its way."""
 
     def __init__(self, opened: Any, keys: Keys) -> None:
-        from tcpscape.web.app import Application  # once the address is printed
+        from tcpscape.web.routes import Application  # once the address is printed
 
         self.served = Application(opened)
         doorway = Doorway()
-        super().__init__(uvicorn.Config(
-            Guard(self.served, keys, doorway), log_level="critical", access_log=False, lifespan="off", ws="none", http=protocol(doorway),
-            server_header=False, loop="asyncio", proxy_headers=False, timeout_keep_alive=30, limit_concurrency=MOST_CONNECTIONS,
-        ))  # fmt: skip
+        super().__init__(
+            uvicorn.Config(
+                Guard(self.served, keys, doorway),
+                log_level="critical",
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                http=protocol(doorway),
+                server_header=False,
+                loop="asyncio",
+                proxy_headers=False,
+                timeout_keep_alive=30,
+                limit_concurrency=MOST_CONNECTIONS,
+            )
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers from now on, and imports what the first question needs meanwhile."""
@@ -106,10 +117,10 @@ def listening(port: int) -> socket.socket:
 
 def warm(pool: Pool, api: Api) -> None:
     """What the first question would wait for, while the page is being loaded: answers a small one to nobody, and imports what the others need."""
+    from tcpscape.web.pool import Cancelled, Work
     from tcpscape.web.questions import KINDS
     from tcpscape.web.questions.answer import Answer
     from tcpscape.web.state import State
-    from tcpscape.web.work import Cancelled, Work
 
     try:
         Answer(seeds=3).answer(State(duration="100ms"), Work(pool, lambda block: None), None)

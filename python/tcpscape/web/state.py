@@ -18,12 +18,10 @@ from tcpscape.scenario import changes, host
 from tcpscape.scenario.fields import OPTIONS, Spec, validate
 from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.scenario import PARTS, Scenario
-from tcpscape.scenario.vocabulary import PATH
+from tcpscape.scenario.vocabulary import TRIAL
 from tcpscape.web import texts
 
-OF_DIRECTIONS = (
-    "rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "loss_burst", "limit", "forward_at", "reverse_at",
-)  # fmt: skip
+OF_DIRECTIONS = ("rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "loss_burst", "limit", "forward_at", "reverse_at")
 """Fields of the two directions, which the words of both replace."""
 OF_QUEUE = ("buffer", "queue")
 """Fields of the bottleneck's queue, which make no sense without a rate."""
@@ -70,9 +68,9 @@ class PathField:
 NODES = (Choice("", "a router (each packet by itself)"), Choice("sender", "the sending host (super-packets as one)"))
 
 
-def _of_path(name: str, group: Group, kind: FieldKind = "choice", standard: str = "", zero_text: str = "", *, needs: str = "") -> PathField:
+def _declared(name: str, group: Group, kind: FieldKind = "choice", standard: str = "", zero_text: str = "", *, needs: str = "") -> PathField:
     """A field that every command has, as it is declared for all of them."""
-    about = PATH[name]
+    about = TRIAL[name]
     low, high = about.ends or ("", "")
     choices = tuple(Choice(value if place else "", title) for place, (value, title) in enumerate(about.choices.items()))
     return PathField(about.label, group, kind, low, high, standard, zero_text, needs, choices)
@@ -91,21 +89,21 @@ def _labels(controls: tuple[str, ...]) -> tuple[str, ...]:
 class State(Spec):
     """What the page shows."""
 
-    rtt: Annotated[str, _of_path("rtt", "Delay", "time")] = "50ms"
+    rtt: Annotated[str, _declared("rtt", "Delay", "time")] = "50ms"
     """Round-trip time without jitter and queues."""
-    jitter: Annotated[str, _of_path("jitter", "Delay", "time", "0ms", "no jitter")] = ""
+    jitter: Annotated[str, _declared("jitter", "Delay", "time", "0ms", "no jitter")] = ""
     """Spread of each one-way delay."""
-    jitter_on: Annotated[str, _of_path("jitter_on", "More", needs="jitter")] = ""
+    jitter_on: Annotated[str, _declared("jitter_on", "More", needs="jitter")] = ""
     """`both`, `forward`, `reverse`."""
-    distribution: Annotated[str, _of_path("distribution", "More", needs="jitter")] = ""
+    distribution: Annotated[str, _declared("distribution", "More", needs="jitter")] = ""
     """Distribution of the jitter, in tc's words."""
-    order: Annotated[str, _of_path("order", "More", needs="jitter")] = ""
+    order: Annotated[str, _declared("order", "More", needs="jitter")] = ""
     """Whether jitter reorders: `reorder`, `keep`, `clamp`."""
-    loss: Annotated[str, _of_path("loss", "Loss", "share", "0%", "no loss")] = ""
+    loss: Annotated[str, _declared("loss", "Loss", "share", "0%", "no loss")] = ""
     """Share of packets lost in each direction."""
-    loss_on: Annotated[str, _of_path("loss_on", "More", needs="loss")] = ""
+    loss_on: Annotated[str, _declared("loss_on", "More", needs="loss")] = ""
     """`both`, `forward`, `reverse`."""
-    loss_burst: Annotated[str, _of_path("loss_burst", "Bursts", "number", "1", "each by itself")] = ""
+    loss_burst: Annotated[str, _declared("loss_burst", "Bursts", "number", "1", "each by itself")] = ""
     """Mean number of packets lost in a row; empty or 1 is independent loss."""
     limit: Annotated[str, PathField("netem's limit", "More", "number", "10", "100000", "100000")] = ""
     """Packets that netem holds in each direction; empty is 100000."""
@@ -113,23 +111,23 @@ class State(Spec):
     """The node at whose egress the data meet jitter and loss: `router` (empty), where netem treats each packet by itself, or `sender`."""
     reverse_at: Annotated[str, PathField("ACKs at", "More", choices=NODES)] = ""
     """The same of the ACKs."""
-    rate: Annotated[str, _of_path("rate", "Bottleneck", "rate", "", "no limit")] = "42mbit"
+    rate: Annotated[str, _declared("rate", "Bottleneck", "rate", "", "no limit")] = "42mbit"
     """Rate of the bottleneck; empty is no limit."""
-    buffer: Annotated[str, _of_path("buffer", "Bottleneck", "buffer", "1bdp", needs="rate")] = ""
+    buffer: Annotated[str, _declared("buffer", "Bottleneck", "buffer", "1bdp", needs="rate")] = ""
     """Its queue's size; empty is 1bdp. Not read without a rate, as `queue`."""
     queue: Annotated[str, PathField("Queue", "Bottleneck", needs="rate", choices=(Choice("", "a FIFO in bytes"),))] = ""
     """Its queue in tc's words; empty is a FIFO in bytes."""
-    rcvbuf: Annotated[str, PathField("Receive buffer", "Hosts", "size", "16KiB", "16MiB", "", "autotuned")] = ""
+    rcvbuf: Annotated[str, _declared("rcvbuf", "Hosts", "size", "", "autotuned")] = ""
     """SO_RCVBUF; empty is autotuned."""
-    app: Annotated[str, PathField("Application", "Hosts", "byterate", "100kB/s", "100MB/s", "", "as fast as it can")] = ""
+    app: Annotated[str, _declared("app", "Hosts", "byterate", "", "as fast as it can")] = ""
     """Rate of the application; empty is as fast as it can."""
-    read: Annotated[str, PathField("Receiver reads", "More", "text", standard="16KiB/1ms")] = ""
+    read: Annotated[str, _declared("read", "More", "text", "16KiB/1ms")] = ""
     """The receiver's reads, `16KiB/1ms`."""
     ecn: bool = False
     """Whether both ends negotiate ECN."""
-    duration: Annotated[str, PathField("Duration", "Hosts", "time", "1s", "60s", "10s")] = ""
+    duration: Annotated[str, _declared("duration", "Hosts", "time", "10s")] = ""
     """How long a trial is; empty is 10s."""
-    kernel: Annotated[str, PathField("Kernel", "More", "text", standard="6.1")] = ""
+    kernel: Annotated[str, _declared("kernel", "More", "text", "6.1")] = ""
     """Kernel profile with overrides."""
     words: Annotated[dict[str, str], AfterValidator(_parts)] = Field(default_factory=dict)
     """`forward`, `bottleneck`, `reverse` in tc's own words (:mod:`tcpscape.web.texts`): that part of the path, for which no field is read then."""
@@ -170,10 +168,7 @@ class State(Spec):
         return Campaign.of({"name": "the explorer", "conditions": self.conditions(), **controls, **fields}, OPTIONS)
 
     def scenario(self, cca: str) -> Scenario:
-        """The scenario in which every flow uses `cca`; of a mixture, that mixture.
-
-        :raises TcpscapeError: one line that names the field.
-        """
+        """The scenario in which every flow uses `cca`; of a mixture, that mixture. :raises TcpscapeError: one line that names the field."""
         one = self if self.mix else self.model_copy(update={"cca": (cca,)})
         return one.campaign().cases()[0].scenario
 
@@ -207,10 +202,7 @@ PageState = Annotated[State, AfterValidator(State.expect_harmless)]
 
 
 def of_page(data: Any) -> State:
-    """The state that a page sends.
-
-    :raises TcpscapeError: one line that names the field.
-    """
+    """The state that a page sends. :raises TcpscapeError: one line that names the field."""
     state: State = validate(State, data, "the state")
     return state.expect_harmless()
 

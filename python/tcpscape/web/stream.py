@@ -1,4 +1,8 @@
-"""A page's stream of events: the blocks on their way to it, and the response that carries them.
+"""Blocks, the pieces of an answer on their way to the page, and a page's stream of events, which carries them.
+
+A block is a JSON header with columns of numbers behind it. In the stream it is one event named `block` whose data are the base64 of: the header's
+length (32 bit, little endian), the header (JSON in UTF-8, padded with spaces so that the columns begin at a multiple of 8), and the columns, float64
+or float32, little endian, each padded to a multiple of 8. The header's `columns` has the name, type and length of each.
 
 Between the threads that answer and the stream is an :class:`Outbox`. It holds so many bytes; a question that sends more waits until the page has
 taken some, so that a page that is slow, or hidden, slows its own questions and nothing else. What a newer question makes stale is dropped from it.
@@ -7,14 +11,71 @@ taken some, so that a page that is slow, or hidden, slows its own questions and 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import json
+import math
+import struct
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ALIGNED = 8
+"""Bytes to whose multiple header and columns are padded."""
+TYPES = {"<f8": "f64", "<f4": "f32"}
+"""numpy's types of columns, and their names in the header."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of an answer."""
+
+    name: str
+    """What it is: each question says which blocks it sends."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Plain values; what is not finite becomes null."""
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Arrays of float64 or float32, one-dimensional."""
+
+    def encode(self, kind: str, generation: int) -> bytes:
+        """The block as bytes, for the question `kind` as it was asked the `generation`-th time."""
+        described = [{"name": name, "type": TYPES[column.dtype.str], "length": len(column)} for name, column in self.columns.items()]
+        header = {"kind": kind, "generation": generation, "name": self.name, "values": finite(self.values), "columns": described}
+        text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
+        text += b" " * (-(len(text) + 4) % ALIGNED)
+        return b"".join([struct.pack("<I", len(text)), text, *(_padded(column.tobytes()) for column in self.columns.values())])
+
+
+def event(data: bytes) -> str:
+    """The server-sent event of an encoded block."""
+    return f"event: block\ndata: {base64.b64encode(data).decode()}\n\n"
+
+
+def finite(value: Any) -> Any:
+    """Plain values, models and data classes as mappings, in which every number that is not finite is None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, BaseModel):
+        return finite(value.model_dump(mode="json"))
+    if is_dataclass(value) and not isinstance(value, type):
+        return finite(asdict(value))
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _padded(data: bytes) -> bytes:
+    return data + b"\0" * (-len(data) % ALIGNED)
+
 
 MOST_BYTES = 16 << 20
 """Bytes on their way to a page before its questions wait."""

@@ -1,14 +1,15 @@
-"""What the page shows, to take along: as a command, as a file and as Python, each of which runs the very same trials.
+"""What the page shows in other words: its path in tc's words and as a sentence, and all of it as a command, a file and Python to take along.
 
-A path of options is one command. What options cannot say (tc's own words, changes on the way) is a campaign's file that the
-command writes first. Which of the two, :func:`command` finds by making the campaign that the options stand for and comparing its scenarios.
+`POST /api/path` also says what tc's words that were typed mean for the fields. What `POST /api/take` gives runs the very same trials: a path of
+options is one command; what options cannot say (tc's own words, changes on the way) is a campaign's file that the command writes first.
+Which of the two, :class:`Take` finds by making the campaign that the options stand for and comparing its scenarios.
 """
 
 from __future__ import annotations
 
 import pprint
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -17,17 +18,105 @@ import yaml
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from tcpscape import engines
+from tcpscape import engines, units
 from tcpscape.campaign import axes as levels
 from tcpscape.campaign import source
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.controls import spelling
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import files
+from tcpscape.scenario.path import Netem
+from tcpscape.scenario.scenario import PARTS, Part, Scenario
 from tcpscape.scenario.vocabulary import PATH
-from tcpscape.web import axes
+from tcpscape.web import axes, texts
 from tcpscape.web.routes import Asked, Context, Post
-from tcpscape.web.state import PageState, State
+from tcpscape.web.state import OF_DIRECTIONS, OF_QUEUE, PageState, State
+from tcpscape.words import paths
+
+DIRECTIONS: tuple[Part, Part] = ("forward", "reverse")
+
+
+class PathDocument(TypedDict):
+    """The answer about a state."""
+
+    state: State
+    """The same with words turned into fields where these can say them (then `words` is without that part); otherwise as it was."""
+    fixed: list[str]
+    """Names of the fields that words replace."""
+    says: dict[str, str]
+    """What the words say of these, as texts."""
+    words: dict[Part, str]
+    """tc's words (`then` between hops, `none` without one), which the state's `words` take."""
+    text: str
+    """The path in a sentence, as `tcpscape run` prints it."""
+    notes: list[str]
+    """What is to be known of these words."""
+
+
+class PathAsked(Asked):
+    """A state whose path is asked for."""
+
+    state: PageState
+
+
+def described(state: State) -> PathDocument:
+    """The answer about a state. :raises TcpscapeError: one line that names the field or the part of the path, the problem and the fix."""
+    scenario = state.scenario(next(iter(state.cca), "cubic"))
+    scenario.expect_path()
+    engines.make("model").check(scenario)
+    plain = normalised(state, scenario)
+    return PathDocument(
+        state=plain,
+        fixed=list(plain.fixed),
+        says=_says(plain, scenario),
+        words={part: texts.words(scenario, part) for part in PARTS},
+        text=paths.in_words(scenario),
+        notes=list(_notes(plain, scenario)),
+    )
+
+
+def normalised(state: State, scenario: Scenario) -> State:
+    """The state with fields in place of its words where they say the same scenario."""
+    if not state.words:
+        return state
+    said, _ = texts.fields(scenario)
+    left = said.get("words", {})
+    groups = ((DIRECTIONS, OF_DIRECTIONS), (("bottleneck",), ("rate", *OF_QUEUE)))
+    fields: dict[str, Any] = {}
+    kept = dict(state.words)
+    for parts, names in groups:
+        if any(part in state.words for part in parts) and not any(part in left for part in parts):
+            fields |= {name: said.get(name, "") for name in names}
+            kept = {part: text for part, text in kept.items() if part not in parts}
+    return state.replace(**fields, words=kept)
+
+
+def _says(state: State, scenario: Scenario) -> dict[str, str]:
+    """What words say of the fields that they replace, of the data where the directions differ."""
+    said: dict[str, str] = {}
+    if any(part in state.words for part in DIRECTIONS):
+        queues = [queue for nested in scenario.queues("forward", "reverse") for queue in nested]
+        said["rtt"] = units.format_time(scenario.path_rtt_ns)
+        said["jitter"] = units.format_time(next((q.jitter_ns for q in queues if q.jitter_ns), 0))
+        said["distribution"] = next((q.distribution for q in queues if q.distribution), "") or ""
+        said["loss"] = units.brief_percent(next((q.loss for q in queues if q.loss), 0.0))
+    if "bottleneck" in state.words:
+        rate = next((q.rate_bps for nested in scenario.queues("bottleneck") for q in nested if q.rate_bps), None)
+        said["rate"] = units.format_rate(rate) if rate else ""
+    return said
+
+
+def _notes(state: State, scenario: Scenario) -> Iterator[str]:
+    """What is to be known of the words."""
+    for part in DIRECTIONS:
+        first = next(iter(getattr(scenario, part)), None)
+        if part in state.words and isinstance(first, str):
+            yield f"{part}: these words stand at the sending host's egress, where netem treats a super-packet as a whole"
+    if state.words and "reverse" not in state.words and "forward" in state.words:
+        yield "reverse: the ACKs still have what the fields say"
+    if any(isinstance(hop, Netem) and hop.jitter and hop.order != "reorder" for part in DIRECTIONS for hop in getattr(scenario, part)):
+        yield "jitter that keeps the order is tcpscape's own queue: a usual tc does not have it"
+
 
 FILE = "explorer.yaml"
 """The file that commands and comments name."""
@@ -35,7 +124,7 @@ MOST_ADDRESS = 2000
 """Characters of the page's address in a comment."""
 MOST_AXES, MOST_LEVELS = 2, 50
 """A curve has one axis, a map two; each has at most so many levels."""
-PLAIN = (*PATH, "rcvbuf", "app", "read", "duration", "kernel")
+PLAIN = (*(name for name in PATH if name in State.model_fields), "rcvbuf", "app", "read", "duration", "kernel")
 """Fields of the state that are options of `tcpscape sweep` under the same name."""
 BY_AXIS = tuple(name for name, field in State.model_fields.items() if field.annotation is str and name not in (*PLAIN, "mix"))
 """Further fields of the state that are text: `tcpscape sweep` has them under `--axis`."""
@@ -68,10 +157,7 @@ class Take(Asked):
 
 
 def take(_: Context, asked: Take) -> TakenTexts:
-    """The three texts.
-
-    :raises TcpscapeError: one line, for a state or an axis that makes no sense.
-    """
+    """The three texts. :raises TcpscapeError: one line, for a state or an axis that makes no sense."""
     known = {name: axes.find(name, asked.state) for name in asked.axes}
     varied = {name: values or _shown(asked, known[name]) for name, values in asked.axes.items()}
     copies = Copies(asked.state, asked.seeds, varied)
@@ -94,10 +180,7 @@ class Copies:
         return self.state.campaign(seeds=self.seeds, **({"axes": varied} if varied else {}))
 
     def expect_sense(self) -> None:
-        """Refuses a state that cannot run.
-
-        :raises TcpscapeError: one line that names the field.
-        """
+        """Refuses a state that cannot run. :raises TcpscapeError: one line that names the field."""
         model = engines.make("model")
         for case in self.campaign.cases():
             model.check(case.scenario)
@@ -163,7 +246,7 @@ class Copies:
         return f"import tcpscape\n\noutcome = tcpscape.sweep(\n{arguments})\nprint(outcome.frame())\n"
 
 
-ROUTES = (Post("take", Take, take),)
+ROUTES = (Post("path", PathAsked, lambda _, asked: described(asked.state)), Post("take", Take, take))
 
 
 def _shown(asked: Take, axis: axes.Axis) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from tcpscape import units
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.scenario import grammar, path
 from tcpscape.scenario.changes import Change
-from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import validate
 from tcpscape.scenario.flows import CHUNK, READ_SIZE, Flow
+from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.path import TBF_BURST, Hop, Link, Netem
 from tcpscape.scenario.scenario import PARTS, TIMER_SLACK, Kernel, Part, Scenario
 from tcpscape.scenario.words import parameters, within
@@ -29,10 +29,26 @@ CERTAIN = 0xFFFF_FFFF
 """netem's scale of probabilities."""
 TAU = 50_000_000
 """Time constant of a jitter whose words name none, ns."""
-NETEM = frozenset((
-    "kind", "limit", "delay", "jitter", "delay_correlation", "distribution", "loss", "ecn", "duplicate", "corrupt", "reorder", "gap", "rate",
-    "packet_overhead", "cell_size", "cell_overhead",
-))  # fmt: skip
+NETEM = frozenset(
+    (
+        "kind",
+        "limit",
+        "delay",
+        "jitter",
+        "delay_correlation",
+        "distribution",
+        "loss",
+        "ecn",
+        "duplicate",
+        "corrupt",
+        "reorder",
+        "gap",
+        "rate",
+        "packet_overhead",
+        "cell_size",
+        "cell_overhead",
+    )
+)
 """Parameters of netem that are read here; words with another one (`slot`) have no fields."""
 WITHOUT_FIELDS = ("ecn", "packet_overhead", "cell_size", "cell_overhead")
 """Parameters of netem that fields do not have."""
@@ -83,10 +99,7 @@ def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def _expect_one_link(scenario: Scenario) -> None:
-    """Refuses what no field and no word of a state can say.
-
-    :raises ScenarioError: one line that names it, and the command that runs it.
-    """
+    """Refuses what no field and no word of a state can say. :raises ScenarioError: one line that names it, and the command that runs it."""
     kinds: dict[str, Sequence[object]] = {"links": scenario.links, "transfers": scenario.transfers, "probes": scenario.probes}
     kinds["requests or pauses of applications"] = [flow for flow in scenario.flows if flow.app.response or flow.app.on]
     kinds["access links"] = [flow for flow in scenario.flows if flow.access and _access(flow) is None]

@@ -5,26 +5,28 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from tcpscape.campaign import video
-from tcpscape.campaign.video import Viewing
+from tcpscape.campaign import groups
+from tcpscape.campaign.groups import Viewing
 from tcpscape.controls.deployment import DEFAULT, Deployment
 from tcpscape.findings import indicators
-from tcpscape.findings.advice.answer import Advice, Standing
+from tcpscape.findings.advice.answer import Advice, Standing, StandingNumbers
 from tcpscape.findings.advice.choice import GOALS, Verdict
 from tcpscape.findings.cliff.levels import Cliff
-from tcpscape.findings.damage import Damage, Delay
+from tcpscape.findings.damage import Delay
 from tcpscape.formats import printed
-from tcpscape.scenario import summary
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent, shares
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, table_of
-from tcpscape.words.remarks import against, brief_jitter, lead, link_mbps, remarks
+from tcpscape.words import paths, traffic
+from tcpscape.words.remarks import RULES, against, brief_jitter, lead, link_mbps, remarks
+from tcpscape.words.sentences import runs_text
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
@@ -37,9 +39,10 @@ SIDES = {"stable": "before", "near the cliff": "near", "chaos zone": "in the cha
 DROPPED = ("limited by", "deployable")
 """Columns of the ranking that a narrow screen leaves out, the first one first; then `× BEST` and :data:`OWN_CLIFF`."""
 SORTED = {
-    "goodput": "", "delay": "Sorted by the added RTT; those that keep too little goodput last",
+    "goodput": "",
+    "delay": "Sorted by the added RTT; those that keep too little goodput last",
     "video": "Goodput and added RTT, sorted by the QoE of a viewer",
-}  # fmt: skip
+}
 """Goal → title of the ranking: what it is sorted by, where that is not its first column."""
 
 
@@ -56,39 +59,18 @@ class CliffDocument(TypedDict):
     """Ends of the chaos zone, ns; null where there is none."""
 
 
-class StandingDocument(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingDocument(StandingNumbers):
     """One congestion control on the path of an advice."""
 
-    cca: str
-    """Congestion control."""
-    obstacle: str
-    """Why it cannot be deployed; empty where it can."""
     deployable: bool
     """Whether the kernel has it."""
-    goodput: Estimate
-    """Mean goodput, Mbit/s."""
-    added_rtt: Estimate
-    """Mean over the trials of the RTT's 95th percentile less the propagation RTT, ms."""
-    median: Estimate
-    """Median goodput, Mbit/s."""
-    cv: Estimate
-    """Coefficient of variation of the goodput."""
-    against_best: Estimate
-    """Goodput / that of the congestion control with the highest one that can be deployed, paired."""
-    retransmits: Estimate
-    """Segments sent again, mean over the trials."""
-    limited_by: dict[str, float]
-    """Cause → mean share of the time during which it limited the flows, a fraction; the largest first."""
-    needed: int
-    """Measurements for an interval of ± 10 %."""
     side: str
     """The side of its cliff on which the path stands: stable, chaos, collapsed."""
     stands: str
     """The same, or that a stable path is near the cliff."""
     cliff: CliffDocument
     """Its cliff along jitter."""
-    damage: list[Damage]
-    """What each impairment of the path costs."""
 
 
 class OrderDocument(TypedDict):
@@ -164,11 +146,10 @@ def screen(advice: Advice) -> Screen:
     """The answer as the command shows it."""
     scenario = advice.path.scenario(advice.ranking[0].cca)
     count = len(advice.outcome.cells[0].trials)
-    path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {advice.outcome.label}"
+    path = f"{paths.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {advice.outcome.label}"
     return Screen(
-        path, sentence(advice), remarks=[*advice.taken, *remarks(advice)], tables=tables(advice),
-        details=details(advice), caveats=advice.caveats,
-    )  # fmt: skip
+        path, sentence(advice), remarks=[*advice.taken, *remarks(advice)], tables=tables(advice), details=details(advice), caveats=advice.caveats
+    )
 
 
 @table_of.register
@@ -200,7 +181,7 @@ def reason(advice: Advice) -> str:
         return _better(advice, ahead)
     if d.verdict == "as good":
         return f"no worthwhile difference: {ahead}"
-    return f"whether {subject} is better than {d.follower} is undecided ({ahead}), {d.more_text} would tell"
+    return f"whether {subject} is better than {d.follower} is undecided ({ahead}), {runs_text(d.more)} would tell"
 
 
 def _unopposed(advice: Advice) -> str:
@@ -221,7 +202,7 @@ def _alone(advice: Advice) -> str:
         return "and there is nothing to compare it with"
     if all(s.obstacle for s in others):
         return "and is the only one that can be deployed"
-    return f"and is the only one for which the goal holds ({advice.goal.rule})"
+    return f"and is the only one for which the goal holds ({RULES[advice.goal.name]})"
 
 
 def _adds(own: Standing, other: Standing | None = None) -> str:
@@ -251,7 +232,7 @@ def _beside(advice: Advice) -> str:
 
 def view_of(advice: Advice, cca: str) -> Viewing | None:
     """What a viewer sees on the path as it is."""
-    return next((video.viewer(cell.trials) for cell in advice.outcome.cells if cell.cca == cca), None)
+    return next((groups.viewer(cell.trials) for cell in advice.outcome.cells if cell.cca == cca), None)
 
 
 def _ms(estimate: Estimate) -> str:
@@ -265,11 +246,16 @@ def ranking(advice: Advice, title: str | None = None, notes: Sequence[str] = (),
     shown = advice.ranking if every else _first(advice)
     rows = [
         (
-            s.cca, s.goodput.text(most=link_mbps(advice)), s.added_rtt.text(), "1" if s.cca == advice.best else s.against_best.text(),
-            SIDES[s.stands], s.obstacle or "yes", shares(s.limited_by),
+            s.cca,
+            s.goodput.text(most=link_mbps(advice)),
+            s.added_rtt.text(),
+            "1" if s.cca == advice.best else s.against_best.text(),
+            SIDES[s.stands],
+            s.obstacle or "yes",
+            shares(s.limited_by),
         )
         for s in shown
-    ]  # fmt: skip
+    ]
     name = SORTED[advice.goal.name] if title is None else title
     table = Table(columns, rows, title=name, notes=notes, drop=(*DROPPED, against, OWN_CLIFF), words=(OWN_CLIFF, "deployable", "limited by"))
     idle = [*([OWN_CLIFF] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]
@@ -280,15 +266,15 @@ def tables(advice: Advice) -> tuple[Table | Code, ...]:
     """What is always shown: what viewers see where that is the goal, the ranking, and what to type."""
     deploy = advice.deployment
     lines = [Code((deploy.command,), "As root on the sender (permanently, verify, go back: --verbose):")] if deploy and deploy.now else []
-    views = [_viewers(advice, {c.cca: v for c in advice.outcome.cells if (v := video.viewer(c.trials))})] if advice.goal.name == "video" else []
+    views = [_viewers(advice, {c.cca: v for c in advice.outcome.cells if (v := groups.viewer(c.trials))})] if advice.goal.name == "video" else []
     return (*views, ranking(advice, notes=notes(advice), every=False), *lines)
 
 
 def _viewers(advice: Advice, views: Mapping[str, Viewing], title: str = "What a viewer sees") -> Table:
     """A row for each congestion control, in the order of the ranking."""
     order = sorted((s.cca for s in advice.ranking if s.cca in views), key=lambda cca: -views[cca].qoe.value)
-    rows = [video.row(cca, views[cca]) for cca in order]
-    return Table(video.COLUMNS, rows, title=f"{title}, sorted by QoE", drop=("switches", "without stall", "stalls", "start-up s"))
+    rows = [traffic.view_row(cca, views[cca]) for cca in order]
+    return Table(traffic.VIEW_COLUMNS, rows, title=f"{title}, sorted by QoE", drop=("switches", "without stall", "stalls", "start-up s"))
 
 
 def _first(advice: Advice) -> tuple[Standing, ...]:
@@ -432,25 +418,7 @@ def _order(advice: Advice) -> OrderDocument | None:
 def _standing(s: Standing) -> StandingDocument:
     edge = s.cliff.edge
     cliff = CliffDocument(
-        jitter_ns=edge.value if edge else None,
-        interval_ns=(edge.low, edge.high) if edge else None,
-        bracket_ns=s.cliff.bracket,
-        chaos_ns=s.cliff.zone,
+        jitter_ns=edge.value if edge else None, interval_ns=(edge.low, edge.high) if edge else None, bracket_ns=s.cliff.bracket, chaos_ns=s.cliff.zone
     )
-    return StandingDocument(
-        cca=s.cca,
-        obstacle=s.obstacle,
-        goodput=s.goodput,
-        added_rtt=s.added_rtt,
-        median=s.median,
-        cv=s.cv,
-        against_best=s.against_best,
-        retransmits=s.retransmits,
-        limited_by=s.limited_by,
-        needed=s.needed,
-        damage=list(s.damage),
-        deployable=not s.obstacle,
-        side=s.side,
-        stands=s.stands,
-        cliff=cliff,
-    )
+    numbers = {field.name: getattr(s, field.name) for field in fields(StandingNumbers)}
+    return StandingDocument(**numbers, deployable=not s.obstacle, side=s.side, stands=s.stands, cliff=cliff)

@@ -8,7 +8,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from tcpscape import units
-from tcpscape.findings.spike.bound import NS_PER_MS, Bound
+from tcpscape.findings.spike import NS_PER_MS, Bound
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table

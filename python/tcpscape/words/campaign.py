@@ -7,20 +7,27 @@ medians. A report begins with the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape import stats, units
-from tcpscape.campaign import groups, traffic, video
+from tcpscape.campaign import groups
 from tcpscape.campaign.outcome import Cell, CellSummary, Outcome, smoothed
+from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.metrics.flows import added_to, limits
-from tcpscape.scenario import summary
-from tcpscape.stats.estimate import Estimate
+from tcpscape.scenario import bottleneck
+from tcpscape.stats.estimate import Estimate, Interval
 from tcpscape.text.numbers import number, percent, shares
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.trial import FlowResult, Trial
-from tcpscape.words import sentences
+from tcpscape.words import paths, sentences, traffic
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
@@ -37,14 +44,14 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
     weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
-    of_traffic = (*video.caveats(cells[0].scenarios[0]), *traffic.caveats(outcome))
+    of_traffic = (*groups.player_caveats(cells[0].scenarios[0]), *traffic.caveats(outcome))
     caveats = dict.fromkeys((*outcome.caveats, *smoothed(outcome, ("added_rtt",)), *of_traffic, *weak))
     count = len(cells[0].trials)
-    path = f"{summary.in_words(cells[0].scenarios[0])}; {units.counted(count, 'trial')} each, {outcome.label}"
+    path = f"{paths.in_words(cells[0].scenarios[0])}; {units.counted(count, 'trial')} each, {outcome.label}"
     has_flows = any(trial.flows for cell in cells for trial in cell.trials[:1])
-    tables = (*([run_table(outcome, wide=wide)] if has_flows else []), *traffic.tables(outcome), *video.tables(outcome))
+    tables = (*([run_table(outcome, wide=wide)] if has_flows else []), *traffic.tables(outcome), *traffic.view_tables(outcome))
     answer = sentences.run_answer(outcome)
-    remarks = [text for text in (*groups.sentences(outcome), *traffic.sentences(outcome), *video.sentences(outcome)) if text != answer]
+    remarks = [text for text in (*traffic.change_sentences(outcome), *traffic.sentences(outcome), *traffic.view_sentences(outcome)) if text != answer]
     return Screen(path, answer, remarks, tables, caveats=tuple(caveats), next=next_)
 
 
@@ -76,16 +83,26 @@ def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
 ADDED, ADDED_WIDE = "added RTT p95 ms", "added RTT p95 ms, mean [95 %]"
 """Column of the added RTT, as a number and with its interval."""
 ROW = (
-    "cca", "flows", "goodput Mbit/s, mean [95 %]", "CV", ADDED, ADDED_WIDE, "highest RTT ms", "retransmits", "CE marks", "RTT p50 ms",
-    "limited by", "n",
-)  # fmt: skip
+    "cca",
+    "flows",
+    "goodput Mbit/s, mean [95 %]",
+    "CV",
+    ADDED,
+    ADDED_WIDE,
+    "highest RTT ms",
+    "retransmits",
+    "CE marks",
+    "RTT p50 ms",
+    "limited by",
+    "n",
+)
 """Columns of a row of :func:`run_table`."""
 
 
 def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
     """A row for each group of flows of a cell, and one for all of them where there are several."""
     trials, scenario = cell.trials, cell.scenarios[0]
-    link = summary.link_mbps(scenario)
+    link = bottleneck.link_mbps(scenario)
     full = bool(link) and stats.mean(cell.values()).value >= FULL * (link or 0)
     of = groups.of(cell)
     for group in of:
@@ -103,12 +120,19 @@ def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[T
     added = _added_by(flows_of, trials)
     limited = shares(limits(flows)) + (", link full" if full else "")
     return (
-        name, str(len(flows_of[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value),
-        number(max(0.0, added.value)) if added else "–", added.text() if added else "–", _highest(flows_of),
+        name,
+        str(len(flows_of[0])),
+        stats.mean(goodputs).text(most=link),
+        percent(stats.cv(goodputs).value),
+        number(max(0.0, added.value)) if added else "–",
+        added.text() if added else "–",
+        _highest(flows_of),
         _mean(sum(f.retransmits for f in of_trial) for of_trial in flows_of),
         _mean(sum(f.delivered_ce or 0 for f in of_trial) for of_trial in flows_of),
-        _mean(rtts) if rtts else "–", limited, str(len(trials)),
-    )  # fmt: skip
+        _mean(rtts) if rtts else "–",
+        limited,
+        str(len(trials)),
+    )
 
 
 def _added_by(flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial]) -> Estimate | None:
@@ -135,8 +159,97 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
-    scenarios = [s for cell in summary.spread(outcome.cells) for s in cell.scenarios]
-    path = f"{summary.together(scenarios, axes)}; {trials} trials a cell, {outcome.label}"
+    scenarios = [s for cell in paths.spread(outcome.cells) for s in cell.scenarios]
+    path = f"{paths.together(scenarios, axes)}; {trials} trials a cell, {outcome.label}"
     shown = (outcome.campaign.metric, *("added_rtt" for name in table.columns if name.startswith("added RTT")))
-    caveats = [*outcome.weaknesses(cells), *smoothed(outcome, shown), *video.caveats(outcome.cells[0].scenarios[0])]
+    caveats = [*outcome.weaknesses(cells), *smoothed(outcome, shown), *groups.player_caveats(outcome.cells[0].scenarios[0])]
     return Screen(path, sentences.sweep_answer(outcome), tables=(table,), caveats=caveats, next=next_)
+
+
+class CellDocument(TypedDict):
+    """A cell of a sweep: one condition under one congestion control on one engine. A line of `tcpscape sweep --json`."""
+
+    format: Literal[1]
+    """Format of a cell."""
+    name: str
+    """Name of the campaign."""
+    engine: str
+    """Engine that ran it."""
+    version: str
+    """Version of the model or of the engine."""
+    at: dict[str, str]
+    """Axis → value as it was written."""
+    cca: str
+    """Congestion controls of the flows."""
+    metric: str
+    """What was measured, a name of `tcpscape metric list`."""
+    unit: str
+    """Unit of the median."""
+    n: int
+    """Number of trials."""
+    median: Interval
+    """Median over the trials, in `unit`."""
+    cv: Interval
+    """Coefficient of variation over the trials, standard deviation / mean."""
+    reached: bool
+    """Whether the interval is as narrow as --precision asks; true without it."""
+    caveats: list[str]
+    """What limits the validity, a sentence each."""
+
+
+def documents(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[CellDocument]:
+    """A line of `--json` for each cell; what is not finite is null."""
+    for s in cells:
+        caveats = {c for t in s.cell.trials for c in t.caveats} | ({s.median.caveat} - {""})
+        yield CellDocument(
+            format=1,
+            name=outcome.name,
+            engine=s.cell.engine,
+            version=outcome.versions[s.cell.engine],
+            at=dict(s.cell.at),
+            cca=s.cell.cca,
+            metric=outcome.campaign.metric,
+            unit=s.median.unit,
+            n=len(s.cell.trials),
+            median=s.median.plain(),
+            cv=s.cv.plain(),
+            reached=s.is_precise,
+            caveats=sorted(caveats),
+        )
+
+
+CELLS = TableFormat(
+    "cells",
+    "A row for each cell of a sweep: cells.csv.",
+    columns(
+        """
+    campaign string -: Campaign, where a directory holds several
+    engine string -: Engine that ran it
+    version string -: Version of the model or of the engine
+    {axis} string -: Where the cell stands on an axis, as it was written
+    cca string -: Congestion controls of the flows
+    metric string -: What was measured
+    unit string -: Unit of the metric
+    n integer -: Number of trials
+"""
+        + INTERVAL.format("median", "(column unit)", "Median over the trials")
+        + INTERVAL.format("cv", "-", "Coefficient of variation over the trials, standard deviation / mean")
+        + "    reached boolean -: Whether the interval is as narrow as --precision asks; true without it\n"
+    ),
+)
+
+
+def frame(parts: Mapping[str, Iterable[CellDocument]]) -> pl.DataFrame:
+    """A row for each cell of these campaigns, with the name of its campaign where there are several."""
+    import polars as pl
+
+    frames = []
+    for part, lines in parts.items():
+        rows = [CELLS.row({**line, **_ends("median", line["median"]), **_ends("cv", line["cv"])}, line["at"]) for line in lines]
+        table = pl.DataFrame(rows, infer_schema_length=None)
+        frames.append(table if len(parts) == 1 else table.select(pl.lit(part).alias("campaign"), pl.all()))
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+def _ends(name: str, interval: Interval) -> dict[str, float | None]:
+    return {name: interval["value"], f"{name}_low": interval["low"], f"{name}_high": interval["high"]}

@@ -16,15 +16,59 @@ import tcpscape
 from tcpscape import units, writing
 from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level, jitter_meaning
 from tcpscape.findings.cliff.search import Impairment
-from tcpscape.scenario import limits, summary
-from tcpscape.scenario.conditions import Conditions, Directions
+from tcpscape.formats import INTERVAL, TableFormat, columns
+from tcpscape.scenario import limits
+from tcpscape.scenario.options import Conditions, Directions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
+from tcpscape.words import paths
 
-EDGES, LEVELS = "edges.csv", "levels.csv"
+EDGES = TableFormat(
+    "edges",
+    "A row for each edge that cliff found: edges.csv.",
+    columns(
+        """
+    cca string -: Congestion control
+    rtt_ns integer ns: Round-trip time without jitter
+    along string -: What gets worse: jitter, loss
+    unit string -: Unit of the edge and of the chaos zone: ns or fraction
+    threshold number -: Share of the unimpaired goodput that counts as fallen, a fraction
+    statistic string -: Statistic of the goodput: mean
+"""
+        + INTERVAL.format("edge", "(column unit)", "Where goodput falls through the threshold; empty where it does not")
+        + """
+    chaos_low number (column unit): Lower end of the chaos zone; empty where there is none
+    chaos_high number (column unit): Upper end of the chaos zone
+    unimpaired_mbps number Mbit/s: Mean goodput without the impairment
+    runs integer -: Number of trials of the search
+    first_seed integer -: First seed of each level
+    tcpscape string -: Version of tcpscape
+    engine string -: Engine that ran the trials
+    engine_version string -: Version of the model or of the engine
+    scenario string -: The path without the impairment, as JSON
+"""
+    ),
+)
+LEVELS = TableFormat(
+    "levels",
+    "A row for each level that cliff measured: levels.csv.",
+    columns("""
+    cca string -: Congestion control
+    rtt_ns integer ns: Round-trip time without jitter
+    along string -: What gets worse: jitter, loss
+    at number (ns or a fraction): The level
+    retention number -: Mean goodput / unimpaired mean goodput
+    low number -: Lower end of its 95 % interval
+    high number -: Upper end of its 95 % interval
+    n integer -: Number of trials at this level
+    cv number -: Coefficient of variation of the goodput
+    below number -: Share of the trials below the threshold, a fraction
+    chaotic boolean -: Whether the level is in the chaos zone
+"""),
+)
 """The tables that :func:`write` keeps."""
 PUBLISHED_RIG = "--rcvbuf 256KiB --app 10MiB/s --kernel 6.12,rmem_max=4MiB --read 16KiB/1ms"
 """Options of `tcpscape cliff` for the flow of the published study (its faster application), for which other edges were published."""
@@ -120,9 +164,12 @@ class CliffSearch:
 def cliff_screen(searches: Sequence[CliffSearch], engine: str) -> Screen:
     """The screen of searches with the same threshold along the same impairment: paths and congestion controls may differ."""
     return Screen(
-        f"{_paths(searches)}; {_meaning(searches[0])}; {engine}", cliff_answer(searches),
-        tables=(_table(searches),), details=[_levels(search) for search in searches], caveats=tuple(_caveats(searches)),
-    )  # fmt: skip
+        f"{_paths(searches)}; {_meaning(searches[0])}; {engine}",
+        cliff_answer(searches),
+        tables=(_table(searches),),
+        details=[_levels(search) for search in searches],
+        caveats=tuple(_caveats(searches)),
+    )
 
 
 def is_unbounded(searches: Sequence[CliffSearch]) -> bool:
@@ -194,7 +241,7 @@ def _paths(searches: Sequence[CliffSearch]) -> str:
     rtts = list(dict.fromkeys(search.rtt for search in searches))
     varied: Mapping[str, Sequence[str]] = {"RTT": rtts} if len(rtts) > 1 else {}
     flow = searches[0].path.flow
-    return summary.together([s.scenario for s in searches], varied) + (", buffers autotuned" if not (flow.rcvbuf or flow.sndbuf) else "")
+    return paths.together([s.scenario for s in searches], varied) + (", buffers autotuned" if not (flow.rcvbuf or flow.sndbuf) else "")
 
 
 def _meaning(search: CliffSearch) -> str:
@@ -268,11 +315,8 @@ def _level(level: Level) -> LevelDocument:
 
 
 def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path) -> list[Path]:
-    """Writes `edges.csv` and `levels.csv` into a directory and returns both.
-
-    :raises StoreError: where they cannot be written.
-    """
-    tables = {root / EDGES: edges_frame(searches, engine), root / LEVELS: levels_frame(searches)}
+    """Writes `edges.csv` and `levels.csv` into a directory and returns both. :raises StoreError: where they cannot be written."""
+    tables = {root / f"{EDGES.name}.csv": edges_frame(searches, engine), root / f"{LEVELS.name}.csv": levels_frame(searches)}
     for file, frame in tables.items():
         writing.whole(file, frame.write_csv())
     return list(tables)
@@ -284,20 +328,16 @@ def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> p
     for search in searches:
         line: dict[str, Any] = {**document(search, engine)}
         (low, high), (zone_low, zone_high) = line["interval"] or (None, None), line["chaos"] or (None, None)
-        names = ("cca", "rtt_ns", "along", "unit", "threshold", "statistic", "edge")
-        rows.append(
-            {name: line[name] for name in names}
-            | {"edge_low": low, "edge_high": high, "chaos_low": zone_low, "chaos_high": zone_high}
-            | {name: line[name] for name in ("unimpaired_mbps", "runs", "first_seed", "tcpscape", "engine", "engine_version")}
-            | {"scenario": json.dumps(line["scenario"])}
-        )
+        ends = {"edge_low": low, "edge_high": high, "chaos_low": zone_low, "chaos_high": zone_high}
+        rows.append(EDGES.row({**line, **ends, "scenario": json.dumps(line["scenario"])}))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def levels_frame(searches: Sequence[CliffSearch]) -> pl.DataFrame:
     """A row for each level of each search; its `n` runs have the seeds 0 … n − 1."""
     rows = [
-        {"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_level(x), "below": x.below, "chaotic": x.chaotic}
-        for s in searches for x in s.result.levels
-    ]  # fmt: skip
+        LEVELS.row({"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_level(x), "below": x.below, "chaotic": x.chaotic})
+        for s in searches
+        for x in s.result.levels
+    ]
     return pl.DataFrame(rows, infer_schema_length=None)

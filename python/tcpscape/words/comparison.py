@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from typing_extensions import TypedDict
 
-from tcpscape import stats
-from tcpscape.interchange.compare import THE_SAME, ComparedCondition, ResultComparison, Verdict
-from tcpscape.names import with_options
+from tcpscape.interchange.compare import ComparedCondition, ResultComparison, Verdict, differ
+from tcpscape.names import argument, with_options
+from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Measured
-from tcpscape.text.numbers import percent
+from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Table, table_of
+from tcpscape.words.paths import differences
+from tcpscape.words.sentences import runs_text
 
 VERDICTS: Mapping[Verdict, str] = {
     "different": "they differ",
@@ -29,6 +30,13 @@ MOST_ROWS = 6
 """Most conditions that the screen shows without `verbose`; the others are in the details."""
 MOST_NAMES = 3
 """Most conditions that only one side has and the screen names."""
+THE_SAME = "the same runs"
+"""The verdict in words where both sides are the very same trials."""
+CHANCE = 20
+"""Of so many comparisons of equals one is called different (95 % intervals)."""
+COLUMNS = ("condition", "n", "mean of A", "mean of B", "A / B of means [95 %]", "verdict")
+DROP = ("n", "mean of B", "mean of A")
+"""Columns that a narrow screen leaves out, the first one first."""
 
 
 class ComparedDocument(TypedDict):
@@ -87,23 +95,74 @@ class ComparisonDocument(TypedDict):
     """What limits the validity, a sentence each."""
 
 
+@table_of.register
+def table(comparison: ResultComparison) -> Table:
+    """A row for each condition: both means, their ratio, and the verdict."""
+    title = f"{comparison.metric}, {comparison.unit}" if comparison.unit not in ("", "1") else comparison.metric
+    notes = [f"only in {name}" for name in comparison.left_out] + [f"caveat: {caveat}" for caveat in caveats(comparison)]
+    return Table(COLUMNS, [_row(comparison, r) for r in comparison.rows], title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
+
+
+def _row(comparison: ResultComparison, condition: ComparedCondition) -> tuple[str, ...]:
+    """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
+    sides = zip((condition.a, condition.b), condition.means, strict=True)
+    means = [m.text(most=bottleneck.link_mbps(side.scenarios[0]) if side.scenarios and comparison.metric == "goodput" else None) for side, m in sides]
+    n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
+    return condition.name, n, *means, condition.comparison.ratio.text(), THE_SAME if condition.is_same else condition.verdict
+
+
+def caveats(comparison: ResultComparison) -> list[str]:
+    """In what the paths differ, and what else weakens the verdicts."""
+    return [*_differing_paths(comparison.rows), *_weaknesses(comparison.rows), *comparison.caveats]
+
+
+def _differing_paths(rows: Sequence[ComparedCondition]) -> Iterator[str]:
+    """In what the paths of the two sides differ, each difference once, with the conditions that it is of unless it is of all."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        paths_of = zip(row.a.scenarios, row.b.scenarios, strict=False)
+        if text := next((", ".join(texts) for a, b in paths_of if (texts := differences(a, b))), ""):
+            names.setdefault(text, []).append(row.name)
+    for text, of in names.items():
+        more = f" and {len(of) - 1} more" if len(of) > 1 else ""
+        yield f"{'' if len(of) == len(rows) else f'{of[0]}{more}: '}the paths differ: {text}"
+
+
+def _weaknesses(rows: Sequence[ComparedCondition]) -> list[str]:
+    """Whatever weakens the verdicts."""
+    apart = [r for r in rows if differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
+    found = sorted({r.comparison.caveat for r in rows if r.comparison.caveat and not r.is_same})
+    if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
+        found.append("a side with one measurement has no interval: nothing is decided; repeat it")
+    if apart:
+        first, rtts = apart[0], [f"{number(side.least_rtt_ms)} ms" for side in (apart[0].a, apart[0].b)]
+        found.append(f"{first.name}: the sides were measured on different paths, least RTT {rtts[0]} and {rtts[1]}")
+    if len(rows) >= CHANCE:
+        found.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
+    return found
+
+
 def screen(comparison: ResultComparison, a: str, b: str, command: str = "", *, most: int | None = MOST_ROWS) -> Screen:
     """The screen of a comparison of the results called `a` and `b`.
 
     :param command: the command line that compares them.
     :param most: conditions that are shown without `verbose`; None is all.
     """
-    table = comparison.table()
-    most = len(table.rows) if most is None else most
-    rows, more = table.rows[:most], len(table.rows) - most
+    whole = table(comparison)
+    most = len(whole.rows) if most is None else most
+    rows, more = whole.rows[:most], len(whole.rows) - most
     notes = [f"{more} more conditions: --verbose"] if more > 0 else []
-    shown = replace(table, rows=rows, title="", notes=notes)
-    rest = [replace(table, rows=table.rows[most:], title="The other conditions", notes=())] if more > 0 else []
+    shown = replace(whole, rows=rows, title="", notes=notes)
+    rest = [replace(whole, rows=whole.rows[most:], title="The other conditions", notes=())] if more > 0 else []
     details: list[Table | str] = [*rest, _more_statistics(comparison), *(f"only in {name}" for name in comparison.left_out)]
     return Screen(
-        f"A: {a}; B: {b}; {table.title}", answer(comparison), tables=(shown,), details=details, caveats=(*_left_out(comparison), *comparison.caveats),
-        next=_next(comparison, command or shlex.join(["tcpscape", "compare", a, b])),
-    )  # fmt: skip
+        f"A: {a}; B: {b}; {whole.title}",
+        answer(comparison),
+        tables=(shown,),
+        details=details,
+        caveats=(*_left_out(comparison), *caveats(comparison)),
+        next=_next(comparison, command or f"tcpscape compare {argument(a)} {argument(b)}"),
+    )
 
 
 def answer(comparison: ResultComparison) -> str:
@@ -160,7 +219,7 @@ def document(comparison: ResultComparison, a: str, b: str) -> ComparisonDocument
         statistic="mean",
         conditions=[_compared(row, comparison.metric) for row in comparison.rows],
         left_out=list(comparison.left_out),
-        caveats=list(comparison.caveats),
+        caveats=caveats(comparison),
     )
 
 
@@ -186,7 +245,7 @@ def _compared(row: ComparedCondition, metric: str) -> ComparedDocument:
 
 def _runs(missing: int) -> str:
     """`about 14 more runs a side`."""
-    return f"{stats.runs_text(missing)} a side"
+    return f"{runs_text(missing)} a side"
 
 
 def _more_statistics(comparison: ResultComparison) -> Table:
@@ -194,7 +253,7 @@ def _more_statistics(comparison: ResultComparison) -> Table:
     rows = [
         (r.name, r.comparison.difference.text(), r.comparison.win.text(2), *(m.text() for m in r.medians), r.comparison.median_ratio.text())
         for r in comparison.rows
-    ]  # fmt: skip
+    ]
     title = "Difference of means, how often A is above B, medians and their ratio [95 %]"
     columns = ("condition", "A − B of means", "A above B", "median of A", "median of B", "A / B of medians")
     return Table(columns, rows, title=title, drop=("median of B", "median of A", "A − B of means"))

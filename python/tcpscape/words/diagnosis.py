@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from typing_extensions import TypedDict
 
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.findings.chaos import Side
+from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import limits
-from tcpscape.findings.diagnosis.diagnosis import DOUBTS, Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, Control, FittedPath, Replay, ReplayAdvice, Withheld, Zone
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, RecognisedControl, Replay, ReplayAdvice, Withheld, Zone
 from tcpscape.findings.diagnosis.observed import Cause, LimitInterval, ObservedFlow, Vantage
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.formats import printed
+from tcpscape.interchange import observing
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import WithInterval
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.units import counted
+from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
 
-KINDS = {
-    "pcap": "a capture (pcap)",
-    "pcapng": "a capture (pcapng)",
-    "sockets": "sockets of this machine",
-    "ss": "output of ss",
-    "iperf3": "iperf3's JSON",
-    "flent": "a Flent file",
-    "result": "results of tcpscape",
-}
-"""Kind of a source → what a screen calls it."""
+Document = TypeVar("Document")
 PLACES: dict[Vantage, str] = {
     "sender": "at the sender",
     "receiver": "at the receiver",
@@ -48,10 +41,13 @@ SIDES: Mapping[Side, str] = {"stable": "stable", "chaos zone": "in the chaos zon
 REPLAYS: Mapping[str, str] = {"agrees": "agrees", "differs": "differs", "impossible": "not possible"}
 """Whether a replay repeats the observation, in words."""
 COMPARED: Mapping[Verdict, str] = {
-    "better": "as much as {own}", "as good": "as good as {own}", "undecided": "undecided, against {own}",
-    "only": "no other that can be deployed comes near; against {own}", "nothing carried": "no congestion control carried anything",
+    "better": "as much as {own}",
+    "as good": "as good as {own}",
+    "undecided": "undecided, against {own}",
+    "only": "no other that can be deployed comes near; against {own}",
+    "nothing carried": "no congestion control carried anything",
     "none deployable": "no congestion control of this kernel can be compared",
-}  # fmt: skip
+}
 """Verdict on the congestion controls, as a remark in a table."""
 MOST_INTERVALS = 60
 """Most intervals that the table of limits has."""
@@ -97,20 +93,37 @@ class SourceDocument(TypedDict):
     """Those of them that were not diagnosed."""
 
 
-class ReplayAdviceDocument(TypedDict):
+@dataclass(frozen=True)
+class ControlDocument(RecognisedControl):
+    """The congestion control, as the packets show it."""
+
+    reason: str = ""  # type: ignore[assignment]
+    """What it rests on, or why it is unknown; a sentence."""
+
+
+@dataclass(frozen=True)
+class ZoneDocument(Zone):
+    """The indicators of a flow, and what to do."""
+
+    guidance: str = ""
+    """What to do, a sentence."""
+
+
+@dataclass(frozen=True)
+class ReplayDocument(Replay):
+    """The same control on the fitted path, by the model."""
+
+    reason: str = ""  # type: ignore[assignment]
+    """Why it does not; empty where it does."""
+
+
+@dataclass(frozen=True)
+class ReplayAdviceDocument(ReplayAdvice):
     """What would be better."""
 
-    choice: str | None
-    """The congestion control to use; null where nothing can be advised."""
-    gain: WithInterval | None
-    """Its goodput / that of the congestion control in use: 1.35 is 35 % more."""
-    verdict: str
+    verdict: str  # type: ignore[assignment]
     """better, as good, undecided, or why there is no advice."""
-    controls: Sequence[Alternative]
-    """Every congestion control that was run."""
-    settings: Sequence[Alternative]
-    """Other settings that were run."""
-    assumption: str
+    assumption: str = ""  # type: ignore[assignment]
     """The largest assumption."""
 
 
@@ -133,7 +146,7 @@ class DiagnosedFlowDocument(TypedDict):
     """Payload over time, Mbit/s."""
     answer: str
     """The diagnosis in three sentences."""
-    cca: Control
+    cca: ControlDocument
     """The congestion control."""
     limited_by: Mapping[Cause, float] | None
     """Cause → share of the time during which it held the flow, a fraction; the largest first."""
@@ -141,9 +154,9 @@ class DiagnosedFlowDocument(TypedDict):
     """What held the flow when."""
     path: FittedPath
     """The path."""
-    zone: Zone | None
+    zone: ZoneDocument | None
     """Its zone and the published indicators."""
-    replay: Replay | None
+    replay: ReplayDocument | None
     """The replay on the model."""
     advice: ReplayAdviceDocument | None
     """What would be better."""
@@ -167,19 +180,30 @@ class DiagnosisDocument(TypedDict):
     """The flows that were diagnosed, the largest first."""
 
 
+def capture_at_sender(diagnosis: Diagnosis) -> str:
+    """What to type, and where, so that a capture shows what that of the largest flow leaves open; empty where nothing is, or it is from there."""
+    one = next(iter(diagnosis.flows), None)
+    if one is None or one.flow.vantage == "sender" or not one.flow.segments or not (one.doubt or one.control.name == UNKNOWN):
+        return ""
+    ends = one.flow.source, one.flow.destination
+    opened = one.flow.facts.get("sender_opened")
+    port = min(end.port for end in ends) if opened is None else ends[opened].port
+    command = f"tcpdump -i any -s 160 -w sender.pcap host {one.flow.destination.address} and tcp port {port}"
+    return f"on {one.flow.source.address}, the sender: {command} (only there the window shows)"
+
+
 def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> Screen:
     """The screen of a diagnosis: the answer is of the largest flow."""
     observation = diagnosis.observation
-    source = f"{observation.name}: {KINDS.get(observation.kind, observation.kind)}, {counted(len(observation.flows), 'flow')}"
+    source = f"{observation.name}: {observing.TITLES.get(observation.kind, observation.kind)}, {counted(len(observation.flows), 'flow')}"
     if not diagnosis.flows:
         return Screen(source, "There is no flow with data in it, so there is nothing to diagnose.", caveats=observation.notes)
     first = diagnosis.flows[0]
     tables = [of_flow(first), *([summary(diagnosis)] if len(diagnosis.flows) + len(diagnosis.others) > 1 else [])]
     details = [table for one in diagnosis.flows for table in _details(one, is_first=one is first)]
     return Screen(
-        f"{source}{_subject(diagnosis)}", words.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_,
-        kept=kept,
-    )  # fmt: skip
+        f"{source}{_subject(diagnosis)}", words.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_, kept=kept
+    )
 
 
 def of_flow(diagnosis: FlowDiagnosis) -> Table:
@@ -202,9 +226,15 @@ def summary(diagnosis: Diagnosis) -> Table:
 def _summary_row(one: FlowDiagnosis) -> tuple[str, ...]:
     flow, path = one.flow, one.path
     return (
-        flow.name, _megabytes(flow.bytes), number(flow.goodput_mbps), one.control.name, _top(one), _value(path.rtt_ms if path else None),
-        _value(path.loss_pct if path else None), (one.advice and one.advice.choice) or "–",
-    )  # fmt: skip
+        flow.name,
+        _megabytes(flow.bytes),
+        number(flow.goodput_mbps),
+        one.control.name,
+        _top(one),
+        _value(path.rtt_ms if path else None),
+        _value(path.loss_pct if path else None),
+        (one.advice and one.advice.choice) or "–",
+    )
 
 
 def _subject(diagnosis: Diagnosis) -> str:
@@ -222,19 +252,19 @@ def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     flow, control, path = diagnosis.flow, diagnosis.control, diagnosis.path
     yield "goodput", f"{number(flow.goodput_mbps)} Mbit/s" if flow.goodput_mbps is not None else UNKNOWN_FIELD, ""
     sure = f"{percent(control.confidence)} sure" if control.name != UNKNOWN and control.confidence < 1 else ""
-    yield "congestion control", control.name, "; ".join(part for part in (sure, control.reason) if part)
+    yield "congestion control", control.name, "; ".join(part for part in (sure, reasons.text(control.reason)) if part)
     yield from _limits(diagnosis)
     if path is not None:
         yield from _path_rows(diagnosis, path)
     else:
-        yield "path", UNKNOWN_FIELD, diagnosis.reasons.get("path", "")
+        yield "path", UNKNOWN_FIELD, reasons.text(diagnosis.reasons.get("path"))
     if diagnosis.zone:
         zone = diagnosis.zone
         side = SIDES[zone.side] if zone.side else UNKNOWN_FIELD
-        yield "zone", side, f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else zone.reasons.get("side", "")
+        yield "zone", side, f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else reasons.text(zone.reasons.get("side"))
     if diagnosis.replay:
         replay = diagnosis.replay
-        reason = f": {replay.reason}" if replay.reason else ""
+        reason = f": {reasons.text(replay.reason)}" if replay.reason else ""
         yield "replay", replay.goodput_mbps.text(unit="Mbit/s") if replay.goodput_mbps else "–", f"{REPLAYS[replay.verdict]}{reason}"
     yield "better", *_better(diagnosis)
 
@@ -242,11 +272,11 @@ def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
 def _limits(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     """A row for each cause that matters, with its longest interval and the frames that prove it."""
     if not diagnosis.limited_by:
-        yield "limited by", UNKNOWN_FIELD, diagnosis.reasons.get("limited_by", "")
+        yield "limited by", UNKNOWN_FIELD, reasons.text(diagnosis.reasons.get("limited_by"))
         return
     shares = [(cause, share) for cause, share in diagnosis.limited_by.items() if share >= SMALL]
     for place, (cause, share) in enumerate(shares):
-        remark = DOUBTS[diagnosis.doubt] if cause == "unknown" and diagnosis.doubt else _longest(diagnosis.flow, cause)
+        remark = reasons.text(Reason(diagnosis.doubt)) if cause == "unknown" and diagnosis.doubt else _longest(diagnosis.flow, cause)
         yield "" if place else "limited by", f"{words.NAMES[cause]} {percent(share)}", remark
 
 
@@ -266,8 +296,9 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     yield _row(path, "RTT of the path", "rtt_ms", "ms", f"the queue adds {number(queued, 2)} ms" if queued and queued >= LEAST_QUEUE_MS else "")
     about = [
         {"forward": "of the data", "reverse": "of the ACKs", "both": "each way"}.get(path.jitter_on or "", ""),
-        {True: "keeps the order", False: "reorders", None: ""}[path.order_kept], path.distribution or "",
-    ]  # fmt: skip
+        {True: "keeps the order", False: "reorders", None: ""}[path.order_kept],
+        path.distribution or "",
+    ]
     yield _row(path, "jitter (σ)", "jitter_ms", "ms", ", ".join(part for part in about if part))
     lost = path.queue_loss_pct
     dropped = f"a full queue dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
@@ -283,7 +314,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
 def _row(path: FittedPath, title: str, field: str, unit: str, remark: str, factor: float = 1.0) -> tuple[str, str, str]:
     estimate: Estimate | None = getattr(path, field)
     if estimate is None:
-        return title, UNKNOWN_FIELD, path.reasons.get(field, "")
+        return title, UNKNOWN_FIELD, reasons.text(path.reasons.get(field))
     scaled = Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor, max(estimate.n, 2), unit)
     return title, scaled.text(unit=unit), remark
 
@@ -292,9 +323,9 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
     """What carries more, and by how much."""
     advice = diagnosis.advice
     if advice is None:
-        return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
+        return UNKNOWN_FIELD, reasons.text(diagnosis.reasons.get("advice"))
     if isinstance(advice.verdict, Withheld):
-        return "–", words.no_advice(replace(advice.verdict, detail=""))  # the replay's row has it
+        return "–", words.no_advice(replace(advice.verdict, reason=None))  # the replay's row has it
     if advice.choice is None or advice.gain is None:
         return "–", COMPARED[advice.verdict]
     own = words.in_use(diagnosis)
@@ -313,13 +344,15 @@ def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:
     advice = diagnosis.advice
     if advice and (advice.controls or advice.settings):
         yield Table(
-            ("instead", "goodput × [95 %]", "RTT ms", "retransmits %"), [_alternative(one) for one in (*advice.controls, *advice.settings)],
-            title=f"{name}: what else would carry, against the replay", notes=[advice.assumption] if advice.assumption else [],
-        )  # fmt: skip
+            ("instead", "goodput × [95 %]", "RTT ms", "retransmits %"),
+            [_alternative(one) for one in (*advice.controls, *advice.settings)],
+            title=f"{name}: what else would carry, against the replay",
+            notes=[fitted_path.assumption(advice.assumption)] if advice.assumption else [],
+        )
     if diagnosis.control.name == UNKNOWN and diagnosis.control.candidates:
         rows = [(control, percent(share)) for control, share in diagnosis.control.candidates.items()]
         yield Table(("congestion control", "probability"), rows, title=f"{name}: candidates")
-    if missing := [(part, why) for part, why in diagnosis.not_identifiable.items() if why]:
+    if missing := list(not_identifiable(diagnosis).items()):
         yield Table(("not identifiable", "why"), missing, title=name, words=("why",))
 
 
@@ -327,12 +360,7 @@ def _timeline(flow: ObservedFlow) -> Table:
     """What held the flow when, with the frames that prove it."""
     shown = [one for one in limits.readable(flow.limits, MOST_INTERVALS) if one.end_s - one.start_s >= LEAST_S]
     rows = [
-        (
-            f"{one.start_s:.3f}",
-            f"{one.end_s - one.start_s:.3f}",
-            words.NAMES[one.cause],
-            ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f),
-        )
+        (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", words.NAMES[one.cause], ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f))
         for one in shown
     ]
     notes = [f"{len(flow.limits)} intervals, shorter ones within these: --json has them"] if len(shown) < len(flow.limits) else []
@@ -348,11 +376,24 @@ def what_weakens(diagnosis: Diagnosis) -> list[str]:
     """What weakens the answer: what could not be read, what is not identifiable, what the replay says, what is assumed."""
     first = diagnosis.flows[0]
     caveats = [note.removesuffix(".") for note in diagnosis.observation.notes]
-    if first.zone and first.zone.side in ("chaos zone", "collapsed") and first.zone.guidance:
-        caveats.append(first.zone.guidance.removesuffix("."))
+    if first.zone and first.zone.side in ("chaos zone", "collapsed"):
+        caveats.append(guidance(first.zone).removesuffix("."))
     if first.advice and first.advice.assumption:
-        caveats.append(first.advice.assumption.removesuffix("."))
+        caveats.append(fitted_path.assumption(first.advice.assumption).removesuffix("."))
     return list(dict.fromkeys(caveats))
+
+
+def guidance(zone: Zone) -> str:
+    """What to do about the zone, a sentence; empty where nothing was run."""
+    if zone.side is None or zone.retention is None or zone.cv is None or zone.runs_needed is None:
+        return ""
+    kept = f"{100 * zone.retention.value:.0f} % of the goodput that it would have without its jitter"
+    if zone.side == "collapsed":
+        return f"The flow keeps {kept}: another congestion control, or a path that keeps the order of packets, is worth more than tuning this one."
+    if zone.side == "chaos zone":
+        spread = f"runs vary by {100 * zone.cv.value:.0f} %"
+        return f"One measurement of this path says little ({spread}): measure {zone.runs_needed:.0f} times for ± 10 %, and compare medians."
+    return f"The flow keeps {kept}; {zone.runs_needed:.0f} measurements give ± 10 %."
 
 
 def _top(diagnosis: FlowDiagnosis) -> str:
@@ -400,27 +441,32 @@ def _flow_document(one: FlowDiagnosis) -> DiagnosedFlowDocument:
         vantage=flow.vantage,
         goodput_mbps=flow.goodput_mbps,
         answer=words.answer(one),
-        cca=one.control,
+        cca=_with(ControlDocument, one.control, reason=reasons.text(one.control.reason)),
         limited_by=one.limited_by,
         limits=flow.limits,
         path=one.path or NO_PATH,
-        zone=one.zone,
-        replay=one.replay,
+        zone=_with(ZoneDocument, one.zone, guidance=guidance(one.zone)) if one.zone else None,
+        replay=_with(ReplayDocument, one.replay, reason=reasons.text(one.replay.reason)) if one.replay else None,
         advice=_advice_document(one.advice) if one.advice else None,
-        not_identifiable=one.not_identifiable,
+        not_identifiable=not_identifiable(one),
         facts=_plain(flow.facts),
     )
 
 
+def not_identifiable(one: FlowDiagnosis) -> dict[str, str]:
+    """Part or field of a flow's diagnosis that is missing → why."""
+    return {part: reasons.text(reason) for part, reason in one.not_identifiable.items()}
+
+
 def _advice_document(advice: ReplayAdvice) -> ReplayAdviceDocument:
-    return ReplayAdviceDocument(
-        choice=advice.choice,
-        gain=advice.gain,
-        verdict=words.no_advice(advice.verdict) if isinstance(advice.verdict, Withheld) else advice.verdict,
-        controls=advice.controls,
-        settings=advice.settings,
-        assumption=advice.assumption,
-    )
+    verdict = words.no_advice(advice.verdict) if isinstance(advice.verdict, Withheld) else advice.verdict
+    assumption = fitted_path.assumption(advice.assumption) if advice.assumption else ""
+    return _with(ReplayAdviceDocument, advice, verdict=verdict, assumption=assumption)
+
+
+def _with(kind: Callable[..., Document], part: Any, **texts: str) -> Document:
+    """A part of a diagnosis as its document: with texts in place of what they say, or beside it."""
+    return kind(**{field.name: getattr(part, field.name) for field in fields(part)} | texts)
 
 
 def _plain(value: Any) -> Any:

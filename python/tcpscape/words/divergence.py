@@ -13,18 +13,36 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from tcpscape import __version__, writing
-from tcpscape.formats import printed
+from tcpscape.formats import TableFormat, columns, printed
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.table import Table
-from tcpscape.validate.compare import SMALL, CheckedBound, Divergence, DivergenceSummary, groups, quantile, spread, worst
+from tcpscape.validate.compare import EVERYWHERE, SMALL, CheckedBound, Divergence, DivergenceSummary, Ranks, groups, quantile, spread, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
 from tcpscape.validate.parting import Partings
-from tcpscape.validate.ranks import Ranks
-from tcpscape.validate.runs import write_results
+from tcpscape.validate.sides import write_results
 from tcpscape.validate.validation import NUMBERS, RESULTS, SUMMARY, Validation
 from tcpscape.words import topologies as topology_tables
 
+BOUND_TITLES = {
+    "median": "median error",
+    "median_low": "median error, unexplained part",
+    "p90": "90th percentile of the error",
+    "p90_low": "90th percentile, unexplained part",
+    "worst": "largest error",
+    "overlap": "intervals overlap",
+    "group_median": "median error of a group's goodput",
+    "group_p90": "90th percentile of a group's",
+    "larger_share": "the larger share alike",
+    "winner_share": "the right winner per flow",
+    "latency_median": "median error of probes' delays",
+    "latency_p90": "90th percentile of probes' delays",
+    "retransmit_share": "retransmits within 1.5 ×",
+    "rtt_share": "mean RTT within 5 %",
+}
+"""Titles of numbers in a table; others keep their name."""
+SIGNS = {"<=": "≤", ">=": "≥"}
+"""How tables write what a bound compares by; others are written as they are."""
 MAX_LINES = 20
 """Most conditions that could not run, and most caveats, that are listed one by one."""
 
@@ -40,13 +58,53 @@ medians overlap or are less than 1 % apart. The *bias* is the median of the sign
 the share of conditions in which they agree within a factor of 1.5, of those in which B has more than 20; *mean RTT*: within 5 %, of
 those in which both are known (the smoothed RTT, sampled). Intervals stand on the runs there are: with three runs a side they cover the
 truth in 90 % of cases, from five on in 95 %."""
-HEAD = (
-    "id", "cca", "family", "combination", "condition", "a_mbps", "a_low", "a_high", "b_mbps", "b_low", "b_high", "ln_ratio", "ln_low", "ln_high",
-    "error", "unexplained", "at_most", "chance", "overlap", "a_cv", "b_cv", "a_runs", "b_runs", "a_retransmits", "b_retransmits",
-    "retransmit_factor", "a_rtt_ms", "b_rtt_ms", "rtt_ratio", "min_rtt_ratio", "queue", "group_ln_ratios", "larger_alike", "winner_alike",
-    "delay_ratios",
-)  # fmt: skip
-"""Columns of the table of conditions."""
+CONDITIONS = TableFormat(
+    "conditions",
+    "A row for each condition of a validation: conditions.csv.",
+    columns(
+        """
+    id string -: The condition
+    cca string -: Congestion control
+    family string -: Family of conditions
+    combination string -: Combination of impairments
+    condition string -: The condition in words
+"""
+        + "".join(
+            f"""
+    {side}_mbps number Mbit/s: Median goodput of {side.upper()}
+    {side}_low number Mbit/s: Lower end of its 95 % interval
+    {side}_high number Mbit/s: Upper end of its 95 % interval
+"""
+            for side in ("a", "b")
+        )
+        + """
+    ln_ratio number -: ln(A / B) of the medians
+    ln_low number -: Lower end of its 95 % interval
+    ln_high number -: Upper end of its 95 % interval
+    error number -: |ln(A / B)|
+    unexplained number -: The end of the interval nearest to 0, as an error
+    at_most number -: The far end of the interval, as an error
+    chance number -: Error that a perfect model would show in the median
+    overlap boolean -: Whether the intervals of the medians overlap or are less than 1 % apart
+    a_cv number -: Coefficient of variation of A's goodput
+    b_cv number -: Coefficient of variation of B's goodput
+    a_runs integer -: Trials of A
+    b_runs integer -: Trials of B
+    a_retransmits number segments: Median of A's retransmissions
+    b_retransmits number segments: Median of B's retransmissions
+    retransmit_factor number -: A's retransmissions / B's; empty where B has few
+    a_rtt_ms number ms: Median of A's mean RTT
+    b_rtt_ms number ms: Median of B's mean RTT
+    rtt_ratio number -: A's RTT / B's
+    min_rtt_ratio number -: A's least RTT / B's
+    queue string -: Queue of the bottleneck; of a chain of links, those of all links with + between them
+    group_ln_ratios string -: ln(A / B) of each group of flows, with ; between them
+    larger_alike boolean -: Whether the same of two groups has the larger share
+    winner_alike boolean -: Whether the same group gets most per flow; empty where B's runs do not agree which one
+    delay_ratios string -: A / B of the median and of the 95th percentile of each probe's delays, with ; between them
+"""
+    ),
+)
 
 
 class SideDocument(TypedDict):
@@ -167,10 +225,17 @@ def _of(share: float, n: int) -> str:
 
 def _summary_row(name: str, s: DivergenceSummary) -> tuple[str, ...]:
     return (
-        name, str(s.n), f"{s.median:.3f} [{s.median_low:.3f}, {s.median_high:.3f}]", f"{s.p90:.3f} [{s.p90_low:.3f}, {s.p90_high:.3f}]",
-        fixed(s.worst), fixed(s.bias, "+.3f"), f"{fixed(s.chance_median, '.3f')} / {fixed(s.chance_p90, '.3f')}", percent(s.overlap),
-        _of(s.retransmit_share, s.retransmit_n), _of(s.rtt_share, s.rtt_n),
-    )  # fmt: skip
+        name,
+        str(s.n),
+        f"{s.median:.3f} [{s.median_low:.3f}, {s.median_high:.3f}]",
+        f"{s.p90:.3f} [{s.p90_low:.3f}, {s.p90_high:.3f}]",
+        fixed(s.worst),
+        fixed(s.bias, "+.3f"),
+        f"{fixed(s.chance_median, '.3f')} / {fixed(s.chance_p90, '.3f')}",
+        percent(s.overlap),
+        _of(s.retransmit_share, s.retransmit_n),
+        _of(s.rtt_share, s.rtt_n),
+    )
 
 
 def summary_table(divergences: Sequence[Divergence], bold: str = "**") -> Table:
@@ -205,9 +270,16 @@ def shared_table(divergences: Sequence[Divergence], bold: str = "**") -> Table |
 def _shared_row(name: str, divergences: Sequence[Divergence], cca: str | None = None) -> tuple[str, ...]:
     s, parts = DivergenceSummary.of(divergences), parts_of(divergences, cca)
     return (
-        name, str(s.n), f"{s.median:.3f}", f"{s.p90:.3f}", str(len(parts)), f"{quantile(parts, 0.5):.3f}", f"{quantile(parts, 0.9):.3f}",
-        fixed(max(parts)), _of(s.larger_share, s.larger_n),
-    )  # fmt: skip
+        name,
+        str(s.n),
+        f"{s.median:.3f}",
+        f"{s.p90:.3f}",
+        str(len(parts)),
+        f"{quantile(parts, 0.5):.3f}",
+        f"{quantile(parts, 0.9):.3f}",
+        fixed(max(parts)),
+        _of(s.larger_share, s.larger_n),
+    )
 
 
 def parts_of(divergences: Sequence[Divergence], cca: str | None = None) -> list[float]:
@@ -229,17 +301,31 @@ def matrix_table(divergences: Sequence[Divergence]) -> Table:
 def ranks_table(ranks: Ranks) -> Table:
     """Whether congestion controls are ranked alike."""
     rows = [
-        ("paths", str(ranks.paths)), ("pairs of congestion controls decided alike", _of(ranks.alike, ranks.pairs)),
-        ("of the pairs that B's runs decide", _of(ranks.decided_alike, ranks.decided)), ("pairs decided for opposite winners", str(ranks.opposed)),
-        ("A's best is B's best, or within 10 % of it", _of(ranks.best, ranks.paths)), ("the same of a perfect model", percent(ranks.best_chance)),
-        ("Kendall's tau, mean over paths", fixed(ranks.kendall)), ("Spearman's rho, mean over paths", fixed(ranks.spearman)),
-    ]  # fmt: skip
+        ("paths", str(ranks.paths)),
+        ("pairs of congestion controls decided alike", _of(ranks.alike, ranks.pairs)),
+        ("of the pairs that B's runs decide", _of(ranks.decided_alike, ranks.decided)),
+        ("pairs decided for opposite winners", str(ranks.opposed)),
+        ("A's best is B's best, or within 10 % of it", _of(ranks.best, ranks.paths)),
+        ("the same of a perfect model", percent(ranks.best_chance)),
+        ("Kendall's tau, mean over paths", fixed(ranks.kendall)),
+        ("Spearman's rho, mean over paths", fixed(ranks.spearman)),
+    ]
     return Table(("rank agreement", ""), rows)
 
 
 def checks_table(checked: Sequence[CheckedBound]) -> Table:
     """Bounds and the values that were reached."""
-    return Table(("what", "bound", "reached", ""), [c.line() for c in checked])
+    return Table(("what", "bound", "reached", ""), [check_row(c) for c in checked])
+
+
+def check_row(c: CheckedBound) -> tuple[str, str, str, str]:
+    """The cells of a table row: title and group, bound, value reached, verdict."""
+    name = c.bound.metric.name
+    return f"{BOUND_TITLES.get(name, name)} ({c.group})", _bound(c), fixed(c.reached, ".3f"), "met" if c.met else "missed"
+
+
+def _bound(c: CheckedBound) -> str:
+    return f"{SIGNS.get(c.bound.op, c.bound.op)} {c.bound.number:g}"
 
 
 def _goodput(e: Estimate) -> str:
@@ -252,19 +338,23 @@ def worst_table(divergences: Sequence[Divergence], labels: tuple[str, str], note
     for c in divergences:
         a, b = c.medians_of("retransmits")
         row = (
-            c.condition.id, c.condition.describe(), *(_goodput(g) for g in c.goodputs), f"{c.ln.value:+.2f}", fixed(c.unexplained), fixed(c.floor),
-            f"{len(c.a)} / {len(c.b)}", f"{fixed(a, '.0f')} / {fixed(b, '.0f')}", fixed(c.rtt_ratio),
-        )  # fmt: skip
+            c.condition.id,
+            c.condition.describe(),
+            *(_goodput(g) for g in c.goodputs),
+            f"{c.ln.value:+.2f}",
+            fixed(c.unexplained),
+            fixed(c.floor),
+            f"{len(c.a)} / {len(c.b)}",
+            f"{fixed(a, '.0f')} / {fixed(b, '.0f')}",
+            fixed(c.rtt_ratio),
+        )
         rows.append(row if notes is None else (*row, notes.get(c.condition.id, SCATTER if c.unexplained < SMALL else OPEN)))
     head = ("id", "condition", f"{labels[0]} Mbit/s", f"{labels[1]} Mbit/s", "ln ratio", "unexplained", "chance", "runs", "retransmits", "RTT ratio")
     return Table((*head, "found") if notes is not None else head, rows, left=2)
 
 
 def write(validation: Validation, out: Path) -> None:
-    """Writes the numbers of every condition, every run and the summary into `out`.
-
-    :raises StoreError: one line, where a file cannot be written.
-    """
+    """Writes the numbers of every condition, every run and the summary into `out`. :raises StoreError: one line, where a file cannot be written."""
     divergences = validation.result.divergences
     write_numbers(divergences, out / NUMBERS)
     by_side = {"a": {c.condition.id: c.a for c in divergences}, "b": {c.condition.id: c.b for c in divergences}}
@@ -276,7 +366,7 @@ def write_numbers(divergences: Sequence[Divergence], file: Path) -> None:
     """Every condition with its numbers, as CSV."""
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(HEAD)
+    rows.writerow(CONDITIONS.names)
     for c in divergences:
         rows.writerow(["" if v is None else f"{v:.5g}" if isinstance(v, float) else v for v in numbers(c).values()])
     writing.whole(file, text.getvalue())
@@ -286,14 +376,41 @@ def numbers(c: Divergence) -> dict[str, Any]:
     """A condition's row; unknown values are None."""
     (a, b), condition = c.goodputs, c.condition
     values = (
-        condition.id, condition.cca, condition.family, condition.combination, condition.describe(),
-        a.value, a.low, a.high, b.value, b.low, b.high, c.ln.value, c.ln.low, c.ln.high, c.error, c.unexplained, c.at_most, c.floor, c.overlap,
-        spread(c.a.goodput), spread(c.b.goodput), len(c.a), len(c.b),
-        *c.medians_of("retransmits"), c.retransmit_factor, *c.medians_of("mean_rtt_ms"), c.rtt_ratio, c.min_rtt_ratio,
-        condition.queue, ";".join(f"{x:.4f}" for x in c.parts) or None, c.larger,
-        c.winner, ";".join("" if math.isnan(x) else f"{1 + x:.4f}" for x in c.latencies) or None,
-    )  # fmt: skip
-    return {k: _known(v) if isinstance(v, float) else v for k, v in zip(HEAD, values, strict=True)}
+        condition.id,
+        condition.cca,
+        condition.family,
+        condition.combination,
+        condition.describe(),
+        a.value,
+        a.low,
+        a.high,
+        b.value,
+        b.low,
+        b.high,
+        c.ln.value,
+        c.ln.low,
+        c.ln.high,
+        c.error,
+        c.unexplained,
+        c.at_most,
+        c.floor,
+        c.overlap,
+        spread(c.a.goodput),
+        spread(c.b.goodput),
+        len(c.a),
+        len(c.b),
+        *c.medians_of("retransmits"),
+        c.retransmit_factor,
+        *c.medians_of("mean_rtt_ms"),
+        c.rtt_ratio,
+        c.min_rtt_ratio,
+        condition.queue,
+        ";".join(f"{x:.4f}" for x in c.parts) or None,
+        c.larger,
+        c.winner,
+        ";".join("" if math.isnan(x) else f"{1 + x:.4f}" for x in c.latencies) or None,
+    )
+    return {k: _known(v) if isinstance(v, float) else v for k, v in zip(CONDITIONS.names, values, strict=True)}
 
 
 def document(validation: Validation) -> dict[str, Any]:
@@ -315,7 +432,7 @@ def document(validation: Validation) -> dict[str, Any]:
         ccas=_each(groups(divergences, lambda c: c.cca)),
         families_ccas=_each({f"{f} / {cca}": g for (f, cca), g in by_both.items()}),
         ranks=validation.ranks,
-        bounds=[BoundCheckDocument(bound=c.bound.text, group=c.group, reached=c.reached, met=c.met) for c in validation.checked],
+        bounds=[BoundCheckDocument(bound=_bound_text(c), group=c.group, reached=c.reached, met=c.met) for c in validation.checked],
         worst=[c.condition.id for c in worst(divergences, 10)],
         partings={e.divergence.condition.id: _parting(e.partings) for e in validation.explanations if e.partings},
         left_out=dict(result.left_out),
@@ -323,6 +440,11 @@ def document(validation: Validation) -> dict[str, Any]:
         conditions=[RunsDocument(id=c.condition.id, runs=(len(c.a), len(c.b))) for c in divergences],
     )
     return printed(ValidationDocument, values)
+
+
+def _bound_text(c: CheckedBound) -> str:
+    """`p90@loss ≤ 0.3`, as it was written."""
+    return f"{c.bound.metric.name}{''.join(f'@{group}' for group in c.bound.chosen.values() if group != EVERYWHERE)} {_bound(c)}"
 
 
 def _each(grouped: Mapping[str, Sequence[Divergence]], order: Sequence[str] = ()) -> dict[str, DivergenceSummary]:

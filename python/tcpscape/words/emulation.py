@@ -49,8 +49,11 @@ def _direction(path: EmulatedPath, name: Direction) -> list[str]:
         for q in queue:
             if q.jitter_ns:
                 texts.append(f"jitter {units.brief_time(q.jitter_ns)} {q.distribution}{' (order kept)' if q.in_order else ''}")
-            texts += [f"{what} {units.brief_percent(share)}" for what, share in (
-                ("loss", q.loss), ("duplicates", q.duplicate), ("damage", q.corrupt), ("reordering", q.reorder)) if share]  # fmt: skip
+            texts += [
+                f"{what} {units.brief_percent(share)}"
+                for what, share in (("loss", q.loss), ("duplicates", q.duplicate), ("damage", q.corrupt), ("reordering", q.reorder))
+                if share
+            ]
         limit = units.brief_size(holder.limit_bytes) if holder.limit_bytes else f"{holder.limit_packets} packets" if holder.limit_packets else ""
         kind = "a FIFO" if holder.kind in ("tbf", "htb", "bfifo", "pfifo", "netem") else holder.kind
         of = f" of {limit}" if limit else ""

@@ -8,11 +8,11 @@ from typing import Literal
 from tcpscape import stats, units
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.findings.cliff.levels import HALF, Level, jitter_meaning
-from tcpscape.scenario import summary
 from tcpscape.scenario.path import Netem
 from tcpscape.stats import Estimate
 from tcpscape.stats.comparison import ALIKE
 from tcpscape.text.numbers import percent
+from tcpscape.words import paths, sentences
 
 Side = Literal["before", "past", "on"]
 """Where a congestion control is to its cliff; `on`: undecided, or in the chaos zone."""
@@ -32,7 +32,7 @@ def nothing_without(label: str, along: str) -> str:
 def assumptions(outcome: Outcome, along: str) -> Iterator[str]:
     """What an answer assumes: the path, the trials, what the impairment is, and what a cliff is. `along`: the impairment; empty without one."""
     scenario = outcome.cells[0].scenarios[0]
-    yield summary.in_words(scenario)
+    yield paths.in_words(scenario)
     yield f"{units.counted(len(outcome.cells[0].trials), 'trial')} each, seeds from 0, {outcome.label}; the same seeds for all"
     if len(outcome.cells[0].ccas) > 1:
         yield "each row is the sum of the flows of a congestion control, each over its own time"
@@ -62,7 +62,7 @@ def check(ratios: Mapping[str, Estimate | None], engine: str, done: int) -> str:
         return f"The kernel and the model differ: the kernel carries {told} what the model does."
     if undecided := {cca: ratio for cca, ratio in known.items() if not stats.is_alike(ratio)}:
         cca, ratio = max(undecided.items(), key=lambda item: item[1].high - item[1].low)
-        more = stats.missing_text(ratio)
+        more = sentences.runs_text(stats.runs_missing(ratio))
         told = f" {more[0].upper()}{more[1:]} would probably decide." if more else ""
         open_ = f"under {cca} the kernel carries {ratio.text()} × what the model does"
         return f"{units.counted(ratio.n, 'run')} of each show no difference, and leave one open: {open_}.{told}"

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.findings.diagnosis.diagnosis import DOUBTS, FlowDiagnosis
+from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
-from tcpscape.findings.diagnosis.observed import Cause
-from tcpscape.findings.diagnosis.replay import observed_rtt
+from tcpscape.findings.diagnosis.observed import Cause, observed_rtt
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import joined, number, percent
 from tcpscape.units import counted
+from tcpscape.words import reasons
 
 HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005
 """Jitter below both, ms and as a share of the RTT, is called none."""
@@ -64,8 +65,14 @@ NAMES: dict[Cause, str] = {
 """Cause → what tables call it."""
 IGNORE_LOSS = ("bbr", "bbr3")
 """Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
+UNSEEN = "the source does not show it"
+"""Why something is missing of which nothing else is said."""
 HELD = 0.5
 """Share of the time from which a cause is what limits a flow."""
+
+
+HIDDEN_PCT = 0.1
+"""End of the interval of a random loss that begins at 0 from which on it is told instead of "no random loss", %."""
 
 
 def answer(diagnosis: FlowDiagnosis) -> str:
@@ -74,17 +81,17 @@ def answer(diagnosis: FlowDiagnosis) -> str:
 
 
 def path_sentence(diagnosis: FlowDiagnosis) -> str:
-    """`Your path is a round trip of 50.1 ms with 3.02 ms of jitter that reorders packets, …`."""
+    """`Your path has a round trip of 50.1 ms with 3.02 ms of jitter that reorders packets, …`."""
     path = diagnosis.path
     if path is None:
-        return f"What your path is cannot be told: {diagnosis.reasons.get('path', 'the source does not show it')}."
+        return f"What your path is cannot be told: {reasons.text(diagnosis.reasons.get('path'), UNSEEN)}."
     parts = [part for part in (_trip(path), _loss(path), _bottleneck(path)) if part]
     if not parts:
-        why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), "the source does not show it")
-        return f"What your path is cannot be told: {_clause(why)}."
+        why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), None)
+        return f"What your path is cannot be told: {_clause(reasons.text(why, UNSEEN))}."
     missing = [name for field, name in ASIDE.items() if getattr(path, field) is None]
     aside = f" (not identifiable: {', '.join(missing)})" if missing else ""
-    return f"Your path is {joined(parts)}{aside}{_changes(path)}."
+    return f"Your path has {joined(parts)}{aside}{_changes(path)}."
 
 
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
@@ -104,7 +111,7 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
 
 def no_advice(withheld: Withheld) -> str:
     """`no advice, because the replay differs: 5.1 Mbit/s was observed, …`."""
-    return f"no advice, because {WITHHELD[withheld.why]}{f': {withheld.detail}' * bool(withheld.detail)}"
+    return f"no advice, because {WITHHELD[withheld.why]}{_colon(reasons.text(withheld.reason))}"
 
 
 def in_use(diagnosis: FlowDiagnosis) -> str:
@@ -124,14 +131,17 @@ def best_setting(advice: ReplayAdvice) -> Alternative | None:
 
 def _without_advice(diagnosis: FlowDiagnosis) -> str:
     """Why nothing is advised; where the application is slow or the bottleneck full, that nothing has to be."""
-    if holds(diagnosis, "application"):
+    if holds(diagnosis, "application") and not contradicted(diagnosis):
         return "Nothing to change on the path or in TCP: only the application could make it faster."
-    if filled(diagnosis):
+    if filled(diagnosis) and not contradicted(diagnosis):
         return "No congestion control can carry much more than that."
     withheld = diagnosis.advice.verdict if diagnosis.advice else None
-    why = _clause(withheld.detail if isinstance(withheld, Withheld) else diagnosis.reasons.get("advice", "there was no replay"))
+    if isinstance(withheld, Withheld):
+        why = _clause(reasons.text(withheld.reason))
+    else:
+        why = _clause(reasons.text(diagnosis.reasons.get("advice"), "there was no replay"))
     if isinstance(withheld, Withheld) and withheld.why != "no replay":
-        why = f"{WITHHELD[withheld.why]}{f': {why}' * bool(why)}"
+        why = f"{WITHHELD[withheld.why]}{_colon(why)}"
     if holds(diagnosis, "receive_window") or holds(diagnosis, "send_buffer"):
         return f"How much more that would carry is not known: {why}."
     return f"What would carry more is not known: {why}."
@@ -144,8 +154,7 @@ def _setting(setting: Alternative) -> str:
 
 def _times(gain: Estimate, other: str = "") -> str:
     """`3.20 × as much as cubic [2.80, 3.60]`."""
-    value, bracket, interval = gain.text().partition(" [")
-    return f"{value} × as much{f' as {other}' if other else ''}{bracket}{interval}"
+    return gain.text(unit=f"× as much{f' as {other}' if other else ''}")
 
 
 def _trip(path: FittedPath) -> str:
@@ -170,7 +179,10 @@ def _jitter(path: FittedPath) -> str:
 def _loss(path: FittedPath) -> str:
     if path.loss_pct is None:
         return ""
-    return f"{number(path.loss_pct.value, 2)} % of random loss" if path.loss_pct.value >= RARE_PCT else "no random loss"
+    value, low, high = path.loss_pct.value, path.loss_pct.low, path.loss_pct.high
+    if value >= RARE_PCT and low != 0:
+        return f"{number(value, 2)} % of random loss"
+    return f"at most {number(high, 2)} % of random loss" if high >= HIDDEN_PCT else "no random loss"
 
 
 def _bottleneck(path: FittedPath) -> str:
@@ -203,6 +215,10 @@ def change_text(change: PathChange) -> str:
     return f"{name} {before} → {after} {unit}"
 
 
+def _colon(text: str) -> str:
+    return f": {text}" if text else ""
+
+
 def _clause(text: str) -> str:
     """A sentence as a clause: without its full stop, with a small letter where a word begins it."""
     text = text.strip().removesuffix(".")
@@ -221,12 +237,20 @@ def limit_sentence(diagnosis: FlowDiagnosis) -> str:
     is_open = top in (None, "congestion_window", "pacing", "recovery")
     if (fill := filled(diagnosis)) and (is_open or _share_of_rate(diagnosis) >= SURELY_FULL):
         get = number(diagnosis.flow.goodput_mbps or 0.0)
+        if contradicted(diagnosis):
+            held = f"{NAMES['application']} held the flow for {percent(shares['application'])} of the time"
+            return f"What limits you is not identifiable here: you get {get} of the bottleneck's {fill} Mbit/s, as if it were full, and yet {held}."
         return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
     if top == "unknown" and diagnosis.doubt:
-        return f"What limits you is not identifiable here: {DOUBTS[diagnosis.doubt]}."
+        return f"What limits you is not identifiable here: {reasons.text(Reason(diagnosis.doubt))}."
     if not top:
-        return f"What limits you cannot be told: {diagnosis.reasons.get('limited_by', 'the source does not show it').removesuffix('.')}."
+        return f"What limits you cannot be told: {reasons.text(diagnosis.reasons.get('limited_by'), UNSEEN).removesuffix('.')}."
     return f"What limits you is {_because(diagnosis, top, percent(shares[top]))}."
+
+
+def contradicted(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the flow seems to fill the bottleneck, and yet its application had nothing to send for most of the time."""
+    return bool(filled(diagnosis)) and holds(diagnosis, "application")
 
 
 def filled(diagnosis: FlowDiagnosis) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tcpscape import units
-from tcpscape.campaign import video
-from tcpscape.campaign.video import Viewing
+from tcpscape.campaign.groups import Viewing
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.controls.documentation import load_fidelity
@@ -16,12 +15,25 @@ from tcpscape.findings import damage
 from tcpscape.findings.advice.answer import Advice, OtherOrder
 from tcpscape.findings.advice.choice import GOALS, Decision, Goal
 from tcpscape.names import with_options
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.vocabulary import PATH
 from tcpscape.text.numbers import number, percent
 from tcpscape.units import NS_PER_S, brief_time, counted
+from tcpscape.words import traffic
 from tcpscape.words.sentences import times
 
+RULES: Mapping[str, str] = {
+    "goodput": "the highest mean goodput",
+    "delay": "the least added RTT among those that keep at least half of the best goodput",
+    "video": "the highest QoE of a viewer: mean bit rate less switches, stalls and start-up delay (Yin et al. 2015)",
+}
+"""Goal → how the best is chosen."""
+LEADS: Mapping[str, tuple[str, str]] = {
+    "goodput": ("carries", "×"),
+    "delay": ("adds", "ms less to the RTT (95th percentile) than"),
+    "video": ("gives a viewer", "Mbit/s more QoE than"),
+}
+"""Goal → the verb of a lead, and what stands between its number and the other congestion control."""
 MODEL = "model"
 """The engine whose error against Linux is measured."""
 CHANGES = 1.25
@@ -29,16 +41,17 @@ CHANGES = 1.25
 FEW_ROUND_TRIPS, ENOUGH_ROUND_TRIPS = 50, 100
 """A trial of fewer round trips than the first is mostly a connection's start, which an advice says; of the second it is a small part."""
 ORDERS = {
-    "reorder": "jitter reorders packets, as netem does", "correlated": "jitter keeps the order of packets (a delay correlated in time)",
+    "reorder": "jitter reorders packets, as netem does",
+    "correlated": "jitter keeps the order of packets (a delay correlated in time)",
     "clamp": "jitter keeps the order of packets: late ones hold up those behind them, which raises the mean delay",
-}  # fmt: skip
+}
 """What each order means for packets."""
 
 
 def remarks(advice: Advice) -> Iterator[str]:
     """The rule of the goal where it is not the usual one, how the choice shares, the assumptions, and the model's own error."""
     if advice.goal.name != "goodput":
-        yield f"Goal {advice.goal.name}: {advice.goal.rule}."
+        yield f"Goal {advice.goal.name}: {RULES[advice.goal.name]}."
     if shared := advice.shared:
         count = advice.path.flows
         flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
@@ -105,8 +118,10 @@ def _certainty(advice: Advice) -> Iterator[str]:
     error = next((e for e in measured.errors("controls", name) if e.kind == kind), None)
     known = (
         f"the model's goodput of {name} was off Linux {measured.kernels} by {_off(error.median)} in the median, by {_off(error.p90)} or more in one"
-        f" case of ten (n {error.n})" if error else f"the model of {name} was not compared with a kernel yet"
-    )  # fmt: skip
+        f" case of ten (n {error.n})"
+        if error
+        else f"the model of {name} was not compared with a kernel yet"
+    )
     yield f"Intervals are run-to-run spread; {known}."
 
 
@@ -150,13 +165,13 @@ def lead(d: Decision, goal: Goal, subject: str) -> str:
         return ""
     if math.isnan(d.gain.value):
         return f"{subject} carries something, {d.follower} nothing"
-    gain, bracket, interval = d.gain.text().partition(" [")
-    return goal.lead.format(leader=subject, gain=gain, follower=d.follower, interval=bracket + interval)
+    verb, unit = LEADS[goal.name]
+    return f"{subject} {verb} {d.gain.text(unit=f'{unit} {d.follower}')}"
 
 
 def against(view: Viewing, follower: str, other: Viewing | None) -> str:
     """What a viewer sees, beside what another congestion control shows where there is one."""
-    return video.seen_against(view, follower, other) if other else video.seen(view)
+    return traffic.seen_against(view, follower, other) if other else traffic.seen(view)
 
 
 def link_mbps(advice: Advice) -> float | None:

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from tcpscape import metrics, stats
-from tcpscape.campaign import groups, traffic
+from tcpscape.campaign import groups
 from tcpscape.campaign.groups import Group
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics.base import Metric
 from tcpscape.metrics.flows import jain_index, limits
-from tcpscape.scenario import summary
+from tcpscape.scenario import bottleneck
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
+from tcpscape.units import counted
+from tcpscape.words import traffic
 
 MOST_NAMED = 3
 """Most congestion controls whose delays a sentence has."""
@@ -51,7 +53,7 @@ def run_answer(outcome: Outcome) -> str:
 
 def _single(cell: Cell) -> str:
     """What one congestion control carries."""
-    link = summary.link_mbps(cell.scenarios[0])
+    link = bottleneck.link_mbps(cell.scenarios[0])
     share = cell.mean().value / link if link else 0
     full = f" ({percent(share) if share <= 1 else 'all'} of the link)" if link else ""
     return f"{cell.cca} carries {cell.mean().text(most=link)} Mbit/s{full}{_added(cell)}."
@@ -109,7 +111,7 @@ def carried(cell: Cell, of: Iterable[Group]) -> Estimate:
 
 def _carried(cell: Cell, *of: Group) -> str:
     """:func:`carried` with its unit; no more than the link's rate."""
-    return f"{carried(cell, of).text(most=summary.link_mbps(cell.scenarios[0]))} Mbit/s"
+    return f"{carried(cell, of).text(most=bottleneck.link_mbps(cell.scenarios[0]))} Mbit/s"
 
 
 def _comparison(cells: Sequence[Cell]) -> str:
@@ -122,7 +124,7 @@ def _comparison(cells: Sequence[Cell]) -> str:
         return _of_directions(best, other)
     gain, added = best.over(other), _added(best, other)
     if gain.n > 1 and not gain.excludes(1):
-        missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := stats.missing_text(gain)) else ""
+        missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := runs_text(stats.runs_missing(gain))) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
     return f"{a} carries {times(gain, b)}{added}." + (" One trial has no interval: give --seeds 10." if gain.n < 2 else "")
 
@@ -326,4 +328,9 @@ def _where(cell: Cell, outcome: Outcome) -> str:
 
 def most(cell: Cell, metric: Metric) -> float | None:
     """What the metric of a cell cannot exceed: the link's rate, if it is a goodput."""
-    return summary.link_mbps(cell.scenarios[0]) if metric.name == "goodput" else None
+    return bottleneck.link_mbps(cell.scenarios[0]) if metric.name == "goodput" else None
+
+
+def runs_text(missing: int) -> str:
+    """`about 16 more runs`; empty where none is missing."""
+    return f"{'more than' if missing >= stats.MOST_RUNS else 'about'} {counted(missing, 'more run')}" if missing else ""

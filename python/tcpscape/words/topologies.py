@@ -48,9 +48,17 @@ def _row(name: str, divergences: Sequence[Divergence]) -> tuple[str, ...]:
     s = DivergenceSummary.of(divergences)
     winner = f"{percent(s.winner_share)} of {s.winner_n}" if s.winner_n else "–"
     return (
-        name, str(s.n), str(s.group_n), _fixed(s.group_median), _fixed(s.group_p90), _pair(s.group_self_median, s.group_self_p90), winner,
-        _percent(s.latency_median), _percent(s.latency_p90), f"{_percent(s.latency_self_median)} / {_percent(s.latency_self_p90)}",
-    )  # fmt: skip
+        name,
+        str(s.n),
+        str(s.group_n),
+        _fixed(s.group_median),
+        _fixed(s.group_p90),
+        _pair(s.group_self_median, s.group_self_p90),
+        winner,
+        _percent(s.latency_median),
+        _percent(s.latency_p90),
+        f"{_percent(s.latency_self_median)} / {_percent(s.latency_self_p90)}",
+    )
 
 
 def _sends(way: str, flow: Flow) -> bool:

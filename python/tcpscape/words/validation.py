@@ -33,9 +33,12 @@ def validation_screen(validation: Validation) -> Screen:
     left_out = [f"{name} is left out: {why}" for name, why in result.left_out]
     return Screen(
         f"{result.a.label} (A) against {result.b.label} (B): {source if source.startswith(count) else f'{count}, {source}'}",
-        validation_answer(validation), remarks=tuple(_worst(validation)), tables=tuple(_tables(validation)), details=tuple(_details(validation)),
+        validation_answer(validation),
+        remarks=tuple(_worst(validation)),
+        tables=tuple(_tables(validation)),
+        details=tuple(_details(validation)),
         caveats=(*result.caveats, *left_out),
-    )  # fmt: skip
+    )
 
 
 def _tables(validation: Validation) -> Iterator[Table]:
@@ -111,6 +114,9 @@ def explanation_screen(e: Explanation) -> Screen:
     ln = f"ln ratio {c.ln.text()}, of which {c.unexplained:.2f} is not explained by scatter; {len(c.a)} and {len(c.b)} runs"
     answer = e.partings.text if e.partings else f"No traces of both sides; {ln}."
     return Screen(
-        f"{c.condition.id}: {c.condition.describe()} ({c.condition.family})", answer, remarks=(f"{ln}.",) if e.partings else (),
-        tables=(Table(("", *e.labels), e.counters()),), details=details,
-    )  # fmt: skip
+        f"{c.condition.id}: {c.condition.describe()} ({c.condition.family})",
+        answer,
+        remarks=(f"{ln}.",) if e.partings else (),
+        tables=(Table(("", *e.labels), e.counters()),),
+        details=details,
+    )

@@ -13,12 +13,11 @@ from pydantic_core import PydanticUndefined
 from tcpscape import units
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.scenario.changes import Change, Patch
-from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.flows import App, Flow, Player, Read
+from tcpscape.scenario.flows import App, Flow, Player, Probe, Read, Transfers
+from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.path import Link, Netem, TracedLink
 from tcpscape.scenario.scenario import SYSCTLS, TRIPLES, Kernel, Scenario
 from tcpscape.scenario.topology import Access, ChainLink
-from tcpscape.scenario.traffic import Probe, Transfers
 from tcpscape.schemas import generator
 from website.markdown import code, table
 
@@ -70,9 +69,12 @@ TYPES = {
 }
 """A type as it is written in the source → what a user writes."""
 REQUIRED: Mapping[type[BaseModel], Mapping[str, object]] = {
-    Link: {"rate": "10mbit"}, Conditions: {"rtt": "50ms"}, Change: {"at": "5s", "set": {}}, Transfers: {"rate": "20/s"},
+    Link: {"rate": "10mbit"},
+    Conditions: {"rtt": "50ms"},
+    Change: {"at": "5s", "set": {}},
+    Transfers: {"rate": "20/s"},
     Probe: {"name": "voice", "interval": "20ms"},
-}  # fmt: skip
+}
 """Fields without which there is no object whose defaults could be written."""
 QUANTITIES = ("Time", "Size", "Rate", "ByteRate")
 UNIT = re.compile(r", (?:ns|bytes/s|bytes|bit/s)\b,?(?! or)")
@@ -96,13 +98,32 @@ def of(kind: type[BaseModel]) -> Callable[[], str]:
 
 
 CLASSES = (
-    Scenario, Netem, Link, TracedLink, ChainLink, Access, Probe, Transfers, Flow, App, Read, Player, Kernel, Change, Patch, Campaign, Conditions,
-)  # fmt: skip
+    Scenario,
+    Netem,
+    Link,
+    TracedLink,
+    ChainLink,
+    Access,
+    Probe,
+    Transfers,
+    Flow,
+    App,
+    Read,
+    Player,
+    Kernel,
+    Change,
+    Patch,
+    Campaign,
+    Conditions,
+)
 """Classes whose fields are written."""
 PARTS: Mapping[str, Callable[[], str]] = {
     **{kind.__name__: of(kind) for kind in CLASSES},
-    "sysctls": sysctls, "times": scale(units.TIME_UNITS, "ns"), "sizes": scale(units.SIZE_UNITS, "bytes"), "rates": scale(units.RATE_UNITS, "bit/s"),
-}  # fmt: skip
+    "sysctls": sysctls,
+    "times": scale(units.TIME_UNITS, "ns"),
+    "sizes": scale(units.SIZE_UNITS, "bytes"),
+    "rates": scale(units.RATE_UNITS, "bit/s"),
+}
 """Name of a part → the function that writes it."""
 
 

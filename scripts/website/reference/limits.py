@@ -8,9 +8,9 @@ from pathlib import Path
 
 import tcpscape
 from tcpscape import errors, names, units
-from tcpscape.campaign import axes, size
+from tcpscape.campaign import axes, campaign
 from tcpscape.plots import chosen
-from tcpscape.reading import documents, inspection, tables
+from tcpscape.reading import documents, tables
 from tcpscape.reading.files import Kind
 from tcpscape.scenario import flows
 from website.markdown import table
@@ -23,17 +23,26 @@ OWN = ("a page", "a table of published numbers", "the measured errors")
 def counts() -> str:
     """The largest numbers that are accepted."""
     shortest, longest = (units.format_time(ns) for ns in flows.SEGMENTS)
-    memory = f"Memory of a campaign's cells, trials and samples; `{size.VARIABLE}` raises it"
+    memory = f"Memory of a campaign's cells, trials and samples; `{campaign.MEMORY_VARIABLE}` raises it"
     rows = [
-        ("Flows of a trial", flows.MAX_FLOWS), (memory, f"{size.MEMORY // 2**30} GiB"), ("Values of an axis", axes.MAX_LEVELS),
-        ("Trials of a cell", axes.MAX_SEEDS), ("Digits of a seed", axes.MAX_DIGITS), ("Characters of a name", names.MOST_CHARACTERS),
+        ("Flows of a trial", flows.MAX_FLOWS),
+        (memory, f"{campaign.MEMORY // 2**30} GiB"),
+        ("Values of an axis", axes.MAX_LEVELS),
+        ("Trials of a cell", axes.MAX_SEEDS),
+        ("Digits of a seed", axes.MAX_DIGITS),
+        ("Characters of a name", names.MOST_CHARACTERS),
         ("Figures of one `plot`", chosen.MOST_FIGURES),
-        ("Time, in hours", units.MAX_TIME_NS // units.TIME_UNITS["h"]), ("Length of a video segment", f"{shortest} to {longest}"),
-        ("Levels of mappings and lists within each other", inspection.DEEPEST), ("Values of a YAML or TOML document", inspection.MOST_NODES),
-        ("Values of a JSON document", documents.MOST_VALUES), ("Digits of a whole number", inspection.MOST_DIGITS),
-        ("Cells of a CSV table", tables.MOST_CELLS), ("Values of a Parquet table", tables.MOST_VALUES),
-        ("Characters of an error message", errors.MOST_MESSAGE), ("Characters of a value in a message", errors.MOST_SHOWN),
-    ]  # fmt: skip
+        ("Time, in hours", units.MAX_TIME_NS // units.TIME_UNITS["h"]),
+        ("Length of a video segment", f"{shortest} to {longest}"),
+        ("Levels of mappings and lists within each other", documents.DEEPEST),
+        ("Values of a YAML or TOML document", documents.MOST_NODES),
+        ("Values of a JSON document", documents.MOST_VALUES),
+        ("Digits of a whole number", documents.MOST_DIGITS),
+        ("Cells of a CSV table", tables.MOST_CELLS),
+        ("Values of a Parquet table", tables.MOST_VALUES),
+        ("Characters of an error message", errors.MOST_MESSAGE),
+        ("Characters of a value in a message", errors.MOST_SHOWN),
+    ]
     return table(["What", "At most"], [(what, f"{most:,.0f}" if isinstance(most, int | float) else most) for what, most in rows])
 
 

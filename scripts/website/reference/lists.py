@@ -11,19 +11,24 @@ from tcpscape.cli.lists import NOT_IN_LINUX
 from tcpscape.controls import documentation, spelling
 from tcpscape.controls.documentation import Page
 from tcpscape.controls.spelling import Param
-from tcpscape.engines.base import Capture
 from tcpscape.engines.model import Model
 from tcpscape.scenario import files
 from tcpscape.studies import study
+from tcpscape.trial import Capture
 from website.markdown import block, code, sentence, table
 
 KEPT = ("", "samples or packets")
 BETTER = {"more": "more", "less": "less", "neither": "–"}
 STATISTICS = {
-    "median": "the median; the default", "mean": "the mean, which the table of `run` shows", "min": "the smallest value", "max": "the largest value",
-    "cv": "coefficient of variation: standard deviation / mean", "n": "number of runs",
-    "low": "lower end of the median's 95 % interval (of a ratio: of the ratio's)", "high": "upper end of it",
-}  # fmt: skip
+    "median": "the median; the default",
+    "mean": "the mean, which the table of `run` shows",
+    "min": "the smallest value",
+    "max": "the largest value",
+    "cv": "coefficient of variation: standard deviation / mean",
+    "n": "number of runs",
+    "low": "lower end of the median's 95 % interval (of a ratio: of the ratio's)",
+    "high": "upper end of it",
+}
 """What each statistic is."""
 
 
@@ -126,7 +131,14 @@ def _more(page: Page | None) -> str:
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
-    "queues": queues, "controls": controls, "metrics": metric_list, "metrics with an argument": families, "statistics": statistics,
-    "operators": operators, "kernel profiles": profiles, "scenarios": scenarios, "studies": studies,
-}  # fmt: skip
+    "queues": queues,
+    "controls": controls,
+    "metrics": metric_list,
+    "metrics with an argument": families,
+    "statistics": statistics,
+    "operators": operators,
+    "kernel profiles": profiles,
+    "scenarios": scenarios,
+    "studies": studies,
+}
 """Name of a part → the function that writes it."""

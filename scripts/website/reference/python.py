@@ -29,7 +29,7 @@ def classes() -> str:
 def _function(name: str) -> str:
     function = getattr(tcpscape, name)
     text = inspect.getdoc(function) or ""
-    about = text.split("\n:", maxsplit=1)[0]
+    about = re.split(r"\n:| :raises", text, maxsplit=1)[0]
     signature = inspect.signature(function)
     required = [p.name for p in signature.parameters.values() if p.default is p.empty]
     rows = [(code(n), _default(signature.parameters[n]), without_roles(what)) for n, what in PARAMETER.findall(text)]
@@ -65,14 +65,14 @@ def _fields(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def _members(kind: type) -> Iterator[tuple[str, str]]:
-    """Methods and properties of a class itself, with the first paragraph of their docstrings."""
+    """Methods and properties of a class itself, with the first paragraph of their docstrings, without the exceptions."""
     for name, member in vars(kind).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         is_property = isinstance(member, property)
         if name.startswith("_") or not (is_property or inspect.isfunction(function)) or not inspect.getdoc(member):
             continue
         arguments = "" if is_property else f"({', '.join(p for p in inspect.signature(function).parameters if p not in ('self', 'cls'))})"
-        first = (inspect.getdoc(member) or "").split("\n\n", maxsplit=1)[0]
+        first = re.split(r"\n\n| :raises", inspect.getdoc(member) or "", maxsplit=1)[0]
         yield code(f"{name}{arguments}"), without_roles(first)
 
 

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape.engines.base import INTERRUPTED
-from tcpscape.engines.guest.console import GuestDied, Timeouts
-from tcpscape.engines.guest.process import BOOT, Boot, Guest, GuestAnswer, GuestFacts, Place
+from tcpscape.engines.guest.process import BOOT, Boot, Guest, GuestAnswer, GuestDied, GuestFacts, Place, Timeouts
 from tcpscape.errors import EngineError
 
 TRIES = 2
@@ -77,10 +76,7 @@ class GuestPool:
         return self._facts or GuestFacts()
 
     def run(self, job: GuestJob) -> tuple[GuestAnswer, list[GuestDeath]]:
-        """The answer to a job, and the deaths of guests before it.
-
-        :raises EngineError: :data:`TRIES` guests died, or the job was cancelled.
-        """
+        """The answer to a job, and the deaths of guests before it. :raises EngineError: :data:`TRIES` guests died, or the job was cancelled."""
         return self._try(job, lambda guest: guest.run(job.content, job.timeouts, job.captures))
 
     def stop(self, owner: object) -> None:

@@ -94,7 +94,8 @@ class _Process:
 def find() -> list[Leftover]:
     """Everything that was left: processes first, then what they use."""
     processes = list(_processes())
-    guests = [directory for directory in _guest_directories() if not _has_janitor(directory, processes)]
+    janitors = [process.words for process in processes if JANITOR in process.words]
+    guests = [directory for directory in _guest_directories() if not any(str(directory).encode() in words for words in janitors)]
     known = [process for process in processes if process.is_here]
     orphans = [*_orphaned_guests(guests, known), *_orphaned_programs(known)]
     ended = {int(orphan.name) for orphan in orphans}
@@ -132,10 +133,6 @@ def _is_guest(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(kinds[0]) and stat.S_ISFIFO(kinds[1]) and stat.S_ISDIR(kinds[2])
-
-
-def _has_janitor(directory: Path, processes: Iterable[_Process]) -> bool:
-    return any(JANITOR in process.words and str(directory).encode() in process.words for process in processes)
 
 
 def _orphaned_guests(guests: Iterable[Path], processes: Iterable[_Process]) -> Iterator[Leftover]:

@@ -95,7 +95,7 @@ class Survey:
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings about user namespaces that this kernel has."""
     backends: Mapping[str, str | None] = field(default_factory=dict)
-    """The emulator's backends (`packet`: AF_PACKET, `tun`): why it cannot be had, None where it can."""
+    """The emulator's backends (`packet`: AF_PACKET): why it cannot be had, None where it can."""
     queues: Mapping[str, str | None] = field(default_factory=dict)
     """Queues by tc's name: how to get it, None where it is there."""
     netem: Netem | None = None

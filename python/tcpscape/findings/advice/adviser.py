@@ -1,30 +1,42 @@
 """The trials that an advice needs, each run once: the path as it is, along its jitter, without each ingredient, and with the other order of packets.
 
 All congestion controls run under the same seeds (common random numbers). With a store, what it has does not run again.
+
+An advice in a result directory is the answer as JSON; :func:`restore` makes the advice itself again from the trials that are kept there, and runs
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from tcpscape import metrics, stats
-from tcpscape.campaign import record, video
+from tcpscape import engines, formats, metrics, stats, writing
+from tcpscape.campaign import groups, record
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
+from tcpscape.campaign.executors import Executor, ScenarioTrials, Task, Trials
 from tcpscape.campaign.outcome import Outcome, smoothed
+from tcpscape.campaign.record import Record
 from tcpscape.controls.deployment import DEFAULT, obstacle
-from tcpscape.errors import TcpscapeError
+from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.findings import damage
 from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
-from tcpscape.findings.advice.choice import GOALS, Candidate, Decision, Goal, decide, ranked
+from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Decision, Goal, decide, ranked
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.metrics.flows import limits
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.reading import documents
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import MIB, Kind, Origin
+from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
 SEEDS = 20
@@ -81,18 +93,18 @@ class Adviser:
         shared = self._shared(decision.choice, numbers) if self.path.rate and decision.choice and decision.choice != DEFAULT else None
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
         of_trials = sorted({c for runs in trials.values() for t in runs for c in t.caveats})
-        caveats = (*of_trials, *smoothed(outcome, ("added_rtt",)), *video.caveats(outcome.cells[0].scenarios[0]))
+        caveats = (*of_trials, *smoothed(outcome, ("added_rtt",)), *groups.player_caveats(outcome.cells[0].scenarios[0]))
         return Advice(
             self.path, self.goal, ranking, decision, reference.cca, other, shared, tuple(self.taken), left_out, caveats, len(self.known), outcome
-        )  # fmt: skip
+        )
 
     def campaign(self, seeds: str = str(FEWEST)) -> Campaign:
         """The comparison of the congestion controls on the path itself."""
         fields = self.path.model_dump(mode="json", exclude_defaults=True)
         metrics_ = tuple(dict.fromkeys((self.goal.metric, "added_rtt", *self.checked)))
-        return Campaign.of({
-            "name": NAME, "conditions": fields, "cca": list(self.ccas), "engines": [self.runner.engine.spec], "seeds": seeds, "metrics": metrics_,
-        })  # fmt: skip
+        return Campaign.of(
+            {"name": NAME, "conditions": fields, "cca": list(self.ccas), "engines": [self.runner.engine.spec], "seeds": seeds, "metrics": metrics_}
+        )
 
     @property
     def _rtt_ms(self) -> float:
@@ -109,9 +121,9 @@ class Adviser:
             self.known |= {(cell.scenarios[0].address(), t.seed): t for t in cell.trials}
         return outcome
 
-    def _candidates(self, trials: dict[str, list[Trial]]) -> list[Candidate]:
+    def _candidates(self, trials: dict[str, list[Trial]]) -> list[CandidateRuns]:
         of, profile = metrics.find(self.goal.metric).of, self.path.kernel.profile
-        return [Candidate(cca, [t.goodput_mbps for t in runs], [of(t) for t in runs], not obstacle(cca, profile)) for cca, runs in trials.items()]
+        return [CandidateRuns(cca, [t.goodput_mbps for t in runs], [of(t) for t in runs], not obstacle(cca, profile)) for cca, runs in trials.items()]
 
     def _affordable(self) -> int:
         """Number of seeds for the path itself, estimated from the events of one trial with and one without jitter."""
@@ -123,17 +135,25 @@ class Adviser:
         each = sum(events[0::2]) + shares * sum(map(max, events[0::2], events[1::2]))
         return max(FEWEST, min(SEEDS, int(EVENTS / each))) if each else SEEDS
 
-    def _standing(self, candidate: Candidate, trials: Sequence[Trial], reference: Candidate, seeds: Sequence[int]) -> Standing:
+    def _standing(self, candidate: CandidateRuns, trials: Sequence[Trial], reference: CandidateRuns, seeds: Sequence[int]) -> Standing:
         cca, goodputs = candidate.cca, candidate.goodputs
         spread, added = stats.cv(goodputs), metrics.find("added_rtt").of
         flows = [f for t in trials for f in t.flows]
         resent = stats.mean([float(sum(f.retransmits for f in t.flows)) for t in trials])
         return Standing(
-            cca=cca, obstacle=obstacle(cca, self.path.kernel.profile), goodput=stats.mean(goodputs, "Mbit/s"),
-            added_rtt=stats.mean([added(t) for t in trials], "ms"), median=stats.median(goodputs, "Mbit/s"), cv=spread,
-            against_best=stats.ratio(goodputs, reference.goodputs), retransmits=resent, limited_by=limits(flows),
-            needed=stats.runs_needed(spread.value, PRECISION), cliff=self._cliff(cca, goodputs, seeds), damage=self._damage(cca, seeds),
-        )  # fmt: skip
+            cca=cca,
+            obstacle=obstacle(cca, self.path.kernel.profile),
+            goodput=stats.mean(goodputs, "Mbit/s"),
+            added_rtt=stats.mean([added(t) for t in trials], "ms"),
+            median=stats.median(goodputs, "Mbit/s"),
+            cv=spread,
+            against_best=stats.ratio(goodputs, reference.goodputs),
+            retransmits=resent,
+            limited_by=limits(flows),
+            needed=stats.runs_needed(spread.value, PRECISION),
+            cliff=self._cliff(cca, goodputs, seeds),
+            damage=self._damage(cca, seeds),
+        )
 
     def _cliff(self, cca: str, goodputs: Sequence[float], seeds: Sequence[int]) -> Cliff:
         """The cliff along this path's jitter, with the path itself (its `goodputs`) on it."""
@@ -166,7 +186,7 @@ class Adviser:
         trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], few), strict=True))
         other = decide(self._candidates(trials), self.goal, self._rtt_ms)
         goodputs = {cca: stats.mean([t.goodput_mbps for t in runs], "Mbit/s") for cca, runs in trials.items()}
-        views = {cca: view for cca, runs in trials.items() if (view := video.viewer(runs))}
+        views = {cca: view for cca, runs in trials.items() if (view := groups.viewer(runs))}
         return OtherOrder(name, other, goodputs, views, changes=other.choice != decision.choice and other.verdict != "undecided")
 
     def _shared(self, choice: str, seeds: Sequence[int]) -> Estimate:
@@ -199,3 +219,68 @@ class Adviser:
         for key, trials in zip(keys, self.runner.run_all(missing), strict=True):
             self.known |= {(key, t.seed): t for t in trials}
         return [[self.known[key, n] for n in seeds] for key in keys]
+
+
+KEPT = Kind("a kept advice", "run advise again with the same --out", most=64 * MIB, error=StoreError)
+ANSWER = "advice.json"
+"""The answer's name in the directory."""
+
+
+@dataclass(frozen=True)
+class KeptAdvice:
+    """What is read again of an answer: all else is made again from the trials."""
+
+    goal: str
+    taken: tuple[str, ...]
+
+
+def save(document: Mapping[str, Any], root: Path) -> Path:
+    """Writes the document of an answer; returns the file. :raises TcpscapeError: one line, where it cannot be written."""
+    return writing.whole(root / ANSWER, json.dumps(document, allow_nan=False, indent=1) + "\n")
+
+
+def restore(record: Record, root: Path) -> Advice | None:
+    """The advice that `root` was measured for; None where it holds something else too, or not all of its trials under this version.
+
+    :raises StoreError: for an answer of a newer format.
+    """
+    file = root / ANSWER
+    if record.kind != "advise" or len(record.parts) != 1 or not reading.exists(file, KEPT, "out"):
+        return None
+    outcome = record.outcomes[0]
+    if len({tuple(t.seed for t in cell.trials) for cell in outcome.cells}) != 1 or len(outcome.versions) != 1:
+        return None
+    answer = read(file)
+    if answer is None:
+        return None
+    try:
+        path = Conditions.model_validate(outcome.campaign.conditions)
+        with Store(root, create=False) as store:
+            runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())
+            adviser = Adviser(path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], taken=answer.taken, outcome=outcome)
+            return adviser.advise()
+    except (ValueError, KeyError, TcpscapeError):
+        return None
+
+
+def read(file: Path) -> KeptAdvice | None:
+    """The answer in a file; None where it is damaged: the trials are there all the same. :raises StoreError: for an answer of a newer format."""
+    try:
+        values = documents.json_file(file, KEPT, "out")
+    except StoreError:
+        return None
+    formats.expect("advice", values, str(file))
+    try:
+        return documents.as_type(KeptAdvice, values, Origin(str(file), KEPT, "out"))
+    except StoreError:
+        return None
+
+
+class _OfKept(Executor):
+    """Runs nothing: what is not kept is missing."""
+
+    def run(self, task: Task, work: Sequence[ScenarioTrials]) -> Trials:
+        """No trial. :raises StoreError: where one would have to run."""
+        if any(w.seeds for w in work):
+            raise StoreError("advice: a trial of it is missing; run again with the same --out")
+        yield from ()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tcpscape.campaign.groups import Viewing
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.campaign.video import Viewing
 from tcpscape.controls.deployment import Deployment, deployment
-from tcpscape.findings import chaos, damage
 from tcpscape.findings.advice.choice import Decision, Goal
+from tcpscape.findings.cliff import levels
 from tcpscape.findings.cliff.levels import Cliff
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.findings.damage import Damage
+from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.text.table import ShownAsTable
 
@@ -18,34 +19,44 @@ NEAR = 0.8
 """Share of the jitter at the lower end of the cliff's interval from which a stable path is near the cliff."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The results of one congestion control on the path."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingNumbers:
+    """One congestion control on the path of an advice, as the runs and the document have it."""
 
     cca: str
+    """Congestion control."""
     obstacle: str
     """Why it cannot be deployed; empty where it can."""
     goodput: Estimate
-    """Mean, Mbit/s."""
+    """Mean goodput, Mbit/s."""
     added_rtt: Estimate
-    """Mean over the runs of the RTT's 95th percentile less the propagation RTT, ms; NaN where the engine does not see it."""
+    """Mean over the trials of the RTT's 95th percentile less the propagation RTT, ms; NaN where the engine does not see it."""
     median: Estimate
-    """Of the goodput, Mbit/s."""
+    """Median goodput, Mbit/s."""
     cv: Estimate
+    """Coefficient of variation of the goodput."""
     against_best: Estimate
     """Goodput / that of the congestion control with the highest one that can be deployed, paired."""
     retransmits: Estimate
+    """Segments sent again, mean over the trials."""
     limited_by: dict[str, float]
-    """Mean share of the time that each cause limited the flows, the largest first."""
+    """Cause → mean share of the time during which it limited the flows, a fraction; the largest first."""
     needed: int
-    """Measurements for ± 10 %."""
+    """Measurements for an interval of ± 10 %."""
+    damage: tuple[Damage, ...]
+    """What each impairment of the path costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing(StandingNumbers):
+    """The results of one congestion control on the path."""
+
     cliff: Cliff
-    damage: tuple[damage.Damage, ...]
 
     @property
-    def side(self) -> chaos.Side:
+    def side(self) -> levels.Side:
         """The side of its measured cliff on which the path stands."""
-        return chaos.side(self.cliff.here) if self.cliff.here else "stable"
+        return levels.side(self.cliff.here) if self.cliff.here else "stable"
 
     @property
     def stands(self) -> str:

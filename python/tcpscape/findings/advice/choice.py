@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tcpscape import stats
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse
-from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
+
+if TYPE_CHECKING:
+    from tcpscape.scenario.options import Conditions
 
 WORTH = 1.05
 """Ratio of goodputs below which a change is not worth it."""
@@ -37,8 +39,6 @@ class Goal:
     """What a user wants of a congestion control."""
 
     name: str
-    rule: str
-    """How the best is chosen, as a phrase."""
     metric: str
     more_is_better: bool = True
     is_ratio: bool = False
@@ -46,8 +46,6 @@ class Goal:
     unit: str = ""
     keeps: float = 0.0
     """Share of the best goodput that is required."""
-    lead: str = "{leader} carries {gain} × {follower}{interval}"
-    """How a lead is said."""
 
     def worth(self, rtt_ms: float) -> float:
         """The lead from which a change is worth it, in units of the comparison."""
@@ -59,23 +57,9 @@ class Goal:
 GOALS: Mapping[str, Goal] = {
     g.name: g
     for g in (
-        Goal("goodput", "the highest mean goodput", "goodput", is_ratio=True),
-        Goal(
-            "delay",
-            "the least added RTT among those that keep at least half of the best goodput",
-            "added_rtt",
-            more_is_better=False,
-            unit="ms",
-            keeps=KEPT,
-            lead="{leader} adds {gain} ms less to the RTT (95th percentile) than {follower}{interval}",
-        ),
-        Goal(
-            "video",
-            "the highest QoE of a viewer: mean bit rate less switches, stalls and start-up delay (Yin et al. 2015)",
-            "video_qoe",
-            unit="Mbit/s",
-            lead="{leader} gives a viewer {gain} Mbit/s more QoE than {follower}{interval}",
-        ),
+        Goal("goodput", "goodput", is_ratio=True),
+        Goal("delay", "added_rtt", more_is_better=False, unit="ms", keeps=KEPT),
+        Goal("video", "video_qoe", unit="Mbit/s"),
     )
 }
 """Every goal by name."""
@@ -97,7 +81,7 @@ def goal_of(name: str | None, path: Conditions) -> Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateRuns:
     """The runs of a congestion control, in the seeds' order."""
 
     cca: str
@@ -130,25 +114,20 @@ class Decision:
         """Further runs of each that would probably decide, where it is undecided; 0 elsewhere."""
         return stats.runs_missing(self.gain, self.alike) if self.gain and self.verdict == "undecided" else 0
 
-    @property
-    def more_text(self) -> str:
-        """`about 40 more runs`; empty where it is decided."""
-        return stats.missing_text(self.gain, self.alike) if self.gain and self.verdict == "undecided" else ""
 
-
-def ranked(candidates: Sequence[Candidate], goal: Goal) -> list[Candidate]:
+def ranked(candidates: Sequence[CandidateRuns], goal: Goal) -> list[CandidateRuns]:
     """The candidates, the best by the goal first; those that do not keep the required goodput behind all that do."""
     enough = _required(candidates, goal)
     sign = -1.0 if goal.more_is_better else 1.0
 
-    def key(c: Candidate) -> tuple[bool, bool, float]:
+    def key(c: CandidateRuns) -> tuple[bool, bool, float]:
         value = _mean(c.values)
         return _mean(c.goodputs) < enough, math.isnan(value), sign * value
 
     return sorted(candidates, key=key)
 
 
-def decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float, default: str = DEFAULT) -> Decision:
+def decide(candidates: Sequence[CandidateRuns], goal: Goal, rtt_ms: float, default: str = DEFAULT) -> Decision:
     """The decision among the candidates that can be deployed; among those that add as little delay as the best, by their goodput.
 
     `default` is what is kept unless another one is better.
@@ -162,7 +141,7 @@ def decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float, default: 
     return replace(second, by="goodput") if second.verdict == "better" and second.choice != decision.choice else decision
 
 
-def _decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float, kept: str) -> Decision:
+def _decide(candidates: Sequence[CandidateRuns], goal: Goal, rtt_ms: float, kept: str) -> Decision:
     """The decision by the goal alone."""
     usable = [c for c in candidates if c.deployable]
     if not usable:
@@ -184,7 +163,7 @@ def _decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float, kept: st
     return Decision(default.cca, first.verdict, first.leader, default.cca, first.gain, first.alike)
 
 
-def _compared(a: Candidate, b: Candidate, choice: Candidate, goal: Goal, rtt_ms: float) -> Decision:
+def _compared(a: CandidateRuns, b: CandidateRuns, choice: CandidateRuns, goal: Goal, rtt_ms: float) -> Decision:
     """The lead of `a` over `b`, judged."""
     pairs = [(x, y) for x, y in zip(a.values, b.values, strict=True) if not math.isnan(x + y)]
     of_a, of_b = [x for x, _ in pairs], [y for _, y in pairs]
@@ -201,7 +180,7 @@ def _compared(a: Candidate, b: Candidate, choice: Candidate, goal: Goal, rtt_ms:
     return Decision(choice.cca, "undecided", a.cca, b.cca, gain, None if goal.is_ratio else worth)
 
 
-def _required(candidates: Sequence[Candidate], goal: Goal) -> float:
+def _required(candidates: Sequence[CandidateRuns], goal: Goal) -> float:
     """The goodput that a candidate has to keep, Mbit/s."""
     best = max((_mean(c.goodputs) for c in candidates if c.deployable), default=0.0)
     return goal.keeps * best

@@ -1,6 +1,7 @@
 """The types of a cliff search: the axis along which a path gets worse, its levels, and the cliff that a search returns.
 
-The values are plain, for tables and figures; nothing here runs a trial.
+The values are plain, for tables and figures; nothing here runs a trial. Which level belongs to the chaos zone, where single runs of one condition
+cannot be trusted, is decided in :attr:`Level.chaotic` (docs/models/methods/chaos.md).
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Literal
+
+import numpy as np
 
 from tcpscape import stats
 from tcpscape.errors import refuse
@@ -233,3 +237,25 @@ class Cliff(ShownAsTable):
         if chaotic and self.edge and math.isfinite(self.edge.value):
             chaotic.append(self.edge.value)
         return (min(chaotic), max(chaotic)) if chaotic else None
+
+
+Side = Literal["stable", "chaos zone", "collapsed"]
+DIP_LEAST = 20
+"""Fewest runs for the dip test; with fewer it detects nothing."""
+
+
+def side(here: Level) -> Side:
+    """The side on which the runs at this level stand."""
+    if here.chaotic:
+        return "chaos zone"
+    return "collapsed" if here.fell else "stable"
+
+
+def one_mode(runs: Sequence[float]) -> float | None:
+    """p value of Hartigan's dip test (1985) that the logarithms of the runs have one mode; None where it does not apply."""
+    import diptest
+
+    x = np.asarray(runs, dtype=float)
+    if len(x) < DIP_LEAST or not (x > 0).all() or np.ptp(x) == 0:
+        return None
+    return float(diptest.diptest(np.log(x))[1])

@@ -3,40 +3,33 @@
     diagnosis = diagnose(observation, DiagnosisSettings())
     diagnosis.flows[0].path.rtt_ms
 
-The parts are called in the order in which each needs the one before: what limits the flow, its path, its congestion control, the zone of the path,
-the replay, the advice. A part that is None has its reason in `reasons`; nothing is guessed in its place.
+The steps: observe (what was seen), fit (the path, the congestion control, what limits the flow), replay (runs of the fitted path, by which the zone
+and the advice are judged). What is said of them is in `tcpscape.words`. A part that is None has its reason in `reasons`; nothing is guessed in its
+place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from tcpscape.findings.diagnosis import control as recognised
-from tcpscape.findings.diagnosis import from_samples, limits, observed, path, replays, zone
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, DiagnosisSettings, FittedPath, Replay, ReplayAdvice, ReplaySettings, Zone
+from tcpscape.findings.diagnosis import limits, observed, path
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, DiagnosisSettings, FittedPath, RecognisedControl, Replay, ReplayAdvice, ReplaySettings, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, Observation, ObservedFlow
-from tcpscape.findings.diagnosis.replays import Repeated
+from tcpscape.findings.diagnosis.reasons import Reason, Reasons
+from tcpscape.findings.diagnosis.replay import zone
+
+if TYPE_CHECKING:
+    from tcpscape.findings.diagnosis.replay.judging import ReplayedRun
+    from tcpscape.findings.diagnosis.replay.scenario import FittedFlow
 
 Progress = Callable[[str], None]
 """Told what is being done now."""
-SAID, NAMED = "You said so.", "The source names it."
-"""What a congestion control rests on that nothing had to recognise."""
 RUN_PARTS = ("replay", "advice")
 """Parts that are None without a replay."""
-NO_REPLAY = "no replay was asked for"
-DOUBTS: Mapping[Doubt, str] = {
-    "far_from_sender": "seen beside the receiver, which opened the connection, all waits of the sender look alike: capture at the sender",
-    "no_timestamps": (
-        "without TCP timestamps nothing shows which ACK a segment answers: capture a connection with timestamps"
-        " (net.ipv4.tcp_timestamps=1 at both ends)"
-    ),
-    "small_segments": (
-        "the path takes smaller segments than the handshake agreed on, so that no segment looks full: capture a connection whose MSS fits the path"
-        " (the MTU of a host, or the router's MSS clamp)"
-    ),
-}  # fmt: skip
-"""Doubt → why it is not identifiable what held the flow, and which capture would tell."""
+NO_REPLAY = Reason("no replay")
 DOUBTED = 0.02
 """Share of the time from which what held a flow is not identifiable, where the packets do not show it."""
 
@@ -49,13 +42,13 @@ class FlowDiagnosis:
     limited_by: Mapping[Cause, float] | None
     """Cause → share of the time, the largest first, of it `unknown` what is in :attr:`doubt`; None where the source shows nothing of it."""
     path: FittedPath | None
-    control: Control
+    control: RecognisedControl
     zone: Zone | None
     replay: Replay | None
     advice: ReplayAdvice | None
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Reasons = field(default_factory=dict)
     """Part → why it is None: `limited_by`, `path`, `zone`, `replay`, `advice`."""
-    repeated: Repeated | None = None
+    repeated: ReplayedRun | None = None
     """What the replay ran; None where nothing was run."""
 
     @property
@@ -63,13 +56,19 @@ class FlowDiagnosis:
         """Why it is not identifiable what held the flow for a part of its time that matters; None where that is known."""
         return self.flow.limits_doubt if (self.limited_by or {}).get("unknown", 0.0) >= DOUBTED else None
 
+    def fitted(self, kernel: str | None = None) -> FittedFlow | None:
+        """What a scenario of the flow is made from, on this kernel's profile where one is named; None where its RTT is not identifiable."""
+        from tcpscape.findings.diagnosis.replay import scenario
+
+        return scenario.fitted(self.flow, self.path, kernel or scenario.PROFILE) if self.path else None
+
     @property
-    def not_identifiable(self) -> dict[str, str]:
+    def not_identifiable(self) -> dict[str, Reason]:
         """Everything that is missing, `path.buffer_bytes` or `advice`, with its reason."""
         of_path = {f"path.{name}": why for name, why in self.path.reasons.items()} if self.path else {}
         of_zone = {f"zone.{name}": why for name, why in self.zone.reasons.items()} if self.zone else {}
         unknown = {"cca": self.control.reason} if self.control.name == UNKNOWN and self.control.reason else {}
-        doubt = {"limited_by": DOUBTS[self.doubt]} if self.doubt else {}
+        doubt = {"limited_by": Reason(self.doubt)} if self.doubt else {}
         return {**self.reasons, **doubt, **unknown, **of_path, **of_zone}
 
 
@@ -85,10 +84,7 @@ class Diagnosis:
 
 
 def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSettings(), progress: Progress = lambda what: None) -> Diagnosis:
-    """Diagnoses the flows that the settings choose.
-
-    :raises TcpscapeError: one line, where the settings name no flow of the observation.
-    """
+    """Diagnoses the flows that the settings choose. :raises TcpscapeError: one line, where the settings name no flow of the observation."""
     observation = observed.seen_once(observation)
     chosen = observed.chosen(observation, settings.most, settings.flow)
     others = [flow for flow in observation.flows if not any(flow is one for one in chosen)]
@@ -107,28 +103,30 @@ def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
 
 def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """What the packets or samples of one flow say without any run: its path, its congestion control, what limits it."""
-    reasons: dict[str, str] = {}
-    fitted = path.fit(flow) if len(flow.segments.get("t", ())) else from_samples.fit(flow)
+    reasons: dict[str, Reason] = {}
+    fitted = path.fit(flow)
     control = _control(flow, settings.cca, fitted)
     flow = replace(flow, limits=limits.refined(flow, control))
-    limited_by = limits.shares(flow.limits) or flow.facts.get("limited_by")  # a result without samples has the shares alone
+    limited_by = limits.shares_of(flow) or None
     if limited_by is None:
-        reasons["limited_by"] = "the source does not show what held the flow"
+        reasons["limited_by"] = Reason("limits unseen")
     reasons |= dict.fromkeys(RUN_PARTS, NO_REPLAY)
     return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
 
 
 def replayed(found: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosis:
     """The same with what only runs of the path say: zone, replay and advice."""
-    judged = replays.judged(found.flow, found.path, found.control, settings)
+    from tcpscape.findings.diagnosis.replay.judging import judged
+
+    runs = judged(found.flow, found.path, found.control, settings)
     reasons = {part: why for part, why in found.reasons.items() if part not in RUN_PARTS}
-    return replace(found, zone=judged.zone, replay=judged.replay, advice=judged.advice, reasons=reasons, repeated=judged.repeated)
+    return replace(found, zone=runs.zone, replay=runs.replay, advice=runs.advice, reasons=reasons, repeated=runs.repeated)
 
 
-def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> Control:
+def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> RecognisedControl:
     """The congestion control: as the user or the source says, otherwise as the packets show it."""
     if said:
-        return Control(said, 1.0, {said: 1.0}, SAID)
+        return RecognisedControl(said, 1.0, {said: 1.0}, Reason("named by the user"))
     if flow.cca:
-        return Control(flow.cca, 1.0, {flow.cca: 1.0}, NAMED)
+        return RecognisedControl(flow.cca, 1.0, {flow.cca: 1.0}, Reason("named by the source"))
     return recognised.classify(flow, fitted)

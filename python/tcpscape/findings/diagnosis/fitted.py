@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, WrapSerializer
 from typing_extensions import TypedDict
 
-from tcpscape.campaign.execute import Runner
-from tcpscape.engines.model import Model
+from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse, shown
 from tcpscape.findings.advice.choice import Verdict
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.findings.diagnosis.reasons import Reason, Reasons
 from tcpscape.stats.estimate import WithInterval
+
+if TYPE_CHECKING:
+    from tcpscape.campaign.execute import Runner
 
 UNKNOWN = "unknown"
 """Name of a congestion control that is not known."""
@@ -87,12 +89,11 @@ class FittedPath:
     """What fills the bottleneck's queue: this flow, others all the time, nothing."""
     changes: Sequence[PathChange] = ()
     """Changes of the path during the observation, in their order."""
-    reasons: Annotated[Mapping[str, str], Field(exclude=True)] = field(default_factory=dict)
-    """Field → why it is not identifiable or which fields cannot be told apart; sentences."""
+    reasons: Annotated[Reasons, Field(exclude=True)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class RecognisedControl:
     """The congestion control, as the packets show it."""
 
     name: str
@@ -101,8 +102,13 @@ class Control:
     """Probability that the name is right, by runs drawn apart from the training; of `unknown` that of the best candidate."""
     candidates: Mapping[str, float] = field(default_factory=dict)
     """Name → probability, the most probable first."""
-    reason: str = ""
-    """What it rests on, or why it is unknown; a sentence."""
+    reason: Reason | None = None
+    """What it rests on, or why it is unknown."""
+
+    @property
+    def likely(self) -> str:
+        """Its name, or that of what it most probably is; Linux's default where nothing says it."""
+        return self.name if self.name != UNKNOWN else next(iter(self.candidates), DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +133,7 @@ class Zone:
     """Health by the published thresholds of the RTTs' coefficient of variation."""
     problem: str | None
     """By the published signatures: receiver, network, both, neither."""
-    guidance: str = ""
-    """What to do, a sentence."""
-    reasons: Annotated[Mapping[str, str], Field(exclude=True)] = field(default_factory=dict)
+    reasons: Annotated[Reasons, Field(exclude=True)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +150,8 @@ class Replay:
     """The observed median RTT, ms."""
     verdict: Literal["agrees", "differs", "impossible"]
     """Whether the fit repeats the observation: within the interval or 25 %; `impossible` where there is nothing to run."""
-    reason: str = ""
-    """Why it does not; empty where it does."""
+    reason: Reason | None = None
+    """Why it does not; None where it does."""
     control: str | None = None
     """The congestion control that was run: the flow's own, or one that is assumed where the flow's is not known; None where nothing was run."""
     is_assumed: bool = False
@@ -169,13 +173,40 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class Assumption:
+    """What stands for something that is not identifiable."""
+
+    kind: Literal[
+        "busy sender",
+        "standing queue",
+        "unseen rate",
+        "unseen buffer",
+        "queue",
+        "jitter both ways",
+        "reordering",
+        "no random loss",
+        "application",
+        "independent delays",
+        "control",
+        "unchanged path",
+    ]
+    """What it is about; `queue` was settled by replays, `control` stands for a flow's unknown one."""
+    name: str = ""
+    """Of a control or a queue; of a queue empty where it is a FIFO of :attr:`bdps`, or as fitted."""
+    bdps: float = 0.0
+    """Bandwidth-delay products of a FIFO."""
+    lacks: tuple[Literal["random loss", "jitter"], ...] = ()
+    """What was fitted to the packets and is assumed to come of the queue."""
+
+
+@dataclass(frozen=True, slots=True)
 class Withheld:
     """Why nothing is advised."""
 
     why: Literal["differs", "impossible", "too wide", "no replay"]
     """The replay differs from the observation, or cannot run, or agrees by the width of its interval alone; or there is none."""
-    detail: str = ""
-    """What differs, or what is missing; a sentence."""
+    reason: Reason | None = None
+    """What differs, or what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +214,17 @@ class ReplayAdvice:
     """Which control would be better, and what else would help."""
 
     choice: str | None
-    """None where nothing can be advised."""
+    """The congestion control to use; None where nothing can be advised."""
     gain: WithInterval | None
-    """Goodput of the choice / goodput of the control in use, paired; as `advise` gives it."""
+    """Its goodput / that of the congestion control in use: 1.35 is 35 % more."""
     verdict: Verdict | Withheld
     """`undecided` also where the choice is the probable one, and the gain's interval holds 1."""
     controls: Sequence[Alternative] = ()
+    """Every congestion control that was run."""
     settings: Sequence[Alternative] = ()
-    assumption: str = ""
-    """The largest assumption, a sentence."""
+    """Other settings that were run."""
+    assumption: Assumption | None = None
+    """The largest assumption."""
 
 
 FLOWS = 3
@@ -228,6 +261,9 @@ class DiagnosisSettings:
 
 def expect_known(cca: str | None, kernel: str | None) -> None:
     """Refuses a congestion control or kernel profile that there is not, before anything is read. :raises TcpscapeError: one line."""
+    from tcpscape.engines.model import Model
+    from tcpscape.scenario.scenario import Scenario
+
     if kernel is not None:
         Model().check(Scenario.of({"forward": "netem delay 1ms", "kernel": kernel}, "kernel"))
     if cca is not None and cca not in (known := [name for name in Model().ccas() if name not in NOT_IN_LINUX]):
@@ -236,3 +272,5 @@ def expect_known(cca: str | None, kernel: str | None) -> None:
 
 NOT_IN_LINUX = ("fixed",)
 """Congestion controls of the model that no sender has."""
+UNSEEN_RATE = 4.0
+"""A bottleneck that was never filled is assumed to have this multiple of the fastest rate seen; draws go from that rate to the square of it."""

@@ -1,9 +1,9 @@
 """What claims measure: one function and one registry line each.
 
 A :class:`CellMeasure` gives an estimate of a cell, which is held against the claim's range, for one cell or for every one. A
-:class:`StudyMeasure` gives the verdict itself. :mod:`tcpscape.studies.verdict` defines both and judges claims about cells; the files here have
-the measures by subject: `cells` (statistics of a metric, alone and among congestion controls), `spread` (how runs differ), `flows` (senders,
-players and groups of flows), `cliffs` and `tables` (of the whole study).
+:class:`StudyMeasure` gives the verdict itself. :mod:`tcpscape.studies.result` defines both and judges claims about cells; the files here have
+the measures by subject: `cells` (statistics of a metric, alone and among congestion controls, and how runs differ), `flows` (senders, players
+and groups of flows), `cliffs` (of the whole study).
 
 To add a measure: one function, and one line here.
 """
@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcpscape.errors import refuse
-from tcpscape.studies.measures import cells, cliffs, flows, spread, tables
-from tcpscape.studies.result import Result
+from tcpscape.studies.measures import cells, cliffs, flows
+from tcpscape.studies.result import CellMeasure, JudgedClaim, Measure, Result, StudyMeasure
 from tcpscape.studies.study import Claim
-from tcpscape.studies.verdict import CellMeasure, JudgedClaim, Measure, StudyMeasure
 
 REGISTRY: Mapping[str, Measure] = {
     "mean": CellMeasure(cells.mean, cells.error_of_mean),
@@ -32,12 +31,12 @@ REGISTRY: Mapping[str, Measure] = {
     "spike": CellMeasure(cells.spike),
     "spike_ratio": CellMeasure(cells.spike_ratio),
     "spike_cv": CellMeasure(cells.spike_cv),
-    "cv_ratio": CellMeasure(spread.cv_ratio),
-    "extreme": CellMeasure(spread.extreme),
-    "tail": CellMeasure(spread.tail),
-    "span": CellMeasure(spread.span),
-    "one_mode": CellMeasure(spread.one_mode),
-    "runs_needed": CellMeasure(spread.runs_needed),
+    "cv_ratio": CellMeasure(cells.cv_ratio),
+    "extreme": CellMeasure(cells.extreme),
+    "tail": CellMeasure(cells.tail),
+    "span": CellMeasure(cells.span),
+    "one_mode": CellMeasure(cells.one_mode),
+    "runs_needed": CellMeasure(cells.runs_needed),
     "needless": CellMeasure(flows.needless),
     "window": CellMeasure(flows.window),
     "pipe": CellMeasure(flows.pipe),
@@ -49,9 +48,9 @@ REGISTRY: Mapping[str, Measure] = {
     "edge": StudyMeasure(cliffs.edge),
     "edge_ratio": StudyMeasure(cliffs.edge_ratio),
     "both_ways": StudyMeasure(cells.both_ways),
-    "nearer": StudyMeasure(tables.nearer),
-    "rig": StudyMeasure(tables.rig),
-    "table": StudyMeasure(tables.table),
+    "nearer": StudyMeasure(cliffs.nearer),
+    "rig": StudyMeasure(cliffs.rig),
+    "table": StudyMeasure(cliffs.table),
 }
 """Every measure by the name that a claim gives it."""
 

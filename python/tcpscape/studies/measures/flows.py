@@ -15,8 +15,8 @@ from tcpscape.findings.fairness import FlowGroup
 from tcpscape.metrics import samples
 from tcpscape.stats import Estimate
 from tcpscape.stats.order import spearman
-from tcpscape.studies.measures import spread
-from tcpscape.studies.measures.spread import Array
+from tcpscape.studies.measures import cells
+from tcpscape.studies.measures.cells import Array
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 from tcpscape.trial import Trial
@@ -28,7 +28,7 @@ BEGINNING_S = 2.0
 def needless(_: Result, __: Claim, cell: Cell) -> Estimate:
     """Share of the retransmissions for which the path had lost nothing of the data; unknown where the engine does not tell losses apart."""
     retransmits = [float(sum(f.retransmits for f in t.flows)) for t in cell.trials]
-    return spread.resampled((retransmits, [_lost(t) for t in cell.trials]), _needless_share)
+    return cells.resampled((retransmits, [_lost(t) for t in cell.trials]), _needless_share)
 
 
 def window(_: Result, __: Claim, cell: Cell) -> Estimate:
@@ -98,7 +98,7 @@ def rank_correlation(pairs: Sequence[tuple[float, float]]) -> Estimate:
         indices = resamples[0].astype(int)
         return spearman(x[indices], y[indices])
 
-    return spread.resampled([range(len(pairs))], correlation)
+    return cells.resampled([range(len(pairs))], correlation)
 
 
 def _lost(trial: Trial) -> float:

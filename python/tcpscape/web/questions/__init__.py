@@ -15,8 +15,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from tcpscape.scenario.fields import Spec
+from tcpscape.web.pool import Work
 from tcpscape.web.state import State
-from tcpscape.web.work import Work
 
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 """The seed of a trial that the page names: a whole number that JavaScript has exactly."""
@@ -82,8 +82,17 @@ class Kinds(Mapping[str, type[Question]]):
         return len(self._places)
 
 
-KINDS = Kinds({
-    "answer": "answer.Answer", "curve": "curve.Curve", "map": "map.Map", "inside": "inside.Inside", "detail": "inside.Detail", "mix": "mix.Mix",
-    "measure": "measure.Measure", "kept": "kept.KeptResults", "check": "check.Check",
-})  # fmt: skip
+KINDS = Kinds(
+    {
+        "answer": "answer.Answer",
+        "curve": "curve.Curve",
+        "map": "map.Map",
+        "inside": "inside.Inside",
+        "detail": "inside.Detail",
+        "mix": "mix.Mix",
+        "measure": "measure.Measure",
+        "kept": "kept.KeptResults",
+        "check": "check.Check",
+    }
+)
 """Every kind of question by its name."""

@@ -16,11 +16,11 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.findings.cliff.levels import FEWEST, HALF, level
 from tcpscape.stats import Estimate
 from tcpscape.web import axes
-from tcpscape.web.blocks import Block
+from tcpscape.web.pool import FIRST, LATER, SOON, Work
 from tcpscape.web.questions import Interval, Question
 from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
-from tcpscape.web.work import FIRST, LATER, SOON, Work
+from tcpscape.web.stream import Block
 from tcpscape.words import explorer as words
 from tcpscape.words import sentences
 from tcpscape.words.explorer import Side
@@ -121,10 +121,21 @@ class _Answering:
         """The answer of the first `n` trials."""
         outcome = done.outcome(self.campaign, self.cases, n)
         decided, more, more_text = _missing(outcome)
-        return Block("answer", AnswerValues(
-            text=sentences.run_answer(outcome), n=n, wanted=self.seeds, final=final, controls=list(self._controls(outcome, done)), decided=decided,
-            more=more, more_text=more_text, assumes=list(words.assumptions(outcome, self.along)), caveats=list(_caveats(outcome)),
-        ))  # fmt: skip
+        return Block(
+            "answer",
+            AnswerValues(
+                text=sentences.run_answer(outcome),
+                n=n,
+                wanted=self.seeds,
+                final=final,
+                controls=list(self._controls(outcome, done)),
+                decided=decided,
+                more=more,
+                more_text=more_text,
+                assumes=list(words.assumptions(outcome, self.along)),
+                caveats=list(_caveats(outcome)),
+            ),
+        )
 
     def _controls(self, outcome: Outcome, done: Runs) -> Iterator[ControlAnswer]:
         """What is known of each congestion control; of a mixture, of each in it."""
@@ -167,7 +178,7 @@ def _missing(outcome: Outcome) -> tuple[bool, int | None, str]:
         return True, None, ""
     best, other = sentences.rivals(outcome.cells)
     missing = stats.runs_missing(best.over(other))
-    return not missing, missing or None, stats.runs_text(missing)
+    return not missing, missing or None, sentences.runs_text(missing)
 
 
 def _caveats(outcome: Outcome) -> Iterator[str]:

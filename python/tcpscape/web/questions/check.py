@@ -20,11 +20,11 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
-from tcpscape.web.blocks import Block
+from tcpscape.web.pool import FIRST, Job, Work
 from tcpscape.web.questions import Interval, Question
 from tcpscape.web.routes import Asked, Post
 from tcpscape.web.state import State
-from tcpscape.web.work import FIRST, Job, Work
+from tcpscape.web.stream import Block
 from tcpscape.words import explorer as words
 
 MODEL = "model"
@@ -127,10 +127,20 @@ class _Checking:
         ratios = {case.cca: self._ratio(place) for place, case in enumerate(self._cases)}
         done = sum(len(trials) for trials in self._real)
         caveats = dict.fromkeys(caveat for trials in (*self._model, *self._real) for trial in trials for caveat in trial.caveats)
-        self._work.send(Block("check", CheckValues(
-            engine=self._asked.engine, kernel=self._engine.version, done=done, total=len(self._jobs), rows=rows,
-            text=words.check(ratios, self._asked.engine, done), caveats=list(caveats),
-        )))  # fmt: skip
+        self._work.send(
+            Block(
+                "check",
+                CheckValues(
+                    engine=self._asked.engine,
+                    kernel=self._engine.version,
+                    done=done,
+                    total=len(self._jobs),
+                    rows=rows,
+                    text=words.check(ratios, self._asked.engine, done),
+                    caveats=list(caveats),
+                ),
+            )
+        )
 
     def _row(self, place: int) -> CheckRow:
         model, real = self._cells(place)

@@ -21,11 +21,11 @@ from tcpscape import engines
 from tcpscape.errors import refuse, shown
 from tcpscape.web import axes
 from tcpscape.web.axes import AxisDocument
-from tcpscape.web.blocks import Block
+from tcpscape.web.pool import FIRST, LATER, SOON, Work
 from tcpscape.web.questions import NoValues, Progress, Question, runs
 from tcpscape.web.questions.runs import Planned, Runs, Wanted
 from tcpscape.web.state import State
-from tcpscape.web.work import FIRST, LATER, SOON, Work
+from tcpscape.web.stream import Block
 
 MOST_SEEDS, MOST_LEVELS = 200, 50
 """Most trials of a place, most places."""

@@ -20,13 +20,12 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import refuse, shown
 from tcpscape.text.screen import Screen
 from tcpscape.web.axes import Quantity, place
-from tcpscape.web.blocks import Block
-from tcpscape.web.opened import Results
-from tcpscape.web.opened.results import Kept, KeptPart
+from tcpscape.web.opened import Kept, KeptPart, Results
+from tcpscape.web.pool import Work
 from tcpscape.web.questions import Question, runs
 from tcpscape.web.questions.curve import CURVE, CurveAxis
 from tcpscape.web.state import State, of_scenario
-from tcpscape.web.work import Work
+from tcpscape.web.stream import Block
 from tcpscape.words import campaign as answer
 
 MOST_ROWS = 500
@@ -180,9 +179,15 @@ class _View:
         screen: Screen = answer.screen(self._outcome)
         ccas = [self._cca[label] for label in self._controls]
         return KeptAnswer(
-            path=screen.path, answer=screen.answer, caveats=list(screen.caveats), axes=self._levels, controls=self._controls, ccas=ccas,
-            axis=self._axis, at=self._at,
-        )  # fmt: skip
+            path=screen.path,
+            answer=screen.answer,
+            caveats=list(screen.caveats),
+            axes=self._levels,
+            controls=self._controls,
+            ccas=ccas,
+            axis=self._axis,
+            at=self._at,
+        )
 
     def _label(self, cell: Cell) -> str:
         """What the page calls the curve of a cell."""
@@ -190,10 +195,10 @@ class _View:
 
     def table(self) -> Block:
         """The block `cells`."""
-        table = self._outcome.table(wide=True)
+        cells = self._outcome.summaries()
+        table, notes = self._outcome.table(cells, wide=True), self._outcome.notes(cells)  # the block `kept` has the caveats
         rows = [list(row) for row in table.rows[:MOST_ROWS]]
         more = max(0, len(table.rows) - MOST_ROWS)
-        notes = [note for note in table.notes if not note.startswith("caveat: ")]  # the block `kept` has them
         return Block("cells", KeptCells(columns=list(table.columns), rows=rows, left=table.left, notes=notes, more=more))
 
     def state(self, row: int) -> Block:
@@ -213,9 +218,16 @@ class _View:
         x, words, note = self._places(levels)
         shown_cells = [cell for cell in self._outcome.cells if cell.stands(self._at)]
         head = CurveAxis(
-            axis=self._axis, title=self._axis, quantity=self._quantity(levels), log=False, here=None, text="", note=note, words=words,
+            axis=self._axis,
+            title=self._axis,
+            quantity=self._quantity(levels),
+            log=False,
+            here=None,
+            text="",
+            note=note,
+            words=words,
             controls=self._controls,
-        )  # fmt: skip
+        )
         points: list[dict[str, float]] = []
         single: list[dict[str, float]] = []
         for cell in shown_cells:

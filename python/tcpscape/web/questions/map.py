@@ -23,12 +23,12 @@ from tcpscape.errors import refuse, shown
 from tcpscape.stats import Estimate
 from tcpscape.web import axes
 from tcpscape.web.axes import Axis, AxisDocument
-from tcpscape.web.blocks import Block
+from tcpscape.web.pool import LAST, LATER, SOON, Work
 from tcpscape.web.questions import NoValues, Progress, Question, runs
 from tcpscape.web.questions.answer import impairment
 from tcpscape.web.questions.runs import SPREAD, Planned, Runs, Wanted
 from tcpscape.web.state import State
-from tcpscape.web.work import LAST, LATER, SOON, Work
+from tcpscape.web.stream import Block
 
 COARSE = 5
 """Cells of the finest grid to each side of a cell of the coarse one."""
@@ -60,10 +60,12 @@ class Shown:
 
 QUANTITIES: Mapping[MapQuantity, Shown] = {
     "ratio": Shown(
-        "Ratio of two controls", "ratio", "mean goodput of {first} over that of {second}, under the same seeds", "{first} carries {value} {second}",
+        "Ratio of two controls", "ratio", "mean goodput of {first} over that of {second}, under the same seeds", "{first} carries {value} {second}"
     ),
     "retention": Shown(
-        "Share that is left (retention)", "share", "mean goodput of {first} over that of the same path without {along}, under the same seeds",
+        "Share that is left (retention)",
+        "share",
+        "mean goodput of {first} over that of the same path without {along}, under the same seeds",
         "{value} of the goodput of {first} is left",
     ),
     "cv": Shown("Variation (CV)", "number", "coefficient of variation of the goodput of {first}", "CV of {first} {value}"),
@@ -71,7 +73,7 @@ QUANTITIES: Mapping[MapQuantity, Shown] = {
     "rtt": Shown("RTT", "time", "median over the trials of the mean RTT of {first}", "RTT of {first} {value}"),
     "delay": Shown("Delay added", "time", "median over the trials of the added RTT (95th percentile) of {first}", "{first} adds {value}"),
     "retransmissions": Shown("Retransmissions", "share", "median share of segments sent again of {first}", "{first} sends {value} again"),
-}  # fmt: skip
+}
 """Every quantity of a map, in the order of the list."""
 
 
@@ -186,9 +188,8 @@ class _Grid:
     def _made(self, points: Sequence[Point], state: State, instead: dict[str, str]) -> dict[Point, list[Planned]]:
         """The cases of cells, with the value `instead` of an axis' own."""
         rows = {
-            axis.name: [instead.get(axis.name, self.levels[name][point[k]]) for point in points]
-            for k, (name, axis) in enumerate(self._axes.items())
-        }  # fmt: skip
+            axis.name: [instead.get(axis.name, self.levels[name][point[k]]) for point in points] for k, (name, axis) in enumerate(self._axes.items())
+        }
         every = [Planned.of(case) for case in state.campaign(zip=[rows]).cases()]
         return {point: every[k * len(self._controls) : (k + 1) * len(self._controls)] for k, point in enumerate(points)}
 

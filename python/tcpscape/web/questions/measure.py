@@ -18,28 +18,28 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from tcpscape import engines, units
+from tcpscape.campaign import executors
 from tcpscape.campaign.execute import Runner
-from tcpscape.campaign.executors import local
-from tcpscape.campaign.executors.local import Executor, Task, Trials
-from tcpscape.engines import Capture
+from tcpscape.campaign.executors import Executor, Task, Trials
 from tcpscape.errors import TcpscapeError, refuse
-from tcpscape.findings.diagnosis import diagnosis, files
+from tcpscape.findings.diagnosis import diagnosis
 from tcpscape.findings.diagnosis import limits as intervals
 from tcpscape.findings.diagnosis import observed as observing
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings, expect_known
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
+from tcpscape.interchange.observing import TITLES
 from tcpscape.plots import diagnosis as series
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, Trial
 from tcpscape.units import NS_PER_S, counted
-from tcpscape.web.blocks import Block
 from tcpscape.web.opened import Measurement, Results
+from tcpscape.web.pool import LATER, SOON, Job, Work
 from tcpscape.web.questions import Interval, Progress, Question
 from tcpscape.web.state import State, of_scenario
-from tcpscape.web.work import LATER, SOON, Job, Work
+from tcpscape.web.stream import Block
 from tcpscape.words import diagnosis as answer
 from tcpscape.words import flow as words
 
@@ -141,9 +141,14 @@ class Measure(Question):
 
     kind: ClassVar[str] = "measure"
     blocks: ClassVar[Mapping[str, Any]] = {
-        "source": SourceValues, "progress": MeasureProgress, "flow": FlowValues, "observed": ObservedValues, "limits": LimitsValues,
-        "replay": ReplayValues, "document": Mapping[str, object],
-    }  # fmt: skip
+        "source": SourceValues,
+        "progress": MeasureProgress,
+        "flow": FlowValues,
+        "observed": ObservedValues,
+        "limits": LimitsValues,
+        "replay": ReplayValues,
+        "document": Mapping[str, object],
+    }
     """`document` is that of `tcpscape diagnose --flows 1 --json`."""
     flow: str = Field(default="", max_length=200)
     """Which flow, as `tcpscape diagnose --flow` reads it; empty is the largest."""
@@ -205,7 +210,7 @@ class _Diagnosing:
         seen = self._observation
         flows = sorted(seen.flows, key=lambda flow: flow.bytes or 0, reverse=True)[:MOST_FLOWS]
         rows = [SourceFlow(name=flow.name, text=_ends(flow), bytes=flow.bytes, chosen=any(flow is one for one in self._chosen)) for flow in flows]
-        about = f"{answer.KINDS.get(seen.kind, seen.kind)}, {counted(len(seen.flows), 'flow')}"
+        about = f"{TITLES.get(seen.kind, seen.kind)}, {counted(len(seen.flows), 'flow')}"
         return SourceValues(name=seen.name, about=about, notes=list(seen.notes), flows=rows)
 
     def _send_flow(self, found: FlowDiagnosis, *, final: bool) -> None:
@@ -266,21 +271,26 @@ def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool)
     table = answer.of_flow(found)
     texts = [words.path_sentence(found), words.limit_sentence(found), *([words.advice_sentence(found)] if final else [])]
     rows = [list(row) for row in table.rows if final or row[0] not in ("zone", "replay", "better")]
-    fit, path = files.fit(found), found.path
+    fit, path = found.fitted(), found.path
     state: State | None = None
     remarks: Sequence[str] = ()
     if fit is not None:
-        own, remarks = of_scenario(found.repeated.scenario if found.repeated else fit.scenario(files.likely(found.control)))
+        own, remarks = of_scenario(found.repeated.scenario if found.repeated else fit.scenario(found.control.likely))
         state = rounded(own)
     return FlowValues(
-        name=found.flow.name, final=final, sentences=texts, title=table.title, rows=rows,
+        name=found.flow.name,
+        final=final,
+        sentences=texts,
+        title=table.title,
+        rows=rows,
         limits={str(cause): share for cause, share in (found.limited_by or {}).items()},
-        missing=[[what, why] for what, why in found.not_identifiable.items() if why and (final or what not in diagnosis.RUN_PARTS)],
+        missing=[[what, why] for what, why in answer.not_identifiable(found).items() if (final or what not in diagnosis.RUN_PARTS)],
         caveats=answer.what_weakens(Diagnosis(observation, [found])),
         changes=[change.at_s - found.flow.start_s for change in path.changes] if path else [],
         levels={name: _level(estimate, factor) for name, field, factor in LEVELS if path and (estimate := getattr(path, field))},
-        state=state, remarks=list(remarks),
-    )  # fmt: skip
+        state=state,
+        remarks=list(remarks),
+    )
 
 
 LEVELS = (("rate", "rate_mbps", 1e6), ("rtt", "rtt_ms", 1e-3))
@@ -317,7 +327,7 @@ class OnPool(Executor):
     def __init__(self, work: Work, urgency: int = LATER) -> None:
         self._work, self._urgency = work, urgency
 
-    def run(self, task: Task, work: Sequence[local.Work]) -> Trials:
+    def run(self, task: Task, work: Sequence[executors.ScenarioTrials]) -> Trials:
         """Each trial as it ends, already saved. :raises Cancelled: the question is stale."""
         wanted = [(place, one.scenario, seed) for place, one in enumerate(work) for seed in one.seeds if task.claim(place, seed)]
         jobs = [Job(scenario, seed, self._urgency, task.capture) for _, scenario, seed in wanted]
@@ -386,9 +396,11 @@ def _time(text: str, name: str) -> float:
 
 
 _ROUNDED: tuple[tuple[str, Callable[[str, str], float], Callable[[float], str]], ...] = (
-    ("rtt", _time, units.brief_time), ("jitter", _time, units.brief_time), ("duration", _time, units.brief_time),
+    ("rtt", _time, units.brief_time),
+    ("jitter", _time, units.brief_time),
+    ("duration", _time, units.brief_time),
     ("rate", units.parse_rate, lambda bps: f"{bps / 1e6:.4g}mbit"),
     ("buffer", units.parse_size, units.brief_size),
     ("loss", lambda text, name: float(text.removesuffix("%")) / 100, units.brief_percent),
-)  # fmt: skip
+)
 """Field of a state, how it is read, and how it is written shortly."""

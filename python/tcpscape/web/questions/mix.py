@@ -14,18 +14,17 @@ from typing_extensions import TypedDict
 from tcpscape import metrics
 from tcpscape.campaign import outcome
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.engines import Capture
 from tcpscape.errors import refuse
 from tcpscape.findings import fairness
 from tcpscape.interchange.base import HEADERS
 from tcpscape.metrics.flows import jain_index
-from tcpscape.trial import Trial
+from tcpscape.trial import Capture, Trial
 from tcpscape.units import NS_PER_S
-from tcpscape.web.blocks import Block
+from tcpscape.web.pool import FIRST, LATER, Job, Work
 from tcpscape.web.questions import Interval, Question, Seed
 from tcpscape.web.questions.runs import interval
 from tcpscape.web.state import State
-from tcpscape.web.work import FIRST, LATER, Job, Work
+from tcpscape.web.stream import Block
 
 MOST_SAMPLES = 4_000_000
 """Most samples of all flows in all runs, which are kept until the question is answered: 600 MB."""
@@ -131,10 +130,20 @@ class Mix(Question):
             GroupShare(name=name, equal=equal, whole=interval(whole), overlap=interval(overlap))
             for name, equal, whole, overlap in zip(judged.names, judged.fair, judged.whole, judged.overlap, strict=True)
         ]
-        return Block("verdict", Verdict(
-            n=len(cell.trials), wanted=self.seeds, groups=groups, jain=interval(cell.mean("jain")), jain_overlap=interval(judged.jain_overlap),
-            fair_after_s=interval(judged.fair_after_s), became_fair=judged.became_fair, starved=judged.starved, caveats=list(cell.trials[0].caveats),
-        ))  # fmt: skip
+        return Block(
+            "verdict",
+            Verdict(
+                n=len(cell.trials),
+                wanted=self.seeds,
+                groups=groups,
+                jain=interval(cell.mean("jain")),
+                jain_overlap=interval(judged.jain_overlap),
+                fair_after_s=interval(judged.fair_after_s),
+                became_fair=judged.became_fair,
+                starved=judged.starved,
+                caveats=list(cell.trials[0].caveats),
+            ),
+        )
 
 
 def _expect_room(flows: int, seeds: int) -> None:

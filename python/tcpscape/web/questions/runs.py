@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,8 +15,14 @@ from tcpscape.campaign.outcome import Cell, Outcome, gather
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
+from tcpscape.web.pool import Job, Work
 from tcpscape.web.questions import Interval
-from tcpscape.web.work import Job, Work
+
+Quantity = Literal["rate", "time", "share", "number"]
+SI: Mapping[str, tuple[Quantity, float]] = {"Mbit/s": ("rate", 1e6), "ms": ("time", 1e-3), "1": ("share", 1.0)}
+"""Unit of a metric → what its numbers are, in bit/s, s, 1, and the factor from there to these."""
+SPREAD = "cv"
+"""Name in blocks of the coefficient of variation of the goodput, which is of several trials."""
 
 
 @dataclass(frozen=True)
@@ -24,25 +30,27 @@ class CurveMetric:
     """A metric of curves."""
 
     title: str
-    quantity: Literal["rate", "time", "share", "number"]
-    """What its numbers are, in bit/s, s, 1, 1."""
     source: str
     """Name in :data:`tcpscape.metrics.REGISTRY`."""
+    quantity: Quantity
     factor: float
-    """From there to SI units."""
+
+    @classmethod
+    def of(cls, title: str, source: str) -> CurveMetric:
+        """A metric of a trial in SI units."""
+        return cls(title, source, *SI[metrics.REGISTRY[source].unit])
 
 
 METRICS = {
-    "goodput": CurveMetric("Goodput", "rate", "goodput", 1e6), "rtt": CurveMetric("RTT", "time", "rtt", 1e-3),
-    "retransmissions": CurveMetric("Retransmissions", "share", "retransmit_rate", 1.0),
-    "cv": CurveMetric("Variation of the goodput (CV)", "number", "goodput", 1.0),
-    "delay": CurveMetric("Delay added, 95th percentile", "time", "added_rtt", 1e-3),
-}  # fmt: skip
+    "goodput": CurveMetric.of("Goodput", "goodput"),
+    "rtt": CurveMetric.of("RTT", "rtt"),
+    "retransmissions": CurveMetric.of("Retransmissions", "retransmit_rate"),
+    SPREAD: CurveMetric("Variation of the goodput (CV)", "goodput", "number", 1.0),
+    "delay": CurveMetric.of("Delay added, 95th percentile", "added_rtt"),
+}
 """Every metric of curves by its name in blocks, in the order of the page."""
 MOST_FLOWS = 100_000
 """Most results of flows that a question keeps, about 4 kB each."""
-SPREAD = "cv"
-"""Name in blocks of the coefficient of variation of the goodput, which is of several trials."""
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,66 @@
-"""The round trip without its queue: the part behind the capture and the part before it."""
+"""What the steps of a fit have so far (:class:`Fit`), and the round trip without its queue: the part behind the capture and the part before it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tcpscape.findings.diagnosis.path import intervals
+from tcpscape.findings.diagnosis.fitted import Direction
+from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, met_idle, windows_of
-from tcpscape.findings.diagnosis.path.columns import Floats
-from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import Turns
-from tcpscape.findings.diagnosis.path.state import Fit
+from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, QueueDelays, met_idle, windows_of
+from tcpscape.findings.diagnosis.path.columns import Floats, Samples, Turns, Wire
+from tcpscape.findings.diagnosis.path.jitter import Spread, mean_by_blocks, with_interval
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
+
+
+@dataclass(slots=True)
+class Fit:
+    """What the steps of a fit have so far."""
+
+    flow: ObservedFlow
+    wire: Wire
+    behind: Samples
+    """Delays from the capture to the receiver and back."""
+    before: Turns
+    """Delays from the capture to the sender and back."""
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    delays: QueueDelays | None = None
+    bottleneck: FittedBottleneck | None = None
+    is_before: bool = False
+    """Whether the bottleneck lies between the sender and the capture."""
+    wait: Floats = field(default_factory=lambda: np.empty(0))
+    """Of each segment: delay by the queue and by the change of order, ms; NaN where it is not known."""
+    queue: Floats = field(default_factory=lambda: np.empty(0))
+    """Of each segment: its time in the queue, ms."""
+    hidden: float = jitters.FLOOR
+    """Most that a forward jitter that was not seen can have, ms."""
+    before_queue: tuple[float, float, float] | None = None
+    """Standard deviation of the forward delay before the queue, ms, and its interval."""
+    jitter_on: Direction | None = None
+    forward: Spread | None = None
+    reverse: Spread | None = None
+
+    @property
+    def is_receiver(self) -> bool:
+        """Whether the capture is where the data arrive."""
+        return self.flow.vantage == "receiver"
+
+    @property
+    def has_before(self) -> bool:
+        """Whether a part of the path lies before the capture."""
+        return self.flow.vantage != "sender"
+
 
 SHARP = 0.01
 """ms in which the least delays lie where only queues and waiting lengthen the others."""
 STILL = 0.1
 """ms of a hidden jitter, above which the least round trip is not taken for the base."""
+NEAR_MS, NEAR_SHARE = 1.0, 0.03
+"""Delays that are within so many ms, or such a share, of the least one are near it."""
 SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
@@ -98,20 +139,20 @@ def part_behind(f: Fit) -> Estimate | None:
     """From the capture to the receiver and back."""
     s = f.behind
     if s.row.size < 10:
-        f.reasons["rtt_ms"] = "too few delays of single packets can be measured"
+        f.reasons["rtt_ms"] = Reason("few delays measured")
         return None
     if is_still(f) or has_sharp_least(f):
         return without_jitter(f)
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
     windows = windows_of(rest, 24, 20)
-    mean, error, k = intervals.mean_by_blocks(rest, windows)
+    mean, error, k = mean_by_blocks(rest, windows)
     if k < 2:
         error, k = 2 * float(np.std(rest)) / math.sqrt(rest.size), 10
     if f.bottleneck is None and is_one_sided(rest) and not is_reordered(f):
         return least(rest, f)
     if starts_late(f):
-        f.reasons["rtt_ms"] = LATE
+        f.reasons["rtt_ms"] = Reason("busy at the begin")
         return None
     known = anchors(f)
     small = windows_of(rest, rest.size, 20)
@@ -124,7 +165,18 @@ def part_behind(f: Fit) -> Estimate | None:
     packet = 0.0
     if f.bottleneck and not f.is_before:  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
-    return intervals.around(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
+    fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
+    return not_above(fitted, f)
+
+
+def not_above(fitted: Estimate, f: Fit) -> Estimate:
+    """A level that lies above the least round trip: where no jitter was seen, that is the base; otherwise the interval reaches down to it."""
+    low = shortest(f)
+    if not fitted.low > low:
+        return fitted
+    if is_reordered(f) or any(s is not None and s.is_there for s in (f.forward, f.reverse)):
+        return Estimate(fitted.value, low, fitted.high, fitted.n, fitted.unit)
+    return Estimate(low, 0.998 * low - 0.02, fitted.high, fitted.n, fitted.unit)
 
 
 def is_still(f: Fit) -> bool:
@@ -132,6 +184,25 @@ def is_still(f: Fit) -> bool:
     if f.flow.facts.get("begins_in_mid_connection") or f.hidden > STILL or f.before_queue is not None:
         return False
     return all(s is not None and not s.is_there for s in (f.forward, f.reverse)[f.has_before :]) and not is_reordered(f)
+
+
+def is_never_empty(f: Fit) -> bool:
+    """Whether delays vary, by no queue of the flow's own and by no jitter that changes the order, and hardly any is near the least.
+
+    Others may fill a queue all the time then, so that the least round trip is none of an empty path. A handshake that took just as long speaks
+    against that: two packets that waited equally long would be chance.
+    """
+    if f.bottleneck is not None or is_reordered(f) or f.jitter_on not in (None, "none"):
+        return False
+    for delays, part in ((f.behind.rtt, "handshake_receiver_part_ms"), (f.before.rtt, "handshake_sender_part_ms")):
+        if delays.size < LEAST_TURNS or (f.is_receiver and part == "handshake_receiver_part_ms") or (not f.has_before and delays is f.before.rtt):
+            continue
+        low, near = float(delays.min()), float(np.quantile(delays, 0.05))
+        opening = f.flow.facts.get(part)
+        is_confirmed = opening is not None and abs(float(opening) - low) <= SHARP + 0.0002 * low
+        if near - low > max(NEAR_MS, NEAR_SHARE * low) and not is_confirmed:
+            return True
+    return False
 
 
 def is_sharp(x: Floats) -> bool:
@@ -161,6 +232,18 @@ def shortest(f: Fit) -> float:
     """The least round trip behind the capture, ms; the handshake's may hold the resolution of addresses, which makes it longer, never shorter."""
     part = f.flow.facts.get("handshake_receiver_part_ms")
     return min(float(f.behind.rtt.min()), float(part) if part else math.inf)
+
+
+def least_round_trip(f: Fit) -> float | None:
+    """The sum of the least delays of both parts that the capture shows, ms; None where it shows one of them never."""
+    parts: list[float] = []
+    if not f.is_receiver:
+        parts.append(shortest(f) if f.behind.rtt.size else math.nan)
+    if f.has_before:
+        opening = f.flow.facts.get("handshake_sender_part_ms")
+        parts.append(min(float(f.before.rtt.min(initial=math.inf)), float(opening) if opening else math.inf))
+    total = sum(parts)
+    return total if math.isfinite(total) else None
 
 
 def starts_late(f: Fit) -> bool:
@@ -197,13 +280,13 @@ def part_before(f: Fit) -> Estimate | None:
     turns = f.before
     opening = handshake(f)
     if f.is_before and starts_late(f):
-        f.reasons["rtt_ms"] = LATE
+        f.reasons["rtt_ms"] = Reason("busy at the begin")
         return None
     if turns.row.size < LEAST_TURNS:
         if opening is None:
-            f.reasons["rtt_ms"] = "without timestamps and handshake, the part of the path before the capture is not seen"
+            f.reasons["rtt_ms"] = Reason("nothing before the capture")
         elif is_reordered(f) and f.is_receiver:
-            f.reasons["rtt_ms"] = "the handshake alone shows the base, and the path has jitter: data change their order"
+            f.reasons["rtt_ms"] = Reason("handshake alone")
             return None
         return opening
     if is_exact(f):
@@ -214,10 +297,10 @@ def part_before(f: Fit) -> Estimate | None:
     data = data[~np.isnan(data)]
     data = data[jitters.inliers(data)]
     windows = windows_of(data, 24, 20)
-    _, its_error, blocks = intervals.mean_by_blocks(data, windows)
+    _, its_error, blocks = mean_by_blocks(data, windows)
     forward = float(np.median(np.bincount(windows, data) / np.bincount(windows)))
     back = prompt_turn(turns.reverse, w.sender_tick)
-    mean, error, k = intervals.mean_by_blocks(back, windows_of(back, 24, 10))
+    mean, error, k = mean_by_blocks(back, windows_of(back, 24, 10))
     if min(k, blocks) < 2:
         error, its_error, k = float(np.std(back)) / math.sqrt(back.size), float(np.std(data)) / math.sqrt(data.size), 10
     early = 0.5 * math.sqrt(f.reverse.variance) if f.reverse is not None and f.reverse.is_there else 0.0  # overtaken ACKs are never echoed
@@ -225,7 +308,7 @@ def part_before(f: Fit) -> Estimate | None:
     waiting = 0.02 * value if is_one_sided(turns.reverse, w.sender_tick) else 0.0
     packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
     least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
-    found = intervals.around(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
+    found = with_interval(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
     return found if opening is None else both(found, opening)
 
 
@@ -300,8 +383,6 @@ def least(rest: Floats, f: Fit) -> Estimate:
 
 REORDERED = 1
 """Fate of a segment that came after a later one."""
-LATE = "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known"
-"""Why a base is not identifiable that only a flow's begin would show."""
 LEAST_TURNS = 30
 """Turns below which they do not tell the part before the capture."""
 

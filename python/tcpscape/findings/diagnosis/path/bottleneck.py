@@ -1,25 +1,121 @@
 """Rate and burst of the bottleneck, by the delay that its queue gives.
 
-For a rate, the queue's delay of every packet follows from the times of sending alone (`arrivals`). With the true rate, what is left of the
+For a rate, the queue's delay of every packet follows from the times of sending alone (:class:`Arrivals`). With the true rate, what is left of the
 measured delays does not depend on the queue. A rate too low lets the computed queue grow without end, a rate too high leaves the delays as they
 are; between them the absolute deviations have one sharp minimum, which is looked for near the rates at which the flow was delivered.
 
 - **Errors of the accounting** (a packet too many or too few in the queue until it drains) shift all later delays by its time of service. So
   deviations are taken from the median of each of some windows in time: such a shift costs one window, not the whole flow.
-- **Jitter before the queue** changes the order of packets; the order in which they arrived is known (`arrivals`). `jittered` simulates what a
+- **Jitter before the queue** changes the order of packets; the order in which they arrived is known. `jittered` simulates what a
   jitter does to the delays: a busy queue hides most of it.
+
+How the packets that entered the queue are found, and the delay that it gave each of them:
+
+**Accounting.** What the receiver acknowledged arrived exactly once, except for copies that were not needed. So each acknowledged segment is one
+arrival, at the last time it was sent that leaves room for the round trip; copies of segments that were repeated needlessly are further arrivals.
+It does not matter which packets were lost, and where: those that a queue or a lossy link dropped never took the bottleneck's time.
+
+**Order.** Jitter before the queue changes the order of packets, at the extreme of all those sent at once. The acknowledgements show the order in
+which they arrived; so the k-th packet to arrive takes the k-th time of sending.
+
+**Queue.** A bottleneck that serves `rate` with a burst of `burst` bytes (a token bucket; 0 is a plain link without a serialisation of its own)
+lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ₋₁, aᵢ) + sizeᵢ / rate is when a server would finish that starts empty.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import fmin
 
-from tcpscape.findings.diagnosis.path.arrivals import Arrivals, waits
-from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
+from tcpscape.findings.diagnosis.path.columns import NEEDLESS, Bools, Floats, Ints, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Packets that passed the bottleneck, in the order in which the receiver got them."""
+
+    at: Floats
+    """Times of sending in their own order, ms: when a packet of that place came to the queue, less the delay before it."""
+    sent: Floats
+    """When the packet itself was sent."""
+    size: Floats
+    """Bytes with all headers, as tc counts them."""
+    row: Ints
+    """Its segment."""
+    is_stamped: bool = False
+    """Whether times are by the sender's clock."""
+    before: Floats = field(init=False)
+    """Bytes that came before each packet."""
+
+    def __post_init__(self) -> None:
+        """Adds up what came before each packet."""
+        object.__setattr__(self, "before", np.cumsum(self.size) - self.size)
+
+    def queue(self, rate: float, burst: float) -> Floats:
+        """Time in the queue of a bottleneck of `rate` Mbit/s and `burst` bytes at each place, ms."""
+        return waits(self.at, self.size * 8e-3 / rate, burst * 8e-3 / rate)
+
+    def waits(self, rate: float, burst: float) -> Floats:
+        """From the sending of each packet to its leaving the queue, less a constant, ms; jitter may have changed its place."""
+        return self.queue(rate, burst) + self.at - self.sent
+
+    def places(self, rows: Ints, count: int) -> Ints:
+        """The place of each segment's first arrival; −1 none. `count`: of all segments."""
+        place = np.full(count, -1)
+        place[self.row[::-1]] = np.arange(self.row.size)[::-1]
+        return place[rows].astype(np.int64)
+
+
+def waits(at: Floats, service: Floats, credit: float) -> Floats:
+    """Time in a queue of packets that arrive at `at`, take `service` each, with a credit of `credit`; one unit of time for all."""
+    done = np.cumsum(service)
+    finish = done + np.maximum.accumulate(at - (done - service))
+    return np.asarray(np.maximum(finish - credit - at, 0.0))
+
+
+def before_bottleneck(w: Wire, cover: Ints, least_rtt: float, discarded: Bools) -> Arrivals:
+    """The packets that arrived, by the times at which they passed a capture that lies before the bottleneck.
+
+    :param cover: for each segment the ACK that first covers it, in the receiver's order.
+    :param least_rtt: ms; a transmission later than 0.8 of it before the acknowledgement was not what it acknowledges.
+    :param discarded: lost segments that probably reached the receiver, which refused them.
+    """
+    at = w.t.copy()
+    arrived = (w.seen > 0) | (w.sends == 1)
+    row = w.again_row
+    needless = w.fate[row] == NEEDLESS
+    fits = ~needless & ((w.seen[row] == 0) | (w.again_t <= w.seen[row] - 0.8 * least_rtt))
+    np.maximum.at(at, row[fits], w.again_t[fits])
+    more = np.flatnonzero(discarded & (w.sends > 1))
+    sent = np.concatenate([at[arrived], w.again_t[needless], w.t[more]])
+    rows = np.concatenate([np.flatnonzero(arrived), row[needless], more]).astype(np.int64)
+    known = int(arrived.sum())
+    place = np.empty(rows.size)
+    place[:known] = cover[arrived]
+    if rows.size > known:  # copies: among those that were sent with them
+        by_time = np.argsort(sent[:known], kind="stable")
+        beside = np.clip(np.searchsorted(sent[:known][by_time], sent[known:]), 0, known - 1)
+        place[known:] = place[:known][by_time][beside]
+    order = np.lexsort((rows, place))
+    return Arrivals(np.sort(sent), sent[order], w.size[rows[order]], rows[order])
+
+
+def behind_bottleneck(w: Wire) -> Arrivals:
+    """The packets that were seen at a capture behind the bottleneck, by the sender's stamps."""
+    order = np.argsort(w.t, kind="stable")
+    return Arrivals(np.sort(w.stamp), w.stamp[order], w.size[order], order.astype(np.int64), True)
+
+
+def exposed(t: Floats, again: Floats, span: float) -> Bools:
+    """Whether a retransmission followed within `span` ms."""
+    if again.size == 0 or span <= 0:
+        return np.zeros(t.size, dtype=bool)
+    following = np.searchsorted(again, t, side="right")
+    return np.asarray((following < again.size) & (again[np.minimum(following, again.size - 1)] - t < span))
+
 
 WINDOWS = 24
 """Windows in time, each with a level of its own."""
@@ -28,7 +124,7 @@ YOUNG = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Delays:
+class QueueDelays:
     """What the bottleneck is fitted to: packets that arrived, and the delays of some of them."""
 
     arrivals: Arrivals
@@ -40,12 +136,16 @@ class Delays:
     """Window in time of each."""
 
     def waits(self, rate: float, burst: float) -> Floats:
-        """The queue's delays at these packets."""
-        return self.arrivals.waits(rate, burst)[self.index]
+        """The queue's delays at these packets: the same as :meth:`Arrivals.waits`, worked out at these alone."""
+        a, at = self.arrivals, self.index
+        per_byte = 8e-3 / rate
+        begin = np.maximum.accumulate(a.at - a.before * per_byte)[at]  # of the busy time that each is in, at a rate without an end
+        finish = begin + (a.before[at] + a.size[at]) * per_byte
+        return np.asarray(np.maximum(finish - burst * per_byte - a.at[at], 0.0) + a.at[at] - a.sent[at])
 
 
 @dataclass(frozen=True, slots=True)
-class Bottleneck:
+class FittedBottleneck:
     """A bottleneck that explains the delays."""
 
     rate: float
@@ -66,9 +166,9 @@ class Bottleneck:
     """Standard deviation of what is left, ms, robust."""
 
 
-def delays_of(arrivals: Arrivals, place: Ints, at: Floats, delay: Floats) -> Delays:
+def delays_of(arrivals: Arrivals, place: Ints, at: Floats, delay: Floats) -> QueueDelays:
     """Delays of packets at these places of the arrivals, which were sent `at`."""
-    return Delays(arrivals, place, delay, windows_of(at))
+    return QueueDelays(arrivals, place, delay, windows_of(at))
 
 
 def windows_of(at: Floats, count: int = WINDOWS, least: int = 30) -> Ints:
@@ -83,11 +183,18 @@ def centred(x: Floats, window: Ints) -> Floats:
     y: Floats = x.copy()
     for low, high in pairwise(bounds):
         if high > low:
-            y[low:high] -= np.median(x[low:high])
+            y[low:high] -= median(x[low:high])
     return y
 
 
-def deviation(d: Delays, rate: float, burst: float) -> float:
+def median(x: Floats) -> float:
+    """The median, as NumPy's, without what that costs for a few values."""
+    middle = ((x.size - 1) // 2, x.size // 2)
+    parts = np.partition(x, middle)
+    return float(parts[middle[0]] + parts[middle[1]]) / 2
+
+
+def deviation(d: QueueDelays, rate: float, burst: float) -> float:
     """Mean absolute deviation of what is left of the delays, ms."""
     return float(np.mean(np.abs(centred(d.delay - d.waits(rate, burst), d.window))))
 
@@ -97,7 +204,7 @@ def centred_mean(x: Floats, window: Ints) -> Floats:
     return np.asarray(x - (np.bincount(window, x) / np.maximum(1, np.bincount(window)))[window])
 
 
-def fit(d: Delays) -> Bottleneck | None:
+def fit(d: QueueDelays) -> FittedBottleneck | None:
     """The bottleneck whose queue explains the delays best; None of too few packets."""
     few = thinned(d)
     rate, burst = first_rate(few), 0.0
@@ -110,7 +217,7 @@ def fit(d: Delays) -> Bottleneck | None:
     return judged(d, over_all(few, rate, burst), burst)
 
 
-def together(d: Delays, rate: float, burst: float) -> tuple[float, float]:
+def together(d: QueueDelays, rate: float, burst: float) -> tuple[float, float]:
     """The least deviations beside a rate and a burst, both varied: where bursts queue for a short time only, one makes up for the other."""
 
     def cost(x: Floats) -> float:
@@ -123,9 +230,9 @@ def together(d: Delays, rate: float, burst: float) -> tuple[float, float]:
     return rate * float(np.exp(x[0])), max(0.0, burst + 3_000 * float(x[1]))
 
 
-def over_all(d: Delays, rate: float, burst: float) -> float:
+def over_all(d: QueueDelays, rate: float, burst: float) -> float:
     """The rate that leaves one level for the whole flow, if there is one beside this rate: then nothing was counted wrongly, and it is more exact."""
-    whole = Delays(d.arrivals, d.index, d.delay, np.zeros(d.index.size, dtype=np.int64))
+    whole = QueueDelays(d.arrivals, d.index, d.delay, np.zeros(d.index.size, dtype=np.int64))
     best, width = rate, 1e-3
     for _ in range(5):
         rates = best * np.exp(np.linspace(-width, width, 11))
@@ -134,13 +241,13 @@ def over_all(d: Delays, rate: float, burst: float) -> float:
     return best if deviation(whole, best, burst) < 1.2 * deviation(d, rate, burst) + 1e-3 else rate
 
 
-def thinned(d: Delays, most: int = 20_000) -> Delays:
+def thinned(d: QueueDelays, most: int = 20_000) -> QueueDelays:
     """At most so many of the delays, every k-th."""
     keep = slice(None, None, max(1, -(-d.index.size // most)))
-    return Delays(d.arrivals, d.index[keep], d.delay[keep], d.window[keep])
+    return QueueDelays(d.arrivals, d.index[keep], d.delay[keep], d.window[keep])
 
 
-def first_rate(d: Delays) -> float:
+def first_rate(d: QueueDelays) -> float:
     """A rate to begin from: the one with the least deviations among two sets.
 
     On a saturated bottleneck the flow is delivered at its rate; over which time, is not known. A rate too high leaves the delays as they are, so only
@@ -161,7 +268,7 @@ def first_rate(d: Delays) -> float:
     return best
 
 
-def delivered_rates(d: Delays) -> Floats:
+def delivered_rates(d: QueueDelays) -> Floats:
     """Rates at which the flow was delivered, over several times and at several quantiles, Mbit/s; apart by at least 1 %."""
     out = d.arrivals.at[d.index] + d.delay
     order = np.argsort(out, kind="stable")
@@ -183,7 +290,7 @@ def delivered_rates(d: Delays) -> Floats:
     return np.array(distinct)
 
 
-def best_rate(d: Delays, near: float, burst: float) -> float:
+def best_rate(d: QueueDelays, near: float, burst: float) -> float:
     """The rate near another one with the least deviations."""
     width, best = 0.02, near
     for _ in range(6):
@@ -193,18 +300,18 @@ def best_rate(d: Delays, near: float, burst: float) -> float:
     return best
 
 
-def best_burst(d: Delays, rate: float) -> float:
+def best_burst(d: QueueDelays, rate: float) -> float:
     """The burst with the least deviations, bytes, among packets soon after the queue was empty: only they tell it from a longer path."""
     young = soon_after_empty(d, rate)
     if young.sum() < 20:
         return 0.0
-    arrivals, index, delay = d.arrivals, d.index[young], d.delay[young]
+    soon = QueueDelays(d.arrivals, d.index[young], d.delay[young], d.window[young])
     rest = centred(d.delay - d.waits(rate, 0.0), d.window)
     cap = 3 * max(1.4826 * float(np.median(np.abs(rest))), 12.0 / rate)
 
     def cost(burst: float) -> float:
-        x = delay - arrivals.waits(rate, burst)[index]
-        return float(np.mean(np.minimum(np.abs(x - np.median(x)), cap)))
+        x = soon.delay - soon.waits(rate, burst)
+        return float(np.mean(np.minimum(np.abs(x - median(x)), cap)))
 
     most = max(64_000.0, rate * 125 * 20)  # 20 ms
     grid = np.concatenate([[0.0], np.geomspace(1_500, most, 14)])
@@ -217,7 +324,7 @@ def best_burst(d: Delays, rate: float) -> float:
     return (low + high) / 2
 
 
-def met_idle(d: Delays, rate: float, gap: float) -> Bools:
+def met_idle(d: QueueDelays, rate: float, gap: float) -> Bools:
     """Which delays are of packets sent when the bottleneck had been idle for `gap` ms or more, or next after: no burst and no queue changes them."""
     a = d.arrivals
     service = a.size * 8e-3 / rate
@@ -229,7 +336,7 @@ def met_idle(d: Delays, rate: float, gap: float) -> Bools:
     return np.asarray(idle[sent_as[d.index]])
 
 
-def longest_busy(d: Delays, b: Bottleneck) -> float:
+def longest_busy(d: QueueDelays, b: FittedBottleneck) -> float:
     """The longest time in which the queue was never empty, ms."""
     a = d.arrivals
     empty = np.flatnonzero(b.queue <= a.size * 8e-3 / b.rate + 1e-6)
@@ -237,7 +344,7 @@ def longest_busy(d: Delays, b: Bottleneck) -> float:
     return float(np.diff(times).max())
 
 
-def soon_after_empty(d: Delays, rate: float) -> Bools:
+def soon_after_empty(d: QueueDelays, rate: float) -> Bools:
     """Which delays are of packets at most `YOUNG` after one that met a bottleneck with nothing to do and a full bucket."""
     service = d.arrivals.size * 8e-3 / rate
     idle = waits(d.arrivals.at, service, 0.0) <= service + 1e-6
@@ -246,7 +353,7 @@ def soon_after_empty(d: Delays, rate: float) -> Bools:
     return np.asarray((last >= 0) & (number - last <= YOUNG))[d.index]
 
 
-def judged(d: Delays, rate: float, burst: float) -> Bottleneck:
+def judged(d: QueueDelays, rate: float, burst: float) -> FittedBottleneck:
     """The fit with its errors: by windows in time, whose residuals may be correlated inside but not from window to window."""
     wait = d.arrivals.waits(rate, burst)
     left = centred(d.delay - wait[d.index], d.window)
@@ -265,12 +372,12 @@ def judged(d: Delays, rate: float, burst: float) -> Bottleneck:
     raw = centred(d.delay - (d.arrivals.at - d.arrivals.sent)[d.index], d.window)
     cap = 10 * 1.4826 * max(float(np.median(np.abs(raw))), 1e-6)
     before, after = (float(np.var(np.clip(x, -cap, cap))) for x in (raw, left))
-    return Bottleneck(
+    return FittedBottleneck(
         rate, burst, float(errors[0]), float(errors[1]), 1 - after / before if before > 0 else 0.0, wait, d.arrivals.queue(rate, burst), noise
     )
 
 
-def jittered(d: Delays, b: Bottleneck, jitter: float) -> Floats:
+def jittered(d: QueueDelays, b: FittedBottleneck, jitter: float) -> Floats:
     """Delays less the queue's at their places, ms, if delays of this standard deviation (normal, independent) came before the queue: a simulation."""
     a = d.arrivals
     service, credit = a.size * 8e-3 / b.rate, b.burst * 8e-3 / b.rate

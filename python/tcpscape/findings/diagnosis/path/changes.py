@@ -19,8 +19,8 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.fitted import PathChange
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.columns import Floats, Ints, Wire
-from tcpscape.findings.diagnosis.path.samples import Samples, Turns
+from tcpscape.findings.diagnosis.path.columns import Floats, Ints, Samples, Turns, Wire
+from tcpscape.findings.diagnosis.reasons import Reason
 
 OUTAGE = 250.0
 """ms without a delivery from which on it is an outage."""
@@ -126,6 +126,8 @@ def rate_step(flow: ObservedFlow, w: Wire) -> PathChange | None:
     if seen.size < 200:
         return None
     width = max(500.0, 40 * float(np.ptp(seen)) / seen.size)
+    if float(seen.max()) - begin(w) > width * seen.size:
+        return None  # nearly all bins are empty: the clock jumped, or nothing arrived for most of the time
     rates = delivered(w, width)
     if rates.size < 2 * SIDE + TRANSITION:
         return None
@@ -213,10 +215,10 @@ def frame_at(flow: ObservedFlow, at_ms: float) -> int | None:
     return int(frames[later[0]]) if later.size else None
 
 
-def sentences(changes: Sequence[PathChange]) -> dict[str, str]:
+def reasons(changes: Sequence[PathChange]) -> dict[str, Reason]:
     """What a change means for the fitted values: one path is fitted to all of the flow."""
     return {
-        f"{c.kind}_{UNITS[c.kind]}": f"changed at {c.at_s:.1f} s from about {c.before:.4g} to about {c.after:.4g}; one path was fitted to both sides"
+        f"{c.kind}_{UNITS[c.kind]}": Reason("changed", {"at_s": c.at_s, "before": c.before, "after": c.after})
         for c in changes
         if c.kind in UNITS and c.before is not None and c.after is not None
     }

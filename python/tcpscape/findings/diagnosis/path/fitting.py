@@ -9,15 +9,15 @@ from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path import arrivals as arriving
-from tcpscape.findings.diagnosis.path import base, changes, character, intervals, losses
+from tcpscape.findings.diagnosis.path import base, changes, losses
+from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jittered, longest_busy
+from tcpscape.findings.diagnosis.path.base import Fit
+from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
-from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, wire_of
-from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import first_cover, sampled, turns_of
-from tcpscape.findings.diagnosis.path.state import Fit
+from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, first_cover, sampled, turns_of, wire_of
+from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 
 LEAST = 30
@@ -32,6 +32,8 @@ UNKNOWN_QUEUE = 0.2
 """The same where a queue was not identified, or the capture was not at the sender: what short bursts and waiting add is in the jitter."""
 HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
+GROWN, PACKET = 0.5, 1514
+"""Packets by which a queue must grow and shrink to be one; bytes of a packet."""
 EXPLAINED = 0.1
 """Share of the delays' variance that a queue must explain to be one."""
 
@@ -39,7 +41,7 @@ EXPLAINED = 0.1
 def fit(flow: ObservedFlow) -> FittedPath:
     """The path that explains a flow; what its packets do not show is None, with the reason."""
     if not flow.segments or not flow.acks or flow.segments["t"].size < LEAST or flow.acks["t"].size < LEAST:
-        return nothing("too few packets in both directions")
+        return nothing(Reason("few packets"))
     wire = wire_of(flow)
     f = Fit(flow, wire, sampled(wire), turns_of(wire))
     f.wait, f.queue = np.zeros(wire.t.size), np.zeros(wire.t.size)
@@ -51,7 +53,7 @@ def fit(flow: ObservedFlow) -> FittedPath:
     return answer(f)
 
 
-def nothing(reason: str) -> FittedPath:
+def nothing(reason: Reason) -> FittedPath:
     """A path of which nothing is identifiable."""
     names = [n for n in FittedPath.__dataclass_fields__ if n not in ("changes", "reasons")]
     return FittedPath(**dict.fromkeys(names), reasons=dict.fromkeys(names, reason))  # type: ignore[arg-type]
@@ -66,7 +68,7 @@ def find_bottleneck(f: Fit) -> None:
         f.is_before = f.bottleneck is not None
 
 
-def delays_behind(f: Fit, discarded: Bools) -> Delays:
+def delays_behind(f: Fit, discarded: Bools) -> QueueDelays:
     """Delays behind the capture, by round trips, or one way where the ACKs' jitter is more than the rounding of timestamps."""
     s, w = f.behind, f.wire
     arrivals = arriving.before_bottleneck(w, first_cover(w)[0], float(s.rtt.min()), discarded)
@@ -79,7 +81,7 @@ def delays_behind(f: Fit, discarded: Bools) -> Delays:
     return delays_of(arrivals, place, s.at, s.forward if is_noisy else s.rtt)
 
 
-def delays_before(f: Fit) -> Delays:
+def delays_before(f: Fit) -> QueueDelays:
     """One-way delays before the capture, by the sender's clock."""
     w = f.wire
     arrivals = arriving.behind_bottleneck(w)
@@ -87,7 +89,7 @@ def delays_before(f: Fit) -> Delays:
     return delays_of(arrivals, place, arrivals.at, (w.t - w.stamp)[arrivals.row])
 
 
-def fit_queue(f: Fit, d: Delays) -> None:
+def fit_queue(f: Fit, d: QueueDelays) -> None:
     """Fits the queue, and the jitter before it."""
     f.delays = d
     f.wait[d.arrivals.row[d.index]] = (d.arrivals.at - d.arrivals.sent)[d.index]
@@ -100,7 +102,7 @@ def fit_queue(f: Fit, d: Delays) -> None:
     find_jitter_before(f, d, b)
 
 
-def keep(f: Fit, d: Delays, b: Bottleneck) -> None:
+def keep(f: Fit, d: QueueDelays, b: FittedBottleneck) -> None:
     """Notes a fit of the queue, and the delay that it gives each segment."""
     f.bottleneck, f.delays = b, d
     rows = d.arrivals.row[d.index]
@@ -110,7 +112,7 @@ def keep(f: Fit, d: Delays, b: Bottleneck) -> None:
     f.queue[rows] = b.queue[d.index]
 
 
-def find_jitter_before(f: Fit, d: Delays, b: Bottleneck) -> None:
+def find_jitter_before(f: Fit, d: QueueDelays, b: FittedBottleneck) -> None:
     """Standard deviation of the forward delay before the queue, ms.
 
     A busy queue hides it: packets leave at its rate whenever they came, and only their order tells. So the spread that a jitter would give to
@@ -134,9 +136,10 @@ def find_jitter_before(f: Fit, d: Delays, b: Bottleneck) -> None:
         f.hidden = max(found[2], jitters.FLOOR)
 
 
-def is_queue(b: Bottleneck) -> bool:
-    """Whether the queue explains delays, and its rate is known."""
-    return b.explained > EXPLAINED and b.error / b.rate < RATE_ERROR
+def is_queue(b: FittedBottleneck) -> bool:
+    """Whether the queue explains delays, its rate is known, and it grew: packets at equal distances fit a link that takes just as long for each."""
+    low, high = np.quantile(b.queue, (0.02, 0.98))
+    return b.explained > EXPLAINED and b.error / b.rate < RATE_ERROR and float(high - low) > GROWN * PACKET * 8e-3 / b.rate
 
 
 def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
@@ -211,27 +214,56 @@ def answer(f: Fit) -> FittedPath:
     found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
     rate = None
     if b and f.delays and longest_busy(f.delays, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
-        reasons["rate_mbps"] = "the queue was never busy for long against the jitter before it: only short bursts queued"
+        reasons["rate_mbps"] = Reason("short bursts")
     elif b:
-        rate = intervals.around(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", 0.0005 * b.rate)
+        rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", 0.0005 * b.rate)
     else:
-        reasons["rate_mbps"] = "the flow made no queue grow whose delay would show the rate"
-    if found.random is None:
+        reasons["rate_mbps"] = Reason("no queue grew")
+    if found.random is None and found.reason:
         reasons["loss_pct"] = found.reason
-    if found.queue is None:
+    if found.queue is None and found.reason:
         reasons["queue_loss_pct"] = found.reason
-    if found.buffer is None:
+    if found.buffer is None and found.buffer_reason:
         reasons["buffer_bytes"] = found.buffer_reason
     rtt = base.round_trip(f)
     one, jf, jr = jitter_estimates(f)
+    kept = order_kept(f)
+    if kept or base.is_never_empty(f):
+        rtt, one, jf, jr = withheld(f, rtt)
     found_changes = changes.found(f.flow, w, f.behind, f.before)
-    reasons |= changes.sentences(found_changes)
+    reasons |= changes.reasons(found_changes)
     return FittedPath(
-        rtt_ms=rtt, jitter_ms=one, jitter_on=f.jitter_on, jitter_forward_ms=jf, jitter_reverse_ms=jr, distribution=character.distribution(f),
-        order_kept=character.order_kept(f), correlation_ms=character.correlation(f),
-        loss_pct=found.random, queue_loss_pct=found.queue, rate_mbps=rate, buffer_bytes=found.buffer,
-        queue=("self-induced" if b else "none"), changes=tuple(found_changes), reasons=reasons,
-    )  # fmt: skip
+        rtt_ms=rtt,
+        jitter_ms=one,
+        jitter_on=f.jitter_on,
+        jitter_forward_ms=jf,
+        jitter_reverse_ms=jr,
+        distribution=distribution(f),
+        order_kept=kept,
+        correlation_ms=correlation(f),
+        loss_pct=found.random,
+        queue_loss_pct=found.queue,
+        rate_mbps=rate,
+        buffer_bytes=found.buffer,
+        queue=("self-induced" if b else "none"),
+        changes=tuple(found_changes),
+        reasons=reasons,
+    )
+
+
+def withheld(f: Fit, rtt: Estimate | None) -> tuple[Estimate | None, None, None, None]:
+    """No jitter, and of the round trip its least only: where delays vary in order, queues of others, bursts of the sender, and jitter look alike.
+
+    Where no queue of the flow's own is known, others may fill one all the time, and the least round trip is none of an empty path.
+    """
+    high = rtt.high if rtt and math.isfinite(rtt.high) else None
+    f.jitter_on = None
+    f.reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": high}))
+    low = base.least_round_trip(f)
+    if f.bottleneck is None or rtt is None or high is None or low is None:
+        f.reasons["rtt_ms"] = f.reasons["jitter_ms"]
+        return None, None, None, None
+    return Estimate(low, 0.998 * low - 0.02, max(high, 1.002 * low + 0.02), rtt.n, "ms"), None, None, None
 
 
 def delay_levels(f: Fit) -> Floats | None:
@@ -249,7 +281,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if f.jitter_on == "none" and base.is_reordered(f) and not base.has_no_jitter(f):
         f.jitter_on = "forward"
     if f.jitter_on != "both" and f.before_queue is None and f.hidden > HIDDEN and f.jitter_on in ("none", "forward"):
-        f.reasons["jitter_ms"] = f"the queue was busy nearly all the time: it hides a jitter of the data of up to {f.hidden:.2g} ms"
+        f.reasons["jitter_ms"] = Reason("jitter hidden", {"ms": f.hidden})
         if f.jitter_on == "none":
             f.jitter_on = None
             f.reasons["jitter_on"] = f.reasons["jitter_ms"]
@@ -257,10 +289,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if f.jitter_on == "none":
         return none, none, none
     if f.forward is None or f.reverse is None:
-        why = "the sender or the receiver waits before it answers, and jitter cannot be told from that"
-        if not f.wire.tick:
-            why = "without timestamps, jitter of the data and of the ACKs cannot be told apart"
-        f.reasons["jitter_ms"] = f.reasons["jitter_on"] = why
+        f.reasons["jitter_ms"] = f.reasons["jitter_on"] = Reason("ends wait" if f.wire.tick else "directions alike")
         return None, None, None
     width = METHOD if f.bottleneck and not f.has_before else UNKNOWN_QUEUE
     forward, reverse = (s.estimate(width) if s.is_there else none for s in (f.forward, f.reverse))
@@ -275,3 +304,64 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
 def ends(e: Estimate) -> tuple[float, float, float]:
     """Value and interval."""
     return e.value, e.low, e.high
+
+
+LARGE = 3.0
+"""Ticks of the timestamps' clock that the jitter's standard deviation must have for its distribution to show through the rounding."""
+
+
+def distribution(f: Fit) -> str | None:
+    """tc's name of the jitter's distribution; None with a reason."""
+    known = variation(f)
+    if known is None or (f.bottleneck is not None and f.jitter_on != "reverse"):
+        f.reasons["distribution"] = Reason("delays unseen")
+        return None
+    name = jitters.shape(known[1])
+    if name is None:
+        f.reasons["distribution"] = Reason("few delays")
+    return name
+
+
+def order_kept(f: Fit) -> bool | None:
+    """Whether the jitter keeps the order; None with a reason."""
+    if f.jitter_on in (None, "none"):
+        f.reasons["order_kept"] = Reason("no jitter" if f.jitter_on == "none" else "direction unknown")
+        return None
+    if f.jitter_on != "reverse" and base.is_reordered(f):
+        return False
+    w = f.wire
+    sigma = np.sqrt(max(f.forward.variance if f.forward and f.jitter_on != "reverse" else 0.0, f.reverse.variance if f.reverse else 0.0))
+    if f.jitter_on == "reverse":
+        kept = jitters.order_is_kept(w.ack_stamp, w.ack_t, float(sigma)) if w.tick else None
+    else:
+        order = np.argsort(w.t, kind="stable")
+        place = np.searchsorted(w.ack, (w.seq + w.len)[order]).astype(float)
+        kept = jitters.order_is_kept(w.t[order], place, float(sigma))
+    if kept is None:
+        f.reasons["order_kept"] = Reason("packets far apart")
+    return kept
+
+
+def correlation(f: Fit) -> Estimate | None:
+    """Time constant of the jitter's correlation, ms; None with a reason."""
+    known = variation(f)
+    found = jitters.correlation(*known) if known is not None else None
+    if found is None or known is None or (f.bottleneck is not None and f.jitter_on != "reverse"):
+        f.reasons["correlation_ms"] = Reason("delays unseen")
+        return None
+    return Estimate(found[0], min(found), max(found), int(known[0].size), "ms")
+
+
+def variation(f: Fit) -> tuple[Floats, Floats] | None:
+    """Times and delays of the direction with the jitter, in the order of sending, ms; None where they do not stand out of the rounding."""
+    s, w = f.behind, f.wire
+    if f.jitter_on not in ("forward", "reverse", "both") or not w.tick or s.row.size < jitters.LEAST:
+        return None
+    one = f.reverse if f.jitter_on == "reverse" else f.forward
+    if one is None or one.variance < (LARGE * w.tick) ** 2:
+        return None
+    x = s.reverse if f.jitter_on == "reverse" else s.forward - f.queue[s.row]
+    at = w.ack_stamp[s.ack] if f.jitter_on == "reverse" else s.at
+    keep = jitters.inliers(x) & ~np.isnan(x)
+    order = np.argsort(at[keep], kind="stable")
+    return at[keep][order], x[keep][order]

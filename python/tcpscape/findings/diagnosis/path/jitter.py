@@ -3,6 +3,8 @@
 With timestamps, the round trip's variation r = f + v without the queue's delay is known to the nanosecond, the one-way variations F = f − q and V
 = v + q only but for the tick's rounding q. As q is independent of f and v, cov(r, F) is the variance of the forward delay and cov(r, V) that of
 the reverse one: neither has the variance of the rounding in it.
+
+Intervals, also of losses and rates, are those of correlated samples: by blocks in time, each long enough to be nearly independent of the next.
 """
 
 from __future__ import annotations
@@ -11,13 +13,53 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import betaincinv, ndtr, stdtrit
 
 from tcpscape.findings.diagnosis.fitted import Direction
-from tcpscape.findings.diagnosis.path import intervals
 from tcpscape.findings.diagnosis.path.bottleneck import centred_mean, windows_of
-from tcpscape.findings.diagnosis.path.columns import Bools, Floats
+from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
 from tcpscape.stats import Estimate
+
+
+def mean_by_blocks(x: Floats, block: Ints) -> tuple[float, float, int]:
+    """Mean, its standard error and the number of blocks; the error is NaN of one block."""
+    n = np.bincount(block)
+    used = n > 0
+    sums = np.bincount(block, x)[used]
+    n = n[used]
+    mean, k = float(x.mean()), int(n.size)
+    if k < 2:
+        return mean, math.nan, k
+    return mean, float(np.sqrt(np.sum((sums - mean * n) ** 2) * k / (k - 1)) / n.sum()), k
+
+
+def student(k: int) -> float:
+    """Half of a 95 % interval in standard errors, of k blocks."""
+    return float(stdtrit(max(1, k - 1), 0.975))
+
+
+def with_interval(value: float, error: float, k: int, n: int, unit: str, least: float = 0.0) -> Estimate:
+    """The estimate with its interval, of k blocks; `least`: half of the interval at the least, what no sample shows."""
+    half = math.hypot(student(k) * error, least) if k > 1 else math.nan
+    return Estimate(value, max(0.0, value - half), value + half, n, unit)
+
+
+def root(variance: float, error: float, k: int, n: int, unit: str, relative: float = 0.0) -> Estimate:
+    """Standard deviation, from a variance and its error, which may reach below 0."""
+    half = student(k) * error if k > 1 else math.nan
+    value = math.sqrt(max(0.0, variance))
+    low, high = math.sqrt(max(0.0, variance - half)), math.sqrt(max(0.0, variance + half))
+    if value:
+        low, high = value - math.hypot(value - low, relative * value), value + math.hypot(high - value, relative * value)
+    return Estimate(value, max(0.0, low), high, n, unit)
+
+
+def share(hits: int, of: int) -> Estimate:
+    """A probability in %, by Jeffreys' interval."""
+    low = float(betaincinv(hits + 0.5, of - hits + 0.5, 0.025)) if hits else 0.0
+    high = float(betaincinv(hits + 0.5, of - hits + 0.5, 0.975))
+    return Estimate(100 * hits / of, 100 * low, 100 * high, of, "%")
+
 
 LEAST = 300
 """Samples below which a distribution is not named."""
@@ -47,7 +89,7 @@ class Spread:
 
     def estimate(self, relative: float = 0.0) -> Estimate:
         """The standard deviation, ms; `relative`: half of the interval at the least, as a share."""
-        return intervals.root(self.variance, self.error, self.blocks, self.n, "ms", relative)
+        return root(self.variance, self.error, self.blocks, self.n, "ms", relative)
 
 
 def inliers(x: Floats) -> Bools:
@@ -60,7 +102,7 @@ def covariance(x: Floats, y: Floats) -> Spread:
     """Covariance of two variations, each less its mean in short windows of time, so that what a queue adds slowly is not in it."""
     small = windows_of(x, x.size, LOCAL)
     products = centred_mean(x, small) * centred_mean(y, small)
-    mean, error, k = intervals.mean_by_blocks(products, windows_of(x, 24, LOCAL))
+    mean, error, k = mean_by_blocks(products, windows_of(x, 24, LOCAL))
     lost = x.size / max(1, x.size - int(small[-1]) - 1)  # a mean in each window
     return Spread(mean * lost, error * lost, k, x.size)
 

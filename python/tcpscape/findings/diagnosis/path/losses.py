@@ -7,7 +7,12 @@ A full queue drops packets only when it is full, a lossy link at any time. The q
 - If packets that met a nearly full queue were lost significantly more often, the rest of their losses is the queue's, and the length just before
   those is the buffer's size. If not, the queue never filled and its size is unknown.
 - Where no queue was identified, the delays of the packets next to a lost one say the same: a drop beside delays near the least is random, one beside
-  delays at which drops are more frequent is a queue's. Where nearly no packet had a short delay, the two cannot be told apart.
+  delays at which drops are more frequent is a queue's. Where nearly no packet had a short delay, or no delay was seen at all, the two cannot be told
+  apart.
+- Independent losses are anywhere. Where the packets next after a lost one were lost far more often than others, and no queue that was seen explains
+  it, they were dropped together: by a policer, by a queue that no packet shows, or in bursts. Where these are many, how many were lost at random is
+  not identifiable.
+- What few losses are is not shown: the interval of the random loss begins at 0.
 """
 
 from __future__ import annotations
@@ -16,13 +21,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 from scipy.ndimage import median_filter
 
-from tcpscape.findings.diagnosis.path import intervals
-from tcpscape.findings.diagnosis.path.arrivals import Arrivals
-from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck
+from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck
 from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, Ints, Wire
+from tcpscape.findings.diagnosis.path.jitter import share
+from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 
 FULL = 0.75
@@ -34,7 +39,19 @@ LEVEL = 1.0
 """ms over which delays must spread for a middle between the short and the long ones."""
 SURE = 9.0
 """Logarithm of the likelihood ratio from which on two probabilities of loss are taken rather than one."""
-FULL_ALWAYS = "the queue was nearly full all the time: its drops and random loss cannot be told apart"
+FEW = 10
+"""Losses below which their interval begins at 0."""
+NEXT = 3
+"""Segments next after a lost one that are lost with it where losses come in groups."""
+RARE = 0.01
+"""Probability of what is seen, by chance, below which it is taken for no chance."""
+MISPLACED = 0.1
+"""Share of a queue's drops that may seem to have met a short queue, since the queue's length at a packet that was lost is an estimate."""
+MANY = 0.2
+"""Share of the losses that were lost with another one from which on they are not taken for random ones."""
+LOST_TOGETHER = Reason("lost together")
+UNKNOWN_RATE = Reason("queue of unknown rate")
+FULL_ALWAYS = Reason("queue always full")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +61,9 @@ class Losses:
     random: Estimate | None
     queue: Estimate | None
     buffer: Estimate | None
-    reason: str = ""
+    reason: Reason | None = None
     """Why the random loss is not identifiable."""
-    buffer_reason: str = ""
+    buffer_reason: Reason | None = None
     """Why the buffer is not."""
 
 
@@ -58,13 +75,16 @@ def of_path(w: Wire, skip: Bools, level: Floats | None = None) -> Losses:
     """
     lost = (w.fate == LOST) & ~skip
     count, sent = int(lost.sum()), max(1, int(np.sum(~skip)))
-    all_random = Losses(intervals.share(count, sent), Estimate(0.0, 0.0, 300.0 / sent, sent, "%"), None, "", "the flow never filled a queue")
-    if level is None or count < 10:
-        return all_random
+    if count and level is None:
+        return Losses(None, None, None, Reason("queue unseen"), Reason("queue unseen"))
+    if not count or level is None:
+        return all_random(count, sent)
     met, passed = level[lost], level[~lost & ~skip]
+    if count < FEW:
+        return of_few(met, passed, sent)
     threshold = frequent_from(passed, met)
     if math.isinf(threshold):
-        return all_random
+        return of_link(lost, sent)
     least, most = (float(x) for x in np.quantile(passed, (0.002, 0.98)))
     near_empty = int(np.sum(passed < min(least + (most - least) / 4, threshold)))
     middle = (least + most) / 2
@@ -72,11 +92,48 @@ def of_path(w: Wire, skip: Bools, level: Floats | None = None) -> Losses:
         threshold = middle
     low_lost = int(np.sum(met < threshold))
     low = low_lost + int(np.sum(passed < threshold))
-    queue = intervals.share(max(0, round(count - low_lost / max(1, low) * sent)), sent)
-    why = "packets were dropped by a queue whose rate is not known"
+    queue = share(max(0, round(count - low_lost / max(1, low) * sent)), sent)
     if low < FEWEST or near_empty < max(FEWEST, 0.02 * sent):
-        return Losses(None, None, None, FULL_ALWAYS, why)
-    return Losses(intervals.share(low_lost, low), queue, None, "", why)
+        return Losses(None, None, None, FULL_ALWAYS, UNKNOWN_RATE)
+    return Losses(of_uncertain(low_lost, low, count - low_lost), queue, None, None, UNKNOWN_RATE)
+
+
+def of_link(lost: Bools, sent: int) -> Losses:
+    """Losses that depend on nothing: random, unless many come in groups."""
+    count, together = int(lost.sum()), grouped(lost)
+    return all_random(count - together, sent) if together < MANY * count else Losses(None, None, None, LOST_TOGETHER, LOST_TOGETHER)
+
+
+def all_random(count: int, sent: int) -> Losses:
+    """Every loss is the path's."""
+    return Losses(share(count, sent), Estimate(0.0, 0.0, 300.0 / sent, sent, "%"), None, None, Reason("never filled a queue"))
+
+
+def of_few(met: Floats, passed: Floats, sent: int) -> Losses:
+    """Few losses: a queue's where all are beside the longest delays, which is no chance; otherwise random ones perhaps."""
+    count = met.size
+    if count > 1 and float(np.mean(passed >= met.min())) ** count < RARE:
+        return Losses(of_uncertain(0, sent, count), share(count, sent), None, None, UNKNOWN_RATE)
+    queue = Estimate(0.0, 0.0, share(count, sent).high, sent, "%")
+    return Losses(of_uncertain(count, sent, 0), queue, None, None, Reason("few lost"))
+
+
+def of_uncertain(count: int, sent: int, others: int) -> Estimate:
+    """The share of random losses; from 0 on where they are few, or may be some of a queue's `others` that seem to have met a short queue."""
+    known = share(count, sent)
+    return Estimate(known.value, 0.0, known.high, known.n, "%") if count < max(FEW, MISPLACED * others) else known
+
+
+def grouped(lost: Bools) -> int:
+    """Losses next after another one, beyond those that independent losses have; segments in the order of sending. 0 where that may be chance."""
+    at = np.flatnonzero(lost)
+    if at.size < 2:
+        return 0
+    together = int(np.sum(np.diff(at) <= NEXT))
+    share_alone = (1 - at.size / lost.size) ** NEXT
+    if not together or float(special.bdtrc(together - 1, at.size - 1, 1 - share_alone)) >= RARE:
+        return 0
+    return round(together - (at.size - 1) * (1 - share_alone))
 
 
 def frequent_from(passed: Floats, met: Floats) -> float:
@@ -103,7 +160,7 @@ def levels(w: Wire, row: Ints, delay: Floats) -> Floats | None:
     return np.asarray(np.interp(np.arange(w.t.size), row[order], smooth), dtype=np.float64)
 
 
-def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: Bottleneck, jitter: float, level: Floats | None = None) -> Losses:
+def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: FittedBottleneck, jitter: float, level: Floats | None = None) -> Losses:
     """Losses where the bottleneck is known.
 
     :param level: as of `of_path`, which answers where drops do not depend on the queue.
@@ -126,17 +183,19 @@ def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: Bottleneck, jitter: fl
     low_lost, high_lost = int(np.sum(met < threshold)), int(np.sum(met >= threshold))
     low, high = int(np.sum(passed < threshold)) + low_lost, int(np.sum(passed >= threshold)) + high_lost
     p = low_lost / low if low else 0.0
-    excess = float(stats.binom.sf(high_lost - 1, high, min(1.0, max(p, (low_lost + 1) / (low + 2)))))
+    excess = float(special.bdtrc(high_lost - 1, high, min(1.0, max(p, (low_lost + 1) / (low + 2)))))
     if excess > 1e-3 or high_lost < 2:
         if int(lost.sum()) >= 10 and int(np.sum(passed < longest / 4)) < max(FEWEST, 0.02 * passed.size):
-            return Losses(None, None, None, FULL_ALWAYS, "drops do not depend on the queue's length")
+            return Losses(None, None, None, FULL_ALWAYS, Reason("drops at any length"))
         return of_path(w, skip, level)
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
-    queue = intervals.share(max(0, round(high_lost - p * high)), low + high)
+    queue = share(max(0, round(high_lost - p * high)), low + high)
     buffer, why = _size(drops, longest)
-    if low < FEWEST:
-        return Losses(None, queue, buffer, FULL_ALWAYS, why)
-    return Losses(intervals.share(low_lost, low), queue, buffer, "", why)
+    early = np.isin(np.arange(lost.size), np.flatnonzero(lost)[met < threshold])
+    is_grouped = grouped(early) >= MANY * max(1, low_lost)
+    if low < FEWEST or is_grouped:
+        return Losses(None, queue, buffer, FULL_ALWAYS if low < FEWEST else LOST_TOGETHER, why)
+    return Losses(of_uncertain(low_lost, low, high_lost), queue, buffer, None, why)
 
 
 def quiet_below(passed: Floats, met: Floats) -> float:
@@ -146,17 +205,17 @@ def quiet_below(passed: Floats, met: Floats) -> float:
     seen = gone = 0
     for k in range(got.size):
         of = int(got[k] + lost[k])
-        if seen and lost[k] >= 3 and stats.binom.sf(int(lost[k]) - 1, of, min(1.0, (gone + 1) / (seen + 2) * 1.5)) < 1e-4:
+        if seen and lost[k] >= 3 and special.bdtrc(int(lost[k]) - 1, of, min(1.0, (gone + 1) / (seen + 2) * 1.5)) < 1e-4:
             return float(edges[k])
         seen, gone = seen + of, gone + int(lost[k])
     return np.inf
 
 
-def _size(drops: Floats, longest: float) -> tuple[Estimate | None, str]:
+def _size(drops: Floats, longest: float) -> tuple[Estimate | None, Reason | None]:
     """Buffer, bytes, from the lengths that dropped packets met, or why it is not known: a packet is dropped that would exceed it."""
     middle = float(np.median(drops))
     if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + 1514)) < 0.5:
-        return None, "packets were dropped at many lengths of the queue, as active queue management does"
+        return None, Reason("drops at many lengths")
     value = middle + 1514  # the packet that did not fit, and of the one being sent the part that has left
     half = max(1514.0, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), 0.02 * value)
-    return Estimate(value, value - half, value + half, int(drops.size), "B"), ""
+    return Estimate(value, value - half, value + half, int(drops.size), "B"), None

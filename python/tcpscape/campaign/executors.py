@@ -1,0 +1,346 @@
+"""Executors: where a campaign's trials run. The order of work, and where it is done, never changes a result.
+
+:class:`Local` uses the cores of this machine, :class:`Dask` a cluster: `dask://HOST:PORT` names a running `dask scheduler`, whose workers have the
+same tcpscape installed. Begin with :func:`make`.
+
+On a cluster, a task is a few trials of one scenario; a worker answers after about :data:`ANSWER_S` with those that are over and the rest goes out
+again, so that little is lost with a worker: the scheduler gives its tasks to others, and the results are those of the local executor to the last bit.
+What workers answer is saved here. Without workers a campaign waits for some. Source: the documentation of dask.distributed, "Futures" and
+"Resilience".
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import os
+import secrets
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from tcpscape import engines
+from tcpscape.controls import spelling
+from tcpscape.engines.base import Engine
+from tcpscape.errors import EngineError, TcpscapeError, refuse
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Capture, Trial
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+SAVE_S = 10.0
+"""How long trials that are being saved are waited for where a campaign ends early, s."""
+Keep = Callable[[Sequence[Trial]], None]
+"""Saves trials; called from any thread, as soon as they are over."""
+Claim = Callable[[int, int], bool]
+"""Whether a trial, given by its place in the work and its seed, is to be run here and now; another process may be running it."""
+Trials = Generator[tuple[int, Trial], None, None]
+"""Each trial with the place of its scenario in the work. Closed early, it ends what runs."""
+
+
+@dataclass(frozen=True)
+class ScenarioTrials:
+    """Trials of one scenario that are to be run."""
+
+    scenario: Scenario
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """How they are run: by which engine, what is kept of each, and who saves it."""
+
+    engine: Engine
+    capture: Capture
+    keep: Keep
+    claim: Claim = lambda place, seed: True
+
+
+class Executor(ABC):
+    """Runs trials somewhere."""
+
+    def check(self, engine: Engine, scenarios: Sequence[Scenario]) -> None:  # noqa: B027 (most can do everything)
+        """Refuses, by name, what it cannot run, before anything runs."""
+
+    @abstractmethod
+    def run(self, task: Task, work: Sequence[ScenarioTrials]) -> Trials:
+        """Each trial as it ends, already saved."""
+
+
+@dataclass(frozen=True)
+class Local(Executor):
+    """Threads of this process: engines release the GIL. Each takes the next trial when its last is saved."""
+
+    jobs: int = 0
+    """Cores; 0 is all."""
+
+    def run(self, task: Task, work: Sequence[ScenarioTrials]) -> Trials:
+        """Each trial as it ends; its thread has saved it."""
+        count = sum(len(w.seeds) for w in work)
+        workers = min(self.jobs or os.cpu_count() or 1, task.engine.at_once or count, count)
+        if not count:
+            return
+        shared = _Shared(task, work)
+        pool = ThreadPoolExecutor(workers)
+        try:
+            for _ in range(workers):
+                pool.submit(shared.work)
+            for _ in range(workers):
+                yield from iter(shared.next, None)
+        except BaseException:
+            shared.end()
+            pool.shutdown(wait=False, cancel_futures=True)
+            task.engine.stop()
+            raise
+        pool.shutdown(wait=False)
+
+
+class _Shared:
+    """What the threads of a campaign share: the trials to come and those that are over."""
+
+    def __init__(self, task: Task, work: Sequence[ScenarioTrials]) -> None:
+        self._task = task
+        self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
+        self._lock = threading.Lock()
+        self._done: SimpleQueue[tuple[int, Trial] | BaseException | None] = SimpleQueue()
+        self._over = threading.Event()
+        self._saving = 0
+        self._saved = threading.Condition()
+
+    def work(self) -> None:
+        """What each thread does: trial after trial, until none is left or the campaign ends."""
+        try:
+            while not self._over.is_set() and (next_trial := self._take()):
+                place, scenario, seed = next_trial
+                trials = self._task.engine.run(scenario, [seed], threads=1, capture=self._task.capture)
+                if not self._keep(trials):
+                    break
+                self._done.put((place, trials[0]))
+            self._done.put(None)
+        except BaseException as e:
+            self._done.put(e)
+
+    def end(self) -> None:
+        """No trial begins and none is saved from now on; what is being saved now is kept when this returns."""
+        with self._saved:
+            self._over.set()
+            self._saved.wait_for(lambda: not self._saving, SAVE_S)
+
+    def _keep(self, trials: Sequence[Trial]) -> bool:
+        """Saves trials; False where the campaign has ended meanwhile."""
+        with self._saved:
+            if self._over.is_set():
+                return False
+            self._saving += 1
+        try:
+            self._task.keep(trials)
+        finally:
+            with self._saved:
+                self._saving -= 1
+                self._saved.notify_all()
+        return True
+
+    def _take(self) -> tuple[int, Scenario, int] | None:
+        """The next trial that is claimed; None where there is none."""
+        while True:
+            with self._lock:
+                trial = next(self._todo, None)
+            if trial is None or self._task.claim(trial[0], trial[2]):
+                return trial
+
+    def next(self) -> tuple[int, Trial] | None:
+        """The next trial that is over, None where a thread has no more of them; raises what a thread raised."""
+        result = self._done.get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+
+def cut(work: Sequence[ScenarioTrials], most: int) -> Iterator[tuple[int, ScenarioTrials]]:
+    """Work in pieces of at most `most` trials, each with its place in `work`."""
+    for place, whole in enumerate(work):
+        seeds = iter(whole.seeds)
+        while piece := tuple(itertools.islice(seeds, most)):
+            yield place, ScenarioTrials(whole.scenario, piece)
+
+
+ANSWER_S = 0.5
+"""A worker answers after the trial during which so much time has passed, s: hundreds of times what a task costs dask (about a millisecond)."""
+TASK_TRIALS = 64
+"""Most trials of a task."""
+CONNECT_S = 10
+"""How long the scheduler, and then its first worker, is waited for, s."""
+LOOK_S = 2.0
+"""How often the workers are counted, s."""
+AHEAD = 2
+"""Tasks for each thread of a worker, so that none waits for the next."""
+
+
+@dataclass(frozen=True)
+class RemoteTask:
+    """A task, as it travels: an engine's name and version, and the trials."""
+
+    engine: str
+    version: str
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    capture: Capture
+
+
+@functools.cache
+def _engine(spec: str) -> Engine:
+    return engines.make(spec)
+
+
+def run_remote(task: RemoteTask) -> list[Trial]:
+    """On a worker: runs the first of the trials, at least one. Refuses where another model is installed there."""
+    engine = _engine(task.engine)
+    if engine.version != task.version:
+        fix = "install the same tcpscape on every worker"
+        refuse("executor", f"a worker's engine {task.engine} is {engine.version}, here it is {task.version}", fix, EngineError)
+    began, trials = time.monotonic(), []
+    for seed in task.seeds:
+        trials += engine.run(task.scenario, [seed], threads=1, capture=task.capture)
+        if time.monotonic() - began > ANSWER_S:
+            break
+    return trials
+
+
+class Dask(Executor):
+    """A cluster behind a scheduler's address."""
+
+    def __init__(self, address: str) -> None:
+        """`address` is tcp://HOST:PORT. Connects at once, and refuses where nobody answers."""
+        self.address = address
+        self._distributed = _package()
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its messages are given in one line here
+        try:
+            self._client = self._distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, TimeoutError):
+            refuse("executor", f"no dask scheduler answers at {address}", "start one with `dask scheduler`, or use --executor local", EngineError)
+
+    def close(self) -> None:
+        """Leaves the cluster; its workers go on without us."""
+        self._client.close()
+
+    def check(self, engine: Engine, scenarios: Sequence[Scenario]) -> None:
+        """Refuses Python congestion controls and engines that exist in this process only, and a cluster without workers."""
+        if engines.REGISTRY.get(engine.name) is not type(engine):
+            refuse("executor", f"engine {engine.version} is made in this process, and workers cannot make it", "use --executor local", EngineError)
+        for cca in sorted({cca for s in scenarios for cca in s.controls}):
+            if spelling.is_class(cca):
+                refuse("cca", f"{cca} is Python code, which dask's workers do not have", "use --executor local", EngineError)
+        try:
+            self._client.wait_for_workers(1, timeout=CONNECT_S)
+        except (TimeoutError, OSError):
+            refuse("executor", f"the scheduler at {self.address} has no workers", f"start one with `dask worker {self.address}`", EngineError)
+
+    def run(self, task: Task, work: Sequence[ScenarioTrials]) -> Trials:
+        """Each trial as its worker answers, saved here."""
+        pieces = _Pieces(task, work, self._lanes())
+        out: dict[Future[list[Trial]], tuple[int, ScenarioTrials]] = {}
+        arriving = self._distributed.as_completed(loop=self._client.loop)
+        looked = time.monotonic()
+        try:
+            while True:
+                if time.monotonic() - looked > LOOK_S:
+                    pieces.lanes, looked = self._lanes(), time.monotonic()
+                for i, piece in self._claimed(task, pieces, len(out)):
+                    future = self._client.submit(run_remote, pieces.remote(piece), key=f"tcpscape-{secrets.token_hex(8)}", pure=False)
+                    out[future] = (i, piece)
+                    arriving.add(future)
+                if not out:
+                    return
+                future = next(arriving)
+                i, piece = out.pop(future)
+                trials = self._answer(future)
+                task.keep(trials)
+                pieces.again(i, piece, len(trials))
+                yield from ((i, trial) for trial in trials)
+        finally:
+            self._client.cancel(list(out))
+
+    @staticmethod
+    def _claimed(task: Task, pieces: _Pieces, out: int) -> Iterator[tuple[int, ScenarioTrials]]:
+        """The next pieces, without trials that other processes run."""
+        for i, piece in pieces.next(out):
+            if seeds := tuple(seed for seed in piece.seeds if task.claim(i, seed)):
+                yield i, ScenarioTrials(piece.scenario, seeds)
+
+    def _lanes(self) -> int:
+        """Tasks to have out at a time."""
+        threads: int = sum(self._client.nthreads().values())
+        return AHEAD * max(1, threads)
+
+    def _answer(self, future: Future[list[Trial]]) -> list[Trial]:
+        """A task's trials; whatever dask minds is one line."""
+        try:
+            trials: list[Trial] = future.result()
+        except TcpscapeError:
+            raise
+        except ModuleNotFoundError as e:
+            refuse("executor", f"a worker cannot import {e.name}", "install the same tcpscape on every worker", EngineError)
+        except (self._distributed.KilledWorker, self._distributed.CancelledError, OSError, TimeoutError) as e:
+            why = " ".join(str(e).split())[:200].rstrip(".")
+            refuse("executor", f"dask gave up: {type(e).__name__}: {why}", "see its workers' logs, and run again: what is over is kept", EngineError)
+        return trials
+
+
+class _Pieces:
+    """What is still to be sent out."""
+
+    def __init__(self, task: Task, work: Sequence[ScenarioTrials], lanes: int) -> None:
+        self._task = task
+        self.lanes = lanes
+        count = sum(len(w.seeds) for w in work)
+        self._pieces = cut(work, max(1, min(TASK_TRIALS, count // (AHEAD * lanes))))
+        self._back: deque[tuple[int, ScenarioTrials]] = deque()
+
+    def next(self, out: int) -> Iterator[tuple[int, ScenarioTrials]]:
+        """Pieces to send where `out` are out: what came back first."""
+        while self._back and out < self.lanes:
+            yield self._back.popleft()
+            out += 1
+        yield from itertools.islice(self._pieces, max(0, self.lanes - out))
+
+    def again(self, i: int, piece: ScenarioTrials, done: int) -> None:
+        """Takes back what a worker did not come to."""
+        if piece.seeds[done:]:
+            self._back.append((i, ScenarioTrials(piece.scenario, piece.seeds[done:])))
+
+    def remote(self, piece: ScenarioTrials) -> RemoteTask:
+        """A piece as it travels."""
+        return RemoteTask(self._task.engine.spec, self._task.engine.version, piece.scenario, piece.seeds, self._task.capture)
+
+
+def _package() -> ModuleType:
+    try:
+        import distributed
+    except ImportError:
+        refuse("executor", "the package distributed is missing", "install it with `pip install 'tcpscape[dask]'`", EngineError)
+    return distributed
+
+
+def make(text: str, jobs: int = 0) -> Executor:
+    """The executor called `local` or `dask://HOST:PORT`; `jobs` is the cores of the local one, 0 for all.
+
+    :raises EngineError: for any other text, and where the cluster does not answer.
+    """
+    if text == "local":
+        return Local(jobs)
+    scheme, colon, place = text.partition("://")
+    host, _, port = place.rpartition(":")
+    if scheme != "dask" or not colon or not host or not port.isdigit():
+        refuse("executor", f"{text!r} is unknown", "write local, or dask://HOST:PORT of a running `dask scheduler`", EngineError)
+    if jobs:
+        refuse("jobs", f"a cluster has its own cores, and {jobs} was asked for", "leave out --jobs", EngineError)
+    return Dask(f"tcp://{place}")

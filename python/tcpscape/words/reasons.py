@@ -1,0 +1,168 @@
+"""The sentences of why a part of a diagnosis is missing or has its value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from tcpscape.findings.diagnosis.reasons import Reason, Why
+from tcpscape.stats import Estimate
+from tcpscape.text.numbers import number, percent
+
+ALIKE: Mapping[frozenset[str], str] = {
+    frozenset(("reno", "lp")): "Reno or LP: Linux's LP is Reno on nearly every path, as its delays are those of two clocks",
+    frozenset(("reno", "dctcp")): "Reno or DCTCP: without marks, DCTCP is Reno",
+    frozenset(("lp", "dctcp")): "Reno, LP or DCTCP: Linux's LP is Reno on nearly every path, and DCTCP is without marks",
+    frozenset(("scalable", "yeah")): "Scalable or YeAH: while the queue is short, YeAH is Scalable",
+}
+"""Congestion controls that are the same on some paths → why."""
+
+
+def text(reason: Reason | None, default: str = "") -> str:
+    """The sentence of a reason; the default where there is none."""
+    if reason is None:
+        return default
+    sentence = SENTENCES[reason.why]
+    return sentence.format(**reason.values) if isinstance(sentence, str) else sentence(**reason.values)
+
+
+def _recognised(name: str, rounds: int, cuts: int, close: float, ratio: float) -> str:
+    parts = [f"{_count(rounds, 'round trip')} and {_count(cuts, 'reduction')}"]
+    if math.isfinite(close):
+        parts.append(f"in {percent(close)} of them {name}, told the same ACKs, has the window that was seen, within 3 % or 1.5 packets")
+    if math.isfinite(ratio):
+        parts.append(f"a reduction leaves {ratio:.2f} of the window")
+    if name.startswith("bbr"):
+        parts.append("the window does not follow losses, and the sending rate moves in cycles")
+    return "; ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _together(names: Sequence[str]) -> str:
+    return " and ".join(names) or "every control"
+
+
+def _few_reductions(names: Sequence[str], cuts: int, rounds: int) -> str:
+    verb = "does" if cuts == 1 else "do"
+    return f"{_count(cuts, 'reduction')} of the window in {rounds} round trips {verb} not tell {_together(names)} apart"
+
+
+def _not_at_the_sender(vantage: str) -> str:
+    where = {"receiver": "at the receiver", "middle": "on the way"}.get(vantage, "at an unknown place")
+    return f"the capture was taken {where}; what is in flight, and so the window, can be seen at the sender alone"
+
+
+def _vary_in_order(ms: float | None) -> str:
+    least = "" if ms is None else f"; it is at most {number(ms)} ms"
+    return f"the delay varies and packets keep their order, so that other flows in a queue, bursts of the sender and jitter look alike{least}"
+
+
+def _misses(misses: Sequence[tuple[str, float, Estimate]]) -> str:
+    return " ".join(
+        f"The replay's {what} is {it.text(unit=it.unit)}, and {number(observed)} {it.unit} was observed." for what, observed, it in misses
+    )
+
+
+SENTENCES: Mapping[Why, str | Callable[..., str]] = {
+    "limits unseen": "the source does not show what held the flow",
+    "far_from_sender": "seen beside the receiver, which opened the connection, all waits of the sender look alike: capture at the sender",
+    "no_timestamps": (
+        "without TCP timestamps nothing shows which ACK a segment answers: capture a connection with timestamps"
+        " (net.ipv4.tcp_timestamps=1 at both ends)"
+    ),
+    "small_segments": (
+        "the path takes smaller segments than the handshake agreed on, so that no segment looks full: capture a connection whose MSS fits the path"
+        " (the MTU of a host, or the router's MSS clamp)"
+    ),
+    "few packets": "too few packets in both directions",
+    "few delays measured": "too few delays of single packets can be measured",
+    "busy at the begin": "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known",
+    "nothing before the capture": "without timestamps and handshake, the part of the path before the capture is not seen",
+    "handshake alone": "the handshake alone shows the base, and the path has jitter: data change their order",
+    "short bursts": "the queue was never busy for long against the jitter before it: only short bursts queued",
+    "no queue grew": "the flow made no queue grow whose delay would show the rate",
+    "jitter hidden": "the queue was busy nearly all the time: it hides a jitter of the data of up to {ms:.2g} ms",
+    "ends wait": "the sender or the receiver waits before it answers, and jitter cannot be told from that",
+    "directions alike": "without timestamps, jitter of the data and of the ACKs cannot be told apart",
+    "delays unseen": "the delays of one direction, without a queue's, were not seen well enough",
+    "few delays": "too few delays",
+    "no jitter": "there is no jitter that could change it",
+    "direction unknown": "it is not known which direction has jitter",
+    "packets far apart": "packets were too far apart for the jitter to change their order",
+    "never filled a queue": "the flow never filled a queue",
+    "queue of unknown rate": "packets were dropped by a queue whose rate is not known",
+    "queue always full": "the queue was nearly full all the time: its drops and random loss cannot be told apart",
+    "queue unseen": "no delay of the data is seen here, so that random loss and the drops of a full queue look alike: capture at the sender",
+    "lost together": "packets were lost together, as a policer or a full queue drops them, or a link in bursts, and no delay tells which",
+    "few lost": "few packets were lost",
+    "delays vary in order": _vary_in_order,
+    "drops at any length": "drops do not depend on the queue's length",
+    "drops at many lengths": "packets were dropped at many lengths of the queue, as active queue management does",
+    "changed": "changed at {at_s:.1f} s from about {before:.4g} to about {after:.4g}; one path was fitted to both sides",
+    "samples alone": "Samples of a socket do not show single packets.",
+    "other direction": "The samples are of the other direction.",
+    "no RTTs": "The source has no RTTs of TCP.",
+    "smoothed RTTs": "The source has smoothed RTTs alone: it is at most {ms:.3g} ms.",
+    "needs base RTT": "It needs the base RTT.",
+    "needs rate": "It needs the rate of the bottleneck.",
+    "needs queue": "It needs the bottleneck's queue, which does not show.",
+    "no bottleneck": "No bottleneck shows.",
+    "few losses of the queue": lambda count: f"The queue lost packets {('never', 'once')[count]}: its end does not show.",
+    "losses at many lengths": "Losses begin at different lengths of the queue: they are not those of a full buffer alone.",
+    "no sign of jitter": "Nothing shows whether the RTT varies by the path or by queueing: no reordering, no falling smallest RTT.",
+    "sender paused": "The sender paused so often that ACKs came late for other reasons than jitter.",
+    "time on the link": "The deviation of the RTT is not larger than what packets' own time on the link makes of it.",
+    "few for losses": "Too few packets or samples to part losses by their causes.",
+    "repeated needlessly": "Counters do not tell losses from reordered packets that were repeated needlessly.",
+    "queue never short": "The queue was never short, so that its losses hide random ones.",
+    "few samples": lambda least, count: f"It takes {least} samples, and there {'is' if count == 1 else 'are'} {count}.",
+    "no delivery rate": "The source has no delivery rate.",
+    "held by an end": "The application, the receive window or the send buffer held the sender, so that the path was never full.",
+    "no ceiling": "The delivery rate has no ceiling at which more data in flight only wait: the path was not full, or its rate changes.",
+    "named by the user": "You said so.",
+    "named by the source": "The source names it.",
+    "recognised": _recognised,
+    "no packets": "the source has no packets, and only they show how the window moves",
+    "not at the sender": _not_at_the_sender,
+    "few seconds": "{seconds:.2g} s are too short for the window to show its law; capture 30 s or more",
+    "few round trips": "too few round trips for the window to show its law; capture 30 s or more",
+    "application held": lambda share: (
+        f"the application or the send buffer held the flow in {percent(share)} of the round trips, so the window hardly shows"
+    ),
+    "window held": lambda share: f"the receive window held the flow in {percent(share)} of the round trips, so the congestion window hardly shows",
+    "no probes of the RTT": "the sending rate is like BBR's, but the flow never drained its queue for the least RTT, as BBR does every 10 s",
+    "begins in mid-connection": (
+        "the capture begins in mid-connection and may lack the least RTT by which {name} or another control judges the queue"
+    ),
+    "alike": lambda names: ALIKE[frozenset(names)],
+    "few reductions": _few_reductions,
+    "would move alike": lambda names: f"on this path {_together(names)} would have moved the window much alike",
+    "family": "Reno, LP or DCTCP without marks: they do the same here, and so does the advice",
+    "without SACK": "without SACK the window is not seen while losses are repaired, and no control was learnt so: capture a connection with SACK",
+    "counts ACKs": lambda name, names: (
+        f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
+    ),
+    "no replay": "no replay was asked for",
+    "control not known": "The congestion control is not known, so there is nothing to repeat; name it with --cca where you know it.",
+    "control not in the engine": "The {engine} engine has no congestion control {name}.",
+    "no RTT of the path": lambda reason: f"The path has no RTT: {text(reason, 'nothing shows it').rstrip('.')}.",
+    "RTT of 0": "The path's RTT is not above 0.",
+    "no goodput": "The source does not show how much the flow carried over a time, so there is nothing to compare a replay with.",
+    "nothing carried": "The flow carried nothing that could be repeated.",
+    "none repeats": lambda names: (
+        f"The congestion control is not known, and {' and '.join(names)} do not repeat the observation; name it if you know it (--cca)."
+    ),
+    "misses": _misses,
+    "no cliff of an unknown control": "The congestion control is not known, and each has a cliff of its own.",
+    "unlike the observation": "The replay does not repeat the observation, so its runs tell nothing about the side of the cliff.",
+    "full segment": "a full segment has {bytes} bytes",
+    "negotiated": "negotiated in the handshake",
+    "application limited": lambda share: f"the application limited the flow for {100 * share:.0f} % of its time",
+    "slow reader": lambda share: f"the receive window limited the flow for {100 * share:.0f} % of its time, far below its largest: a slow reader",
+    "largest window": "allows the largest window that was offered, {bytes} bytes, by the model of Linux {profile}",
+    "largest flight": "allows the largest flight that was seen, {bytes} bytes, by the model of Linux {profile}",
+}
+"""Why → the sentence, with the names of its values."""
