@@ -110,7 +110,7 @@ demo: $(VENV)/.built ## two answers with their pages, in 40 lines: advise for St
 	@echo
 	@echo 'Two answers (→), two pages: open out/demo/advise/report.html out/demo/jitter-cliff/report.html'
 
-test: test-rust test-python test-logic ## unit, contract, golden and CLI tests (under 6 minutes)
+test: test-rust test-python test-logic ## unit, contract, golden and CLI tests (9 minutes on two cores the first time)
 
 test-rust:
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet
@@ -123,7 +123,7 @@ test-logic: setup
 	@if [ -x web/node_modules/.bin/vitest ]; then cd web && node_modules/.bin/vitest run; \
 	else echo "skipped: tests of the page's logic: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
 
-test-web: setup ## the explorer's page in Debian's Chromium (under 3 minutes); prints why anything was skipped
+test-web: setup ## the explorer's page in Debian's Chromium (3 minutes); prints why anything was skipped
 	$(BIN)/python -m pytest -m web -rfEs -n 2 --dist loadfile tests/browser
 
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)

@@ -124,15 +124,31 @@ def table(costs: dict[str, Cost]) -> str:
     text = lambda x, form: "–" if x is None else format(x, form)  # noqa: E731
     rows = [
         (
-            name, text(c.hooks, ".0f"), text(c.hooks and cubic.hooks and c.hooks / cubic.hooks, ".2f"), text(c.hooks_ns, ".0f"), text(c.ack, ",.0f"),
-            f"**{c.ratio(cubic):.2f}**", f"≤ {limit(name)}", verdict(c.ratio(cubic) <= limit(name)), f"{c.trial_ns:.0f}", f"{c.events / 1e6:.1f}",
+            name,
+            text(c.hooks, ".0f"),
+            text(c.hooks and cubic.hooks and c.hooks / cubic.hooks, ".2f"),
+            text(c.hooks_ns, ".0f"),
+            text(c.ack, ",.0f"),
+            f"**{c.ratio(cubic):.2f}**",
+            f"≤ {limit(name)}",
+            verdict(c.ratio(cubic) <= limit(name)),
+            f"{c.trial_ns:.0f}",
+            f"{c.events / 1e6:.1f}",
         )
         for name, c in sorted(costs.items(), key=lambda item: -item[1].ratio(cubic))
-    ]  # fmt: skip
+    ]
     head = (
-        "congestion control", "hooks: instructions / ACK", "× cubic", "hooks: ns / ACK", "an ACK: instructions", "× cubic", "target", "",
-        "simulation: ns / arrival", "M events / CPU s",
-    )  # fmt: skip
+        "congestion control",
+        "hooks: instructions / ACK",
+        "× cubic",
+        "hooks: ns / ACK",
+        "an ACK: instructions",
+        "× cubic",
+        "target",
+        "",
+        "simulation: ns / arrival",
+        "M events / CPU s",
+    )
     return markdown(head, rows)
 
 

@@ -241,12 +241,27 @@ def write(quick: bool, out: pathlib.Path) -> None:
     columns = ("campaign", "trials", "engine, ms", "campaign, ms", "beyond the engine, ms", "continuing, ms")
     told = speed(40 if quick else 400, repeats)
     about_store, kept_met = stored(10 if quick else 1)
-    out.write_text(PAGE.format(
-        cpu=cpu(), cores=os.cpu_count(), python=platform.python_version(), load=load, trials=trials, short=SHORT, repeats=repeats, target=TARGET_MS,
-        met=verdict(all(ms < TARGET_MS for _, ms in measured)), overhead=markdown(columns, [row for row, _ in measured]), usual=USUAL,
-        keep=KEEP_MS, reopen=REOPEN_S, many=MANY, kept_met=verdict(kept_met), stored=markdown(("what", "time", "space"), about_store),
-        speed=markdown(("cores", "s", "trials / s", "efficiency", "CPU ms / trial"), told),
-    ))  # fmt: skip
+    out.write_text(
+        PAGE.format(
+            cpu=cpu(),
+            cores=os.cpu_count(),
+            python=platform.python_version(),
+            load=load,
+            trials=trials,
+            short=SHORT,
+            repeats=repeats,
+            target=TARGET_MS,
+            met=verdict(all(ms < TARGET_MS for _, ms in measured)),
+            overhead=markdown(columns, [row for row, _ in measured]),
+            usual=USUAL,
+            keep=KEEP_MS,
+            reopen=REOPEN_S,
+            many=MANY,
+            kept_met=verdict(kept_met),
+            stored=markdown(("what", "time", "space"), about_store),
+            speed=markdown(("cores", "s", "trials / s", "efficiency", "CPU ms / trial"), told),
+        )
+    )
 
 
 def main() -> int:

@@ -27,9 +27,23 @@ import numpy as np
 READ = "import sys; from tcpscape import capture; o = capture.read(sys.argv[1]); print(o.facts['packets'], len(o.flows), sum(len(f.segments.get('t', ())) for f in o.flows))"
 """What is measured: the number of packets, of flows, and of rows kept."""
 RECORDED = (
-    "run", "--forward", "netem delay 25ms 3ms loss 0.1%", "--bottleneck", "tbf rate 20mbit burst 10kb limit 200kb", "--reverse", "netem delay 25ms",
-    "--cca", "cubic", "--duration", "30s", "--engine", "virtual", "--seeds", "1", "--quiet",
-)  # fmt: skip
+    "run",
+    "--forward",
+    "netem delay 25ms 3ms loss 0.1%",
+    "--bottleneck",
+    "tbf rate 20mbit burst 10kb limit 200kb",
+    "--reverse",
+    "netem delay 25ms",
+    "--cca",
+    "cubic",
+    "--duration",
+    "30s",
+    "--engine",
+    "virtual",
+    "--seeds",
+    "1",
+    "--quiet",
+)
 GOALS = {"packets per second": 1e6, "ratio to tshark": 20.0, "memory, MB": 200.0}
 """Of issue 16."""
 

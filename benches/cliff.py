@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
-"""The adaptive cliff search against dense grids: does it find the same edge, within its interval, at a tenth of the runs?
+"""The adaptive cliff search on fourteen paths, and against dense grids: does it find the same edge, within its interval, at a tenth of the runs?
 
-`python benches/cliff.py --keep DIR` runs the grids (about an hour on two cores; they are kept in DIR and not run twice), then the searches under
-other seeds, and prints the table of docs/models/methods/cliff.md. `--only NAME` takes one path.
+`python benches/cliff.py` searches (some minutes) and writes the table of today's edges, docs/models/methods/cliff.md. `--grids` runs dense grids under other
+seeds too (36 CPU minutes; those of one version of the model are kept in `--keep` and not run twice) and prints the comparison. `--only NAME` takes one path.
 """
 
 from __future__ import annotations
 
 import argparse
 import pathlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from table import MODELS, insert, markdown
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.levels import Axis, jitter_axis, loss_axis
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.findings.cliff.levels import Axis, Cliff, jitter_axis, loss_axis
+from tcpscape.scenario.options import Conditions
 
+PAGE = MODELS / "methods" / "cliff.md"
 DENSE_SEED = 100_000
 """The grids' first seed: none is shared with the searches."""
 RUNS = 500
@@ -30,12 +31,7 @@ MOST = 600
 """Measurements of a search at most."""
 
 RIG = Conditions.model_validate(
-    {
-        "rtt": "50ms",
-        "kernel": {"profile": "6.12", "rmem_max": "4MiB"},
-        "timer_slack": "58us",
-        "flow": {"rcvbuf": "256KiB", "read": "16KiB/1ms"},
-    }
+    {"rtt": "50ms", "kernel": {"profile": "6.12", "rmem_max": "4MiB"}, "timer_slack": "58us", "flow": {"rcvbuf": "256KiB", "read": "16KiB/1ms"}}
 )
 """The rig of the study jitter-cliff."""
 BOTH, SLOW = (5, 10), (5,)
@@ -129,7 +125,8 @@ class Bench:
     """Runs grids and searches."""
 
     def __init__(self, keep: pathlib.Path, jobs: int) -> None:
-        self.keep, self.runner = keep, Runner(make("model"), jobs)
+        self.runner = Runner(make("model"), jobs)
+        self.keep = keep / self.runner.engine.version
 
     def measure(self, curve: Curve, paths: Paths, first: int) -> search.Measure:
         """Goodput in Mbit/s, the mean over what one measurement consists of."""
@@ -139,29 +136,35 @@ class Bench:
         """Levels and goodputs (level × measurement) of the grid."""
         path = self.keep / f"{name}.npz"
         if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
             seeds = range(RUNS // curve.each)
             np.savez(path, levels=np.array(curve.grid), values=np.array(self.measure(curve, paths, DENSE_SEED)(curve.grid, seeds)))
         with np.load(path) as known:
             return known["levels"], known["values"]
 
-    def row(self, curve: Curve) -> str:
-        """One line of the table."""
+    def found(self, curve: Curve) -> Cliff:
+        """The cliff of the adaptive search."""
+        base = self.measure(curve, curve.base, 0) if curve.base else None
+        return search.find(self.measure(curve, curve.paths, 0), curve.axis, search.Effort(curve.threshold, most=MOST), base=base)
+
+    @staticmethod
+    def line(curve: Curve, found: Cliff) -> list[str]:
+        """One line of the table of edges."""
+        by, unit = curve.unit
+        edge = f"{found.edge.value / by:.3g} [{found.edge.low / by:.3g}, {found.edge.high / by:.3g}] {unit}" if found.edge else "none"
+        zone = f"{found.zone[0] / by:.3g}–{found.zone[1] / by:.3g}" if found.zone else "–"
+        return [curve.label, curve.cca, edge, zone, str(found.runs * curve.each)]
+
+    def against_grid(self, curve: Curve) -> list[str]:
+        """One line of the comparison with the grid."""
         levels, values = self.dense(curve, curve.paths, curve.name)
         calm = self.dense(curve, curve.base, f"{curve.name.rsplit('-', 1)[0]}-0ms")[1] if curve.base else None
         value, low, high = grid_edge(curve, levels, values, calm)
-        base = self.measure(curve, curve.base, 0) if curve.base else None
-        began = time.monotonic()
-        found = search.find(self.measure(curve, curve.paths, 0), curve.axis, search.Effort(curve.threshold, most=MOST), base=base)
-        spent, runs, dense = time.monotonic() - began, found.runs * curve.each, (values.size + (0 if calm is None else calm.size)) * curve.each
-        by, unit = curve.unit
-        edge = found.edge
-        if edge is None:
-            return f"| {curve.label} | {curve.cca} | {value / by:.3g} | none | – | {runs} | – |"
-        agrees = "yes" if edge.low <= value <= edge.high else "**no**"
-        zone = f"{found.zone[0] / by:.3g}–{found.zone[1] / by:.3g}" if found.zone else "–"
-        ours = f"{edge.value / by:.3g} [{edge.low / by:.3g}, {edge.high / by:.3g}] {unit}"
-        print(f"  {curve.name}: {spent:.0f} s", flush=True)
-        return f"| {curve.label} | {curve.cca} | {value / by:.3g} [{low / by:.3g}, {high / by:.3g}] | {ours} | {agrees} | {zone} | {runs} | {runs / dense:.1%} |"
+        found = self.found(curve)
+        line, (by, _) = self.line(curve, found), curve.unit
+        runs, dense = found.runs * curve.each, (values.size + (0 if calm is None else calm.size)) * curve.each
+        agrees = "–" if found.edge is None else "yes" if found.edge.low <= value <= found.edge.high else "**no**"
+        return [*line[:2], f"{value / by:.3g} [{low / by:.3g}, {high / by:.3g}]", line[2], agrees, *line[3:], f"{runs / dense:.1%}"]
 
 
 def grid_edge(curve: Curve, levels: np.ndarray, values: np.ndarray, calm: np.ndarray | None) -> tuple[float, float, float]:
@@ -191,15 +194,18 @@ def main() -> None:
     p.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("out/cliff"), help="where the grids are kept")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--only", action="append", help="names of curves")
-    p.add_argument("--kept", action="store_true", help="only curves whose grid is kept already")
+    p.add_argument("--grids", action="store_true", help="compare with dense grids")
     a = p.parse_args()
-    a.keep.mkdir(parents=True, exist_ok=True)
     bench = Bench(a.keep, a.jobs)
-    rows = [bench.row(c) for c in curves() if (not a.only or c.name in a.only) and (not a.kept or (a.keep / f"{c.name}.npz").exists())]
-    print(
-        "| path, axis | control | edge on the grid | edge found [95 %] | agree | chaos zone | runs | of the grid's |\n|---|---|---|---|---|---|---|---|"
-    )
-    print("\n".join(rows))
+    chosen = [c for c in curves() if not a.only or c.name in a.only]
+    edges = markdown(["path, axis", "control", "edge [95 %]", "chaos zone", "runs"], [bench.line(c, bench.found(c)) for c in chosen])
+    if a.only:
+        print(edges)
+    else:
+        insert(PAGE, "edges", edges)
+    if a.grids:
+        heads = ["path, axis", "control", "edge on the grid", "edge found [95 %]", "agree", "chaos zone", "runs", "of the grid's"]
+        print(markdown(heads, [bench.against_grid(c) for c in chosen]))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What moves the jitter cliff: reordering, the low tail, directions, length and rate of a run, RTT, loss; tables of docs/models/methods/cliff.md.
 
-`python benches/cliff_moves.py` takes some minutes on two cores.
+`python benches/cliff_moves.py` takes some minutes on two cores and writes the tables but the one of a real kernel, which `--only kernel` writes (an hour).
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from cliff import RIG, Bench, Curve, at
+from cliff import PAGE, RIG, Bench, Curve, at
 from planes import Contour, MapEffort, SecondAxis, contour, fill, measure_pairs
+from table import insert, markdown
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis
-from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
 
 CCAS = ("cubic", "bbr")
@@ -49,9 +50,6 @@ def rates() -> Iterator[tuple[str, Conditions, float]]:
     """Applications of several rates, runs of 10 s."""
     for rate in RATES:
         yield f"{rate:g} MiB/s", RIG, rate
-
-
-PARTS = {"ingredients": ingredients, "lengths": lengths, "rates": rates}
 
 
 def edge(bench: Bench, cca: str, path: Conditions, rate: float) -> str:
@@ -99,60 +97,67 @@ def lines(bench: Bench) -> Iterator[tuple[str, str, Contour]]:
         )
 
 
-def contours(bench: Bench) -> None:
-    """Prints the lines."""
-    print("\n| over | control | level | edge, % of the RTT |\n|---|---|---|---|")
-    for over, cca, line in lines(bench):
-        for level, found in line.points:
-            print(f"| {over} | {cca} | {f'{level:g} ms' if over == 'RTT' else f'{level:.2%}'} | {said(found)} |", flush=True)
+def contours(bench: Bench) -> str:
+    """The lines."""
+    rows = [
+        [over, cca, f"{level:g} ms" if over == "RTT" else f"{level:.2%}", said(found)]
+        for over, cca, line in lines(bench)
+        for level, found in line.points
+    ]
+    return markdown(["over", "control", "level", "edge, % of the RTT"], rows)
 
 
-def ratios(bench: Bench) -> None:
-    """Prints the map BBR / CUBIC over jitter / RTT and RTT."""
+def ratios(bench: Bench) -> str:
+    """The map BBR / CUBIC over jitter / RTT and RTT."""
     measured = measure_pairs(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
     found = fill(measured, [(x, y) for y in RTTS_MS for x in MAP_SHARES], MapEffort(seeds=10, most=160))
-    print("\n| RTT | " + " | ".join(f"{x:.0%}" for x in MAP_SHARES) + " |\n|---|" + "---|" * len(MAP_SHARES))
-    for y in found.ys:
-        row = [found.at(x, y) for x in found.xs]
-        print(f"| {y:g} ms | " + " | ".join(f"{c.ratio.text(2)} {c.verdict}" for c in row) + " |")
-    print(f"\n{found.runs} runs, {len(found.undecided)} undecided")
+    rows = [[f"{y:g} ms", *(f"{c.ratio.text(2)} {c.verdict}" for c in (found.at(x, y) for x in found.xs))] for y in found.ys]
+    count = f"{found.runs} runs in all, {len(found.undecided)} undecided cells."
+    return markdown(["RTT", *(f"{x:.0%}" for x in MAP_SHARES)], rows) + f"\n\n{count}"
 
 
-def referee(jobs: int) -> None:
-    """Prints the edges on a real kernel (6.1, the virtual engine) and on the model of that kernel, the rest of the rig alike."""
-    if why := make("virtual").unavailable():
-        print(f"\nno real kernel: {why}")
-        return
-    runners = {engine: Runner(make(engine), jobs) for engine in ("virtual", "model")}
-    print("\n| RTT | control | " + " | ".join(runners) + " |\n|---|---|---|---|")
-    for rtt, cca in itertools.product((24, 50, 100), CCAS):
+def kernel(bench: Bench) -> str:
+    """The edges on a real kernel (6.1, the virtual engine) and on the model of that kernel, the rest of the rig alike."""
+    runners = [Runner(make("virtual"), bench.runner.jobs), bench.runner]
+
+    def edges(rtt: int, cca: str) -> list[str]:
         path = at(RIG, RATE, rtt=rtt * 1_000_000, kernel=Kernel(), timer_slack=TIMER_SLACK)
-        found = [
-            search.find(
-                search.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), jitter_axis(path.rtt), EFFORT
+        return [
+            said(
+                search.find(search.measure(r, lambda x: [path.model_copy(update={"jitter": round(x)}).scenario(cca)]), jitter_axis(path.rtt), EFFORT)
             )
-            for r in runners.values()
+            for r in runners
         ]
-        print(f"| {rtt} ms | {cca} | " + " | ".join(said(f) for f in found) + " |", flush=True)
+
+    rows = [[f"{rtt} ms", cca, *edges(rtt, cca)] for rtt, cca in itertools.product((24, 50, 100), CCAS)]
+    return markdown(["RTT", "control", "Linux 6.1", "model of 6.1"], rows)
+
+
+def changed(heading: str, paths: Callable[[], Iterator[tuple[str, Conditions, float]]]) -> Callable[[Bench], str]:
+    """A table of the edges of some paths."""
+    return lambda bench: markdown([heading, *CCAS], [[name, *(edge(bench, cca, path, rate) for cca in CCAS)] for name, path, rate in paths()])
+
+
+PARTS: dict[str, Callable[[Bench], str]] = {
+    "ingredients": changed("jitter", ingredients),
+    "lengths": changed("length of a run", lengths),
+    "rates": changed("application", rates),
+    "contours": contours,
+    "ratios": ratios,
+    "kernel": kernel,
+}
 
 
 def main() -> None:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--jobs", type=int, default=2)
-    p.add_argument("--only", choices=(*PARTS, "contours", "ratios", "kernel"))
+    p.add_argument("--only", choices=PARTS)
     a = p.parse_args()
     bench = Bench(pathlib.Path(), a.jobs)
-    for part in [part for part in PARTS if a.only in (None, part)]:
-        print(f"\n| {part} | " + " | ".join(CCAS) + " |\n|---|" + "---|" * len(CCAS))
-        for name, path, rate in PARTS[part]():
-            print(f"| {name} | " + " | ".join(edge(bench, cca, path, rate) for cca in CCAS) + " |", flush=True)
-    if a.only in (None, "contours"):
-        contours(bench)
-    if a.only in (None, "ratios"):
-        ratios(bench)
-    if a.only in (None, "kernel"):
-        referee(a.jobs)
+    for name, part in PARTS.items():
+        if a.only == name or (not a.only and name != "kernel"):
+            insert(PAGE, name, part(bench))
 
 
 if __name__ == "__main__":

@@ -22,10 +22,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold
 
-from tcpscape.findings.diagnosis.control.classify import ARRAYS, FILE, FORMAT, MOST_HELD, combined, posterior, trained
-from tcpscape.findings.diagnosis.control.features import features, pairs, vector
-from tcpscape.findings.diagnosis.control.shadows import CANDIDATES
-from tcpscape.findings.diagnosis.control.watched import watch
+from tcpscape.findings.diagnosis.control.classify import ARRAYS, FILE, FORMAT, MOST_HELD, combined, features, pairs, posterior, trained, vector
+from tcpscape.findings.diagnosis.control.watched import CANDIDATES, watch
 
 TREES, PAIR_TREES, PAIR_LEAF = 200, 50, 5
 """Trees of the forests, and pairs of a leaf at least."""
@@ -156,12 +154,22 @@ def train(runs: list[dict[str, Any]], sets: list[str]) -> None:
     power, certain, least = calibrate(scores, y, controls, prior)
     direct, paired = fit(x, p, y)
     about = {
-        "format": FORMAT, "controls": controls, "features": names, "prior": prior.tolist(), "sharpness": power, "confidence": certain.round(5).tolist(),
-        "least": least, "provenance": {
-            "made_by": "benches/control.py train", "runs": len(runs), "sets": sets, "engines": dict(Counter(r["engine"] for r in runs)),
-            "per_control": dict(Counter(y.tolist())), "trees": [TREES, PAIR_TREES],
+        "format": FORMAT,
+        "controls": controls,
+        "features": names,
+        "prior": prior.tolist(),
+        "sharpness": power,
+        "confidence": certain.round(5).tolist(),
+        "least": least,
+        "provenance": {
+            "made_by": "benches/control.py train",
+            "runs": len(runs),
+            "sets": sets,
+            "engines": dict(Counter(r["engine"] for r in runs)),
+            "per_control": dict(Counter(y.tolist())),
+            "trees": [TREES, PAIR_TREES],
         },
-    }  # fmt: skip
+    }
     np.savez_compressed(FILE, about=json.dumps(about), **plain("direct", direct), **plain("paired", paired))
     print(f"{FILE}: {FILE.stat().st_size / 1000:.0f} kB, sharpness {power:.2f}, unknown below {json.dumps(least)}")
     final = posterior(scores, prior, power, controls)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus import CONTROLS as LINUX
 from corpus import draw as draw_wide
 from tcpscape.engines.base import Engine
 from tcpscape.engines.model import Model
@@ -24,9 +25,6 @@ from tcpscape.engines.virtual import Virtual
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.scenario import Scenario
 
-LINUX = (
-    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
-)  # fmt: skip
 SETS = {"train": 1601, "test": 1602, "model": 1603, "wide": 1604, "widetest": 1605}
 """Set → first word of its random streams. `model` has the controls that no Linux 6.1 has, by the model alone; `wide` and `widetest` are of the
 conditions of `corpus.py` (more loss and jitter, limited applications, other flows, changes), each control alike."""
@@ -75,9 +73,15 @@ def draw(name: str, number: int) -> tuple[str, dict[str, object], int, str]:
         flow["app"] = f"{rate * rng.uniform(0.2, 0.8):.3f}mbit"
     duration = 30 + 30 * rng.random() ** 2
     fields: dict[str, object] = {
-        "forward": [hop], "bottleneck": bottleneck, "reverse": {"delay": f"{rtt / 2:.3f}ms"}, "flows": [flow], "kernel": {"profile": "6.1"},
-        "duration": f"{duration:.1f}s", "ecn": bool(ecn), "offload": bool(rng.random() < 0.3),
-    }  # fmt: skip
+        "forward": [hop],
+        "bottleneck": bottleneck,
+        "reverse": {"delay": f"{rtt / 2:.3f}ms"},
+        "flows": [flow],
+        "kernel": {"profile": "6.1"},
+        "duration": f"{duration:.1f}s",
+        "ecn": bool(ecn),
+        "offload": bool(rng.random() < 0.3),
+    }
     if jitter < 0.3 and rng.random() < 0.5:
         fields["reverse"] = {"delay": f"{rtt / 2:.3f}ms", "jitter": f"{rtt / 2 * log_uniform(rng, 0.005, 0.1):.4f}ms"}
     return control, fields, int(rng.integers(1, 1 << 30)), engine

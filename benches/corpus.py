@@ -2,11 +2,15 @@
 
     .venv/bin/python benches/corpus.py OUT --cases 210 --draw dev        # a development set
     .venv/bin/python benches/corpus.py OUT --cases 210 --draw test       # drawn apart from it: nobody tunes on it
+    .venv/bin/python benches/corpus.py OUT --cases 168 --draw dev --domains    # three views of each trial, from one domain after the other
 
 Each case is a directory `OUT/NNN` with `sender.pcap`, `router.pcap` and `receiver.pcap` of one trial (nanoseconds, first 160 bytes of each packet),
 `info.parquet` (TCP_INFO of the sender every 10 ms) and `truth.json`: the scenario, its path in numbers, the kernel's counters, and `shown`, the
 capture that is to be scored, which may be cut (its beginning, its end, its packets). What is drawn is said in :func:`draw`; the case's number and
 the set's name are the seed, so that the same command makes the same captures.
+
+With `--domains` a case is drawn into a domain (:data:`DOMAINS`): what the kernels, the hosts or the path do otherwise than in the sets above. Each
+trial then has three directories `OUT/NNN-PLACE`, one for each place of capture, with either end as the one that opened the connection.
 """
 
 from __future__ import annotations
@@ -15,21 +19,22 @@ import argparse
 import json
 import math
 import random
+import shutil
 import struct
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tcpscape import engines
-from tcpscape.engines.base import Capture
+from tcpscape.controls.spelling import LINUX
 from tcpscape.engines.guest import Place
 from tcpscape.engines.virtual import Virtual
 from tcpscape.scenario.path import deviation
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Capture
 
-CONTROLS = (
-    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
-)  # fmt: skip
+CONTROLS = tuple(sorted(LINUX))
 """The congestion controls of Linux 6.1."""
 PLACES: tuple[Place, ...] = ("sender", "router", "receiver")
 MOST_PACKETS = 80_000
@@ -52,10 +57,15 @@ class Case:
     """Which capture is scored: place, what is cut off."""
     timestamps: bool = True
     sysctls: dict[str, str] = field(default_factory=dict)
+    domain: str = ""
+    """One of :data:`DOMAINS`; empty where none was asked for."""
 
 
-def draw(case: int, name: str, only: str | None = None) -> Case:
+def draw(case: int, name: str, only: str | None = None, rates: tuple[float, float] = (1, 60), least_s: int = 10) -> Case:
     """The condition of a case.
+
+    :param rates: least and largest rate of the bottleneck, Mbit/s.
+    :param least_s: how long a path is watched at least, s.
 
     RTT 5 to 300 ms, 1 to 60 Mbit/s, buffer of 0.25 to 4 times the bandwidth-delay product (all evenly in their logarithms), half with jitter,
     half with loss, all congestion controls, bulk and limited applications, other flows, and changes of the path.
@@ -63,7 +73,7 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
     r = random.Random(f"{name} {case}")
     rtt = math.exp(r.uniform(math.log(5), math.log(300)))
     share = r.uniform(0.2, 0.8)
-    rate = math.exp(r.uniform(math.log(1), math.log(60)))
+    rate = math.exp(r.uniform(*map(math.log, rates)))
     bdp = rate * 1e6 / 8 * rtt / 1e3
     buffer = max(15_140, round(bdp * math.exp(r.uniform(math.log(0.25), math.log(4)))))
     kind = r.choices(("bulk", "rate", "reader", "rcvbuf", "sndbuf", "crowd", "change"), (58, 10, 6, 7, 6, 7, 6))[0]
@@ -111,11 +121,15 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
         flow["rcvbuf"] = f"{max(4_608, round(speed * 125 * rtt * r.uniform(0.2, 0.8)))}B"
     elif kind == "sndbuf":
         flow["sndbuf"] = f"{max(4_608, round(speed * 125 * rtt * r.uniform(0.2, 0.8)))}B"
-    seconds = max(10, min(40, round(MOST_PACKETS * 12_000 / (speed * 1e6)))) if has_rate else 30
+    seconds = max(least_s, min(40, round(MOST_PACKETS * 12_000 / (speed * 1e6)))) if has_rate else 30
     scenario: dict[str, Any] = {
-        "name": f"{name}-{case:03d}", "duration": f"{seconds}s", "forward": [first, second],
-        "reverse": ["pfifo limit 10000", netem(reverse_ms, jitter_on in ("reverse", "both"), ack_loss, False)], "flows": [flow], "offload": r.random() < 0.2,
-    }  # fmt: skip
+        "name": f"{name}-{case:03d}",
+        "duration": f"{seconds}s",
+        "forward": [first, second],
+        "reverse": ["pfifo limit 10000", netem(reverse_ms, jitter_on in ("reverse", "both"), ack_loss, False)],
+        "flows": [flow],
+        "offload": r.random() < 0.2,
+    }
     if kind == "crowd":
         scenario["flows"].append({"cca": r.choice(("cubic", "bbr", "reno")), "count": r.choice((1, 1, 2, 4))})
     if has_rate:
@@ -123,10 +137,18 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
         tbf = f"tbf rate {rate:.4f}mbit burst {burst} limit {buffer}"
         scenario["bottleneck"] = [tbf if queue == "tbf" else f"tbf rate {rate:.4f}mbit burst {burst} limit 10mb ; {queue}"]
     path: dict[str, Any] = {
-        "rtt_ms": forward_ms + reverse_ms, "jitter_ms": jitter * deviation(distribution), "jitter_on": jitter_on, "distribution": distribution if jitter else None,
-        "order_kept": False if jitter else None, "loss_pct": loss, "ack_loss_pct": ack_loss, "rate_mbps": rate if has_rate else None,
-        "buffer_bytes": buffer if has_rate and queue == "tbf" else None, "queue": queue if has_rate else None, "changes": [],
-    }  # fmt: skip
+        "rtt_ms": forward_ms + reverse_ms,
+        "jitter_ms": jitter * deviation(distribution),
+        "jitter_on": jitter_on,
+        "distribution": distribution if jitter else None,
+        "order_kept": False if jitter else None,
+        "loss_pct": loss,
+        "ack_loss_pct": ack_loss,
+        "rate_mbps": rate if has_rate else None,
+        "buffer_bytes": buffer if has_rate and queue == "tbf" else None,
+        "queue": queue if has_rate else None,
+        "changes": [],
+    }
     if kind == "change":
         at, what = round(seconds * r.uniform(0.35, 0.65), 3), r.choice(("rate", "rtt", "outage"))
         if what == "rate" and queue == "tbf":
@@ -150,18 +172,168 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
     return Case(scenario, path, kind, shown, timestamps, {} if timestamps else {"net.ipv4.tcp_timestamps": "0"})
 
 
-def cut(source: Path, target: Path, shown: dict[str, Any]) -> None:
-    """Copies a capture as the case shows it: without its beginning or its end, or of each packet only the first 66 bytes."""
-    raw = source.read_bytes()
-    parts, at = [raw[:24]], 24
+DOMAINS = {
+    "usual": "Linux 6.1, an Ethernet path without jitter",
+    "no timestamps": "both ends without timestamps",
+    "no SACK": "both ends without SACK",
+    "offload": "super-packets at both ends",
+    "MTU": "an MTU of 576, 1280, 4000 or 9000 bytes",
+    "path MTU": "segments of 524 to 1200 bytes at first, below the MSS of the SYNs, larger ones as the sender's probes succeed",
+    "thin ACKs": "the path loses 40 to 80 % of the ACKs",
+    "policer": "a token bucket of 20 to 100 ms without a queue",
+    "token bucket": "a queue behind a token bucket of 20 to 200 ms",
+    "order kept": "jitter that keeps the order",
+    "reordering": "jitter that does not",
+    "others": "other flows on the path",
+    "slow": "50 to 500 kbit/s",
+    "fast": "100 Mbit/s to 1 Gbit/s, super-packets",
+}
+"""Domain → what is other in it than in `usual`; it is half of the sets drawn without jitter, changes and other flows."""
+SNAPS = (160, 160, 96, 68)
+"""Bytes kept of each packet."""
+
+
+def draw_into(domain: str, case: int, name: str) -> Case:
+    """A condition of a domain: drawn again until it has nothing that belongs to another one, then changed to be of this one."""
+    r = random.Random(f"{name} {case} {domain}")
+    rates, least_s = {"slow": ((0.05, 0.5), 10), "fast": ((100.0, 1000.0), 4)}.get(domain, ((1.0, 60.0), 10))
+    jitter, others = domain in ("order kept", "reordering"), domain == "others"
+    for attempt in range(10_000):
+        drawn = draw(case, f"{name} {attempt}", None, rates, least_s)
+        is_odd = not drawn.timestamps or drawn.scenario["offload"] or drawn.kind == "change" or drawn.path["queue"] not in (None, "tbf")
+        needs_rate = domain in ("policer", "token bucket", "slow", "fast") and not drawn.path["rate_mbps"]
+        if not is_odd and not needs_rate and (drawn.kind == "crowd") == others and (drawn.path["jitter_on"] != "none") == jitter:
+            break
+    scenario, path, sysctls = drawn.scenario, drawn.path, {}
+    scenario["flows"][0]["start"] = "400ms"  # a SYN of the other end would be earlier
+    bits = (path["rate_mbps"] or 0.0) * 1e6
+    if domain == "no timestamps":
+        sysctls["net.ipv4.tcp_timestamps"] = "0"
+    elif domain == "no SACK":
+        sysctls["net.ipv4.tcp_sack"] = "0"
+    elif domain in ("offload", "fast"):
+        scenario["offload"] = True
+    elif domain == "MTU":
+        scenario["mtu"] = mtu = r.choice((576, 1280, 4000, 9000))
+        if path["rate_mbps"]:
+            path["buffer_bytes"] = max(path["buffer_bytes"], 10 * (mtu + 14))
+            burst = max(2 * (mtu + 14), round(bits / 8 / 250))
+            scenario["bottleneck"] = [f"tbf rate {path['rate_mbps']:.4f}mbit burst {burst} limit {path['buffer_bytes']}"]
+    elif domain == "path MTU":
+        sysctls |= {"net.ipv4.tcp_mtu_probing": "2", "net.ipv4.tcp_base_mss": r.choice(("536", "1000", "1212"))}
+    elif domain == "thin ACKs":
+        path["ack_loss_pct"] = r.uniform(40, 80)
+        scenario["reverse"][1]["loss"] = f"{path['ack_loss_pct']:.5f}%"
+    elif domain == "policer":
+        burst = max(6_056, round(bits / 8 * r.uniform(0.02, 0.1)))
+        scenario["bottleneck"] = [f"tbf rate {path['rate_mbps']:.4f}mbit burst {burst} limit 3028"]
+        path["buffer_bytes"] = None
+    elif domain == "token bucket":
+        burst = max(6_056, round(bits / 8 * r.uniform(0.02, 0.2)))
+        scenario["bottleneck"] = [f"tbf rate {path['rate_mbps']:.4f}mbit burst {burst} limit {path['buffer_bytes']}"]
+    elif domain == "order kept":
+        for hop in (hop for way in ("forward", "reverse") for hop in scenario[way] if "jitter" in hop):
+            hop["rate"] = "1gbit"  # netem keeps the order of what it also paces
+        path["order_kept"] = True
+    return replace(drawn, timestamps=domain != "no timestamps", sysctls=sysctls, domain=domain)
+
+
+def views(case: Case, name: str) -> Iterator[dict[str, Any]]:
+    """How each place shows a case of a domain: who opened the connection, how much of each packet was kept."""
+    r = random.Random(f"views of {name} {case.scenario['name']}")
+    for place in PLACES:
+        yield {"place": place, "cut": "no", "from_s": 0.0, "to_s": None, "opened": r.choice(("sender", "receiver")), "snap": r.choice(SNAPS)}
+
+
+Packet = tuple[int, bytes, int]
+"""Time, ns; an IPv4 packet as far as it was kept; its length."""
+
+
+def packets(raw: bytes) -> Iterator[Packet]:
+    """The packets of a capture with nanoseconds."""
+    at = 24
     while at + 16 <= len(raw):
         s, ns, kept, length = struct.unpack_from("<IIII", raw, at)
-        t, end = s + ns / 1e9, at + 16 + kept
-        if t >= shown["from_s"] and (shown["to_s"] is None or t <= shown["to_s"]):
-            least = min(kept, 66) if shown["cut"] == "snap" else kept
-            parts += [struct.pack("<IIII", s, ns, least, length), raw[at + 16 : at + 16 + least]]
-        at = end
+        yield s * 1_000_000_000 + ns, raw[at + 16 : at + 16 + kept], length
+        at += 16 + kept
+
+
+def cut(source: Path, target: Path, shown: dict[str, Any]) -> None:
+    """Copies a capture as the case shows it: without its beginning or its end, of each packet only the first bytes, opened by the other end."""
+    raw = source.read_bytes()
+    parts, most = [raw[:24]], shown.get("snap", 66 if shown["cut"] == "snap" else 65_536)
+    kept = list(packets(raw))
+    if shown.get("opened") == "receiver":
+        swapped = opened_by_receiver(kept)
+        shown["opened"], kept = ("sender", kept) if swapped is None else ("receiver", swapped)
+    for t, packet, length in kept:
+        if t / 1e9 >= shown["from_s"] and (shown["to_s"] is None or t / 1e9 <= shown["to_s"]):
+            least = min(len(packet), most)
+            parts += [struct.pack("<IIII", *divmod(t, 1_000_000_000), least, length), packet[:least]]
     target.write_bytes(b"".join(parts))
+
+
+SYN, ACK = 2, 16
+FLAGS, TO_TIMESTAMPS = 13, 8
+"""Place of the flags in a TCP header; bytes of a TSval and TSecr."""
+
+
+def opened_by_receiver(kept: list[Packet]) -> list[Packet] | None:
+    """The same flow as if its receiver had opened the connection; None where a packet of the handshake was repeated.
+
+    The sender's SYN becomes the SYN-ACK, before which a SYN came, and the receiver's SYN-ACK the ACK that completes the handshake.
+    """
+    at_syn = next(i for i, (_, p, _) in enumerate(kept) if _flags(p) & (SYN | ACK) == SYN and int.from_bytes(p[22:24], "big") == 9_000)
+    t, syn, length = kept[at_syn]
+    port = syn[20:22]
+    of_flow = [i for i in range(at_syn + 1, len(kept)) if port in (kept[i][1][20:22], kept[i][1][22:24])]
+    if sum(bool(_flags(kept[i][1]) & SYN) for i in of_flow) > 1:
+        return None
+    at_answer = next(i for i in of_flow if _flags(kept[i][1]) & SYN)
+    at_ack = next(i for i in of_flow if i > at_answer and kept[i][1][20:22] == port)
+    later = next(i for i in of_flow if i > at_ack and kept[i][1][22:24] == port)
+    t_answer, answer, answer_length = kept[at_answer]
+    first = _changed(answer, flags=SYN, ack=b"\0\0\0\0", echo=b"\0\0\0\0")
+    second = _changed(syn, flags=SYN | ACK, ack=(int.from_bytes(answer[24:28], "big") + 1).to_bytes(4, "big"), echo=_stamps(answer)[:4])
+    number = (int.from_bytes(answer[24:28], "big") + 1).to_bytes(4, "big")
+    third = _changed(kept[later][1], flags=ACK, ack=(int.from_bytes(syn[24:28], "big") + 1).to_bytes(4, "big"), echo=_stamps(syn)[:4])
+    third = third[:4] + answer[4:6] + third[6:24] + number + third[28:]
+    begun = (t - (kept[at_ack][0] - t_answer), first, answer_length)
+    changed = {at_syn: (t, second, length), at_answer: (t_answer, third, kept[later][2]), at_ack: None}
+    rest = [changed.get(i, p) for i, p in enumerate(kept)]
+    if kept[at_ack][2] > 20 + 4 * (kept[at_ack][1][32] >> 4):  # it has data too
+        rest[at_ack] = kept[at_ack]
+    return sorted([begun, *(p for p in rest if p is not None)], key=lambda p: p[0])
+
+
+def _flags(packet: bytes) -> int:
+    return packet[20 + FLAGS] if packet[9] == 6 else 0
+
+
+def _stamps(packet: bytes) -> bytes:
+    """TSval and TSecr, or nothing."""
+    at = _stamps_at(packet)
+    return packet[at : at + TO_TIMESTAMPS] if at else b""
+
+
+def _stamps_at(packet: bytes) -> int:
+    """Where a packet's TSval is; 0 without timestamps."""
+    at, end = 40, 20 + 4 * (packet[32] >> 4)
+    while at < end:
+        kind = packet[at]
+        if kind == 8:
+            return at + 2
+        at += 1 if kind == 1 else end if kind == 0 else max(2, packet[at + 1])
+    return 0
+
+
+def _changed(packet: bytes, flags: int, ack: bytes, echo: bytes) -> bytes:
+    """A packet with other flags, acknowledgement and TSecr."""
+    found = bytearray(packet)
+    found[20 + FLAGS], found[28:32] = flags, ack
+    if (at := _stamps_at(packet)) and echo:
+        found[at + 4 : at + TO_TIMESTAMPS] = echo
+    return bytes(found)
 
 
 def record(case: Case, seed: int, engine: Virtual, out: Path) -> None:
@@ -173,13 +345,34 @@ def record(case: Case, seed: int, engine: Virtual, out: Path) -> None:
     trial = engine.record(scenario, seed, {p: out / f"{p}.pcap" for p in PLACES}, capture=Capture(samples_ns=SAMPLES), sysctls=case.sysctls)
     assert trial.samples is not None
     trial.samples.write_parquet(out / "info.parquet")
-    cut(out / f"{case.shown['place']}.pcap", out / "shown.pcap", case.shown)
     truth = {
-        "scenario": case.scenario, "seed": seed, "kind": case.kind, "path": case.path, "shown": case.shown, "timestamps": case.timestamps,
-        "cca": [f.cca for f in trial.flows], "flows": [asdict(f) for f in trial.flows], "queues": list(trial.queues), "counters": dict(trial.counters),
-        "version": trial.version, "caveats": list(trial.caveats),
-    }  # fmt: skip
-    (out / "truth.json").write_text(json.dumps(truth, indent=1, default=str), "utf-8")
+        "scenario": case.scenario,
+        "seed": seed,
+        "kind": case.kind,
+        "domain": case.domain,
+        "path": case.path,
+        "shown": case.shown,
+        "timestamps": case.timestamps,
+        "cca": [f.cca for f in trial.flows],
+        "flows": [asdict(f) for f in trial.flows],
+        "queues": list(trial.queues),
+        "counters": dict(trial.counters),
+        "version": trial.version,
+        "caveats": list(trial.caveats),
+    }
+    if not case.domain:
+        cut(out / f"{case.shown['place']}.pcap", out / "shown.pcap", case.shown)
+        (out / "truth.json").write_text(json.dumps(truth, indent=1, default=str), "utf-8")
+        return
+    for shown in views(case, out.parent.name):
+        view = out.with_name(f"{out.name}-{shown['place']}")
+        view.mkdir(exist_ok=True)
+        cut(out / f"{shown['place']}.pcap", view / "shown.pcap", shown)
+        for name in ("sender.pcap", "info.parquet"):
+            (view / name).unlink(missing_ok=True)
+            (view / name).hardlink_to(out / name)
+        (view / "truth.json").write_text(json.dumps({**truth, "shown": shown}, indent=1, default=str), "utf-8")
+    shutil.rmtree(out)
 
 
 def main() -> None:
@@ -189,17 +382,20 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=210)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--draw", default="dev", help="name of the set, which is its seed")
+    parser.add_argument("--domains", action="store_true", help="cases of all domains in turn, three views of each")
     arguments = parser.parse_args()
     engine = engines.make("virtual")
     assert isinstance(engine, Virtual)
     for i in range(arguments.first, arguments.first + arguments.cases):
-        case = draw(i, arguments.draw)
+        case = draw_into([*DOMAINS][i % len(DOMAINS)], i, arguments.draw) if arguments.domains else draw(i, arguments.draw)
+        if case.domain and (arguments.out / f"{i:03d}-receiver").exists():
+            continue
         try:
             record(case, i, engine, arguments.out / f"{i:03d}")
         except Exception as e:
             print(f"{i:03d}: {e}", flush=True)
         else:
-            print(f"{i:03d} {case.kind} {case.scenario['flows'][0]['cca']}", flush=True)
+            print(f"{i:03d} {case.domain} {case.kind} {case.scenario['flows'][0]['cca']}", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,12 +23,13 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from distributions import DISTRIBUTIONS, QUIET, Distribution
+from table import MODELS, insert
 from tcpscape import stats
 from tcpscape.campaign.adaptive import CAP, Repetition, repeat
 from tcpscape.stats import comparison, means, order, spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CSV, PAGE = ROOT / "docs" / "coverage.csv", ROOT / "docs" / "models" / "methods" / "statistics.md"
+CSV, PAGE = ROOT / "docs" / "coverage.csv", MODELS / "methods" / "statistics.md"
 SIZES = (5, 8, 10, 20, 40, 100)
 SAMPLES = 4000
 """Samples of a cell: a standard error of 0.34 % where 95 % are covered."""
@@ -258,16 +259,6 @@ def _cell(c: Cell) -> str:
     return f"{marked} ({c.width:.2g})"
 
 
-def insert(text: str) -> None:
-    """Between the marks of the page."""
-    page = PAGE.read_text("utf-8")
-    first, last = page.index(BEGIN) + len(BEGIN), page.index(END)
-    PAGE.write_text(f"{page[:first]}\n{text}\n{page[last:]}", "utf-8")
-
-
-BEGIN, END = "<!-- coverage: written by benches/coverage.py -->", "<!-- end of coverage -->"
-
-
 def main() -> None:
     """Measures and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -283,7 +274,7 @@ def main() -> None:
         return
     if args.only != "stops":
         write(cells(args.samples, args.jobs))
-    insert(tables(read()) + "\n\n" + stop_tables(stops(args.samples // 8, args.jobs)))
+    insert(PAGE, "coverage", tables(read()) + "\n\n" + stop_tables(stops(args.samples // 8, args.jobs)))
 
 
 if __name__ == "__main__":

@@ -76,22 +76,15 @@ def diagnose(case: Path, out: Path, quick: bool, replay: bool) -> str:
     if target.exists():
         return f"{case.name} kept"
     from tcpscape import api
-    from tcpscape.findings.diagnosis import document
+    from tcpscape.words.diagnosis import document
 
     try:
-        diagnosis = api.diagnose(case / "shown.pcap", flows=1, flow=_flow(case), replay=replay, quick=quick, jobs=1)
-        target.write_text(json.dumps(document.plain(diagnosis)), "utf-8")
+        diagnosis = api.diagnose(case / "shown.pcap", flows=1, flow=f":{PORT}", replay=replay, quick=quick, jobs=1)
+        target.write_text(json.dumps(document(diagnosis)), "utf-8")
     except Exception:  # a bug of one case must not hide the others
         target.with_suffix(".error").write_text(traceback.format_exc(), "utf-8")
         return f"{case.name} FAILED"
     return case.name
-
-
-def _flow(case: Path) -> str:
-    """The receiver's end, as the tests' network numbers it: one link for each router and the last."""
-    scenario = json.loads((case / "truth.json").read_text("utf-8"))["scenario"]
-    links = len(scenario["forward"]) + len(scenario.get("bottleneck", ()))
-    return f"10.77.{max(links, len(scenario['reverse']) - 1) + 1}.3:{PORT}"
 
 
 def cases(corpus: Path, out: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -131,11 +124,17 @@ def data_packets(capture: Path) -> int:
 def path_scores(corpus: Path, out: Path) -> dict[str, Score]:
     """The goals on the path."""
     s = {
-        "rtt": Score("base RTT within max(2 %, 0.5 ms)"), "jitter": Score("jitter's standard deviation within 15 %"),
-        "direction": Score("jitter's direction (or none) right"), "loss": Score("loss within a factor 1.25 (20 losses or more)"),
-        "rate": Score("bottleneck's rate within 5 %"), "buffer": Score("its buffer within 20 %"), "vantage": Score("vantage point right"),
-        "order": Score("order kept or not"), "change": Score("change of the path found"), "stable": Score("no change where there is none"),
-    }  # fmt: skip
+        "rtt": Score("base RTT within max(2 %, 0.5 ms)"),
+        "jitter": Score("jitter's standard deviation within 15 %"),
+        "direction": Score("jitter's direction (or none) right"),
+        "loss": Score("loss within a factor 1.25 (20 losses or more)"),
+        "rate": Score("bottleneck's rate within 5 %"),
+        "buffer": Score("its buffer within 20 %"),
+        "vantage": Score("vantage point right"),
+        "order": Score("order kept or not"),
+        "change": Score("change of the path found"),
+        "stable": Score("no change where there is none"),
+    }
     for name, truth, flow in cases(corpus, out):
         true, given = truth["path"], flow["path"]
         changes = {c["kind"] for c in true["changes"]}
@@ -168,9 +167,10 @@ def path_scores(corpus: Path, out: Path) -> dict[str, Score]:
 def control_scores(corpus: Path, out: Path) -> dict[str, Score]:
     """The goals on the congestion control: captures at the sender of 30 s and more."""
     s = {
-        "control": Score("control right, silent counted as wrong (sender, 30 s)"), "precise": Score("control right where it answers"),
+        "control": Score("control right, silent counted as wrong (sender, 30 s)"),
+        "precise": Score("control right where it answers"),
         "family": Score("cubic, reno, bbr or other where it answers"),
-    }  # fmt: skip
+    }
     for name, truth, flow in cases(corpus, out):
         if truth["shown"]["place"] != "sender" or flow["seconds"] < 29:
             continue
@@ -201,9 +201,10 @@ def replay_scores(corpus: Path, out: Path) -> dict[str, Score]:
 def advice_scores(corpus: Path, out: Path) -> dict[str, Score]:
     """Zone, winner and gain, of the cases whose truth was run (`benches/replays.py truth CORPUS`)."""
     s = {
-        "zone": Score("zone right against this control's cliff"), "winner": Score("choice carries 95 % of the best control's goodput"),
+        "zone": Score("zone right against this control's cliff"),
+        "winner": Score("choice carries 95 % of the best control's goodput"),
         "gain": Score("its gain within 25 %"),
-    }  # fmt: skip
+    }
     for name, _, flow in cases(corpus, out):
         if (corpus / name / "controls.json").exists():
             for goal, is_right in replays.score_document(replays.truth(corpus / name), flow).items():

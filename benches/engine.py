@@ -61,9 +61,6 @@ class Fake:
     def run(self, plan_json: str, seeds: list[int], threads: int) -> list[dict]:
         return [self._one(json.loads(plan_json), seed) for seed in seeds]
 
-    def bench_floor(self, n_events: int) -> float:
-        return n_events * 2e-8
-
     def _one(self, plan: dict, seed: int) -> dict:
         rng = random.Random(hashlib.sha256(f"{json.dumps(plan['flows'])}{seed}".encode()).digest())
         netem = plan["forward"]["stages"][0]["qdisc"]["words"].split()
@@ -77,18 +74,33 @@ class Fake:
             app = f["app"].get("rate_Bps", 0) * 8e-6 or 1e9
             goodput = min(window, app, rate / n * 0.95, mathis) * rng.lognormvariate(0, 0.1)
             packets = goodput * seconds * 1e6 / 8 / 1448
-            flows.append({
-                "cca": f["cca"], "goodput_mbps": goodput, "retransmits": int(packets * loss), "spurious_retransmits": 0, "rtos": 0,
-                "rtt_ms": {"min": rtt * 1e3, "p50": rtt * 1e3, "p95": rtt * 1e3, "p99": rtt * 1e3, "max": rtt * 1e3, "mean": rtt * 1e3},
-                "min_rtt_ms": rtt * 1e3, "data_segs_out": int(packets), "segs_in": int(packets / 2),
-            })  # fmt: skip
+            flows.append(
+                {
+                    "cca": f["cca"],
+                    "goodput_mbps": goodput,
+                    "retransmits": int(packets * loss),
+                    "spurious_retransmits": 0,
+                    "rtos": 0,
+                    "rtt_ms": {"min": rtt * 1e3, "p50": rtt * 1e3, "p95": rtt * 1e3, "p99": rtt * 1e3, "max": rtt * 1e3, "mean": rtt * 1e3},
+                    "min_rtt_ms": rtt * 1e3,
+                    "data_segs_out": int(packets),
+                    "segs_in": int(packets / 2),
+                }
+            )
         out = {"flows": flows, "queues": [], "events": int(sum(f["data_segs_out"] for f in flows) * 4), "hash": "0", "caveats": []}
         if plan["sample_interval_ns"]:
             t = list(range(0, plan["duration_ns"], plan["sample_interval_ns"]))
             ones = [(x, i) for x in t for i in range(n)]
             out["samples"] = {
-                "t_ns": [x for x, _ in ones], "flow": [i for _, i in ones], "cwnd": [10 + x // 10**8 for x, _ in ones], "ssthresh": [100] * len(ones),
-                "srtt_us": [int(rtt * 1e6)] * len(ones), "min_rtt_us": [int(rtt * 1e6)] * len(ones), "in_flight": [10] * len(ones),
-                "retransmits": [x // 10**9 for x, _ in ones], "ca_state": [0] * len(ones), "reordering": [3] * len(ones),
-            }  # fmt: skip
+                "t_ns": [x for x, _ in ones],
+                "flow": [i for _, i in ones],
+                "cwnd": [10 + x // 10**8 for x, _ in ones],
+                "ssthresh": [100] * len(ones),
+                "srtt_us": [int(rtt * 1e6)] * len(ones),
+                "min_rtt_us": [int(rtt * 1e6)] * len(ones),
+                "in_flight": [10] * len(ones),
+                "retransmits": [x // 10**9 for x, _ in ones],
+                "ca_state": [0] * len(ones),
+                "reordering": [3] * len(ones),
+            }
         return out

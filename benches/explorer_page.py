@@ -50,11 +50,17 @@ The 95th percentile of a column is beside its median; *n* is the number of measu
 {load}
 """
 LATENCIES = (
-    ("start", "address", "start: address printed"), ("start", "usable", "start: fields can be used"), ("start", "answered", "start: first answer"),
-    ("latency", "answer", "slider: first trial's answer has come"), ("latency", "curve_block", "slider: first points of the curve have come"),
-    ("latency", "curve", "slider: first curve is drawn"), ("latency", "seeds", "slider: 20 seeds"),
-    ("map", "coarse", "map: coarse"), ("map", "whole", "map: complete"), ("stale", "", "stale work ends"),
-)  # fmt: skip
+    ("start", "address", "start: address printed"),
+    ("start", "usable", "start: fields can be used"),
+    ("start", "answered", "start: first answer"),
+    ("latency", "answer", "slider: first trial's answer has come"),
+    ("latency", "curve_block", "slider: first points of the curve have come"),
+    ("latency", "curve", "slider: first curve is drawn"),
+    ("latency", "seeds", "slider: 20 seeds"),
+    ("map", "coarse", "map: coarse"),
+    ("map", "whole", "map: complete"),
+    ("stale", "", "stale work ends"),
+)
 NOT = "not measured"
 
 

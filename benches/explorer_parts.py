@@ -213,9 +213,16 @@ def heap(options: argparse.Namespace) -> dict[str, Any]:
     settled = [sample["heap"] for sample in samples[tenth:]] or [samples[0]["heap"]]
     middle = float(np.median(settled[:tenth]))
     return {
-        "moves": moves, "minutes": options.minutes, "first": middle, "last": float(np.median(settled[-tenth:])),
-        "least": min(settled), "most": max(settled), "server_first": samples[0]["server"], "server_last": samples[-1]["server"], "samples": samples,
-    }  # fmt: skip
+        "moves": moves,
+        "minutes": options.minutes,
+        "first": middle,
+        "last": float(np.median(settled[-tenth:])),
+        "least": min(settled),
+        "most": max(settled),
+        "server_first": samples[0]["server"],
+        "server_last": samples[-1]["server"],
+        "samples": samples,
+    }
 
 
 def memory(server: Explorer) -> int:

@@ -178,8 +178,10 @@ def main() -> None:
         for all_, one in zip(total, (losses, orders), strict=True):
             all_.hits, all_.false, all_.missed = all_.hits + one.hits, all_.false + one.false, all_.missed + one.missed
         rows.append({"case": folder.name, "segments": n, "loss": vars(losses) | {"f1": losses.f1}, "reordering": vars(orders) | {"f1": orders.f1}})
-        print(f"{folder.name} {n:7} segments  loss {losses.hits:6} +{losses.false:<5} -{losses.missed:<5} F1 {losses.f1:5.3f}   "
-              f"reordering {orders.hits:6} +{orders.false:<5} -{orders.missed:<5} F1 {orders.f1:5.3f}")  # fmt: skip
+        print(
+            f"{folder.name} {n:7} segments  loss {losses.hits:6} +{losses.false:<5} -{losses.missed:<5} F1 {losses.f1:5.3f}   "
+            f"reordering {orders.hits:6} +{orders.false:<5} -{orders.missed:<5} F1 {orders.f1:5.3f}"
+        )
     f1 = [np.median([r[k]["f1"] for r in rows if r[k]["f1"] == r[k]["f1"]] or [np.nan]) for k in ("loss", "reordering")]  # type: ignore[index,call-overload]
     print(f"all, {options.place}: loss F1 {total[0].f1:.4f} (median of cases {f1[0]:.4f}), reordering F1 {total[1].f1:.4f} (median {f1[1]:.4f})")
     if options.json:

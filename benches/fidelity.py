@@ -24,9 +24,9 @@ import topology
 from plans import DATA
 from table import markdown, verdict
 from tcpscape import engines
-from tcpscape.validate import compare, ranks, sides, validation
+from tcpscape.validate import compare, sides, validation
 from tcpscape.validate.compare import Divergence, groups, worst
-from tcpscape.validate.runs import RecordedSet, load_recorded
+from tcpscape.validate.sides import RecordedSet, load_recorded
 from tcpscape.words import divergence as texts
 from tcpscape.words.divergence import percent
 
@@ -76,13 +76,13 @@ def judged(said: Set, rows: Sequence[Divergence]) -> list[tuple]:
     many = len(few) < len(alone)
     parts = [(f"{name} (reno, cubic, bbr)" if many else name, said.targets, few)] if said.place.parent == DATA or not many else []
     parts += [(name, SHARED_TARGETS, shared)] + ([(name, CCAS_TARGETS, alone)] if many else [])
-    found = ranks.ranks(alone)
+    found = compare.ranks(alone)
     best = [(f"{name}: {BEST}", "≥ 0.9", f"{found.best:.3f}", verdict(found.best >= 0.9))] if found and found.paths >= PATHS else []
     return best + [
         (f"{who}: {what}", *rest)
         for who, bounds, some in parts
         if some
-        for what, *rest in (c.line() for c in compare.judge(compare.read_bounds(bounds), some))
+        for what, *rest in (texts.check_row(c) for c in compare.judge(compare.read_bounds(bounds), some))
     ]
 
 
@@ -109,10 +109,21 @@ def answers_table(answers: list[published.Answer], tolerance: float, skip_chaos:
             if mark != "chaos zone":
                 judged, good = judged + 1, good + ok
         reference = "–" if a.reference is None else f"{a.reference:.2f}" + (f" ± {a.rounding:.2f}" if a.rounding > 0.01 else "")
-        lines.append((
-            a.cell.cca, f"{a.cell.rtt_ms:g}", f"{a.cell.jitter_ms:g}", f"{a.cell.loss_pct:g}", f"{a.mean:.2f}", f"{a.cv:.0%}",
-            reference, "–" if a.reference_cv is None else f"{a.reference_cv:.0%}", "–" if a.ratio is None else f"{a.ratio:.2f}", a.source or "kept back", mark,
-        ))  # fmt: skip
+        lines.append(
+            (
+                a.cell.cca,
+                f"{a.cell.rtt_ms:g}",
+                f"{a.cell.jitter_ms:g}",
+                f"{a.cell.loss_pct:g}",
+                f"{a.mean:.2f}",
+                f"{a.cv:.0%}",
+                reference,
+                "–" if a.reference_cv is None else f"{a.reference_cv:.0%}",
+                "–" if a.ratio is None else f"{a.ratio:.2f}",
+                a.source or "kept back",
+                mark,
+            )
+        )
     return (
         markdown(
             ("cca", "RTT ms", "jitter ms", "loss %", "model Mbit/s", "CV", "measured", "CV", "ratio", "source", f"within {tolerance:.0%}"), lines
@@ -225,7 +236,7 @@ def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[
 
 def ranks_section(rows: Sequence[Divergence]) -> str:
     """Whether congestion controls are ranked alike, where many ran on each of many paths."""
-    found = ranks.ranks(rows)
+    found = compare.ranks(rows)
     return f"\n### Rank agreement\n\n{texts.ranks_table(found).markdown()}\n" if found and found.paths >= PATHS else ""
 
 

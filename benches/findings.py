@@ -16,7 +16,7 @@ from tcpscape.campaign.execute import Execution
 from tcpscape.store.results import Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study
-from tcpscape.studies.verdict import VERDICTS, JudgedClaim, JudgedStudy
+from tcpscape.studies.result import VERDICTS, JudgedClaim, JudgedStudy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "findings.md"

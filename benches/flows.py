@@ -36,8 +36,13 @@ def tshark(path: Path, port: int) -> dict[str, float]:
         elif rtt:
             rtts.append(float(rtt) * 1e3)
     # A fast or spurious retransmission has the flag `retransmission` too.
-    return {"repeated": counts["retransmission"], "spurious": counts["spurious_retransmission"], "out_of_order": counts["out_of_order"],
-            "rtt_min": min(rtts, default=0.0), "rtt_mean": sum(rtts) / max(len(rtts), 1)}  # fmt: skip
+    return {
+        "repeated": counts["retransmission"],
+        "spurious": counts["spurious_retransmission"],
+        "out_of_order": counts["out_of_order"],
+        "rtt_min": min(rtts, default=0.0),
+        "rtt_mean": sum(rtts) / max(len(rtts), 1),
+    }
 
 
 def tcptrace(path: Path, port: int) -> dict[str, float]:
@@ -53,8 +58,13 @@ def tcptrace(path: Path, port: int) -> dict[str, float]:
             row = re.search(rf"^\s*{name}:\s+([\d.]+).*?{name}:\s+([\d.]+)", block, re.MULTILINE)
             return float(row.group(1 + column)) if row else float("nan")
 
-        return {"repeated": value("rexmt data pkts"), "out_of_order": value("outoforder pkts"), "rtt_min": value("RTT min"), "rtt_mean": value("RTT avg"),
-                "mbps": value("throughput") * 8 / 1e6}  # fmt: skip
+        return {
+            "repeated": value("rexmt data pkts"),
+            "out_of_order": value("outoforder pkts"),
+            "rtt_min": value("RTT min"),
+            "rtt_mean": value("RTT avg"),
+            "mbps": value("throughput") * 8 / 1e6,
+        }
     return {}
 
 
@@ -69,10 +79,24 @@ def case(folder: Path, place: str) -> str:
     kernel = json.loads((folder / "truth.json").read_text("utf-8"))["flows"]
     near = min(kernel, key=lambda k: abs(k["goodput_mbps"] - (flow.goodput_mbps or 0)))
     rtt = facts.get("rtt", {})
-    ours = {"repeated": facts["retransmissions"], "out_of_order": facts["reordered"], "spurious": facts["spurious"], "lost": facts["losses"],
-            "rtt_min": rtt.get("min_ms", 0), "rtt_mean": rtt.get("mean_ms", 0), "mbps": flow.goodput_mbps or 0}  # fmt: skip
-    truth = {"repeated": near["retransmits"], "out_of_order": len(true.reordered), "spurious": near["spurious_retransmits"], "lost": len(true.lost),
-             "rtt_min": near["min_rtt_ms"], "rtt_mean": near["rtt_ms"]["mean"], "mbps": near["goodput_mbps"]}  # fmt: skip
+    ours = {
+        "repeated": facts["retransmissions"],
+        "out_of_order": facts["reordered"],
+        "spurious": facts["spurious"],
+        "lost": facts["losses"],
+        "rtt_min": rtt.get("min_ms", 0),
+        "rtt_mean": rtt.get("mean_ms", 0),
+        "mbps": flow.goodput_mbps or 0,
+    }
+    truth = {
+        "repeated": near["retransmits"],
+        "out_of_order": len(true.reordered),
+        "spurious": near["spurious_retransmits"],
+        "lost": len(true.lost),
+        "rtt_min": near["min_rtt_ms"],
+        "rtt_mean": near["rtt_ms"]["mean"],
+        "mbps": near["goodput_mbps"],
+    }
     rows = {"truth": truth, "tcpscape": ours, "tshark": tshark(path, ports[0]), "tcptrace": tcptrace(path, ports[0])}
     names = ("repeated", "lost", "out_of_order", "spurious", "rtt_min", "rtt_mean", "mbps")
     lines = [f"{folder.name} {place:8} " + " ".join(f"{n:>12}" for n in names)]

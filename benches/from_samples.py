@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tcpscape.findings.diagnosis import from_samples
 from tcpscape.findings.diagnosis.observed import Endpoint, ObservedFlow
+from tcpscape.findings.diagnosis.path import from_samples
 from tcpscape.interchange import trial_flows
 from tcpscape.stats import Estimate
 

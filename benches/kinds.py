@@ -71,9 +71,12 @@ def write(everything: Sequence[Divergence], version: str, date: str, file: pathl
     ccas = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
     names = sorted({name for c in everything for name in c.condition.disciplines})
     said = {
-        "date": date, "model": version, "against": AGAINST, "controls": {cca: control(everything, cca) for cca in ccas},
+        "date": date,
+        "model": version,
+        "against": AGAINST,
+        "controls": {cca: control(everything, cca) for cca in ccas},
         "queues": {name: queue([c for c in everything if name in c.condition.disciplines]) for name in names},
-    }  # fmt: skip
+    }
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n", "utf-8")
 

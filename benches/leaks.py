@@ -64,10 +64,21 @@ COMMANDS = {
     "doctor": ["-m", "tcpscape", "doctor"],
     "trial": ["-m", "tcpscape", *shlex.split("run --forward 'netem delay 10ms loss 1%' --engine live --duration 2s --seeds 1 --out OUT")],
     "emulate": [
-        "-m", "tcpscape", "emulate", "--delay", "5ms", "--rate", "50mbit", "--serve", shlex.join([sys.executable, "-c", SERVER]), "--",
-        "sh", "-c", f"{shlex.join([sys.executable, '-c', CLIENT])} & {CHILDREN}",
+        "-m",
+        "tcpscape",
+        "emulate",
+        "--delay",
+        "5ms",
+        "--rate",
+        "50mbit",
+        "--serve",
+        shlex.join([sys.executable, "-c", SERVER]),
+        "--",
+        "sh",
+        "-c",
+        f"{shlex.join([sys.executable, '-c', CLIENT])} & {CHILDREN}",
     ],
-}  # fmt: skip
+}
 """Commands by name, as arguments of Python. The first one leaves what it should not, so that finding it can be tested."""
 
 

@@ -62,10 +62,8 @@ def paced(rate: int, name: str, *words: str) -> Case:
 
 REALTIME = [paced(rate, "AF_PACKET") for rate in RATES]
 ORDINARY = [paced(rate, "AF_PACKET, ordinary priority", "--ordinary") for rate in RATES]
-TUN = [paced(rate, "TUN", "--port", "tun") for rate in (100, 200)]
 BULK = [
     Case("4 bulk flows, kernel's buffers, AF_PACKET", ("--rate", "0", "--flows", "4", "--super")),
-    Case("4 bulk flows, kernel's buffers, TUN", ("--rate", "0", "--flows", "4", "--super", "--port", "tun")),
     Case("1 Gbit/s, AF_PACKET", ("--rate", "1000", "--super", "--window", LARGE)),
     Case("2 Gbit/s, AF_PACKET", ("--rate", "2000", "--super", "--window", LARGE)),
 ]
@@ -162,7 +160,7 @@ def write(reps: int, seconds: int, out: pathlib.Path) -> None:
 
     import performance
 
-    single = [*REALTIME, *ORDINARY, *TUN]
+    single = [*REALTIME, *ORDINARY]
     runs = measure([*single, *BULK], reps, seconds)
     cpus = next(iter(runs.values()))[0]["machine"]["cpus"]
     tables = {name: markdown(HEAD, [row(case, runs[case]) for case in cases]) for name, cases in (("single", single), ("bulk", BULK))}

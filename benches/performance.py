@@ -206,9 +206,12 @@ def cost_spread(runs: list[tuple[str, Run]]) -> float:
     return max(costs) / max(min(costs), 1e-12)
 
 
-def floor(module, events: int, reps: int) -> list[float]:
-    """An empty event loop with as many events."""
-    return [module.bench_floor(events) for _ in range(reps)] if hasattr(module, "bench_floor") else []
+def floor(events: int, reps: int) -> list[float]:
+    """Seconds of an empty event loop with as many events (`crates/sim/examples/floor.rs`); none without cargo."""
+    program = ack_cost.binary("floor", "tcpscape-sim")
+    if not program:
+        return []
+    return [float(subprocess.run([program, str(events)], capture_output=True, text=True, check=True).stdout) for _ in range(reps)]
 
 
 def studies(module, jobs: int) -> tuple[float, float, int]:
@@ -402,7 +405,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_ca
     base, rates, flows = baseline(module, reps, scale), rate_sweep(module, reps, scale), flow_sweep(module, reps, scale)
     first = base[0][1]
     ack = ack_costs(module, reps, scale, jobs)
-    empty = floor(module, first.events, reps)
+    empty = floor(first.events, reps)
     wall, cpu, runs = studies(module, jobs)
     memory_text, memory_targets = memory_lines(module)
     rate_worst, flow_worst = (max(cost_spread(runs) for runs in s.values()) for s in (rates, flows))

@@ -2,7 +2,7 @@
 
 Of a **contour**, each search begins at the edge found at the neighbouring level of the second axis instead of walking the whole axis.
 
-`fill` gives the undecided cells of a **ratio map** (:mod:`tcpscape.findings.cliff.fit`) more runs until they are decided or have had their share.
+`fill` gives the undecided cells of a **ratio map** (:mod:`tcpscape.findings.cliff.search`) more runs until they are decided or have had their share.
 Looking several times misleads more often than looking once (by simulation: at five looks with intervals of 95 %, a third of equal cells are called
 different), so that the intervals of `fill` divide the 5 % among its looks (Bonferroni).
 """
@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.fit import PairedRuns, RatioCell, ratio_cells, verdict
 from tcpscape.findings.cliff.levels import Axis, Cliff
-from tcpscape.findings.cliff.search import Effort, Measure
+from tcpscape.findings.cliff.search import Effort, Measure, PairedRuns, RatioCell, ratio_cells, verdict
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import TAIL
-from tcpscape.stats.resample import student
+from tcpscape.stats.estimate import TAIL, student
 
 GROWTH = 2
 """Factor by which the runs of an undecided cell grow from one look to the next."""

@@ -23,10 +23,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcpscape.engines.base import Capture
 from tcpscape.engines.live import Live
 from tcpscape.scenario import options
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Capture
 
 DURATION_S = 3
 TRUE_OF_THE_MACHINE = re.compile(r"no idle time|waited for a CPU|hypervisor|released .* late|the emulator was busy")
@@ -58,12 +58,26 @@ LOSSY = {"bottleneck": "netem delay 10ms loss 2% limit 100000", "reverse": "nete
 JITTERY = {**PLAIN, "forward": "netem delay 20ms 2ms distribution normal limit 100000"}
 
 PLANTS = (
-    *(Plant("limit", f"limit 1000, delay {d}", {k: v.format(d) for k, v in LONG.items()}, r"full at 1000 packets where a limit of 100000 was asked", {"limit": 1000})
-      for d in ("120ms", "150ms", "200ms", "250ms")),
+    *(
+        Plant(
+            "limit",
+            f"limit 1000, delay {d}",
+            {k: v.format(d) for k, v in LONG.items()},
+            r"full at 1000 packets where a limit of 100000 was asked",
+            {"limit": 1000},
+        )
+        for d in ("120ms", "150ms", "200ms", "250ms")
+    ),
     Plant("super-packets", "TSO at the sender", ROUTED, r"sender's device fwd: TCP segmentation offload is on", {"super_packets": "sender"}),
     Plant("super-packets", "GSO in the middle", PLAIN, r"middle's device fwd: generic segmentation offload is on", {"super_packets": "middle"}),
     Plant("super-packets", "GRO at the receiver", PLAIN, r"receiver's device rev: generic receive offload is on", {"super_packets": "receiver"}),
-    Plant("super-packets", "joined in the emulator", PLAIN, r"left the emulator in super-packets|packets were dropped when sent", {"super_packets": "link"}),
+    Plant(
+        "super-packets",
+        "joined in the emulator",
+        PLAIN,
+        r"left the emulator in super-packets|packets were dropped when sent",
+        {"super_packets": "link"},
+    ),
     Plant("hog", "one for each CPU", PLAIN, r"no idle time", hogs=(1, 0, 60)),
     Plant("hog", "two for each CPU", LOSSY, r"no idle time", hogs=(2, 0, 60)),
     Plant("hog", "for the first half", PLAIN, r"no idle time", hogs=(1, 0, 0.3 + DURATION_S / 2)),
@@ -72,9 +86,11 @@ PLANTS = (
     Plant("missing", "delay", PLAIN, r"delayed packets by 0\.000 ms \(median\) where 10\.000 was asked", {"missing": "delay"}),
     Plant("missing", "jitter", JITTERY, r"spread delays by 0\.000 ms", {"missing": "jitter"}),
     Plant("missing", "rate", PLAIN, r"passed [\d.]+ Mbit/s where 20\.000 was asked", {"missing": "rate"}),
-    *(Plant("clock", f"set by {by / 1e9:+g} s", PLAIN, r"the clock was set", {"clock_step": {"at_ns": 1_000_000_000, "by_ns": by}})
-      for by in (10_000_000, -10_000_000, 1_000_000_000, -3_600_000_000_000)),
-)  # fmt: skip
+    *(
+        Plant("clock", f"set by {by / 1e9:+g} s", PLAIN, r"the clock was set", {"clock_step": {"at_ns": 1_000_000_000, "by_ns": by}})
+        for by in (10_000_000, -10_000_000, 1_000_000_000, -3_600_000_000_000)
+    ),
+)
 CLEAN = (PLAIN, LOSSY, JITTERY, ROUTED | {"bottleneck": "netem delay 25ms limit 100000"})
 
 
@@ -147,8 +163,10 @@ def clean(engine: Live, count: int, seed: int) -> int:
         busy += bool(true)
         kinds.update(re.sub(r"[-+]?\d[\d.]*", "N", f)[:90] for f in found)
     load.sort()
-    print(f"{count} clean trials: {wrong} flagged wrongly, {busy} with true flags of a busy machine; others took {load[0]:.0%} to {load[-1]:.0%} "
-          f"of the CPUs (median {load[len(load) // 2]:.0%})")  # fmt: skip
+    print(
+        f"{count} clean trials: {wrong} flagged wrongly, {busy} with true flags of a busy machine; others took {load[0]:.0%} to {load[-1]:.0%} "
+        f"of the CPUs (median {load[len(load) // 2]:.0%})"
+    )
     for kind, n in kinds.most_common():
         print(f"  {n:3}  {kind}")
     return wrong

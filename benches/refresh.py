@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """`make refresh`: makes every generated figure anew that a model with other results made.
 
-A *figure* is one or more generated files. :data:`FIGURES` lists them with the commands that write them. `docs/figures.json` records for each the
+A *figure* is one or more generated files, or parts of pages (`page#part`, benches/table.py). :data:`FIGURES` lists them with the commands that write them. `docs/figures.json` records for each the
 rows of `tests/data/behaviour.csv` that the model had then, the digests of the files, and how long it took. A figure is *stale* when one of those
 rows or a default of scenarios is another today, or when its files are not as they were written. A commit that leaves the behaviour table as it was makes no figure stale, and
-rows that are added at the end (a new queue) do not either. `tests/docs/test_figures.py` fails while a figure is stale.
+rows that are added at the end (a new queue) do not either. `tests/docs/test_docs.py` fails while a figure is stale.
 
     benches/refresh.py                     the stale ones; what a killed run finished stays finished
     benches/refresh.py findings --always   the named ones, stale or not
-    benches/refresh.py --list              what is stale, and how long it takes
+    benches/refresh.py --list              what is stale, how long it takes, and how old are the figures that the model does not judge
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+import table
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs" / "figures.json"
 BEHAVIOUR = ROOT / "tests" / "data" / "behaviour.csv"
+METHODS = "docs/models/methods"
 STUDIES = ("jitter-cliff",)
 
 
@@ -69,17 +72,38 @@ FIGURES = (
     Figure("live", ("docs/performance-live.md",), bench("live"), by_model=False),
     Figure("explorer", ("docs/performance-explorer.md",), bench("explorer"), by_model=False, unavailable=no_chromium),
     Figure(
-        "fidelity", ("docs/fidelity.md", "docs/fidelity.csv", "python/tcpscape/data/fidelity.json"),
-        (*bench("fidelity"), ("benches/topology.py",)),
+        "fidelity", ("docs/fidelity.md", "docs/fidelity.csv", "python/tcpscape/data/fidelity.json"), (*bench("fidelity"), ("benches/topology.py",))
     ),
     Figure("sweep", ("docs/cca-sweep.md",), bench("sweep")),
     Figure("findings", ("docs/findings.md",), (("benches/findings.py",),)),
-    Figure("coverage", ("docs/coverage.csv",), (("benches/coverage.py",),), by_model=False),
+    Figure("cliff", (f"{METHODS}/cliff.md#edges",), (("benches/cliff.py",),)),
     Figure(
-        "pictures", (*(f"docs/img/{s}.{end}" for s in STUDIES for end in ("png", "svg")), "docs/img/explorer.png"),
-        (("scripts/picture.py", *STUDIES, "explorer"),), unavailable=no_chromium,
+        "cliff_moves",
+        tuple(f"{METHODS}/cliff.md#{part}" for part in ("ingredients", "lengths", "rates", "contours", "ratios")),
+        (("benches/cliff_moves.py",),),
     ),
-)  # fmt: skip
+    Figure(
+        "chaos", tuple(f"{METHODS}/chaos.md#{part}" for part in ("spread", "shares", "memory", "lengths", "ingredients")), (("benches/chaos.py",),)
+    ),
+    Figure(
+        "chaos_kernel",
+        (f"{METHODS}/chaos.md#memory of Linux", f"{METHODS}/chaos.md#lengths of Linux"),
+        (("benches/chaos.py", "--only", "kernel"),),
+        unavailable=no_kernel,
+    ),
+    *(
+        Figure(f"hosts_{part}", (f"docs/models/tcp/hosts.md#{part}",), (("benches/hosts.py", "--only", part),), unavailable=lack)
+        for part, lack in (("cells", lambda: None), ("touched", lambda: None), ("twins", no_kernel))
+    ),
+    Figure("pairs", ("docs/models/controls/prague.md#pairs",), (("benches/pairs.py",),)),
+    Figure("coverage", ("docs/coverage.csv", f"{METHODS}/statistics.md#coverage"), (("benches/coverage.py",),), by_model=False),
+    Figure(
+        "pictures",
+        (*(f"docs/img/{s}.{end}" for s in STUDIES for end in ("png", "svg")), "docs/img/explorer.png"),
+        (("scripts/picture.py", *STUDIES, "explorer"),),
+        unavailable=no_chromium,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -122,9 +146,17 @@ def keep(name: str, made: Made) -> None:
     RECORD.write_text(json.dumps({n: asdict(whole[n]) for n in sorted(whole)}, indent=1) + "\n", "utf-8")
 
 
+def content(name: str) -> bytes | None:
+    """A file, or the part of a page that is written `page#part`; None where there is none."""
+    path, _, part = name.partition("#")
+    if not (ROOT / path).exists():
+        return None
+    return table.parts(ROOT / path).get(part, "").encode() or None if part else (ROOT / path).read_bytes()
+
+
 def contents(figure: Figure) -> dict[str, str]:
     """The digests of a figure's files; "missing" for one that is not there."""
-    return {name: digest((ROOT / name).read_bytes()) if (ROOT / name).exists() else "missing" for name in figure.files}
+    return {name: digest(data) if (data := content(name)) is not None else "missing" for name in figure.files}
 
 
 def why_stale(figure: Figure, record: dict[str, Made]) -> str | None:
@@ -136,6 +168,21 @@ def why_stale(figure: Figure, record: dict[str, Made]) -> str | None:
         return f"the model's results are others since {made.date}"
     edited = [name for name, content in contents(figure).items() if made.files.get(name) != content]
     return f"{', '.join(edited)} is not as it was written" if edited else None
+
+
+def age(figure: Figure, record: dict[str, Made]) -> str:
+    """Of a figure that no change of the model makes stale: when it was made, by the record or by the last commit that wrote its first file."""
+    if made := record.get(figure.name):
+        return f"made on {made.date}"
+    command = ["git", "log", "-1", "--format=last written on %cs by commit %h", "--", figure.files[0]]
+    log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return log.stdout.strip() or "nobody knows when it was made"
+
+
+def state(figure: Figure, reason: str | None, record: dict[str, Made]) -> str:
+    """One line about a figure: whether it is stale and why, and how old it is where that is not judged by the model."""
+    judged = f"stale: {reason}" if reason else "up to date" if figure.by_model else "as it was written"
+    return judged if figure.by_model else f"{judged}; not judged by the model: {age(figure, record)} (`--always` makes it)"
 
 
 def make(figure: Figure) -> Made:
@@ -192,7 +239,7 @@ def main() -> int:
     record = read()
     reasons = {f: why_stale(f, record) for f in FIGURES if not args.names or f.name in args.names}
     for figure, reason in reasons.items():
-        print(f"{figure.name:12} {f'stale: {reason}' if reason else 'up to date'}")
+        print(f"{figure.name:12} {state(figure, reason, record)}")
     stale = [f for f, reason in reasons.items() if reason or args.always]
     if stale:
         print(f"{len(stale)} to make: {expected(stale, record)}")

@@ -27,11 +27,14 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import LINUX
 from tcpscape.engines.virtual import Virtual
 from tcpscape.findings.cliff import levels
-from tcpscape.findings.diagnosis import limits, path, replays
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange, ReplaySettings
+from tcpscape.findings.diagnosis import limits, path
+from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange, RecognisedControl, ReplaySettings
 from tcpscape.findings.diagnosis.observed import Cause, Endpoint, LimitInterval, ObservedFlow
+from tcpscape.findings.diagnosis.replay.judging import Judged
+from tcpscape.findings.diagnosis.replay.judging import judged as judge
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.words import reasons
 
 FEW, SEEDS, ZONE_SEEDS = 1, 4, 12
 """Runs of each control, of those near the best and of the flow's own, and of that with and without jitter."""
@@ -108,19 +111,29 @@ def _side(runs: np.ndarray, calm: np.ndarray) -> str:
     return "collapsed" if retention < levels.HALF else "stable"
 
 
-def score(answer: Mapping[str, Any], observed_mbps: float, found: replays.Judged) -> dict[str, Any]:
+def score(answer: Mapping[str, Any], observed_mbps: float, found: Judged) -> dict[str, Any]:
     """What a diagnosis got right of a case; None where it gave no answer."""
     means = {cca: float(np.mean(runs[:SEEDS])) for cca, runs in answer["goodputs"].items()}
     own, best = answer["own"], max(means.values())
     where, sure = side(answer)
     replayed, advice = found.replay, found.advice
     row: dict[str, Any] = {
-        "verdict": replayed.verdict, "reason": replayed.reason, "side": found.zone.side, "true_side": where, "sure": sure,
-        "zone": found.zone.side == where if found.zone.side else None, "published": found.zone.published == where if found.zone.published else None,
+        "verdict": replayed.verdict,
+        "reason": reasons.text(replayed.reason),
+        "side": found.zone.side,
+        "true_side": where,
+        "sure": sure,
+        "zone": found.zone.side == where if found.zone.side else None,
+        "published": found.zone.published == where if found.zone.published else None,
         "ln": math.log(replayed.goodput_mbps.value / observed_mbps) if replayed.goodput_mbps and replayed.goodput_mbps.value > 0 else None,
-        "choice": advice.choice, "best": max(means, key=means.__getitem__), "winner": None, "gain": None, "covered": None,
-        "own": own, "own_is_best": means[own] >= GOOD * best,
-    }  # fmt: skip
+        "choice": advice.choice,
+        "best": max(means, key=means.__getitem__),
+        "winner": None,
+        "gain": None,
+        "covered": None,
+        "own": own,
+        "own_is_best": means[own] >= GOOD * best,
+    }
     if advice.choice and advice.gain:
         true_gain = means[advice.choice] / means[own] if means[own] else math.inf
         row |= {
@@ -166,8 +179,11 @@ def _limits(info: pl.DataFrame, seconds: float) -> list[LimitInterval]:
     last = info.row(-1, named=True)
     busy, rwnd, sndbuf = (last[name] / 1e6 for name in ("busy_us", "rwnd_limited_us", "sndbuf_limited_us"))
     parts: list[tuple[Cause, float]] = [
-        ("receive_window", rwnd), ("send_buffer", sndbuf), ("congestion_window", max(0.0, busy - rwnd - sndbuf)), ("application", max(0.0, seconds - busy)),
-    ]  # fmt: skip
+        ("receive_window", rwnd),
+        ("send_buffer", sndbuf),
+        ("congestion_window", max(0.0, busy - rwnd - sndbuf)),
+        ("application", max(0.0, seconds - busy)),
+    ]
     found, at = [], 0.0
     for cause, length in parts:
         if length > 0:
@@ -186,11 +202,21 @@ def path_of(known: Mapping[str, Any]) -> FittedPath:
     jitter, on = true["jitter_ms"], true["jitter_on"]
     changes = [PathChange(c["at_s"], c["kind"], c["before"], c["after"]) for c in true["changes"]]
     return FittedPath(
-        rtt_ms=exactly(true["rtt_ms"], "ms"), jitter_ms=exactly(jitter, "ms"), jitter_on=on,
-        jitter_forward_ms=exactly(jitter if on in ("forward", "both") else 0.0, "ms"), jitter_reverse_ms=exactly(jitter if on in ("reverse", "both") else 0.0, "ms"),
-        distribution=true["distribution"], order_kept=true["order_kept"], correlation_ms=None, loss_pct=exactly(_lost(known), "%", 0.05), queue_loss_pct=None,
-        rate_mbps=exactly(true["rate_mbps"], "Mbit/s"), buffer_bytes=exactly(true["buffer_bytes"], "bytes"), queue="self-induced", changes=changes,
-    )  # fmt: skip
+        rtt_ms=exactly(true["rtt_ms"], "ms"),
+        jitter_ms=exactly(jitter, "ms"),
+        jitter_on=on,
+        jitter_forward_ms=exactly(jitter if on in ("forward", "both") else 0.0, "ms"),
+        jitter_reverse_ms=exactly(jitter if on in ("reverse", "both") else 0.0, "ms"),
+        distribution=true["distribution"],
+        order_kept=true["order_kept"],
+        correlation_ms=None,
+        loss_pct=exactly(_lost(known), "%", 0.05),
+        queue_loss_pct=None,
+        rate_mbps=exactly(true["rate_mbps"], "Mbit/s"),
+        buffer_bytes=exactly(true["buffer_bytes"], "bytes"),
+        queue="self-induced",
+        changes=changes,
+    )
 
 
 def _lost(known: Mapping[str, Any]) -> float:
@@ -209,7 +235,7 @@ def settings() -> ReplaySettings:
 def floor(case: Path) -> dict[str, Any]:
     """The score of a case whose path and control are known exactly."""
     flow, known = flow_of(case)
-    found = replays.judged(flow, path_of(known), Control(known["cca"][0], 1.0), settings())
+    found = judge(flow, path_of(known), RecognisedControl(known["cca"][0], 1.0), settings())
     return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, found)}
 
 
@@ -217,8 +243,8 @@ def found(case: Path, shown: str = "shown") -> dict[str, Any]:
     """The score of a diagnosis of the case's capture, its control being named."""
     known = json.loads((case / "truth.json").read_text("utf-8"))
     flow = capture.read(case / f"{shown}.pcap").flows[0]
-    control = Control(known["cca"][0], 1.0)
-    judged = replays.judged(replace(flow, limits=limits.refined(flow, control)), path.fit(flow), control, settings())
+    control = RecognisedControl(known["cca"][0], 1.0)
+    judged = judge(replace(flow, limits=limits.refined(flow, control)), path.fit(flow), control, settings())
     return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, judged)}
 
 
@@ -232,8 +258,14 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [f"cases {len(rows)}; verdicts { ({v: sum(r['verdict'] == v for r in rows) for v in ('agrees', 'differs', 'impossible')}) }"]
     if lns:
         lines.append(f"replay |ln goodput|: median {np.median(lns):.3f}, p90 {np.quantile(lns, 0.9):.3f} (n {len(lns)})")
-    for name, values in (("zone", zones), ("zone where the truth is sure", sure), ("published rule", rule), ("winner", winners), ("gain within 25 %", inside),
-                         ("gain's interval covers", [r["covered"] for r in rows if r["covered"] is not None])):  # fmt: skip
+    for name, values in (
+        ("zone", zones),
+        ("zone where the truth is sure", sure),
+        ("published rule", rule),
+        ("winner", winners),
+        ("gain within 25 %", inside),
+        ("gain's interval covers", [r["covered"] for r in rows if r["covered"] is not None]),
+    ):
         if values:
             lines.append(f"{name}: {100 * np.mean(values):.1f} % (n {len(values)})")
     return "\n".join(lines)

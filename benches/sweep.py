@@ -107,18 +107,32 @@ def section(module, flows: int, seeds: int, jobs: int) -> tuple[str, float]:
         value = said.get((c, flows))
         fits = "" if value is None else "inside" if low <= value <= high else "outside"
         inside += fits == "inside"
-        lines.append((
-            c, stats.mean(runs).text(4), stats.mean(ours[c]).text(4), f"{np.mean(ours[c]) / np.mean(runs):.3f}", f"{low:.2f}–{high:.2f}",
-            "–" if value is None else f"{value:.2f}", fits,
-        ))  # fmt: skip
+        lines.append(
+            (
+                c,
+                stats.mean(runs).text(4),
+                stats.mean(ours[c]).text(4),
+                f"{np.mean(ours[c]) / np.mean(runs):.3f}",
+                f"{low:.2f}–{high:.2f}",
+                "–" if value is None else f"{value:.2f}",
+                fits,
+            )
+        )
     rho, (low, high) = rank(ours, theirs), rank_interval(ours, theirs)
     halves = [{c: v[k::2] for c, v in theirs.items()} for k in (0, 1)]
     cells = [c for c in theirs if (c, flows) in said]
     text = SECTION.format(
-        flows=flows, s="" if flows == 1 else "s", rho=rho, low=low, high=high, target=TARGET, met=verdict(rho >= TARGET), own=rank(*halves),
+        flows=flows,
+        s="" if flows == 1 else "s",
+        rho=rho,
+        low=low,
+        high=high,
+        target=TARGET,
+        met=verdict(rho >= TARGET),
+        own=rank(*halves),
         table=markdown(("cca", "kernel", "model", "model/kernel", "one run", "published run", "in that range"), lines),
         published=f"Of the {len(cells)} published runs {inside} lie where single runs of the model do.",
-    )  # fmt: skip
+    )
     return text, rho
 
 

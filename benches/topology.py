@@ -17,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from plans import DATA
 from table import markdown
 from tcpscape.validate import compare, sides, topologies, validation
-from tcpscape.validate.runs import load_recorded
+from tcpscape.validate.sides import load_recorded
+from tcpscape.words import divergence as texts
 from tcpscape.words import topologies as topology_tables
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "fidelity.md"
@@ -46,7 +47,7 @@ SECTION = """\
 def record(n: int, seed: int, seeds: int, engine: str, jobs: int) -> None:
     """Runs the kernel on n topologies, and keeps what it did."""
     from tcpscape.validate.conditions import write
-    from tcpscape.validate.runs import write_results
+    from tcpscape.validate.sides import write_results
 
     drawn = topologies.TopologyDraw(n, seed).conditions()
     with tempfile.TemporaryDirectory() as out:
@@ -70,7 +71,7 @@ def section(engine: str, seeds: int, jobs: int) -> str:
         b=min(len(c.b) for c in rows),
         version=outcome.a.version,
         definitions=topology_tables.DEFINITIONS,
-        targets=markdown(("what", "target", "reached", ""), [c.line() for c in checked]),
+        targets=markdown(("what", "target", "reached", ""), [texts.check_row(c) for c in checked]),
         table=topology_tables.table(rows).markdown(),
         worst=topology_tables.worst_table(rows, WORST, ("model", "kernel")).markdown(),
         notes=left_out + ("\n" + notes.read_text("utf-8") if notes.exists() else ""),

@@ -21,9 +21,10 @@ import numpy as np
 
 from replays import settings, side, without_jitter
 from tcpscape import engines
-from tcpscape.findings.diagnosis import runs, zone
-from tcpscape.findings.diagnosis.fitted import Control, Direction, FittedPath
+from tcpscape.findings.diagnosis.fitted import Direction, FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import Endpoint, ObservedFlow
+from tcpscape.findings.diagnosis.replay import zone
+from tcpscape.findings.diagnosis.replay.lab import open_lab
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 
@@ -53,9 +54,12 @@ class Case:
         each: dict[str, Any] = {"at": "router", "delay": f"{self.rtt / 2:.4f}ms"}
         jittery = {**each, "jitter": f"{self.jitter:.4f}ms", "distribution": "normal"}
         return {
-            "forward": [{**jittery, **({"loss": f"{self.loss:.4f}%"} if self.loss else {})}], "reverse": [jittery if self.on == "both" else each],
-            "bottleneck": [{"rate": f"{self.rate:.4f}mbit", "buffer": self.buffer}], "flows": [{"cca": self.cca}], "duration": f"{SECONDS:g}s",
-        }  # fmt: skip
+            "forward": [{**jittery, **({"loss": f"{self.loss:.4f}%"} if self.loss else {})}],
+            "reverse": [jittery if self.on == "both" else each],
+            "bottleneck": [{"rate": f"{self.rate:.4f}mbit", "buffer": self.buffer}],
+            "flows": [{"cca": self.cca}],
+            "duration": f"{SECONDS:g}s",
+        }
 
     @property
     def path(self) -> FittedPath:
@@ -66,9 +70,20 @@ class Case:
 
         back = self.jitter if self.on == "both" else 0.0
         return FittedPath(
-            exactly(self.rtt, "ms"), exactly(self.jitter, "ms"), self.on, exactly(self.jitter, "ms"), exactly(back, "ms"), "normal", False, None,
-            exactly(self.loss, "%"), None, exactly(self.rate, "Mbit/s"), exactly(self.buffer, "bytes"), "self-induced",
-        )  # fmt: skip
+            exactly(self.rtt, "ms"),
+            exactly(self.jitter, "ms"),
+            self.on,
+            exactly(self.jitter, "ms"),
+            exactly(back, "ms"),
+            "normal",
+            False,
+            None,
+            exactly(self.loss, "%"),
+            None,
+            exactly(self.rate, "Mbit/s"),
+            exactly(self.buffer, "bytes"),
+            "self-induced",
+        )
 
 
 def draw(i: int) -> Case:
@@ -107,7 +122,7 @@ def main() -> None:
         where, sure = side(answer)
         ends = (Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2))
         flow = ObservedFlow(*ends, None, None, SECONDS, 0.0, "sender", answer["goodputs"][case.cca][0])
-        lab = runs.open_lab(flow, case.path, Control(case.cca, 1.0), settings())
+        lab = open_lab(flow, case.path, RecognisedControl(case.cca, 1.0), settings())
         assert not isinstance(lab, str)
         found = zone.of(lab)
         rows.append((found.side == where, sure >= SURE, found.published == where))

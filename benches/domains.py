@@ -1,0 +1,181 @@
+"""How often `diagnose` is right, silent, or wrong with a certain sentence, domain by domain (`benches/corpus.py --domains`).
+
+    .venv/bin/python benches/diagnosis.py run CORPUS OUT --no-replay     # diagnoses each view, keeps each document in OUT
+    .venv/bin/python benches/domains.py CORPUS OUT                       # the table of docs/diagnosis.md
+    .venv/bin/python benches/domains.py CORPUS OUT --wrong limit         # the views that are wrong with certainty, what was said and what is true
+
+A number is *right* within its tolerance, *wrong* outside of it where its interval excludes the truth, *unsure* where the interval holds the truth, and
+*silent* where none is given. What limits a flow is that which its first sentence about it names: *wrong* if that held the flow for less than
+:data:`SOME` of the time by the kernel's own counters (`benches/limits.py`), *unsure* if it held it for as much and something else for longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import diagnosis
+import limits
+from corpus import DOMAINS
+
+SOME = 0.3
+"""Share of the time from which a cause that is named is not simply wrong."""
+GOALS = ("limit", "rtt", "jitter", "direction", "loss", "rate", "buffer", "control")
+VERDICTS = ("right", "wrong", "unsure", "silent")
+NETWORK = ("congestion_window", "pacing", "recovery", "timeout")
+"""Causes that the path and the congestion control have in common: which of them holds a flow is a question of words."""
+NAMED = {
+    "the bottleneck": "network",
+    "the congestion window": "network",
+    "the repair of losses": "network",
+    "waiting for retransmission timeouts": "network",
+    "the sender's own pacing": "network",
+    "the sending application": "application",
+    "the sender's socket buffer": "send_buffer",
+    "the receiver's window": "receive_window",
+    "the handshake": "handshake",
+}
+"""How the sentence begins → what it blames."""
+FAMILIES = ({"reno", "lp", "dctcp"},)
+"""Congestion controls that do the same where nothing marks packets."""
+
+
+def blamed(answer: str) -> str | None:
+    """What an answer says holds the flow; None where it does not say."""
+    _, found, rest = answer.partition("What limits you is ")
+    return next((cause for words, cause in NAMED.items() if found and rest.startswith(words)), None)
+
+
+def held(case: Path, truth: Mapping[str, Any]) -> dict[str, float]:
+    """What held the flow, as shares of the time, by the kernel's counters."""
+    plan = truth["scenario"]["flows"][0]
+    samples = pl.read_parquet(case / "info.parquet").filter(pl.col("flow") == 0)
+    mss = truth["scenario"].get("mtu", 1500) - (52 if truth["timestamps"] else 40)
+    shares: Counter[str] = Counter()
+    for start, end, cause in limits.truth(samples, is_bulk=not plan.get("app"), is_paced=plan["cca"] in limits.PACED, mss=mss):
+        shares["network" if cause in NETWORK else cause] += end - start
+    return {cause: s / max(sum(shares.values()), 1e-9) for cause, s in shares.most_common()}
+
+
+def of_value(given: Mapping[str, Any] | None, truth: float, is_right: bool) -> str:
+    """The verdict on a number with its interval."""
+    if is_right:
+        return "right"
+    low, high = (given or {}).get("low"), (given or {}).get("high")
+    return "unsure" if low is not None and high is not None and low <= truth <= high else "wrong"
+
+
+def verdicts(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, str]:
+    """Goal → verdict, of those that the view can have."""
+    true, path, found = truth["path"], flow["path"], {}
+    said, shares = blamed(flow["answer"]), held(case, truth)
+    top = next(iter(shares), None)
+    found["limit"] = "silent" if said is None else "right" if said == top else "unsure" if shares.get(said, 0.0) >= SOME else "wrong"
+    found |= dict.fromkeys(("rtt", "direction", "control"), "silent")
+    if path["rtt_ms"]:
+        found["rtt"] = of_value(path["rtt_ms"], true["rtt_ms"], abs(path["rtt_ms"]["value"] - true["rtt_ms"]) <= max(0.02 * true["rtt_ms"], 0.5))
+    if true["jitter_ms"]:
+        given = path["jitter_ms"]
+        found["jitter"] = of_value(given, true["jitter_ms"], abs(given["value"] / true["jitter_ms"] - 1) <= 0.2) if given else "silent"
+    if path["jitter_on"]:
+        found["direction"] = "right" if path["jitter_on"] == true["jitter_on"] else "wrong"
+    count, share = diagnosis.lost(truth, case)
+    given = path["loss_pct"]
+    if count >= diagnosis.FEWEST_LOSSES:
+        found["loss"] = of_value(given, share, abs(math.log(max(given["value"], 1e-9) / share)) <= math.log(1.25)) if given else "silent"
+    elif not count:
+        found["loss"] = of_value(given, 0.0, given["value"] < 0.005) if given else "silent"
+    given = path["rate_mbps"]
+    if true["rate_mbps"]:
+        found["rate"] = of_value(given, true["rate_mbps"], abs(given["value"] / true["rate_mbps"] - 1) <= 0.05) if given else "silent"
+        if true["buffer_bytes"]:
+            given = path["buffer_bytes"]
+            found["buffer"] = of_value(given, true["buffer_bytes"], abs(given["value"] / true["buffer_bytes"] - 1) <= 0.2) if given else "silent"
+    else:
+        found["rate"] = "wrong" if given else "silent"
+    if flow["cca"]["name"] != "unknown":
+        same = next((names for names in FAMILIES if truth["cca"][0] in names), {truth["cca"][0]})
+        found["control"] = "right" if flow["cca"]["name"] == truth["cca"][0] else "unsure" if flow["cca"]["name"] in same else "wrong"
+    return found
+
+
+def contradictions(flow: Mapping[str, Any]) -> Iterator[str]:
+    """What in an answer speaks against the rest of it."""
+    answer, path, shares = flow["answer"], flow["path"], flow["limited_by"] or {}
+    if "no random loss" in answer and (path["loss_pct"]["high"] or 0) >= 0.1:
+        yield "no random loss, with an interval up to 0.1 % and more"
+    jitter = path["jitter_ms"]
+    if "hardly any jitter" in answer and jitter and (jitter["high"] or 0) > max(0.5, 0.02 * ((path["rtt_ms"] or {}).get("value") or 0)):
+        yield "hardly any jitter, with an interval up to 0.5 ms and more"
+    if "it is full" in answer and shares.get("application", 0.0) >= 0.5:
+        yield "a full bottleneck, and the application held the flow for most of its time"
+    if path["rate_mbps"] and flow["goodput_mbps"] and flow["goodput_mbps"] > 1.02 * (path["rate_mbps"]["high"] or path["rate_mbps"]["value"]):
+        yield "more goodput than the bottleneck's rate"
+    if "only the application" in answer and blamed(answer) != "application":
+        yield "only the application could help, and another limit is named"
+    if "Nothing to change" in answer and "allow" in answer:
+        yield "nothing to change, and a setting is recommended"
+
+
+def rows(corpus: Path, out: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any] | None]]:
+    """Each view: its name, its truth, the diagnosed flow; None where the diagnosis failed."""
+    for case in sorted(corpus.glob("*/truth.json")):
+        name = case.parent.name
+        truth = json.loads(case.read_text("utf-8"))
+        if (document := out / f"{name}.json").exists():
+            flows = [f for f in json.loads(document.read_text("utf-8"))["flows"] if f["tuple"][3] == diagnosis.PORT]
+            if flows:
+                yield name, truth, flows[0]
+        elif (out / f"{name}.error").exists():
+            yield name, truth, None
+
+
+def cell(counts: Counter[str]) -> str:
+    """`30 right, 2 **wrong**, 1 unsure, 9 silent` as numbers."""
+    return " / ".join(str(counts[v]) for v in VERDICTS) if counts else ""
+
+
+def main() -> None:
+    """Prints the table, or the wrong ones of a goal."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--wrong", choices=(*GOALS, "contradictions"))
+    arguments = parser.parse_args()
+    tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for name, truth, flow in rows(arguments.corpus, arguments.out):
+        shown = truth["shown"]
+        keys = (truth["domain"], f"seen at the {shown['place']}", f"opened by the {shown['opened']}", "all")
+        for key in keys:
+            tables[key]["views"]["n"] += 1
+            tables[key]["views"]["failed"] += flow is None
+        if flow is None:
+            continue
+        found, against = verdicts(arguments.corpus / name, truth, flow), list(contradictions(flow))
+        for key in keys:
+            tables[key]["views"]["contradictions"] += bool(against)
+            for goal, verdict in found.items():
+                tables[key][goal][verdict] += 1
+        if arguments.wrong and (found.get(arguments.wrong) == "wrong" or (arguments.wrong == "contradictions" and against)):
+            true = {k: v for k, v in truth["path"].items() if v not in (None, [], 0.0)}
+            shares = {c: round(s, 2) for c, s in held(arguments.corpus / name, truth).items() if s >= 0.02}
+            print(f"{name} {truth['domain']}, {truth['kind']} {truth['cca'][0]}, {shown}\n  {flow['answer']}\n  {against or ''} {true} {shares}")
+            print(f"  {flow['cca']['name']} {flow['cca']['confidence']:.3f} {flow['facts'].get('limits_doubt', '')}")
+    if arguments.wrong:
+        return
+    print(f"| domain | views | {' | '.join(GOALS)} | contradictions | failed |\n{'|---' * (len(GOALS) + 4)}|")
+    for key in (*DOMAINS, *sorted(set(tables) - set(DOMAINS) - {"all"}), "all"):
+        counts = tables[key]
+        cells = [cell(counts[goal]) for goal in GOALS]
+        print(f"| {key} | {counts['views']['n']} | {' | '.join(cells)} | {counts['views']['contradictions']} | {counts['views']['failed']} |")
+
+
+if __name__ == "__main__":
+    main()
