@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import forked
 import skips
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.engines.mock import Mock
 from tcpscape.schemas.documents import DOCUMENTS
@@ -82,7 +83,7 @@ def shell():
     """Runs the command line as a process of its own (tests/forked.py)."""
 
     def run(*args: str, cwd: Path | None = None) -> Said:
-        got = subprocess.run([*forked.python(), "-m", "tcpscape", *args], capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
+        got = subprocess.run([*forked.python(), "-m", "tcpscape", *args], capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=cwd)
         return Said(got.returncode, got.stdout, got.stderr)
 
     return run

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import forked
 from conftest import Said
+from patience import PATIENCE_S
 from tcpscape.engines import host
 
 BLOCK = re.compile(r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -85,7 +86,7 @@ class Job:
             for tool in tools.iterdir():
                 tool.chmod(0o755)
         env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
-        done = subprocess.run(["sh", "-c", words], cwd=self.place, env=env, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(["sh", "-c", words], cwd=self.place, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         return Said(done.returncode, done.stdout, done.stderr)
 
 

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from conftest import ROOT
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.campaign import executors
 from tcpscape.campaign.execute import Runner
@@ -21,8 +22,6 @@ from tcpscape.store.results import Store
 from tcpscape.trial import Capture
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
-PATIENCE_S = 30
-"""The longest that a process of the cluster may take to come up, s."""
 
 
 def case(cca="cubic", duration="2s"):
@@ -64,7 +63,7 @@ def test_whatever_stops_a_campaign_stops_its_threads(tmp_path):
         Runner(Slow(), 2, store=store, progress=progress).run(case(), range(1000))
     for thread in threading.enumerate():
         if thread.name.startswith("ThreadPoolExecutor"):
-            thread.join(10)
+            thread.join(PATIENCE_S)
     assert len(Store(tmp_path).addresses()) < 500
 
 
@@ -136,6 +135,12 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def dask(cluster):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executors, "CONNECT_S", PATIENCE_S)
+        yield from connected(cluster)
+
+
+def connected(cluster):
     made = executors.make(f"dask://{cluster.address.removeprefix('tcp://')}")
     yield made
     made.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape.engines import host
 from tcpscape.engines.host import leftovers
 
@@ -110,7 +111,7 @@ def test_a_guest_without_its_janitor_is_ended_with_its_directory(cli, place, sle
         ("directory", str(directory), False),
     ]
     cli("cleanup", "--yes")
-    assert orphan.wait(10) == -signal.SIGKILL
+    assert orphan.wait(PATIENCE_S) == -signal.SIGKILL
     assert not directory.exists()
 
 
@@ -143,7 +144,7 @@ def test_a_name_of_a_namespace_that_root_gave_is_listed_and_removed(cli):
         pytest.skip(f"ip netns: {made.stderr.strip()}")
     try:
         inside = subprocess.Popen(["ip", "netns", "exec", name, "sleep", "60"])
-        until = time.monotonic() + 10
+        until = time.monotonic() + PATIENCE_S
         while not (found := next(f for f in leftovers.find() if f.name == name)).is_used and time.monotonic() < until:
             time.sleep(0.01)
         assert f"process {inside.pid} uses it" in found.about

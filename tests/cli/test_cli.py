@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import INTERRUPTED
 from tcpscape.store.results import Store
@@ -91,7 +92,7 @@ def test_an_interrupted_run_says_what_it_kept(cli, tmp_path, monkeypatch):
 @pytest.mark.parametrize("closed", [">&-", "| head -c 0"])
 def test_a_closed_stdout_is_no_traceback(closed):
     words = f"{sys.executable} -m tcpscape export baseline --to tc"
-    got = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True, timeout=60, check=False)
+    got = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (got.returncode, got.stderr) == (0, "")
 
 

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import forked
+from patience import PATIENCE_S
 from tcpscape.cli import completion
 from tcpscape.cli.main import COMMANDS, app
 
@@ -122,7 +123,7 @@ def typed_into(shell: list[str], setup: str, keys: str, ends: str, env: dict[str
         os.execvpe(shell[0], shell, env)
 
     def shown_until(mark: str) -> str:
-        shown, end = "", time.monotonic() + 30
+        shown, end = "", time.monotonic() + PATIENCE_S
         while mark not in shown and time.monotonic() < end:
             if select.select([terminal], [], [], 0.1)[0]:
                 shown += os.read(terminal, 65_536).decode(errors="replace").replace("\x07", "")
@@ -169,7 +170,7 @@ def test_fish_completes_what_is_typed(keys, line, scripts, need_model):
     folder, env = scripts
     (folder / "mine.yaml").write_text("duration: 1s\n")
     asked = f"source fish; complete --do-complete '{keys.strip()}'"
-    got = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, env=env, cwd=folder, check=True, timeout=60)
+    got = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, env=env, cwd=folder, check=True, timeout=PATIENCE_S)
     assert [value.split("\t")[0] for value in got.stdout.splitlines()] == [line.split()[-1]]
     assert got.stderr == ""
 

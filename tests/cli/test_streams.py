@@ -17,6 +17,7 @@ from rich.console import Console
 
 import forked
 from conftest import with_another_mock
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
@@ -41,7 +42,7 @@ def shell(line, **environment):
     """A line of bash: its status (of a pipe the one of its first command), stdout and stderr. An interpreter starts where variables are set."""
     script = f"{line}\nexit ${{PIPESTATUS[0]}}"
     env = {**os.environ, "PYTHON": sys.executable if environment else " ".join(forked.python()), **environment}
-    done = subprocess.run(["bash", "-c", script], capture_output=True, env=env, timeout=120, check=False)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env=env, timeout=PATIENCE_S, check=False)
     return done.returncode, done.stdout, done.stderr.decode()
 
 
@@ -163,7 +164,7 @@ def test_a_terminal_that_moves_its_cursor_has_a_bar(term, has_bar):
         with contextlib.suppress(OSError):  # the terminal's other end is closed
             while part := os.read(primary, 1 << 16):
                 shown += part
-        assert child.wait(60) == 0
+        assert child.wait(PATIENCE_S) == 0
     os.close(primary)
     assert b"sweep" in shown
     assert (b"\x1b" in shown) == has_bar
@@ -188,7 +189,7 @@ def limited(command, kilobytes):
         resource.setrlimit(resource.RLIMIT_AS, (kilobytes << 10, kilobytes << 10))
 
     words = [sys.executable, "-m", "tcpscape", *command.split()]
-    return subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, timeout=PATIENCE_S, check=False)
 
 
 @pytest.mark.parametrize("kilobytes", [300_000, 600_000, 1_000_000])
@@ -232,7 +233,7 @@ def starts():
 
 
 def ended(words, line, **options):
-    done = subprocess.run(["sh", "-c", f'"$@" {line}', "sh", *words], capture_output=True, timeout=60, check=False, **options)
+    done = subprocess.run(["sh", "-c", f'"$@" {line}', "sh", *words], capture_output=True, timeout=PATIENCE_S, check=False, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -246,7 +247,7 @@ def test_its_state_is_that_of_an_interpreter(tmp_path, line):
 
 @pytest.mark.parametrize("code", ["raise SystemExit('words')", "1 / 0", "import os; os.abort()", "import os; os.kill(os.getpid(), 9)"])
 def test_it_ends_like_an_interpreter(code):
-    real, fork = (subprocess.run([*words, "-c", code], capture_output=True, timeout=60, check=False) for words in starts())
+    real, fork = (subprocess.run([*words, "-c", code], capture_output=True, timeout=PATIENCE_S, check=False) for words in starts())
     assert fork.returncode == real.returncode
     assert fork.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
 
@@ -254,7 +255,9 @@ def test_it_ends_like_an_interpreter(code):
 def test_a_script_is_its_own_main(tmp_path):
     (tmp_path / "beside.py").write_text("A = 5\n")
     (tmp_path / "one.py").write_text("import beside, sys\nif __name__ == '__main__':\n    print(beside.A, sys.argv)\n")
-    real, fork = (subprocess.run([*words, "one.py", "x"], capture_output=True, timeout=60, check=True, cwd=tmp_path).stdout for words in starts())
+    real, fork = (
+        subprocess.run([*words, "one.py", "x"], capture_output=True, timeout=PATIENCE_S, check=True, cwd=tmp_path).stdout for words in starts()
+    )
     assert fork == real == b"5 ['one.py', 'x']\n"
 
 
@@ -264,9 +267,9 @@ def test_a_signal_ends_it(number):
     with subprocess.Popen([*forked.python(), "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         pid = int(process.stdout.readline())
         process.send_signal(number)
-        assert process.wait(30) == -number
+        assert process.wait(PATIENCE_S) == -number
         assert process.stdout.read() == b""  # it has ended, too
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
         time.sleep(0.01)
     assert not os.path.exists(f"/proc/{pid}")

@@ -11,6 +11,7 @@ import time
 import polars as pl
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape.campaign import execute, record
 from tcpscape.campaign import source as asked
 from tcpscape.campaign.campaign import Campaign
@@ -246,7 +247,7 @@ def test_an_interrupt_says_how_to_go_on(cli, tmp_path, monkeypatch):
         got = cli("sweep", *QUICK, "--jobs", "1", "--out", tmp_path)
     for thread in threading.enumerate():  # the trial that was running ends, and is kept too
         if thread.name.startswith("ThreadPoolExecutor"):
-            thread.join(30)
+            thread.join(PATIENCE_S)
     ran = len(Store(tmp_path).addresses())
     assert (got.status, got.out) == (130, "")
     said = re.fullmatch(r"interrupted: (\d+) trials ran, kept in (.*); the same command goes on from here\n", got.err)
@@ -267,16 +268,16 @@ def test_a_sweep_that_is_killed_goes_on_with_the_same_command(tmp_path, need_mod
     args = ("sweep", "--rtt", "20,40ms", "--loss", "0.1,1%", "--duration", "2s", "--seeds", "100", "--jobs", "2", "--json")
     words = [sys.executable, "-m", "tcpscape", *args, "--out"]
     child = subprocess.Popen([*words, str(tmp_path / "killed")], stdout=subprocess.PIPE)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while child.poll() is None and saved(tmp_path / "killed") < 20 and time.monotonic() < end:
         time.sleep(0.01)
     child.send_signal(signal.SIGKILL)
-    child.communicate(timeout=30)
+    child.communicate(timeout=PATIENCE_S)
     assert child.returncode == -signal.SIGKILL
     kept = Store(tmp_path / "killed").addresses()
     assert 20 <= len(kept) < 400
-    again = subprocess.run([*words, str(tmp_path / "killed")], capture_output=True, timeout=60, check=True)
-    whole = subprocess.run([*words, str(tmp_path / "whole")], capture_output=True, timeout=60, check=True)
+    again = subprocess.run([*words, str(tmp_path / "killed")], capture_output=True, timeout=PATIENCE_S, check=True)
+    whole = subprocess.run([*words, str(tmp_path / "whole")], capture_output=True, timeout=PATIENCE_S, check=True)
     assert [json.loads(line) for line in again.stdout.splitlines()] == [json.loads(line) for line in whole.stdout.splitlines()]
     assert Store(tmp_path / "killed").frame().equals(Store(tmp_path / "whole").frame())
     assert {p.name for p in (tmp_path / "killed").iterdir()} == {FILE, "cells.csv"}

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 from conftest import TESTS
+from patience import PATIENCE_S
 from tcpscape.controls import bpf
 from tcpscape.errors import EngineError
 
 SOURCE = TESTS / "data" / "bpf" / "ten.bpf.c"
 COMMAND = (sys.executable, "-m", "tcpscape", "cca", "load")
 ELF = b"\x7fELF and more"
-BOUND_S = 60
-"""Longest wait for anything, s."""
 
 
 class Kernel:
@@ -155,7 +154,7 @@ def build(tmp_path):
         file = tmp_path / f"{name}.bpf.o"
         include = f"-I/usr/include/{os.uname().machine}-linux-gnu"
         arguments = ("clang", "-O2", "-g", "-target", "bpf", include, f'-DNAME="{name}"', "-c", SOURCE, "-o", file)
-        subprocess.run(arguments, check=True, timeout=BOUND_S)
+        subprocess.run(arguments, check=True, timeout=PATIENCE_S)
         return file
 
     return compile_as
@@ -166,7 +165,7 @@ def available() -> list[str]:
 
 
 def until(condition) -> None:
-    end = time.monotonic() + BOUND_S
+    end = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -177,12 +176,12 @@ def test_a_command_has_it_and_nobody_afterwards(build):
     name = f"ten_{os.getpid()}"
     file = build(name)
     script = f"import socket, sys; s = socket.socket(); s.setsockopt(6, 13, b{name!r}); print(s.getsockopt(6, 13, 16)); sys.exit(7)"
-    done = subprocess.run([*COMMAND, file, "--", sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND_S, check=False)
+    done = subprocess.run([*COMMAND, file, "--", sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, name in done.stdout) == (7, True), done
     assert done.stderr.startswith(f"{name}: in the kernel until {sys.executable} -c ")
     assert done.stderr.endswith(f" ends; --cca {name} uses it\n")
     assert name not in available()
-    missing = subprocess.run([*COMMAND, file, "--", "/nonexistent"], capture_output=True, text=True, timeout=BOUND_S, check=False)
+    missing = subprocess.run([*COMMAND, file, "--", "/nonexistent"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert missing.returncode == 127
     assert name not in available()
 
@@ -196,7 +195,7 @@ def test_a_signal_takes_it_out(build, number, alone, command):
     try:
         until(lambda: name in available() or process.poll() is not None)
         process.send_signal(number)
-        assert process.wait(BOUND_S) == (128 + number if command else alone)
+        assert process.wait(PATIENCE_S) == (128 + number if command else alone)
     finally:
         process.kill()
     assert name not in available()
@@ -209,13 +208,13 @@ def test_a_taken_name_is_refused_and_stays_with_whoever_has_it(build):
     process = subprocess.Popen([*COMMAND, file], start_new_session=True, stderr=subprocess.DEVNULL)
     try:
         until(lambda: name in available())
-        second = subprocess.run([*COMMAND, file, "--", "true"], capture_output=True, text=True, timeout=BOUND_S, check=False)
+        second = subprocess.run([*COMMAND, file, "--", "true"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert second.returncode == 2
         assert f"the kernel has a congestion control {name!r} already" in second.stderr
         assert second.stderr.count("\n") == 1
         assert name in available()
         process.terminate()
-        assert process.wait(BOUND_S) == 143
+        assert process.wait(PATIENCE_S) == 143
     finally:
         process.kill()
     assert name not in available()

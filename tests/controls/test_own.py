@@ -10,6 +10,7 @@ import pytest
 
 import tcpscape
 from conftest import ROOT
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.controls import classes, hooks
 from tcpscape.controls.hooks import CaEvent, CaState, Control
@@ -278,7 +279,7 @@ def test_ctrl_c_ends_a_trial_at_once(tmp_path):
             assert child.poll() is None
             time.sleep(0.05)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=10)
+        _, err = child.communicate(timeout=PATIENCE_S)
     finally:
         child.kill()
     assert (child.returncode, err.count("Traceback")) == (130, 0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import forked
+from patience import PATIENCE_S
 from tcpscape.findings.diagnosis import diagnosis, limits
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
@@ -24,7 +25,7 @@ def seen(*words: str) -> ObservedFlow:
     with TemporaryDirectory() as place:
         out = str(Path(place) / "out")
         command = [*forked.python(), "-m", "tcpscape", "run", *words, "--duration", "30s", "--seeds", "1", "--samples", "10ms", "--out", out]
-        subprocess.run(command, capture_output=True, check=True, timeout=120)
+        subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE_S)
         return observing.observe(Path(out)).flows[0]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import forked
 from conftest import TESTS
+from patience import PATIENCE_S
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
@@ -137,8 +138,8 @@ class TestTrials:
             "tbf rate 20mbit burst 10kb limit 100kb",
         ]
         words = [*command, "--cca", "cubic", "--duration", "5s", "--seeds", "1"]
-        lines = subprocess.run([*words, "--json"], capture_output=True, check=True, timeout=120).stdout
-        subprocess.run([*words, "--samples", "50ms", "--out", str(tmp_path / "out")], capture_output=True, check=True, timeout=120)
+        lines = subprocess.run([*words, "--json"], capture_output=True, check=True, timeout=PATIENCE_S).stdout
+        subprocess.run([*words, "--samples", "50ms", "--out", str(tmp_path / "out")], capture_output=True, check=True, timeout=PATIENCE_S)
         (tmp_path / "lines.json").write_bytes(lines)
         (of_lines,) = observing.observe(tmp_path / "lines.json").flows
         (of_directory,) = observing.observe(tmp_path / "out").flows

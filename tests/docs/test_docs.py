@@ -17,6 +17,7 @@ import pytest
 import forked
 import skips
 from conftest import ROOT, bench
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.cli.command import app
 from tcpscape.controls import spelling
@@ -237,7 +238,9 @@ def test_an_avoidable_skip_fails_the_run(tmp_path, reason, status):
     words = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import pytest; sys.exit(pytest.main({words}))"
     environment = {"TCPSCAPE_SKIPS": "strict", "PATH": "/usr/bin:/bin"}
-    ended = subprocess.run([*forked.python(), "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    ended = subprocess.run(
+        [*forked.python(), "-c", code], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=tmp_path
+    )
     assert ended.returncode == status, ended.stdout + ended.stderr
     assert (f"skipped although this machine could run it: {reason}" in ended.stdout) == bool(status)
 

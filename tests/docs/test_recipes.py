@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tcpscape
+from patience import PATIENCE_S
 
 STUDY = """\
 name: probe
@@ -195,7 +196,7 @@ def copy(tmp_path_factory):
     add_measurements(package)
     add_modules(package)
     words, environment = [sys.executable, "-c", PROGRAM, json.dumps(LINES)], {**os.environ, "PYTHONPATH": str(home), "COLUMNS": "200"}
-    done = subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     return home, json.loads(done.stdout)
 

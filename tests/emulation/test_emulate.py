@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from conftest import expect
+from patience import PATIENCE_S
 from tcpscape.engines import host
 
 REASON = host.unavailable()
@@ -63,7 +64,7 @@ def test_its_streams_are_ours(shell):
         input="through\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert process.stdout == "through\n"
@@ -226,7 +227,7 @@ def in_namespace(name: str) -> list[str]:
     return found
 
 
-def gone(find, patience_s: float = 10.0) -> bool:
+def gone(find, patience_s: float = PATIENCE_S) -> bool:
     """Whether nothing is found any more within the patience."""
     until = time.monotonic() + patience_s
     while left := find():
@@ -262,7 +263,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(number, to_all, status):
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
-    assert process.wait(30) == status
+    assert process.wait(PATIENCE_S) == status
     process.stdout.close()
     if number != signal.SIGKILL:
         assert "was ended by signal" in process.stderr.read()
@@ -293,7 +294,7 @@ def test_a_socket_changes_the_path_and_tells_what_passes(tmp_path):
             assert ask("down: rate 5mbit")["ok"] is False
             assert ask("nonsense")["ok"] is False
             assert ask("end") == {"ok": True}
-        assert process.wait(30) == 143
+        assert process.wait(PATIENCE_S) == 143
         assert json.loads(process.stdout.read())["changes"] == 1
     finally:
         process.kill()
@@ -326,7 +327,7 @@ def test_a_user_without_privileges_has_it_all(tmp_path):
     serve = f"{shutil.which('python3', path='/usr/bin:/bin') or 'python3'} -m http.server -d {tmp_path} 80"
     script = "id -u; grep CapEff /proc/self/status; cat /proc/sys/net/ipv4/tcp_congestion_control"
     words = ["emulate", *PATH, "--cca", "reno", "--quiet", "--serve", serve, "--", "sh", "-c", script]
-    said = subprocess.run([sys.executable, "-c", AS_NOBODY, *words], capture_output=True, text=True, timeout=60, check=False)
+    said = subprocess.run([sys.executable, "-c", AS_NOBODY, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert said.returncode == 0, said.stderr
     assert said.stdout.splitlines()[-3:] == ["65534", "CapEff:\t0000000000000000", "reno"]
 
@@ -339,7 +340,7 @@ def test_without_a_command_there_is_a_shell(monkeypatch):
         input="echo in a shell; exit 5\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert (process.returncode, process.stdout) == (5, "in a shell\n")
@@ -384,7 +385,7 @@ def test_the_way_outside_ends_with_its_command():
     namespace = process.stdout.readline().strip()
     assert any("slirp4netns" in Path(f"/proc/{pid}/comm").read_text() for pid in tagged(tag))
     process.kill()
-    process.wait(30)
+    process.wait(PATIENCE_S)
     process.stdout.close()
     assert gone(lambda: tagged(tag))
     assert gone(lambda: in_namespace(namespace))

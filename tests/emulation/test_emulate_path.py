@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape.emulation import path, relay, session
 from tcpscape.emulation.session import ControlSocket
 from tcpscape.engines import host
@@ -184,7 +185,7 @@ def test_a_client_may_leave_before_its_answer(tmp_path, monkeypatch):
 
     def ask(message):
         servers.append(threading.current_thread())
-        has_left.wait(10)
+        has_left.wait(PATIENCE_S)
         return {"bytes": 1}
 
     with ControlSocket(tmp_path / "s", path=None, ask=ask):
@@ -195,5 +196,5 @@ def test_a_client_may_leave_before_its_answer(tmp_path, monkeypatch):
             threading.Event().wait(0.001)
         client.close()
         has_left.set()
-        servers[0].join(10)
+        servers[0].join(PATIENCE_S)
     assert not problems

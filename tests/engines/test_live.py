@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import host, live
@@ -134,7 +135,7 @@ def test_an_interrupt_ends_the_trial(engine):
     while not engine._running:
         thread.join(0.01)
     engine.stop()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert failures
 
@@ -151,7 +152,7 @@ def test_one_process_at_a_time():
         thread.start()
         thread.join(0.2)
         order.append("first")
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert order == ["first", "second"]
 
 
@@ -168,7 +169,7 @@ def test_who_waits_for_a_turn_can_be_interrupted():
 
         thread = threading.Thread(target=second)
         thread.start()
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert seen == ["engine: the trial was interrupted; run it again"]
 
 
@@ -199,7 +200,7 @@ for cca in ("cubic", "bbr"):
 def test_a_user_without_rights_runs_trials(engine):
     if os.getuid() != 0:
         pytest.skip("only root can become another user; the other tests run as this one")
-    done = subprocess.run([sys.executable, "-c", AS_NOBODY], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", AS_NOBODY], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     if done.stdout.startswith("skip "):
         pytest.skip(f"as user {NOBODY}: {done.stdout[5:].strip()}")

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape.engines.host import sockets
 from tcpscape.engines.host.process import PROGRAM
 from tcpscape.errors import TcpscapeError
@@ -95,7 +96,7 @@ def in_namespace(code: str) -> str:
         textwrap.dedent(code),
     ]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=os.environ)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=os.environ)
     except FileNotFoundError as e:
         pytest.skip(f"{e.filename} is missing")
     if done.returncode and "unshare" in done.stderr:

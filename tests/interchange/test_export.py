@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape import interchange
 from tcpscape.cli.export import export
 from tcpscape.errors import ScenarioError
@@ -169,7 +170,7 @@ def test_what_tc_cannot_do_is_named():
 def test_the_script_is_a_shell_script(tmp_path):
     script = tmp_path / "path.sh"
     script.write_bytes(tc.write(Scenario.of(RICH)))
-    assert subprocess.run(["sh", "-n", script], check=False, timeout=10).returncode == 0
+    assert subprocess.run(["sh", "-n", script], check=False, timeout=PATIENCE_S).returncode == 0
 
 
 @pytest.mark.slow
@@ -180,13 +181,13 @@ def test_the_script_builds_a_path_that_carries_packets(tmp_path):
     said = tc.write(Scenario.of(RICH)).decode()
     kept = [line for line in said.splitlines() if not line.startswith("tc ") and "ethtool" not in line]
     try:
-        subprocess.run(["sh", "-c", "\n".join(kept)], check=True, timeout=30)
+        subprocess.run(["sh", "-c", "\n".join(kept)], check=True, timeout=PATIENCE_S)
         for host, other in (("tcpscape0", "10.77.2.2"), ("tcpscape3", "10.77.0.1")):
-            got = subprocess.run(["ip", "-n", host, "route", "get", other], capture_output=True, text=True, check=True, timeout=10)
+            got = subprocess.run(["ip", "-n", host, "route", "get", other], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
             assert "via 10.77." in got.stdout
     finally:
         for i in range(4):
-            subprocess.run(["ip", "netns", "del", f"tcpscape{i}"], check=False, capture_output=True, timeout=10)
+            subprocess.run(["ip", "netns", "del", f"tcpscape{i}"], check=False, capture_output=True, timeout=PATIENCE_S)
 
 
 def test_scenario_show_tc_is_the_export(cli, need_model):

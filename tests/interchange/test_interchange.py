@@ -13,6 +13,7 @@ import pytest
 
 import tcpscape
 from conftest import TESTS, need
+from patience import PATIENCE_S
 from tcpscape import interchange
 from tcpscape.interchange import InterchangeError, flent, iperf3, sources
 from tcpscape.scenario.scenario import Scenario
@@ -298,7 +299,7 @@ def by_flent(path: Path, plot: str, kind: str) -> Path:
         str(out),
         str(path),
     ]
-    got = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=path.parent)
+    got = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=path.parent)
     assert got.returncode == 0, got.stderr
     return out
 

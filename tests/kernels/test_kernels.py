@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape import kernels
 from tcpscape.errors import EngineError
 from tcpscape.kernels import build as building
@@ -522,6 +523,6 @@ def test_debians_kernel_builds_and_starts(tmp_path):
     assert kernel.release.startswith("6.1.")
     assert {"cubic", "bbr", "reno", "dctcp", "vegas", "highspeed"} <= set(kernel.congestion_controls)
     assert {"netem", "tbf", "fq_codel", "cake", "pie", "red", "htb", "fq"} <= set(kernel.qdiscs)
-    said = subprocess.run((kernel.path, "--version"), capture_output=True, text=True, timeout=60, check=False)
+    said = subprocess.run((kernel.path, "--version"), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert said.stdout.strip() == kernel.release
-    assert "time-travel" in subprocess.run((kernel.path, "--help"), capture_output=True, text=True, timeout=60, check=False).stdout
+    assert "time-travel" in subprocess.run((kernel.path, "--help"), capture_output=True, text=True, timeout=PATIENCE_S, check=False).stdout

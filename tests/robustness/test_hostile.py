@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from patience import PATIENCE_S
 from robustness import directories, judge
 from robustness.directories import CONTENT, DATABASE, RESULTS, WITNESS
 from tcpscape import engines, names, plots, report, writing
@@ -182,7 +183,7 @@ def test_an_exported_script_runs_nothing_of_a_name(text, tmp_path):
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     # the commands that are comments too, as someone would try them
     for source in (script, re.sub(rb"(?m)^# (?=ip netns|\(sleep)", b"", script)):
-        subprocess.run(["sh"], input=source, cwd=tmp_path, env=path, capture_output=True, timeout=20, check=False)
+        subprocess.run(["sh"], input=source, cwd=tmp_path, env=path, capture_output=True, timeout=PATIENCE_S, check=False)
         assert {p.name for p in tmp_path.iterdir()} == {"ip", "tc", "ethtool"}
 
 
@@ -227,7 +228,7 @@ def test_a_path_to_copy_is_no_option(cli, tmp_path, monkeypatch):
 def test_a_command_from_a_result_is_one_command_of_tcpscape(text, tmp_path):
     shown = names.command(text)
     assert is_plain(shown)
-    subprocess.run(["sh", "-c", f"tcpscape() {{ :; }}\n{shown}"], cwd=tmp_path, capture_output=True, timeout=20, check=False)
+    subprocess.run(["sh", "-c", f"tcpscape() {{ :; }}\n{shown}"], cwd=tmp_path, capture_output=True, timeout=PATIENCE_S, check=False)
     assert not list(tmp_path.iterdir())
 
 

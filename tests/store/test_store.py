@@ -22,6 +22,7 @@ import pytest
 
 import forked
 from conftest import TESTS
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import StoreError
@@ -452,7 +453,7 @@ def test_a_campaign_that_is_killed_ten_times_loses_nothing_and_runs_nothing_twic
             time.sleep(draw.uniform(0.0, 0.08))
             child.send_signal(signal.SIGKILL)
         *saved, _ = child.stdout.read().split("\n")
-        child.wait(60)
+        child.wait(PATIENCE_S)
         runs.append((child.returncode, saved[-1:] == ["end"]))
         now = Store(out).addresses()
         assert set(saved) - {"end"} <= now  # saved is saved, even where the kill came right after
@@ -474,9 +475,9 @@ def test_two_campaigns_in_one_directory_of_which_one_is_killed(tmp_path, need_mo
         time.sleep(draw.uniform(0.0, 0.08))
         child.send_signal(signal.SIGKILL)
         said |= set(child.stdout.read().split("\n")[:-1])
-        child.wait(60)
+        child.wait(PATIENCE_S)
     said |= set(whole.stdout.read().split("\n")[:-1])
-    assert whole.wait(60) == 0
+    assert whole.wait(PATIENCE_S) == 0
     every = undisturbed(seeds)
     assert said - {"end"} <= {t.address for t in every}
     assert Store(out).load_many(t.address for t in every) == by_address(every)

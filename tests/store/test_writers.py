@@ -12,6 +12,7 @@ import time
 import pytest
 
 import forked
+from patience import PATIENCE_S
 from tcpscape import engines, writing
 from tcpscape.campaign.execute import Runner
 from tcpscape.scenario import options
@@ -37,7 +38,7 @@ def start(out, words=SWEEP):
 
 def finish(child):
     """Trials that a writer ran, and what it printed but for that."""
-    out, err = child.communicate(timeout=300)
+    out, err = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, err) == (0, "")
     (kept,) = (line for line in out.splitlines() if "kept in" in line)
     return int(found[1]) if (found := re.search(r"(\d+) ran", kept)) else 0, [line for line in out.splitlines() if line != kept]
@@ -65,7 +66,7 @@ def test_what_a_killed_writer_has_claimed_is_taken_over(tmp_path):
         while not (out / FILE).exists() or not addresses_or_none(out):
             time.sleep(0.02)
         child.send_signal(number)
-        child.communicate(timeout=30)
+        child.communicate(timeout=PATIENCE_S)
     done = [finish(child) for child in children[2:]]
     assert done[0][1] == done[1][1]
     assert len(addresses(out)[0]) == TRIALS
@@ -121,7 +122,7 @@ def test_who_keeps_less_does_not_hold_up_who_keeps_more(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
     assert all(t.samples is not None for t in results[0])
     assert all(t.queue_samples is not None for t in results[1])

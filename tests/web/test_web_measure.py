@@ -17,6 +17,7 @@ import pytest
 from asking import POOL, ask
 
 from conftest import TESTS
+from patience import PATIENCE_S
 from tcpscape import api, engines
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
@@ -176,7 +177,7 @@ def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytes
             KINDS["measure"].model_validate({"replay": False, "follow": True}).answer(State(), work, opened)
 
     def documents(count: int) -> list[Block]:
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             if len(found := [block for block in blocks if block.name == "document"]) >= count:
                 return found
@@ -189,7 +190,7 @@ def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytes
     file.write_text(whole)
     first, second = documents(2)
     work.cancel()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert first.values != second.values
     assert second.values == document.document(api.diagnose(file, flows=1, replay=False))
@@ -231,7 +232,7 @@ def test_a_campaign_is_followed_while_its_trials_land(tmp_path: Path) -> None:
     thread.start()
 
     def wait(done: int, running: bool) -> dict[str, Any]:
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             for block in reversed(blocks):
                 if block.name == "kept" and block.values["parts"][0]["done"] == done and block.values["running"] == running:
@@ -246,7 +247,7 @@ def test_a_campaign_is_followed_while_its_trials_land(tmp_path: Path) -> None:
     writer.close()
     with Store(tmp_path / "run") as again:
         record.measure("sweep", SWEEP, Execution(store=again), "tcpscape sweep")
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert last(ask("kept", State(), opened), "kept").values["answer"] == answer.screen(record.load(tmp_path / "run").parts[""]).answer
 
@@ -511,7 +512,7 @@ class Slow(Mock):
     ended = threading.Event()
 
     def run(self, scenario: Scenario, seeds: Any, *, threads: int = 1, capture: Capture = Capture()) -> Any:
-        if not self.ended.wait(20):
+        if not self.ended.wait(PATIENCE_S):
             raise AssertionError("nobody stopped the engine")
         raise TcpscapeError("stopped")
 
@@ -533,13 +534,13 @@ def test_a_cancelled_check_stops_its_own_engine(monkeypatch: pytest.MonkeyPatch)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while not blocks and time.monotonic() < end:
         time.sleep(0.01)
     with pytest.raises(TcpscapeError, match="another page"):
         ask("check", SHORT, engine="mock")
     work.cancel()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert over == [Cancelled]
     assert Slow.ended.is_set()
     assert last(ask("check", SHORT, engine="mock", seeds=1), "check").values["done"] == 2

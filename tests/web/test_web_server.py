@@ -23,6 +23,7 @@ import httpx
 import pytest
 import uvicorn
 
+from patience import PATIENCE_S
 from tcpscape.errors import EngineError, TcpscapeError, refuse
 from tcpscape.web import page, pages, routes, security, serve
 from tcpscape.web.pool import Job
@@ -30,8 +31,6 @@ from tcpscape.web.questions import Question
 from tcpscape.web.security import HEADERS, Keys
 from tcpscape.web.stream import Block
 
-PATIENCE = 20
-"""Seconds after which a test gives up."""
 OWN_SITE = {"Sec-Fetch-Site": "same-origin"}
 LONG = {"rate": "1gbit", "duration": "600s"}
 """The state of a trial of half a minute of a core."""
@@ -89,7 +88,7 @@ class Running:
 
     def client(self, **headers: str) -> httpx.Client:
         """A browser that has been to the address."""
-        client = httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE)
+        client = httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE_S)
         assert client.get(self.keys.url).status_code == 303
         return client
 
@@ -98,7 +97,7 @@ class Running:
 
     def raw(self, request: bytes) -> bytes:
         """What is answered to these bytes."""
-        with socket.create_connection(("127.0.0.1", self.keys.port), PATIENCE) as there:
+        with socket.create_connection(("127.0.0.1", self.keys.port), PATIENCE_S) as there:
             there.sendall(request)
             answer = b""
             while chunk := there.recv(65536):
@@ -107,7 +106,7 @@ class Running:
 
     def close(self) -> None:
         self.server.should_exit = True
-        self.thread.join(PATIENCE)
+        self.thread.join(PATIENCE_S)
         assert not self.thread.is_alive()
 
 
@@ -174,7 +173,7 @@ class Stream:
 
     def until(self, holds) -> None:
         with self.changed:
-            assert self.changed.wait_for(lambda: holds() or self.is_over, PATIENCE), self.blocks
+            assert self.changed.wait_for(lambda: holds() or self.is_over, PATIENCE_S), self.blocks
         assert holds(), self.blocks
 
     def names(self, generation: int) -> list[str]:
@@ -183,7 +182,7 @@ class Stream:
     def close(self) -> None:
         """Breaks the connection, as a browser whose tab is closed."""
         self.answer.extensions["network_stream"].get_extra_info("socket").shutdown(socket.SHUT_RDWR)
-        self.thread.join(PATIENCE)
+        self.thread.join(PATIENCE_S)
         self.client.close()
 
 
@@ -195,7 +194,7 @@ def stream(server, client):
 
 
 def wait_until(holds) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -351,7 +350,7 @@ def test_no_other_file_can_be_read(server, path):
     ],
 )
 def test_junk_does_not_end_it(server, client, junk):
-    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) as there:
+    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE_S) as there:
         there.sendall(junk)
         there.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionResetError):
@@ -432,7 +431,7 @@ def test_other_contents_and_methods_are_refused(server, client):
 def test_a_body_without_end_is_refused_before_it_ends(server):
     head = f"POST /api/ask HTTP/1.1\r\nHost: 127.0.0.1:{server.keys.port}\r\nOrigin: {server.base}\r\nCookie: {server.keys.cookie}={server.keys.value}\r\n"
     head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) as there:
+    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE_S) as there:
         there.sendall(head.encode())
         for _ in range(routes.MOST_BODY // 0x10000 + 1):
             there.sendall(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
@@ -657,14 +656,14 @@ def test_a_signal_ends_it_with_streams_open_and_trials_running(number, status):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "DISPLAY": ""}) as process:
         url = process.stdout.readline().strip()
         base = url.partition("/?token=")[0]
-        with httpx.Client(base_url=base, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=base, timeout=PATIENCE_S) as client:
             client.get(url)
             with client.stream("GET", "/api/stream?page=page-0001", headers=OWN_SITE) as stream:
                 assert stream.status_code == 200
                 asked = {"page": "page-0001", "kind": "answer", "generation": 1, "state": LONG}
                 assert client.post("/api/ask", json=asked, headers={"Origin": base}).status_code == 202
                 process.send_signal(number)
-                assert process.wait(PATIENCE) == status
+                assert process.wait(PATIENCE_S) == status
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
@@ -689,13 +688,13 @@ def test_errors_have_their_parts():
 def test_connections_without_the_token_keep_nobody_out(server):
     """300 of them with half a request each: the oldest are closed, and the owner is answered."""
     owner = server.client()
-    strangers = [socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) for _ in range(300)]
+    strangers = [socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE_S) for _ in range(300)]
     try:
         for stranger in strangers:
             stranger.sendall(b"GET / HTTP/1.1\r\nHost: 127")
         assert owner.get("/").status_code == 200
         assert server.client().get("/").status_code == 200
-        strangers[0].settimeout(PATIENCE)
+        strangers[0].settimeout(PATIENCE_S)
         with contextlib.suppress(ConnectionResetError):
             assert strangers[0].recv(1) == b""
     finally:
@@ -725,7 +724,7 @@ def test_strangers_that_come_in_one_turn_of_the_event_loop_do_not_fill_the_serve
 def test_a_connection_that_does_not_end_its_headers_is_closed(server, monkeypatch):
     monkeypatch.setattr(security, "PATIENCE_S", 0.1)
     owner = server.client()
-    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE) as stranger:
+    with socket.create_connection(("127.0.0.1", server.keys.port), PATIENCE_S) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\nHost: 127")
         with contextlib.suppress(ConnectionResetError):
             assert stranger.recv(1) == b""

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError
@@ -16,8 +17,6 @@ from tcpscape.web.pool import FIRST, LAST, SOON, Batch, Cache, Cancelled, Job, P
 from tcpscape.web.state import State
 from tcpscape.web.stream import EventStream, Outbox
 
-PATIENCE = 60
-"""Seconds after which a test gives up."""
 LONG = {"rate": "1gbit", "duration": "600s"}
 """A trial of half a minute of a core."""
 
@@ -36,20 +35,20 @@ def scenario(**fields):
 def held(pool):
     """A pool whose thread waits, and what lets it go."""
     begun, go = threading.Event(), threading.Event()
-    pool.submit(FIRST, lambda: (begun.set(), go.wait(PATIENCE)))
-    assert begun.wait(PATIENCE)
+    pool.submit(FIRST, lambda: (begun.set(), go.wait(PATIENCE_S)))
+    assert begun.wait(PATIENCE_S)
     return go
 
 
 def ended(thread):
-    thread.join(PATIENCE)
+    thread.join(PATIENCE_S)
     return not thread.is_alive()
 
 
 def drain(pool):
     done = threading.Event()
     pool.submit(LAST + 1, done.set)
-    assert done.wait(PATIENCE)
+    assert done.wait(PATIENCE_S)
 
 
 def test_the_most_urgent_runs_first_and_equally_urgent_in_their_order(pool):
@@ -168,7 +167,7 @@ def test_a_cancelled_question_ends_in_the_middle_of_a_trial(pool):
 
     thread = threading.Thread(target=question)
     thread.start()
-    assert running.wait(PATIENCE)
+    assert running.wait(PATIENCE_S)
     work.cancel()
     assert ended(thread)
     assert outcome == ["cancelled"]
@@ -243,8 +242,8 @@ def test_a_pool_that_is_closed_ends_what_runs_and_what_waits(pool):
 
     thread = threading.Thread(target=question)
     thread.start()
-    assert running.wait(PATIENCE)
-    pool.close(PATIENCE)
+    assert running.wait(PATIENCE_S)
+    pool.close(PATIENCE_S)
     assert not any(each.is_alive() for each in pool._threads)
     assert ended(thread)
     assert outcome == ["cancelled"]
@@ -252,18 +251,19 @@ def test_a_pool_that_is_closed_ends_what_runs_and_what_waits(pool):
 
 def test_a_process_that_ends_during_a_trial_ends_quietly():
     code = """
-import threading
+import threading, time
+import scipy.stats  # something to end
 from tcpscape.web.state import State
 from tcpscape.web.pool import Job, Pool, Work
 pool, begun = Pool(), threading.Event()
 pool.submit(0, begun.set)
 work = Work(pool, print)
-threading.Thread(target=lambda: list(work.trials([Job(State(duration="2s").scenario("cubic"), seed) for seed in range(5000)])), daemon=True).start()
+scenario = State(duration="2s").scenario("cubic")
+threading.Thread(target=lambda: list(work.trials([Job(scenario, seed) for seed in range(5000)])), daemon=True).start()
 while not len(pool.trials):
-    pass
-import scipy.stats  # something to end
+    time.sleep(0.001)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert "FATAL" not in done.stderr
 
@@ -281,8 +281,8 @@ def test_a_stopped_model_ends_and_can_run_again():
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert begun.wait(PATIENCE)
-    for _ in range(PATIENCE * 20):  # until the trial has begun
+    assert begun.wait(PATIENCE_S)
+    for _ in range(int(PATIENCE_S) * 20):  # until the trial has begun
         engine.stop()
         thread.join(0.05)
         if not thread.is_alive():
@@ -294,8 +294,6 @@ def test_a_stopped_model_ends_and_can_run_again():
 # A page's outbox: order, room, and what a newer question makes stale; and what the server imports before the page is there.
 
 
-STREAM_PATIENCE = 20
-"""Seconds after which a test gives up."""
 LATER = ("matplotlib", "scipy", "polars", "rich", "jinja2", "tcpscape.findings.diagnosis", "tcpscape.plots", "tcpscape.report")
 """What computes or draws; none of it is needed before the page is there."""
 
@@ -333,7 +331,7 @@ def test_a_question_waits_for_room(end):
     assert not done.wait(0.2)
     assert outbox.size == 20
     {"taken": outbox.take, "stale": wanted.clear, "dropped": lambda: outbox.drop("curve", 2), "closed": outbox.close}[end]()
-    assert done.wait(STREAM_PATIENCE)
+    assert done.wait(PATIENCE_S)
     thread.join()
     assert outbox.take() == {"taken": b"y", "stale": b"x" * 20, "dropped": b"y", "closed": b""}[end]
 
@@ -376,7 +374,7 @@ def test_a_stream_that_is_over_takes_nothing_from_the_next(end):
             sent.append(message.get("body", b""))
 
         stream = asyncio.create_task(EventStream(outbox, is_open.set, lambda: None)({}, receive, send))
-        await asyncio.wait_for(is_open.wait(), STREAM_PATIENCE)
+        await asyncio.wait_for(is_open.wait(), PATIENCE_S)
         await asyncio.sleep(0)
         if end == "left":
             leaves.set()
@@ -384,7 +382,7 @@ def test_a_stream_that_is_over_takes_nothing_from_the_next(end):
         put(outbox, b"a block")
         if end == "taken over":
             outbox.attach(lambda: None)
-        await asyncio.wait_for(stream, STREAM_PATIENCE)
+        await asyncio.wait_for(stream, PATIENCE_S)
         return sent, outbox.take()
 
     sent, left = asyncio.run(run())
@@ -401,5 +399,5 @@ app = Application()
 assert "controls" in app.api.find("start").answer(app.pages)
 print(*(name for name in {LATER!r} if name in sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=STREAM_PATIENCE * 3, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert done.stdout.split() == []
