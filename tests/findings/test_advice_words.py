@@ -117,7 +117,7 @@ def test_no_stall_claims_what_was_watched(stalled, smooth, words):
 def test_tables_say_what_they_are_sorted_by(watched):
     seen, ranking, _ = words.screen(watched).tables
     assert (seen.title, ranking.title) == ("What a viewer sees, sorted by QoE", "Goodput and added RTT, sorted by the QoE of a viewer")
-    qoe = [float(row[-1].partition(" ")[0]) for row in seen.rows]
+    qoe = [row[-1].value for row in seen.rows]
     assert qoe == sorted(qoe, reverse=True)
 
 

@@ -34,6 +34,7 @@ from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import JudgedClaim, Result
 from tcpscape.studies.study import WORKS, Claim
+from tcpscape.text.numbers import Number
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
 from tcpscape.words import study as study_answer
@@ -309,12 +310,12 @@ def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
 
 
 def test_tables_of_the_terminal():
-    rows = [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")]
+    rows = [("cubic", Number(5.12, "5.1", "[4.0, 6.0]"), "cwnd"), ("all", Number(0.07, "~7 %"), "")]
     table = Table(("cca", "goodput", "limited by"), rows, words=("limited by",), notes=("a; b: --verbose",))
     found = tables.of_screen(table, palette.looks(["cubic"]), "In short")
     first, second = found.rows
-    assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((palette.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.1)
-    assert (second[0].looks, second[1].text, second[1].sort, first[2].text) == ((), "~7 %", 7.0, "cwnd")
+    assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((palette.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.12)
+    assert (second[0].looks, second[1].text, second[1].sort, first[2].text) == ((), "~7 %", 0.07, "cwnd")
     assert (found.caption, list(found.notes)) == ("In short", ["a"])
 
 

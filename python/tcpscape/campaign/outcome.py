@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,8 +19,8 @@ from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import flow_rows
-from tcpscape.text.numbers import number, percent
-from tcpscape.text.table import ShownAsTable, Table
+from tcpscape.text.numbers import UNKNOWN, Number, percent
+from tcpscape.text.table import Row, ShownAsTable, Table
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -301,12 +301,14 @@ class Outcome(ShownAsTable):
         others = self._companions()
         headings = [f"{name}: median [95 %]" if wide else name for name in others]
         columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", *headings, "CV", "n")
-        rows = []
+        rows: list[Row] = []
         for s in cells:
             place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
             beside = [_beside(s.cell, name, wide) for name in others.values()]
-            value = s.median.text(most=s.most) + ("" if s.is_precise else f" {WIDE}")
-            rows.append((*place, value, *beside, percent(s.cv.value), str(len(s.cell.trials))))
+            value = s.median.cell(most=s.most)
+            if not s.is_precise:
+                value = replace(value, interval=f"{value.interval} {WIDE}".lstrip())
+            rows.append((*place, value, *beside, Number.percent(s.cv.value), Number.count(len(s.cell.trials))))
         title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
         notes = [*self.notes(cells), *(f"caveat: {caveat}" for caveat in self.weaknesses(cells))]
         return Table(columns, rows, len(varied) + len(engine) + 1, title, notes, drop=("n", "CV", *reversed(headings)))
@@ -340,13 +342,13 @@ class Outcome(ShownAsTable):
         return list(dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))))
 
 
-def _beside(cell: Cell, name: str, wide: bool) -> str:
+def _beside(cell: Cell, name: str, wide: bool) -> Number:
     """The median of a metric of a cell, `wide` with its interval; – where nothing is known."""
     values = stats.known(cell.values(name))
     if not values:
-        return "–"
+        return UNKNOWN
     most = bottleneck.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
-    return stats.median(values).text(most=most) if wide else number(statistics.median(values))
+    return stats.median(values).cell(most=most) if wide else Number.of(statistics.median(values))
 
 
 def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.table import Table
 
 WORDS = ("jitter / RTT", "the published rule says", "receive window", "video each flow carries")
@@ -108,22 +108,16 @@ def of_screen(table: Table, looks: Mapping[str, Look], caption: str = "") -> Pag
 
     `caption`: where the table has no title of its own.
     """
-    numbers = [i >= table.left and name not in table.words for i, name in enumerate(table.columns)]
-    rows = [[_of_text(text, looks, number=number) for text, number in zip(row, numbers, strict=True)] for row in table.rows]
+    rows = [[_of_cell(cell, looks) for cell in row] for row in table.rows]
     notes = ["; ".join(part for part in note.split("; ") if OPTION not in part) for note in table.notes]
     return PageTable("screen", table.title or caption, table.columns, rows, table.left, table.words, [note for note in notes if note])
 
 
-def _of_text(text: str, looks: Mapping[str, Look], *, number: bool) -> Field:
-    """A field of a terminal's table: `38.0 [37.8, 38.0]`, a name, or words."""
-    if not number:
-        return control(text, looks) if all(name in looks for name in text.split("+")) else word(text)
-    value, _, interval = text.partition(" [")
-    try:
-        sort = float(value.split()[0].lstrip("~"))
-    except (ValueError, IndexError):
-        sort = None
-    return Field(value, f"[{interval}" if interval else "", sort)
+def _of_cell(cell: str | Number, looks: Mapping[str, Look]) -> Field:
+    """A field of a terminal's table: a number with its interval, a name, or words."""
+    if isinstance(cell, Number):
+        return Field(cell.text, cell.interval, cell.value if math.isfinite(cell.value) else None)
+    return control(cell, looks) if all(name in looks for name in cell.split("+")) else word(cell)
 
 
 def word(text: object, href: str = "", kind: str = "") -> Field:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import WrapSerializer
 from typing_extensions import TypedDict
 
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import Number, number, percent
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -81,16 +81,20 @@ class Estimate:
     """Why the interval may cover less than 95 %; empty where nothing is known against it."""
 
     def text(self, digits: int = 3, most: float | None = None, unit: str = "") -> str:
-        """`12.3 [11.8, 12.9]`; an open end is ∞.
+        """`12.3 [11.8, 12.9]`: the :meth:`cell` as one text."""
+        return str(self.cell(digits, most, unit))
+
+    def cell(self, digits: int = 3, most: float | None = None, unit: str = "") -> Number:
+        """The value and `[11.8, 12.9]` for a table; an open end is ∞.
 
         `most`: the rate of the link, which the quantity cannot exceed, in the estimate's unit: an end above it is shown as `≤ link`.
         `unit`: what stands between the value and its interval, `12.3 Mbit/s [11.8, 12.9]`, `6.42 × cubic [6.03, 6.91]`.
         """
         value = f"{number(self.value, digits)} {unit}".rstrip()
         if self.n < 2 or math.isnan(self.low):
-            return value
+            return Number(self.value, value)
         high = "≤ link" if most is not None and self.high > most else _end(self.high, digits)
-        return f"{value} [{_end(self.low, digits)}, {high}]"
+        return Number(self.value, value, f"[{_end(self.low, digits)}, {high}]")
 
     def percent(self) -> str:
         """A fraction in percent, `62 % [60, 64]`; an open end is ∞."""

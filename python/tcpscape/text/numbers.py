@@ -4,9 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 NONE = "–"
 """Stands for what is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a table: what rows are sorted by, and how it is written."""
+
+    value: float
+    """NaN where it is not known."""
+    text: str
+    interval: str = ""
+    """`[11.8, 12.9]`; empty where it has none."""
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.interval}".rstrip()
+
+    @classmethod
+    def of(cls, value: float | None, digits: int = 3) -> Number:
+        """A number of `digits` significant digits."""
+        return cls(math.nan if value is None else value, number(value, digits))
+
+    @classmethod
+    def count(cls, value: int) -> Number:
+        """A number of things."""
+        return cls(value, str(value))
+
+    @classmethod
+    def percent(cls, fraction: float | None, digits: int = 0) -> Number:
+        """`12 %` from 0.12."""
+        return cls(math.nan if fraction is None else fraction, percent(fraction, digits))
+
+
+UNKNOWN = Number(math.nan, NONE)
+"""A number that is not known."""
 
 
 def number(value: float | None, digits: int = 3) -> str:

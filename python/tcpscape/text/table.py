@@ -1,4 +1,4 @@
-"""A table of texts, and how it is shown: on a terminal, in a notebook, in Markdown."""
+"""A table of words and numbers, and how it is shown: on a terminal, in a notebook, in Markdown."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tcpscape.errors import printable
+from tcpscape.text.numbers import Number
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -30,13 +31,16 @@ LONGEST_NAME = 28
 HEADING_LINES = 3
 """Most lines of a heading."""
 
+Row = Sequence[str | Number]
+"""Words and numbers."""
+
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows of text; the first `left` columns are words, the others numbers."""
+    """Columns, and rows of words and numbers; the first `left` columns are words, the others numbers."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Row]
     left: int = 1
     title: str = ""
     notes: Sequence[str] = ()
@@ -106,7 +110,8 @@ class Table:
         if name not in self.columns:
             return self
         i = list(self.columns).index(name)
-        return replace(self, rows=[[*row[:i], row[i].partition(" [")[0], *row[i + 1 :]] for row in self.rows])
+        cells = [cell.text if isinstance(cell, Number) else cell for cell in (row[i] for row in self.rows)]
+        return replace(self, rows=[[*row[:i], cell, *row[i + 1 :]] for row, cell in zip(self.rows, cells, strict=True)])
 
     def without(self, name: str) -> Table:
         """The table without one column, whose name it is."""
@@ -169,8 +174,8 @@ class Table:
         """Columns and rows as a Markdown table."""
         return markdown(self.columns, self.rows)
 
-    def _cell(self, tag: str, column: int, text: str) -> str:
-        return f'<{tag} style="text-align:{"left" if column < self.left else "right"}">{html.escape(text)}</{tag}>'
+    def _cell(self, tag: str, column: int, content: str | Number) -> str:
+        return f'<{tag} style="text-align:{"left" if column < self.left else "right"}">{html.escape(str(content))}</{tag}>'
 
 
 @functools.singledispatch

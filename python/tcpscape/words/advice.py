@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -21,9 +21,9 @@ from tcpscape.findings.damage import Delay
 from tcpscape.formats import printed
 from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import number, percent, shares
+from tcpscape.text.numbers import UNKNOWN, Number, number, percent, shares
 from tcpscape.text.screen import Code, Screen
-from tcpscape.text.table import Table, table_of
+from tcpscape.text.table import Row, Table, table_of
 from tcpscape.words import paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, lead, link_mbps, remarks
 from tcpscape.words.sentences import runs_text
@@ -247,9 +247,9 @@ def ranking(advice: Advice, title: str | None = None, notes: Sequence[str] = (),
     rows = [
         (
             s.cca,
-            s.goodput.text(most=link_mbps(advice)),
-            s.added_rtt.text(),
-            "1" if s.cca == advice.best else s.against_best.text(),
+            s.goodput.cell(most=link_mbps(advice)),
+            s.added_rtt.cell(),
+            Number.count(1) if s.cca == advice.best else s.against_best.cell(),
             SIDES[s.stands],
             s.obstacle or "yes",
             shares(s.limited_by),
@@ -316,7 +316,10 @@ def details(advice: Advice) -> list[Table | Code | str]:
         parts.append(_viewers(advice, advice.other_order.views, f"What a viewer sees with --order {advice.other_order.order}"))
     if len(_first(advice)) < len(advice.ranking):
         parts.append(ranking(advice, "Every congestion control"))
-    runs = [(s.cca, percent(s.cv.value), str(s.needed), s.median.text(most=link_mbps(advice)), number(s.retransmits.value)) for s in advice.ranking]
+    link = link_mbps(advice)
+    runs = [
+        (s.cca, Number.percent(s.cv.value), Number.count(s.needed), s.median.cell(most=link), Number.of(s.retransmits.value)) for s in advice.ranking
+    ]
     parts.append(Table(("cca", "CV", "runs for ±10 %", "goodput Mbit/s, median [95 %]", "retransmits"), runs, title="The runs"))
     parts.append(_cliffs(advice))
     if any(s.damage for s in advice.ranking):
@@ -360,15 +363,15 @@ def _zone(cliff: Cliff) -> str:
     return f"around {brief_jitter(low)}" if low == high else f"{brief_jitter(low)} to {brief_jitter(high)}"
 
 
-def _damage_rows(s: Standing) -> Iterator[tuple[str, ...]]:
+def _damage_rows(s: Standing) -> Iterator[Row]:
     for d in s.damage:
-        gain = d.gain.text() + (" x" if d.gain.value >= WORTHWHILE else " (none)")
-        yield s.cca, d.ingredient, d.goodput.text(), gain, _delay(d.achieved.data), d.how
+        gain, mark = d.gain.cell(), "x" if d.gain.value >= WORTHWHILE else "(none)"
+        yield s.cca, d.ingredient, d.goodput.cell(), replace(gain, interval=f"{gain.interval} {mark}".lstrip()), _delay(d.achieved.data), d.how
 
 
-def _delay(delay: Delay | None) -> str:
+def _delay(delay: Delay | None) -> Number:
     """`13.0 ± 6.9 ms, 82 %`: mean and standard deviation over the packets, and the share that was overtaken."""
-    return f"{delay.mean_ms:.1f} ± {delay.sd_ms:.1f} ms, {percent(delay.overtaken)}" if delay else "–"
+    return Number(delay.mean_ms, f"{delay.mean_ms:.1f} ± {delay.sd_ms:.1f} ms, {percent(delay.overtaken)}") if delay else UNKNOWN
 
 
 def document(advice: Advice) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.metrics.flows import added_to, limits
 from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Estimate, Interval
-from tcpscape.text.numbers import number, percent, shares
+from tcpscape.text.numbers import UNKNOWN, Number, shares
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Row, Table
 from tcpscape.trial import FlowResult, Trial
 from tcpscape.words import paths, sentences, traffic
 
@@ -99,7 +99,7 @@ ROW = (
 """Columns of a row of :func:`run_table`."""
 
 
-def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
+def _rows(cell: Cell) -> Iterator[Row]:
     """A row for each group of flows of a cell, and one for all of them where there are several."""
     trials, scenario = cell.trials, cell.scenarios[0]
     link = bottleneck.link_mbps(scenario)
@@ -109,10 +109,11 @@ def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
         yield _row(group.name, [group.of(trial) for trial in trials], trials, link, full)
     if len(of) > 1:
         carried = sentences.carried(cell, of)
-        yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), *[""] * (len(ROW) - 5), str(len(trials))
+        flows, runs = Number.count(len(trials[0].flows)), Number.count(len(trials))
+        yield "all", flows, carried.cell(most=link), Number.percent(cell.cv().value), *[""] * (len(ROW) - 5), runs
 
 
-def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> tuple[str, ...]:
+def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> Row:
     """One row: the flows of each trial."""
     flows = [flow for of_trial in flows_of for flow in of_trial]
     goodputs = [sum(flow.goodput_mbps for flow in of_trial) for of_trial in flows_of]
@@ -121,17 +122,17 @@ def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[T
     limited = shares(limits(flows)) + (", link full" if full else "")
     return (
         name,
-        str(len(flows_of[0])),
-        stats.mean(goodputs).text(most=link),
-        percent(stats.cv(goodputs).value),
-        number(max(0.0, added.value)) if added else "–",
-        added.text() if added else "–",
+        Number.count(len(flows_of[0])),
+        stats.mean(goodputs).cell(most=link),
+        Number.percent(stats.cv(goodputs).value),
+        Number.of(max(0.0, added.value)) if added else UNKNOWN,
+        added.cell() if added else UNKNOWN,
         _highest(flows_of),
         _mean(sum(f.retransmits for f in of_trial) for of_trial in flows_of),
         _mean(sum(f.delivered_ce or 0 for f in of_trial) for of_trial in flows_of),
-        _mean(rtts) if rtts else "–",
+        _mean(rtts) if rtts else UNKNOWN,
         limited,
-        str(len(trials)),
+        Number.count(len(trials)),
     )
 
 
@@ -142,14 +143,14 @@ def _added_by(flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial])
     return stats.mean([sum(values) / len(values) for values in known]) if known else None
 
 
-def _highest(flows_of: Sequence[Sequence[FlowResult]]) -> str:
+def _highest(flows_of: Sequence[Sequence[FlowResult]]) -> Number:
     """The highest RTT of any of the flows, mean over the trials, ms."""
     peaks = [max((f.rtt_ms.max for f in flows if f.rtt_ms.max is not None), default=math.nan) for flows in flows_of]
-    return _mean(known) if (known := stats.known(peaks)) else "–"
+    return _mean(known) if (known := stats.known(peaks)) else UNKNOWN
 
 
-def _mean(values: Iterable[float]) -> str:
-    return number(stats.mean([float(v) for v in values]).value)
+def _mean(values: Iterable[float]) -> Number:
+    return Number.of(stats.mean([float(v) for v in values]).value)
 
 
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:

@@ -270,7 +270,7 @@ def _table(searches: Sequence[CliffSearch]) -> Table:
 def _levels(search: CliffSearch) -> Table:
     """Every level that was measured."""
     text = search.result.axis.text
-    rows = [(text(x.at), x.retention.text(), percent(x.cv.value), percent(x.below), str(x.retention.n)) for x in search.result.levels]
+    rows = [(text(x.at), x.retention.cell(), percent(x.cv.value), percent(x.below), str(x.retention.n)) for x in search.result.levels]
     columns = (str(search.along), "share of the unimpaired mean [95 %]", "CV", "runs below", "runs")
     return Table(columns, rows, title=f"Levels of {search.cca}, RTT {search.rtt}", drop=("runs", "CV"))
 

@@ -15,7 +15,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Measured
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table, table_of
+from tcpscape.text.table import Row, Table, table_of
 from tcpscape.words.paths import differences
 from tcpscape.words.sentences import runs_text
 
@@ -103,12 +103,12 @@ def table(comparison: ResultComparison) -> Table:
     return Table(COLUMNS, [_row(comparison, r) for r in comparison.rows], title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
 
 
-def _row(comparison: ResultComparison, condition: ComparedCondition) -> tuple[str, ...]:
+def _row(comparison: ResultComparison, condition: ComparedCondition) -> Row:
     """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
     sides = zip((condition.a, condition.b), condition.means, strict=True)
-    means = [m.text(most=bottleneck.link_mbps(side.scenarios[0]) if side.scenarios and comparison.metric == "goodput" else None) for side, m in sides]
+    means = [m.cell(most=bottleneck.link_mbps(side.scenarios[0]) if side.scenarios and comparison.metric == "goodput" else None) for side, m in sides]
     n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
-    return condition.name, n, *means, condition.comparison.ratio.text(), THE_SAME if condition.is_same else condition.verdict
+    return condition.name, n, *means, condition.comparison.ratio.cell(), THE_SAME if condition.is_same else condition.verdict
 
 
 def caveats(comparison: ResultComparison) -> list[str]:
@@ -250,8 +250,8 @@ def _runs(missing: int) -> str:
 
 def _more_statistics(comparison: ResultComparison) -> Table:
     """The statistics that the verdict is not made of."""
-    rows = [
-        (r.name, r.comparison.difference.text(), r.comparison.win.text(2), *(m.text() for m in r.medians), r.comparison.median_ratio.text())
+    rows: list[Row] = [
+        (r.name, r.comparison.difference.cell(), r.comparison.win.cell(2), *(m.cell() for m in r.medians), r.comparison.median_ratio.cell())
         for r in comparison.rows
     ]
     title = "Difference of means, how often A is above B, medians and their ratio [95 %]"

@@ -19,9 +19,10 @@ from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.formats import printed
 from tcpscape.interchange import observing
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import UNKNOWN as NOT_KNOWN
+from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Row, Table
 from tcpscape.units import counted
 from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
@@ -215,20 +216,21 @@ def of_flow(diagnosis: FlowDiagnosis) -> Table:
 
 def summary(diagnosis: Diagnosis) -> Table:
     """A row for each flow that was diagnosed, and one for all others."""
-    rows: list[tuple[str, ...]] = [_summary_row(one) for one in diagnosis.flows]
+    rows: list[Row] = [_summary_row(one) for one in diagnosis.flows]
     if diagnosis.others:
         size = sum(flow.bytes or 0 for flow in diagnosis.others)
-        rows.append((f"{counted(len(diagnosis.others), 'other flow')}, not diagnosed", _megabytes(size), *["–"] * 6))
+        title = f"{counted(len(diagnosis.others), 'other flow')}, not diagnosed"
+        rows.append((title, Number.of(size / 1e6), NOT_KNOWN, "–", "–", NOT_KNOWN, NOT_KNOWN, "–"))
     columns = ("flow", "MB", "Mbit/s", "control", "limited by", "RTT ms", "loss %", "better")
     return Table(columns, rows, title="Flows", drop=("MB", "loss %", "RTT ms", "better", "control"), words=("limited by", "control", "better"))
 
 
-def _summary_row(one: FlowDiagnosis) -> tuple[str, ...]:
+def _summary_row(one: FlowDiagnosis) -> Row:
     flow, path = one.flow, one.path
     return (
         flow.name,
-        _megabytes(flow.bytes),
-        number(flow.goodput_mbps),
+        NOT_KNOWN if flow.bytes is None else Number.of(flow.bytes / 1e6),
+        Number.of(flow.goodput_mbps),
         one.control.name,
         _top(one),
         _value(path.rtt_ms if path else None),
@@ -350,7 +352,7 @@ def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:
             notes=[fitted_path.assumption(advice.assumption)] if advice.assumption else [],
         )
     if diagnosis.control.name == UNKNOWN and diagnosis.control.candidates:
-        rows = [(control, percent(share)) for control, share in diagnosis.control.candidates.items()]
+        rows = [(control, Number.percent(share)) for control, share in diagnosis.control.candidates.items()]
         yield Table(("congestion control", "probability"), rows, title=f"{name}: candidates")
     if missing := list(not_identifiable(diagnosis).items()):
         yield Table(("not identifiable", "why"), missing, title=name, words=("why",))
@@ -360,7 +362,7 @@ def _timeline(flow: ObservedFlow) -> Table:
     """What held the flow when, with the frames that prove it."""
     shown = [one for one in limits.readable(flow.limits, MOST_INTERVALS) if one.end_s - one.start_s >= LEAST_S]
     rows = [
-        (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", words.NAMES[one.cause], ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f))
+        (_seconds(one.start_s), _seconds(one.end_s - one.start_s), words.NAMES[one.cause], ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f))
         for one in shown
     ]
     notes = [f"{len(flow.limits)} intervals, shorter ones within these: --json has them"] if len(shown) < len(flow.limits) else []
@@ -368,8 +370,12 @@ def _timeline(flow: ObservedFlow) -> Table:
     return Table(columns, rows, left=0, title=title, notes=notes, words=("limited by", "frames"))
 
 
-def _alternative(one: Alternative) -> tuple[str, str, str, str]:
-    return one.name, one.gain.text(), _value(one.rtt_ms), _value(one.retransmits_pct)
+def _seconds(value: float) -> Number:
+    return Number(value, f"{value:.3f}")
+
+
+def _alternative(one: Alternative) -> Row:
+    return one.name, one.gain.cell(), _value(one.rtt_ms), _value(one.retransmits_pct)
 
 
 def what_weakens(diagnosis: Diagnosis) -> list[str]:
@@ -405,15 +411,11 @@ def _top(diagnosis: FlowDiagnosis) -> str:
 
 
 def _volume(flow: ObservedFlow) -> str:
-    return "data" if flow.bytes is None else f"{_megabytes(flow.bytes)} MB"
+    return "data" if flow.bytes is None else f"{number(flow.bytes / 1e6)} MB"
 
 
-def _megabytes(size: int | None) -> str:
-    return "–" if size is None else number(size / 1e6)
-
-
-def _value(estimate: Estimate | None) -> str:
-    return "–" if estimate is None else number(estimate.value)
+def _value(estimate: Estimate | None) -> Number:
+    return NOT_KNOWN if estimate is None else Number.of(estimate.value)
 
 
 def document(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from tcpscape.studies.measures import cliffs
 from tcpscape.studies.result import VERDICTS, JudgedClaim, JudgedStudy, Result, StudyRow, stands_among
 from tcpscape.studies.run import CellPair, Contrast
 from tcpscape.studies.study import WORKS, Study
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import UNKNOWN, Number, number
 from tcpscape.text.screen import Lines, Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Row, Table
 from tcpscape.words import paths, sentences
 
 RETENTION = "retention"
@@ -229,14 +229,14 @@ def matrix(about: Subject) -> Table:
         rows.sort(key=lambda row: sign * _first_value(about, row[1]))
     heads = [] if about.across == CCA else [CCA]
     names = [f"{about.across} {text}" if i == 0 and heads else text for i, text in enumerate(about.columns)]
-    texts = [[*head, *(_text(about, i, cell) for i, cell in enumerate(cells))] for head, cells in rows[:MOST_ROWS]]
+    cells: list[Row] = [[*head, *(_number(about, i, cell) for i, cell in enumerate(row))] for head, row in rows[:MOST_ROWS]]
     notes = [_conditions(about)]
-    if any(text.startswith(APPROXIMATE) for row in texts for text in row):
+    if any(isinstance(cell, Number) and cell.text.startswith(APPROXIMATE) for row in cells for cell in row):
         notes.append(f"{APPROXIMATE} the interval reaches further than a quarter of the number; all intervals: --verbose")
     if hidden > 0:
         notes.append(f"{hidden} more rows: --verbose")
     heads, middle = [*heads, *about.down], names[-2:0:-1]
-    return Table([*heads, *names], texts, len(heads), f"{about.part}: {about.label}", notes, (*middle[::2], *middle[1::2]))
+    return Table([*heads, *names], cells, len(heads), f"{about.part}: {about.label}", notes, (*middle[::2], *middle[1::2]))
 
 
 def _rows(about: Subject) -> Iterator[tuple[list[str], list[Cell | None]]]:
@@ -259,17 +259,17 @@ def _first_value(about: Subject, cells: Sequence[Cell | None]) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _text(about: Subject, column: int, cell: Cell | None) -> str:
+def _number(about: Subject, column: int, cell: Cell | None) -> Number:
     """A cell of the matrix; where shares are shown, the first column has what they are shares of."""
     if cell is None:
-        return "–"
+        return UNKNOWN
     is_share = about.statistic == RETENTION and column > 0
     estimate = cell.mean(about.metric) if about.statistic == RETENTION and not column else about.estimate(cell)
     if not is_share and about.statistic != RETENTION and len(about.columns) <= WITH_INTERVALS:
-        return estimate.text()
-    text = percent(estimate.value) if is_share or about.statistic == "cv" else number(estimate.value)
+        return estimate.cell()
+    shown = Number.percent(estimate.value) if is_share or about.statistic == "cv" else Number.of(estimate.value)
     reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
-    return f"{APPROXIMATE}{text}" if reach > WIDE * abs(estimate.value) else text
+    return replace(shown, text=f"{APPROXIMATE}{shown.text}") if reach > WIDE * abs(estimate.value) else shown
 
 
 def _conditions(about: Subject) -> str:
@@ -423,7 +423,7 @@ def _cells(part: str, outcome: Outcome, rows: Sequence[StudyRow]) -> Table:
             r.cell.cca,
             *_place(outcome, r.cell),
             *((f"{r.metric} {r.stat}, {r.unit}",) if several else ()),
-            r.ours.text(),
+            r.ours.cell(),
             *(_published(r.ours.value, r.published) if published else ()),
             *(_published(r.ours.value, r.raw) if raw else ()),
         )
@@ -450,7 +450,9 @@ def ratios(contrast: Contrast, pairs: Sequence[CellPair]) -> Iterator[Table]:
     for part, outcome in contrast.ours.parts.items():
         ordered = sorted((p for p in pairs if p.part == part), key=lambda p: _order(outcome, p.ours))
         if ordered:
-            rows = [(p.ours.cca, *_place(outcome, p.ours), str(p.ratio.n), *(m.text() for m in p.medians), p.ratio.text(), _sign(p)) for p in ordered]
+            rows: list[Row] = [
+                (p.ours.cca, *_place(outcome, p.ours), str(p.ratio.n), *(m.cell() for m in p.medians), p.ratio.cell(), _sign(p)) for p in ordered
+            ]
             metric = f"median {ordered[0].metric} [95 %] on two engines" + (f": {part}" if len(contrast.ours.parts) > 1 else "")
             columns = ("cca", *outcome.axes, "n", *labels, "ratio [95 %]", "")
             yield Table(columns, rows, 1 + len(outcome.axes), metric, drop=("n", *labels[::-1]))

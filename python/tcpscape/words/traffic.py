@@ -18,8 +18,8 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics import traffic
 from tcpscape.metrics.base import only_probe
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import number, percent
-from tcpscape.text.table import Table
+from tcpscape.text.numbers import UNKNOWN, Number, number, percent
+from tcpscape.text.table import Row, Table
 from tcpscape.trial import Rtt, Trial
 
 MOST_CELLS = 3
@@ -57,8 +57,8 @@ def _latency(cell: Cell) -> str:
     if latency is None:
         return ""
     kind = "round trips" if any(probe.is_echo for probe in cell.trials[0].probes) else "one way"
-    parts = [f"{_text(latency, 'ms')} (95th percentile of {kind})"]
-    parts += [f"{_text(rpm, 'round trips a minute')} (RPM)"] if rpm else []
+    parts = [f"{_cell(latency, 'ms')} (95th percentile of {kind})"]
+    parts += [f"{_cell(rpm, 'round trips a minute')} (RPM)"] if rpm else []
     parts += [f"{_call(cell.trials[0])} has an opinion score of {number(mos.value, 2)} of 4.4"] if mos else []
     return ", ".join(parts)
 
@@ -96,7 +96,7 @@ _SUBJECTS: Sequence[tuple[str, Callable[[Cell], str]]] = (
 def _median_and_tail(cell: Cell, name: str, which: str = "") -> str:
     """The median and the 95th percentile of times."""
     median, tail = (_estimate(cell, f"{name}_{percentile}{which}") for percentile in ("p50", "p95"))
-    return f"{_text(median, 'ms')}, the 95th percentile {number(tail.value)} ms" if median and tail else ""
+    return f"{_cell(median, 'ms')}, the 95th percentile {number(tail.value)} ms" if median and tail else ""
 
 
 def tables(outcome: Outcome) -> tuple[Table, ...]:
@@ -112,18 +112,18 @@ def tables(outcome: Outcome) -> tuple[Table, ...]:
     return tuple(filled)
 
 
-def _probe_rows(cell: Cell) -> Iterator[tuple[str, ...]]:
+def _probe_rows(cell: Cell) -> Iterator[Row]:
     for probe in cell.trials[0].probes:
         trials = [only_probe(trial, probe.name) for trial in cell.trials]
         mean = {name: _mean(trials, name) for name in ("latency_p50", "latency_p95", "latency_p99", "probe_jitter", "voice_mos")}
         way = f" {probe.direction}" * (len({p.direction for p in cell.trials[0].probes}) > 1)
         measures = f"{'round trips' if probe.is_echo else 'one way'}{way}"
-        lost = percent(stats.mean([metrics.find("probe_loss").of(trial) for trial in trials]).value, 1)
+        lost = Number.percent(stats.mean([metrics.find("probe_loss").of(trial) for trial in trials]).value, 1)
         p50, p95, p99, jitter, mos = mean.values()
-        yield probe.name, measures, _number(p50), _text(p95), _number(p99), _number(jitter), lost, _number(mos, 2)
+        yield probe.name, measures, _number(p50), _cell(p95), _number(p99), _number(jitter), lost, _number(mos, 2)
 
 
-def _request_rows(cell: Cell) -> Iterator[tuple[str, ...]]:
+def _request_rows(cell: Cell) -> Iterator[Row]:
     for group in groups.of(cell):
         trials = [replace(trial, flows=tuple(flow for flow in group.of(trial) if flow.responses)) for trial in cell.trials]
         if not trials[0].flows:
@@ -132,10 +132,10 @@ def _request_rows(cell: Cell) -> Iterator[tuple[str, ...]]:
         counts = [float(sum(flow.responses.count for flow in trial.flows if flow.responses)) for trial in trials]
         p50, p95, slowest = (_mean(trials, f"response_{name}") for name in ("p50", "p95", "max"))
         p99 = _estimate_of([traffic.response("p99")(trial) for trial in trials])
-        yield asked.title, number(stats.mean(counts).value), _number(p50), _text(p95), _number(p99), _number(slowest)
+        yield asked.title, Number.of(stats.mean(counts).value), _number(p50), _cell(p95), _number(p99), _number(slowest)
 
 
-def _transfer_rows(cell: Cell) -> Iterator[tuple[str, ...]]:
+def _transfer_rows(cell: Cell) -> Iterator[Row]:
     for entry in range(len(cell.trials[0].transfers)):
         trials = [replace(trial, transfers=(trial.transfers[entry],)) for trial in cell.trials]
         cca = f" ({trials[0].transfers[0].cca})" * (len(cell.trials[0].transfers) > 1)
@@ -144,14 +144,14 @@ def _transfer_rows(cell: Cell) -> Iterator[tuple[str, ...]]:
             started, complete = sum(c.started for c in classes), sum(c.completed for c in classes)
             if started:
                 name, times = f"{[*traffic.CLASSES.values()][place]}{cca}", _times([c.completion_ms for c in classes])
-                yield (name, number(started / len(trials)), percent(complete / started), *times)
+                yield (name, Number.of(started / len(trials)), Number.percent(complete / started), *times)
 
 
-def _times(each: Sequence[Rtt]) -> Iterator[str]:
+def _times(each: Sequence[Rtt]) -> Iterator[Number]:
     """Cells of a row: the median, the 95th percentile with its interval, the 99th and the mean of times, each the mean over the trials."""
     for name in ("p50", "p95", "p99", "mean"):
         estimate = _estimate_of([value for times in each if (value := getattr(times, name)) is not None])
-        yield _text(estimate) if name == "p95" else _number(estimate)
+        yield _cell(estimate) if name == "p95" else _number(estimate)
 
 
 def caveats(outcome: Outcome) -> list[str]:
@@ -187,16 +187,16 @@ def _estimate_of(values: Sequence[float]) -> Estimate | None:
     return stats.mean(known) if known else None
 
 
-def _number(estimate: Estimate | None, digits: int = 3) -> str:
-    return number(estimate.value, digits) if estimate else "–"
+def _number(estimate: Estimate | None, digits: int = 3) -> Number:
+    return Number.of(estimate.value, digits) if estimate else UNKNOWN
 
 
-def _text(estimate: Estimate | None, unit: str = "") -> str:
+def _cell(estimate: Estimate | None, unit: str = "") -> Number:
     """The value with its interval, which is left out where it has the same digits as the value."""
     if estimate is None:
-        return "–"
-    same = number(estimate.low) == number(estimate.high) == number(estimate.value)
-    return f"{number(estimate.value)} {unit}".rstrip() if same else estimate.text(unit=unit)
+        return UNKNOWN
+    cell, same = estimate.cell(unit=unit), number(estimate.low) == number(estimate.high) == number(estimate.value)
+    return replace(cell, interval="") if same else cell
 
 
 def view_tables(outcome: Outcome) -> tuple[Table, ...]:
@@ -237,7 +237,7 @@ def _stalls(view: Viewing) -> str:
     return f"no stall in {view.smooth.n} × {number(view.seconds, 2)} s"
 
 
-def _view_rows(cell: Cell) -> list[tuple[str, ...]]:
+def _view_rows(cell: Cell) -> list[Row]:
     """A row for each congestion control of a cell that has players."""
     rows = []
     for cca in cell.ccas:
@@ -246,10 +246,10 @@ def _view_rows(cell: Cell) -> list[tuple[str, ...]]:
     return rows
 
 
-def view_row(cca: str, view: Viewing) -> tuple[str, ...]:
+def view_row(cca: str, view: Viewing) -> Row:
     """A row of :data:`VIEW_COLUMNS`."""
     numbers = (view.bitrate, view.startup, view.stalls, view.stalled)
-    return (cca, *(e.text() for e in numbers), percent(view.smooth.value), view.switches.text(2), view.qoe.text())
+    return (cca, *(e.cell() for e in numbers), Number.percent(view.smooth.value), view.switches.cell(2), view.qoe.cell())
 
 
 def change_sentences(outcome: Outcome) -> Iterator[str]:

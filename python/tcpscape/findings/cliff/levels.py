@@ -197,7 +197,7 @@ class Cliff(ShownAsTable):
             place = f"none up to {text(self.levels[-1].at)}" if self.levels else "nothing gets through"
         zone = f"{text(self.zone[0])} to {text(self.zone[1])}" if self.zone else "–"
         columns = (f"edge, {self.axis.name} [95 %]", "chaos zone", "unimpaired Mbit/s, mean", "runs")
-        return Table(columns, [(place, zone, self.baseline.text(), str(self.runs))], left=2)
+        return Table(columns, [(place, zone, self.baseline.cell(), str(self.runs))], left=2)
 
     def edge_text(self) -> str:
         """The edge with its interval, `6.94 ms [6.50, 7.04]`; ∞ or 0 beyond the ends, empty where there is none."""

@@ -197,7 +197,7 @@ class _View:
         """The block `cells`."""
         cells = self._outcome.summaries()
         table, notes = self._outcome.table(cells, wide=True), self._outcome.notes(cells)  # the block `kept` has the caveats
-        rows = [list(row) for row in table.rows[:MOST_ROWS]]
+        rows = [[str(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
         more = max(0, len(table.rows) - MOST_ROWS)
         return Block("cells", KeptCells(columns=list(table.columns), rows=rows, left=table.left, notes=notes, more=more))
 

@@ -270,7 +270,7 @@ def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool)
     """The values of the block `flow`."""
     table = answer.of_flow(found)
     texts = [words.path_sentence(found), words.limit_sentence(found), *([words.advice_sentence(found)] if final else [])]
-    rows = [list(row) for row in table.rows if final or row[0] not in ("zone", "replay", "better")]
+    rows = [[str(cell) for cell in row] for row in table.rows if final or row[0] not in ("zone", "replay", "better")]
     fit, path = found.fitted(), found.path
     state: State | None = None
     remarks: Sequence[str] = ()
