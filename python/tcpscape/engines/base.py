@@ -121,7 +121,10 @@ Columns = Mapping[str, tuple[str, Any]]
 
 
 def trial(engine: Engine, scenario: Scenario, seed: int, summary: Row, tables: Mapping[str, Columns], capture: Capture, **own: Any) -> Trial:
-    """The trial that a summary and tables are; `own`: fields that the engine makes itself, in place of those made here or beside them."""
+    """The trial that a summary and tables are; `own`: fields that the engine makes itself, in place of those made here or beside them.
+
+    Its caveats are those of the summary, then the engine's own; one that stands twice is kept once.
+    """
     asked = {"samples": capture.samples_ns, "queue_samples": capture.queue_samples_ns, "probe_samples": capture.samples_ns and scenario.probes}
     fields: dict[str, Any] = {
         "scenario": scenario.name,
@@ -137,7 +140,8 @@ def trial(engine: Engine, scenario: Scenario, seed: int, summary: Row, tables: M
         "queues": tuple(summary.get("queues", ())),
         **{name: frame(tables[name]) for name, is_kept in asked.items() if is_kept and name in tables},
     }
-    return Trial(**{**fields, **own})
+    caveats = tuple(dict.fromkeys((*summary.get("caveats", ()), *own.pop("caveats", ()))))
+    return Trial(**{**fields, **own, "caveats": caveats})
 
 
 def frame(columns: Columns) -> pl.DataFrame:

@@ -273,7 +273,6 @@ class Live(Engine):
     def _trial(self, scenario: Scenario, seed: int, capture: Capture, control: Control, stops: int) -> Trial:
         summary, tables = self._answer(scenario, self._job(scenario, seed, capture), stops)
         flows = flow_results(scenario, summary["flows"])
-        caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows, control, capture)]
         built = trial(
             self,
             scenario,
@@ -282,7 +281,7 @@ class Live(Engine):
             tables,
             capture,
             flows=flows,
-            caveats=tuple(dict.fromkeys(caveats)),
+            caveats=self._caveats(scenario, flows, control, capture),
             kernel=f"this machine ({platform.release()})",
             counters=summary.get("counters", {}),
             check={**(summary.get("check") or {}), "control": control.plain()},

@@ -238,7 +238,6 @@ class Model(Engine):
 
     def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture) -> Trial:
         flows = flow_results(scenario, raw["flows"])
-        caveats = (*raw["caveats"], *limits.caveats(scenario), *limits.above_link(scenario, [flow.goodput_mbps for flow in flows]))
         return trial(
             self,
             scenario,
@@ -248,7 +247,7 @@ class Model(Engine):
             capture,
             address=address,
             flows=flows,
-            caveats=caveats,
+            caveats=(*limits.caveats(scenario), *limits.above_link(scenario, [flow.goodput_mbps for flow in flows])),
             hash=raw["hash"],
             events=raw["events"],
             hook_cost=raw.get("hook_cost", {}),

@@ -273,7 +273,6 @@ class Virtual(Engine):
         answer, death_caveats = self._run_job(scenario, job)
         summary, tables = answer.summary, answer.tables
         flows = flow_results(scenario, summary["flows"])
-        caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows), *death_caveats]
         built = trial(
             self,
             scenario,
@@ -283,7 +282,7 @@ class Virtual(Engine):
             capture,
             flows=flows,
             queues=_queues(scenario, summary),
-            caveats=tuple(dict.fromkeys(caveats)),
+            caveats=(*self._caveats(scenario, flows), *death_caveats),
             kernel=f"{self.kernel.name} ({self.kernel.release})",
             counters=summary.get("counters", {}),
             check=summary.get("proof") or {},

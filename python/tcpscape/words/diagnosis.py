@@ -14,7 +14,7 @@ from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, RecognisedControl, Replay, ReplayAdvice, Withheld, Zone
-from tcpscape.findings.diagnosis.observed import Cause, LimitInterval, ObservedFlow, Vantage
+from tcpscape.findings.diagnosis.observed import Cause, FlowCounts, LimitInterval, ObservedFlow, Vantage
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.formats import printed
 from tcpscape.interchange import observing
@@ -63,9 +63,6 @@ LEAST_QUEUE_MS = 0.1
 UNKNOWN_FIELD = "not identifiable"
 NO_PATH = FittedPath()
 """What a document has where no path was fitted."""
-
-
-Ends = tuple[str, int, str, int]
 
 
 class OtherFlowsDocument(TypedDict):
@@ -128,23 +125,18 @@ class ReplayAdviceDocument(ReplayAdvice):
     """The largest assumption."""
 
 
-class DiagnosedFlowDocument(TypedDict):
+@dataclass(frozen=True)
+class FlowTuple:
+    """Who talks to whom."""
+
+    tuple: tuple[str, int, str, int]
+    """Address and port of the sender of the data, then of the receiver; empty and 0 where the source has none."""
+
+
+@dataclass(frozen=True)
+class DiagnosedFlowDocument(FlowCounts, FlowTuple):
     """One direction of one connection: the data and what acknowledges it."""
 
-    tuple: Ends
-    """Address and port of the sender of the data, then of the receiver; empty and 0 where the source has none."""
-    packets: int | None
-    """Data packets seen."""
-    bytes: int | None
-    """Payload delivered, bytes, each once."""
-    seconds: float
-    """From the first to the last packet, s."""
-    start_s: float
-    """From the beginning of the observation to the flow's, s."""
-    vantage: Vantage
-    """Where it was seen."""
-    goodput_mbps: float | None
-    """Payload over time, Mbit/s."""
     answer: str
     """The diagnosis in three sentences."""
     cca: ControlDocument
@@ -436,12 +428,7 @@ def _flow_document(one: FlowDiagnosis) -> DiagnosedFlowDocument:
     flow = one.flow
     return DiagnosedFlowDocument(
         tuple=(flow.source.address, flow.source.port, flow.destination.address, flow.destination.port),
-        packets=flow.packets,
-        bytes=flow.bytes,
-        seconds=flow.seconds,
-        start_s=flow.start_s,
-        vantage=flow.vantage,
-        goodput_mbps=flow.goodput_mbps,
+        **{field.name: getattr(flow, field.name) for field in fields(FlowCounts)},
         answer=words.answer(one),
         cca=_with(ControlDocument, one.control, reason=reasons.text(one.control.reason)),
         limited_by=one.limited_by,

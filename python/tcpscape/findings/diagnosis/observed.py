@@ -58,23 +58,37 @@ class LimitInterval:
     """Numbers of the frames that prove it, as Wireshark counts them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedFlow:
-    """One direction of one connection: the data and what acknowledges it."""
+@dataclass(frozen=True)
+class FlowEnds:
+    """Who talks to whom."""
 
     source: Endpoint
     """Who sends the data."""
     destination: Endpoint
+
+
+@dataclass(frozen=True)
+class FlowCounts:
+    """How much was seen of a flow, for how long, and where; its document says the same."""
+
     packets: int | None
     """Data packets seen."""
     bytes: int | None
-    """Bytes of payload delivered, each once."""
+    """Payload delivered, bytes, each once."""
     seconds: float
-    """From the first to the last packet seen."""
+    """From the first to the last packet, s."""
     start_s: float
-    """From the observation's begin to the flow's."""
+    """From the beginning of the observation to the flow's, s."""
     vantage: Vantage
+    """Where it was seen."""
     goodput_mbps: float | None
+    """Payload over time, Mbit/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFlow(FlowCounts, FlowEnds):
+    """One direction of one connection: the data and what acknowledges it."""
+
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Counters and handshake, by the names that docs/diagnosis.md lists; what is not identifiable is absent."""
     segments: Columns = field(default_factory=dict)
