@@ -92,6 +92,7 @@ EVENTS: Mapping[int, str] = {
     16: "acknowledges data that the capture does not hold",
     17: "ACK out of order",
     18: "discarded by the receiver for its timestamp",
+    19: "acknowledges data that the capture holds after it",
 }
 """The kinds of `events` in words."""
 MARK = "tcpscape: "

@@ -5,13 +5,22 @@
 //! decides: the IP identification and the TSval against those of the packet that made the hole, which was sent after what is missing; the
 //! time, if it is less than a retransmission could take.
 //! How it differs from Wireshark's rule (3 ms, or the initial RTT): no constant decides where the packet itself shows it.
+//!
+//! A host that hands the packets of both directions to its capture from several queues may put an acknowledgement before the data that it
+//! acknowledges. Such data are the original if the acknowledgement echoes a TSval that is not older (RFC 7323 §4.3: what it answers was sent no
+//! earlier), or if they come so soon after it that only the capture can have held them back.
 
+use super::echo::is_before;
 use super::order::{Order, Stamp};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Most holes remembered.
 const MOST: usize = 4096;
+/// Most of them that were acknowledged.
+const MOST_ACKNOWLEDGED: usize = 64;
+/// A host's capture holds packets back for less, ns: the time that a processor takes to empty a queue of its network card.
+const HELD_BACK: u64 = 1_000_000;
 
 /// Bytes missing below the highest seen.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +29,12 @@ pub struct Hole {
     pub start: u64,
     /// Byte after the last.
     pub end: u64,
-    /// When it arose.
+    /// When it arose, or was acknowledged.
     pub t: u64,
-    /// Of the packet that made it.
+    /// Of the packet that made it; of one that was acknowledged what the acknowledgement echoes.
     pub stamp: Stamp,
+    /// The frame that acknowledged it; 0 none.
+    pub by: u64,
 }
 
 /// Why bytes came late.
@@ -44,6 +55,8 @@ pub enum Part {
     New,
     /// It fills a hole that arose then.
     Fill(Cause, u64),
+    /// The original, which the capture has after its acknowledgement, this frame.
+    Late(u64),
     /// Seen before.
     Again,
 }
@@ -70,6 +83,8 @@ pub struct Evidence<'a> {
     pub order: &'a Order,
     /// The least time that a retransmission takes, if known.
     pub least: Option<u64>,
+    /// The least time from a segment here to its acknowledgement, if known.
+    pub answer: Option<u64>,
 }
 
 /// The bytes of one direction that were seen.
@@ -77,6 +92,8 @@ pub struct Evidence<'a> {
 pub struct Arrivals {
     high: Option<u64>,
     holes: VecDeque<Hole>,
+    /// So many of the first holes were acknowledged.
+    acknowledged: usize,
     missing: u64,
     first: u64,
 }
@@ -123,9 +140,9 @@ impl Arrivals {
         } else if from > high {
             self.missing += from - high;
             if self.holes.len() == MOST {
-                self.holes.pop_front();
+                self.forget();
             }
-            self.holes.push_back(Hole { start: high, end: from, t: evidence.t, stamp: evidence.stamp });
+            self.holes.push_back(Hole { start: high, end: from, t: evidence.t, stamp: evidence.stamp, by: 0 });
         }
         if to > at {
             each(Piece { start: at, end: to, part: Part::New });
@@ -141,19 +158,22 @@ impl Arrivals {
             if at < a {
                 each(Piece { start: at, end: a, part: Part::Again });
             }
-            each(Piece { start: a, end: b, part: Part::Fill(evidence.why(&hole), hole.t) });
-            self.missing -= b - a;
+            each(Piece { start: a, end: b, part: evidence.part(&hole) });
+            let is_acknowledged = i < self.acknowledged;
+            self.missing -= if is_acknowledged { 0 } else { b - a };
             at = b;
             match (hole.start < a, b < hole.end) {
                 (false, false) => {
                     self.holes.remove(i);
+                    self.acknowledged -= usize::from(is_acknowledged);
                     continue;
                 }
                 (true, true) => {
                     self.holes[i].end = a;
                     self.holes.insert(i + 1, Hole { start: b, ..hole });
+                    self.acknowledged += usize::from(is_acknowledged);
                     if self.holes.len() > MOST {
-                        self.holes.pop_front(); // the segment ends in this hole: no other is looked at
+                        self.forget(); // the segment ends in this hole: no other is looked at
                     }
                 }
                 (true, false) => self.holes[i].end = a,
@@ -167,29 +187,54 @@ impl Arrivals {
         to
     }
 
-    /// Bytes below `ack` were acknowledged; gives how many of them were never seen, and forgets their holes.
-    pub fn acknowledged(&mut self, ack: u64) -> u64 {
+    /// Forgets the first hole.
+    fn forget(&mut self) {
+        self.holes.pop_front();
+        self.acknowledged = self.acknowledged.saturating_sub(1);
+    }
+
+    /// Frame `by` acknowledged the bytes below `ack` at `t`, and echoed `tsecr` (0 none); gives how many of them had not been seen.
+    pub fn acknowledged(&mut self, ack: u64, t: u64, by: u64, tsecr: u32) -> u64 {
+        let stamp = Stamp { id: 0, tsval: (tsecr != 0).then_some(tsecr) };
         let mut unseen = 0;
-        while let Some(h) = self.holes.front_mut().filter(|h| h.start < ack) {
-            let end = h.end.min(ack);
-            unseen += end - h.start;
-            h.start = end;
-            if h.start == h.end {
-                self.holes.pop_front();
+        while let Some(h) = self.holes.get_mut(self.acknowledged).filter(|h| h.start < ack) {
+            let rest = Hole { start: ack, ..*h };
+            *h = Hole { end: h.end.min(ack), t, stamp, by, ..*h };
+            unseen += h.end - h.start;
+            self.acknowledged += 1;
+            if ack < rest.end {
+                self.holes.insert(self.acknowledged, rest);
             }
         }
         self.missing -= unseen.min(self.missing);
-        match self.high {
-            Some(high) if ack > high => {
-                self.high = Some(ack);
-                unseen + (ack - high)
-            }
-            _ => unseen,
+        if let Some(high) = self.high.filter(|&high| ack > high) {
+            self.holes.push_back(Hole { start: high, end: ack, t, stamp, by });
+            self.acknowledged += 1;
+            self.high = Some(ack);
+            unseen += ack - high;
         }
+        while self.acknowledged > MOST_ACKNOWLEDGED || self.holes.len() > MOST {
+            self.forget();
+        }
+        unseen
     }
 }
 
 impl Evidence<'_> {
+    fn part(&self, hole: &Hole) -> Part {
+        match hole.by {
+            0 => Part::Fill(self.why(hole), hole.t),
+            by if self.is_held_back(hole) => Part::Late(by),
+            _ => Part::Again,
+        }
+    }
+
+    /// Whether bytes that had been acknowledged before they came are the original.
+    fn is_held_back(&self, acknowledged: &Hole) -> bool {
+        let is_answered = self.stamp.tsval.zip(acknowledged.stamp.tsval).is_some_and(|(own, echo)| !is_before(echo, own));
+        is_answered || self.t.saturating_sub(acknowledged.t) + self.answer.unwrap_or(0) < HELD_BACK
+    }
+
     fn why(&self, hole: &Hole) -> Cause {
         match self.order.is_after(self.stamp, hole.stamp) {
             Some(true) => Cause::Repeated,
@@ -209,7 +254,7 @@ mod tests {
 
     fn parts(a: &mut Arrivals, from: u64, to: u64, t: u64, tsval: Option<u32>, least: Option<u64>) -> Vec<(u64, u64, Part)> {
         let mut out = Vec::new();
-        let evidence = Evidence { t, stamp: Stamp { id: 0, tsval }, order: &Order::default(), least };
+        let evidence = Evidence { t, stamp: Stamp { id: 0, tsval }, order: &Order::default(), least, answer: None };
         a.take(from..to, &evidence, |p| out.push((p.start, p.end, p.part)));
         out
     }
@@ -255,7 +300,52 @@ mod tests {
         let mut a = Arrivals::default();
         parts(&mut a, 0, 100, 1, None, None);
         parts(&mut a, 200, 300, 2, None, None);
-        assert_eq!((a.acknowledged(150), a.acknowledged(150), a.acknowledged(400)), (50, 0, 150));
+        let mut acknowledged = |ack| a.acknowledged(ack, 3, 9, 0);
+        assert_eq!((acknowledged(150), acknowledged(150), acknowledged(400)), (50, 0, 150));
         assert_eq!(a.missing(), 0);
+    }
+
+    #[test]
+    fn what_comes_after_its_acknowledgement_is_the_original_if_that_answers_it_or_has_just_passed() {
+        const LATE: u64 = 7 * HELD_BACK;
+        // The time after the acknowledgement, TSval, TSecr of the acknowledgement.
+        for (after, tsval, tsecr, is_original) in [
+            (LATE, Some(5), 5, true),
+            (LATE, Some(5), 6, true),
+            (LATE, Some(6), 5, false),
+            (LATE, None, 0, false),
+            (2_000, Some(6), 5, true),
+            (2_000, None, 0, true),
+        ] {
+            let mut a = Arrivals::default();
+            parts(&mut a, 0, 100, 1, Some(4), None);
+            parts(&mut a, 200, 300, 1, Some(5), None);
+            assert_eq!(a.acknowledged(400, 10, 77, tsecr), 200);
+            let part = if is_original { Part::Late(77) } else { Part::Again };
+            assert_eq!(parts(&mut a, 120, 160, 10 + after, tsval, None), [(120, 160, part)]);
+            let whole = [
+                (100, 120, part),
+                (120, 160, Part::Again),
+                (160, 200, part),
+                (200, 300, Part::Again),
+                (300, 400, part),
+                (400, 500, Part::New),
+            ];
+            assert_eq!(parts(&mut a, 100, 500, 10 + after, tsval, None), whole, "{after} {tsval:?} {tsecr}");
+            assert_eq!((a.missing(), a.bytes(), a.acknowledged), (0, 500, 0));
+        }
+    }
+
+    #[test]
+    fn of_what_was_acknowledged_and_never_seen_the_last_is_remembered() {
+        let mut a = Arrivals::default();
+        parts(&mut a, 0, 1, 1, None, None);
+        let n = 3 * MOST as u64;
+        for i in 1..=n {
+            parts(&mut a, 10 * i, 10 * i + 1, i, None, None);
+            a.acknowledged(10 * i + 1 - i % 7, i, i, 0);
+        }
+        assert!(a.acknowledged <= MOST_ACKNOWLEDGED && a.holes.len() <= MOST);
+        assert_eq!(parts(&mut a, 10 * n - 5, 10 * n - 4, n, None, None), [(10 * n - 5, 10 * n - 4, Part::Late(n))]);
     }
 }

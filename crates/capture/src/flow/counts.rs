@@ -66,6 +66,8 @@ pub struct Counts {
     pub ce: u64,
     /// Bytes that were acknowledged and that the capture does not hold.
     pub not_captured_bytes: u64,
+    /// Bytes that the capture holds after their acknowledgement: its host put the packets of both directions out of order.
+    pub captured_late_bytes: u64,
     /// Times with nothing in flight, of 200 ms and more.
     pub idles: u64,
     /// Packets of the other end with an ACK number.

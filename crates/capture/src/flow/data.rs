@@ -50,9 +50,9 @@ impl Data {
     pub fn begin(&mut self, first: u64) {
         self.arrivals.begin(first);
     }
-    /// Bytes below `ack` were acknowledged; gives how many of them were never seen.
-    pub fn acknowledged(&mut self, ack: u64) -> u64 {
-        self.span.map_or(0, |_| self.arrivals.acknowledged(ack))
+    /// A packet acknowledges the bytes below `ack`; gives how many of them had not been seen.
+    pub fn acknowledged(&mut self, ack: u64, by: &Seen) -> u64 {
+        self.span.map_or(0, |_| self.arrivals.acknowledged(ack, by.t, by.frame, by.tsecr))
     }
 
     /// Whether it lies so far from all others that it is none of the connection's.

@@ -53,7 +53,7 @@ impl Direction {
 
     /// Takes a packet of the other end that acknowledges this direction's data.
     pub fn ack(&mut self, r: &Report<'_>) -> Said {
-        let missed = self.data.acknowledged(r.ack);
+        let missed = self.data.acknowledged(r.ack, &r.seen);
         if missed > 1 {
             // 1 is a FIN
             self.log.add(&r.seen, r.ack - missed..r.ack, Happened::NotCaptured);
@@ -83,7 +83,8 @@ impl Direction {
             return Taken { is_data: true, again: None };
         }
         let mut pieces = std::mem::take(&mut self.pieces);
-        let evidence = Evidence { t: s.t, stamp: s.stamp, order: self.end.order(), least: self.least_repeat() };
+        let (least, answer) = (self.least_repeat(), self.acks.rtt().least());
+        let evidence = Evidence { t: s.t, stamp: s.stamp, order: self.end.order(), least, answer };
         self.data.take(s, &evidence, |p| pieces.push(p));
         let again = self.sent_again(s, &pieces, quiet);
         self.place(s, &pieces);
@@ -123,9 +124,16 @@ impl Direction {
         let row = self.log.segments.offered();
         for p in new {
             last = p.end;
-            if let Part::Fill(cause, since) = p.part {
-                late = s.t.saturating_sub(since);
-                fate = self.filled(s, p, cause, late);
+            match p.part {
+                Part::Fill(cause, since) => {
+                    late = s.t.saturating_sub(since);
+                    fate = self.filled(s, p, cause, late);
+                }
+                Part::Late(ack) => {
+                    self.log.captured_late(ack, p.end - p.start);
+                    fate = Fate::InOrder;
+                }
+                Part::New | Part::Again => {}
             }
             self.acks.add(s, p.start..p.end, row);
         }

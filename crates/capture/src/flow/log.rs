@@ -227,6 +227,16 @@ impl Log {
         Some(self.events.len() - 1)
     }
 
+    /// The capture holds, after this frame, what it acknowledged.
+    pub fn captured_late(&mut self, frame: u64, bytes: u64) {
+        self.counts.not_captured_bytes = self.counts.not_captured_bytes.saturating_sub(bytes);
+        self.counts.captured_late_bytes += bytes;
+        let mut since = self.events.iter_mut().rev().take_while(|e| e.frame >= frame);
+        if let Some(event) = since.find(|e| e.frame == frame && e.kind == Kind::NotCaptured as u8) {
+            event.kind = Kind::CapturedLate as u8;
+        }
+    }
+
     /// A DSACK refutes a loss of a repeated range.
     pub fn refuted(&mut self, s: &Seen, r: &Repeated) {
         let n = self.segments_in(r.end - r.start);

@@ -169,6 +169,8 @@ pub enum Kind {
     ReorderedAck = 17,
     /// A segment that the receiver discards: it had echoed a newer timestamp before (PAWS, RFC 7323 §5.3).
     Discarded = 18,
+    /// Bytes that were acknowledged before the capture has them.
+    CapturedLate = 19,
 }
 
 /// On which side of the capturing point something happened to the data.

@@ -510,6 +510,51 @@ fn what_was_acknowledged_and_never_seen_is_stated() {
     assert_eq!((f.facts.counts.not_captured_bytes, f.facts.counts.losses, kinds(&f)), (1_000, 0, vec![16]));
 }
 
+/// At the receiver: 40 segments in super-packets of four. The acknowledgement of every second one comes first, and the data `late` ns after it, with a
+/// timestamp that is `newer` ms newer than the one that the acknowledgement echoes.
+fn acknowledged_first(timestamps: bool, ids: bool, late: u64, newer: u64) -> Script {
+    let mut s = Script::new(timestamps, ids);
+    s.handshake(50);
+    for k in 0..10u32 {
+        let (ms, is_first) = (60 + 50 * u64::from(k), k % 2 == 1);
+        if is_first {
+            s.ack(ms, 4 * (k + 1), &[], ms);
+        }
+        let p = s.data(if is_first { ms + newer } else { ms }, 4 * k);
+        (p.len, p.size) = (4_000, 4_052);
+        if is_first {
+            p.at = Time(p.at.0 - newer * MS + late);
+        } else {
+            s.ack(ms, 4 * (k + 1), &[], ms).at.0 += 30_000;
+        }
+    }
+    s
+}
+
+#[test]
+fn data_captured_after_their_acknowledgement_are_no_retransmission() {
+    for (timestamps, ids) in [(true, true), (true, false), (false, true), (false, false)] {
+        let f = acknowledged_first(timestamps, ids, 2_000, 0).flow();
+        let c = f.facts.counts;
+        assert_eq!((c.retransmissions, c.spurious, c.losses, c.not_captured_bytes, c.captured_late_bytes), (0, 0, 0, 0, 20_000));
+        assert_eq!((c.packets, f.facts.bytes, kinds(&f)), (10, 40_000, vec![Kind::CapturedLate as u8; 5]), "{timestamps} {ids}");
+        assert_eq!(fates(&f), [0; 10]);
+    }
+    // However long the capture held it back, what the acknowledgement echoes was sent no earlier.
+    let c = acknowledged_first(true, false, 9 * MS, 0).flow().facts.counts;
+    assert_eq!((c.retransmissions, c.captured_late_bytes), (0, 20_000));
+}
+
+#[test]
+fn what_comes_long_after_its_acknowledgement_and_was_sent_later_than_what_that_answers_is_repeated() {
+    // The originals are not in the capture, and their retransmissions met the acknowledgements on the way.
+    for timestamps in [true, false] {
+        let f = acknowledged_first(timestamps, true, 20 * MS, 20).flow();
+        let c = f.facts.counts;
+        assert_eq!((c.retransmissions, c.spurious, c.not_captured_bytes, c.captured_late_bytes), (20, 20, 20_000, 0), "{timestamps}");
+    }
+}
+
 #[test]
 fn a_super_packet_is_one_row_whose_segments_are_judged_alone() {
     let mut s = Script::new(true, true);
