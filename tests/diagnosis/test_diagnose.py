@@ -83,9 +83,7 @@ def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     assert not answer.capture_at_sender(whole(diagnosed(replace(seen, segments={}), control="unknown")))
 
 
-@pytest.mark.parametrize(
-    ("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps"), ("small_segments", "MSS fits the path")]
-)
+@pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps")])
 def test_what_the_packets_do_not_show_is_not_blamed_on_anybody(doubt, capture_again):
     held = {"unknown": 0.95, "recovery": 0.05}
     seen = flow(goodput_mbps=12.0, limits=held, facts={"limits_doubt": doubt})

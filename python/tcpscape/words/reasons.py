@@ -73,10 +73,6 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "without TCP timestamps nothing shows which ACK a segment answers: capture a connection with timestamps"
         " (net.ipv4.tcp_timestamps=1 at both ends)"
     ),
-    "small_segments": (
-        "the path takes smaller segments than the handshake agreed on, so that no segment looks full: capture a connection whose MSS fits the path"
-        " (the MTU of a host, or the router's MSS clamp)"
-    ),
     "few packets": "too few packets in both directions",
     "few delays measured": "too few delays of single packets can be measured",
     "busy at the begin": "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known",

@@ -3,7 +3,7 @@
 use super::doubt::{Doubt, Doubts};
 use super::intervals::{Interval, Intervals};
 use super::view::{Moment, View};
-use super::window::{Ending, Evidence, Gap, Habits};
+use super::window::{Evidence, Gap, Habits};
 use super::{Cause, Data};
 use std::ops::Range;
 
@@ -75,8 +75,7 @@ impl Judge {
         let is_near = view.is_near();
         for g in self.gaps.drain(..) {
             let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g, view.supposes()) };
-            let is_idle = g.ending == Ending::Known(Cause::Application);
-            self.out.push(g.from, g.to, self.doubts.judged(cause, &g, is_idle), g.frames);
+            self.out.push(g.from, g.to, self.doubts.judged(cause, &g), g.frames);
         }
         self.window = Evidence { from: t, ..Evidence::default() };
     }

@@ -11,10 +11,11 @@
 //! Where the rules cannot tell, the cause is unknown, with a [`Doubt`] that says why.
 //!
 //! [`Tracker`] is the door, `view` the sender's knowledge as it can be told from the place of capture, `times` what the packets time here,
-//! `episodes` the repairs, `judge` the gaps of a few round trips, `window` the rules for them, `intervals` the bounded list of results.
+//! `episodes` the repairs, `full` how large full segments are, `judge` the gaps of a few round trips, `window` the rules for them, `intervals` the bounded list of results.
 
 mod doubt;
 mod episodes;
+mod full;
 mod intervals;
 mod judge;
 mod times;
@@ -103,7 +104,7 @@ pub struct Data {
     pub seq: u64,
     /// Bytes of payload.
     pub len: u32,
-    /// Payload of a full segment; 0 where it is not known yet.
+    /// Payload of a full segment as the SYNs agreed on it; 0 where it is not known yet.
     pub mss: u32,
     /// TSval; 0 without timestamps.
     pub tsval: u32,

@@ -34,7 +34,8 @@ impl Script {
 
     /// The sender sends at `t`.
     fn send(&mut self, t: u64, seq: u64, len: u32, repeat: Option<Repeat>) {
-        self.packets.push((t + self.away, Packet::Data(Data { seq, len, mss: MSS, repeat, ..Data::default() })));
+        let psh = len % MSS != 0;
+        self.packets.push((t + self.away, Packet::Data(Data { seq, len, mss: MSS, psh, repeat, ..Data::default() })));
     }
 
     /// An ACK reaches the sender at `t`.
@@ -188,8 +189,7 @@ fn without_timestamps_a_few_microseconds_of_the_handshake_decide_nothing() {
 
 #[test]
 fn segments_that_a_path_keeps_below_the_mss_are_not_what_is_left_of_a_write() {
-    let smaller = |psh: bool| {
-        let mut s = window_limited(1 << 20, 0);
+    let smaller = |mut s: Script, psh: bool| {
         for (_, packet) in &mut s.packets {
             if let Packet::Data(d) = packet {
                 (d.len, d.psh) = (MSS - 100, psh);
@@ -197,9 +197,19 @@ fn segments_that_a_path_keeps_below_the_mss_are_not_what_is_left_of_a_write() {
         }
         s
     };
-    let (unknown, doubt) = smaller(false).doubted();
-    assert!(unknown > 0.9 && doubt == Some(Doubt::SmallSegments), "{unknown} {doubt:?}");
-    assert_eq!(smaller(true).doubted(), (0.0, None), "writes of that size");
+    for away in [0, 5 * MS] {
+        assert!(smaller(window_limited(1 << 20, away), false).share(Cause::CongestionWindow) > 0.98, "{away}");
+    }
+    assert!(smaller(window_limited(1 << 20, 0), true).share(Cause::CongestionWindow) < 0.1, "writes of that size");
+    // Writes of 5,000 bytes in segments of 1,200: three full ones and the rest.
+    let mut s = chunks(0);
+    for (_, packet) in &mut s.packets {
+        if let Packet::Data(d) = packet {
+            let part = d.seq % 5_000 / FULL;
+            (d.seq, d.len, d.psh) = (d.seq - part * (FULL - 1_300), if part == 3 { 1_100 } else { 1_300 }, part == 3);
+        }
+    }
+    assert!(s.share(Cause::Application) > 0.95);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::doubt::Doubt;
 use super::episodes::Episodes;
+use super::full::FullSize;
 use super::intervals::Interval;
 use super::judge::Judge;
 use super::times::{Opening, RoundTrips, Spacing};
@@ -37,6 +38,7 @@ pub struct Tracker {
     opening: Opening,
     trips: RoundTrips,
     spacing: Spacing,
+    full: FullSize,
     episodes: Episodes,
     judge: Judge,
     last: Option<Departure>,
@@ -58,6 +60,7 @@ impl Tracker {
             opening: Opening::default(),
             trips: RoundTrips::new(),
             spacing: Spacing::default(),
+            full: FullSize::default(),
             episodes: Episodes::default(),
             judge: Judge::new(most_intervals),
             last: None,
@@ -123,6 +126,7 @@ impl Tracker {
     /// A data segment.
     pub fn data(&mut self, d: &Data) {
         let d = &Data { mss: full_segment(d), ..*d };
+        let d = &Data { mss: self.full.take(d), ..*d };
         let end = d.seq + u64::from(d.len);
         if let (Some(begun), None) = (self.opening.unanswered(), self.last) {
             self.established(d.t, d.frame, begun);
@@ -252,7 +256,8 @@ impl Tracker {
 
     fn depart(&mut self, d: &Data, end: u64) {
         let is_cut = self.view.room(end).is_some_and(|room| room < u64::from(d.mss));
-        let is_short = d.mss > 0 && d.len % d.mss != 0 && !is_cut;
+        // The last segment of what was written has PSH (RFC 9293 §3.9.1.2, MUST-61).
+        let is_short = d.psh && d.mss > 0 && d.len % d.mss != 0 && !is_cut;
         if d.repeat.is_some_and(|repeat| self.episodes.repeats(repeat, self.nxt)) {
             if let (0, Some(reported)) = (d.tsecr, self.reported) {
                 self.view.repaired(d.t.saturating_sub(reported));

@@ -18,10 +18,9 @@ Vantage = Literal["sender", "receiver", "middle", "unknown"]
 """Where a capture was taken, as its packets show it."""
 Cause = Literal["application", "send_buffer", "receive_window", "congestion_window", "pacing", "recovery", "timeout", "handshake", "unknown"]
 """What holds a flow at a time; `unknown` where the source cannot show it."""
-Doubt = Literal["far_from_sender", "no_timestamps", "small_segments"]
+Doubt = Literal["far_from_sender", "no_timestamps"]
 """Why packets do not show what held a flow: the data's receiver opened the connection and is nearer to the capture, so that nothing says how late the
-sender's answers are there; segments without timestamps do not say which ACK they answer; the path takes smaller segments than the SYNs agreed on, so
-that none counts as full."""
+sender's answers are there; segments without timestamps do not say which ACK they answer."""
 Columns = Mapping[str, NDArray[Any]]
 """Named columns of one length."""
 
