@@ -156,7 +156,9 @@ fn super_packets_where_none_should_be_are_lost_and_said() {
         let _listener = within(wire.receiver(), || TcpListener::bind(to).unwrap());
         let mut stream = within(wire.sender(), || TcpStream::connect(to).unwrap());
         stream.write_all(&content(20_000)).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        while running.snapshot().is_some_and(|now| now.emulator.forward.unasked.too_large == 0) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let (report, _) = running.stop();
         assert!(report.forward.unasked.too_large > 0, "{report:?}");
         assert!(report.flags([0, 0]).iter().any(|f| f.contains("as super-packets where none should be")), "{:?}", report.flags([0, 0]));

@@ -42,12 +42,14 @@ fn a_sender_that_ends_between_two_samples_is_told_with_its_last_counters() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let port = listener.local_addr().expect("bound").port();
     let (idle, _idle) = pair(&listener);
-    let (lines, result) = watched(port, 400, |_| {
+    let (lines, result) = watched(port, 60_000, |requests| {
         std::thread::sleep(Duration::from_millis(100));
         let (mut ours, mut theirs) = pair(&listener);
         ours.write_all(&[1; 30_000]).expect("room");
         theirs.read_exact(&mut [0; 30_000]).expect("data");
         drop((ours, theirs));
+        std::thread::sleep(Duration::from_millis(300));
+        requests.write_all(b"{\"stop\": true}\n").expect("room");
     });
     let sockets: Vec<&Value> = lines.iter().filter(|l| l["event"] == "socket").collect();
     assert_eq!(sockets.len(), 1, "{result}");
