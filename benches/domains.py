@@ -47,10 +47,11 @@ FAMILIES = ({"reno", "lp", "dctcp"},)
 """Congestion controls that do the same where nothing marks packets."""
 
 
-def blamed(answer: str) -> str | None:
-    """What an answer says holds the flow; None where it does not say."""
+def blamed(answer: str) -> tuple[str, ...]:
+    """What an answer says holds the flow, two where it says so: in turn, or the buffer of an end beside a full bottleneck."""
     _, found, rest = answer.partition("What limits you is ")
-    return next((cause for words, cause in NAMED.items() if found and rest.startswith(words)), None)
+    first = (cause for words, cause in NAMED.items() if found and rest.startswith(words))
+    return (*first, *(cause for words, cause in NAMED.items() if f"({words} held the flow" in rest or f"in turn with {words}, " in rest))
 
 
 def held(case: Path, truth: Mapping[str, Any]) -> dict[str, float]:
@@ -77,7 +78,8 @@ def verdicts(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> d
     true, path, found = truth["path"], flow["path"], {}
     said, shares = blamed(flow["answer"]), held(case, truth)
     top = next(iter(shares), None)
-    found["limit"] = "silent" if said is None else "right" if said == top else "unsure" if shares.get(said, 0.0) >= SOME else "wrong"
+    most = max((shares.get(cause, 0.0) for cause in said), default=0.0)
+    found["limit"] = "silent" if not said else "right" if top in said else "unsure" if most >= SOME else "wrong"
     found |= dict.fromkeys(("rtt", "direction", "control"), "silent")
     if path["rtt_ms"]:
         found["rtt"] = of_value(path["rtt_ms"], true["rtt_ms"], abs(path["rtt_ms"]["value"] - true["rtt_ms"]) <= max(0.02 * true["rtt_ms"], 0.5))
@@ -118,7 +120,7 @@ def contradictions(flow: Mapping[str, Any]) -> Iterator[str]:
         yield "a full bottleneck, and the application held the flow for most of its time"
     if path["rate_mbps"] and flow["goodput_mbps"] and flow["goodput_mbps"] > 1.02 * (path["rate_mbps"]["high"] or path["rate_mbps"]["value"]):
         yield "more goodput than the bottleneck's rate"
-    if "only the application" in answer and blamed(answer) != "application":
+    if "only the application" in answer and blamed(answer) != ("application",):
         yield "only the application could help, and another limit is named"
     if "Nothing to change" in answer and "allow" in answer:
         yield "nothing to change, and a setting is recommended"

@@ -67,6 +67,21 @@ SAYS = {
 
 
 def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
+    for shares, said in (
+        (
+            {"receive_window": 0.43, "congestion_window": 0.34, "send_buffer": 0.2},
+            "the receiver's window (43 % of the time, in turn with the congestion window, 34 %)",
+        ),
+        ({"application": 0.4, "congestion_window": 0.3, "recovery": 0.25}, "the congestion window (30 % of the time)"),
+        (
+            {"application": 0.45, "congestion_window": 0.25, "recovery": 0.24},
+            "the congestion window (25 % of the time, with pacing and repairs 49 %, in turn with the sending application, 45 %)",
+        ),
+        ({"application": 0.48, "receive_window": 0.2}, "the sending application (48 % of the time)"),
+    ):
+        assert f"What limits you is {said}" in words.answer(diagnosed(flow(goodput_mbps=12.0), limited_by=shares))
+    both = words.answer(diagnosed(flow(goodput_mbps=18.5), limited_by={"receive_window": 0.9, "congestion_window": 0.1}))
+    assert "Mbit/s (the receiver's window held the flow for 90 % of the time too: a larger one would only make the queue longer)" in both
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):
         assert said in words.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
     assert "the bottleneck: it is full" in words.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))

@@ -16,10 +16,13 @@ import pytest
 
 from tcpscape import _core, capture
 from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.control import classify, watched
 from tcpscape.findings.diagnosis.control.classify import FILE, features, trained
 from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
-from tcpscape.findings.diagnosis.observed import Endpoint, ObservedFlow
+from tcpscape.findings.diagnosis.diagnosis import before_replay
+from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
+from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
 from tcpscape.findings.diagnosis.path import base, fit
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import exposed, waits
@@ -242,6 +245,47 @@ def test_losses_that_no_delay_explains_are_random_where_they_are_alone() -> None
     assert (fit(unseen).loss_pct, fit(unseen).reasons["loss_pct"]) == (None, Reason("queue unseen"))
 
 
+def policed(sent: Any, rate: float, burst: float) -> Any:
+    """Which full packets with timestamps a policer drops that refills `burst` bytes at `rate` Mbit/s."""
+    tokens, last, drops = burst, 0.0, []
+    for t in sent:
+        tokens, last = min(burst, tokens + (t - last) * rate * 125), t
+        drops.append(tokens < 1514)
+        tokens -= 0 if drops[-1] else 1514
+    return np.array(drops)
+
+
+def test_what_a_policer_drops_is_not_random() -> None:
+    """It drops one by one and delays nothing; only how much was sent before explains it. A link that loses as many of the same packets is random."""
+    random = np.random.default_rng(8)
+    sent, still = bursts(12_000, 20.0), np.full(12_000, 10.0)
+    drops = policed(sent, 20.0, 60_000)
+    share = 100 * float(drops.mean())
+    assert 1 < share < 10
+    path = fit(flow(sent, still, still, drops))
+    assert path.loss_pct is None or path.loss_pct.value < 0.1 * share
+    mixed = fit(flow(sent, still, still, drops | (random.random(drops.size) < 0.01)))
+    assert mixed.loss_pct is None or abs(math.log(mixed.loss_pct.value)) < 3 / math.sqrt(0.01 * mixed.loss_pct.n)
+    link = fit(flow(sent, still, still, random.random(drops.size) < share / 100))
+    assert link.loss_pct.low <= share <= link.loss_pct.high
+
+
+def test_a_buffer_is_no_longer_than_packets_waited(tmp_path: Path) -> None:
+    """A bucket of 139 kB before a queue of 29 kB: who counts from the first packet on finds more than anybody waited for."""
+    p = found(tmp_path, bottleneck="tbf rate 6.7mbit burst 139042 limit 29196", duration="30s")
+    assert p.buffer_bytes is None or p.buffer_bytes.value == pytest.approx(29_196, rel=0.2)
+
+
+def test_without_sack_what_was_lost_before_timeouts_is_not_known() -> None:
+    sent, still = np.arange(8_000) * 2.0, np.full(8_000, 10.0)
+    seen = flow(sent, still, still, np.random.default_rng(6).random(8_000) < 0.01)
+    assert fit(seen).loss_pct is not None
+    for facts, is_known in (({"sack": False, "after_timeout": 70}, False), ({"sack": True, "after_timeout": 70}, True), ({"sack": False}, True)):
+        path = fit(replace(seen, facts={**seen.facts, "retransmissions": 80, **facts}))
+        assert (path.loss_pct is not None) == is_known
+        assert is_known or path.reasons["loss_pct"] == Reason("repeated without SACK")
+
+
 def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
     """Others fill a queue: the least round trip is that of a path which was never empty, unless the handshake took just as long."""
     random = np.random.default_rng(7)
@@ -420,6 +464,20 @@ def test_a_name_that_others_may_have_is_a_list(monkeypatch: pytest.MonkeyPatch) 
     assert (bare.name, bare.reason, next(iter(bare.candidates))) == ("unknown", Reason("without SACK"), "cubic")
 
 
+def test_a_control_that_does_not_pace_is_not_named_where_a_timer_spaced_the_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "is_steady", lambda flow: False)  # an application by a clock is steady
+    seen = observed("cubic")
+    assert before_replay(seen, DiagnosisSettings()).control.name == "cubic"
+    spaced = dataclasses.replace(seen, limits=(LimitInterval(0, 30, "pacing"), LimitInterval(30, 50, "recovery")))
+    control = before_replay(spaced, DiagnosisSettings()).control
+    assert (control.name, next(iter(control.candidates)), control.reason) == (
+        "unknown",
+        "cubic",
+        Reason("spaced by a timer", {"name": "cubic", "share": 0.6}),
+    )
+    assert before_replay(spaced, DiagnosisSettings(cca="cubic")).control.name == "cubic"
+
+
 @pytest.mark.parametrize("cca", ["scalable", "bic", "veno"])
 def test_a_law_that_counts_acks_is_told_from_highspeed(cca: str) -> None:
     """The window that the older law would have had is nearer to that law than to HighSpeed's, which counts ACKs today; HighSpeed's own is not."""
@@ -581,10 +639,10 @@ def test_loss_beside_delays() -> None:
     random = np.random.default_rng(2)
     delay = random.uniform(20, 40, 20_000)
     lost = random.random(delay.size) < np.where(delay > 36, 0.08, 0.01)
-    assert frequent_from(delay[~lost], delay[lost]) == pytest.approx(36, abs=1.1)
-    assert math.isinf(frequent_from(delay[~lost & (delay < 36)], delay[lost & (delay < 36)]))
+    assert frequent_from(delay[~lost], delay[lost])[0] == pytest.approx(36, abs=1.1)
+    assert math.isinf(frequent_from(delay[~lost & (delay < 36)], delay[lost & (delay < 36)])[0])
     falls = random.random(delay.size) < np.where(delay < 24, 0.08, 0.01)
-    assert math.isinf(frequent_from(delay[~falls], delay[falls]))
+    assert math.isinf(frequent_from(delay[~falls], delay[falls])[0])
 
 
 def test_random_loss_beside_an_overflowing_queue(tmp_path: Path) -> None:

@@ -63,6 +63,25 @@ NAMES: dict[Cause, str] = {
     "unknown": "not identifiable",
 }
 """Cause → what tables call it."""
+WINDOWS: tuple[Cause, ...] = ("receive_window", "send_buffer")
+"""Causes that leave a full bottleneck full."""
+BLAMED: Mapping[Cause, str] = {
+    "application": "the sending application",
+    "send_buffer": "the sender's socket buffer",
+    "receive_window": "the receiver's window",
+    "congestion_window": "the congestion window",
+    "recovery": "the repair of losses",
+    "timeout": "waiting for retransmission timeouts",
+    "pacing": "the sender's own pacing",
+    "handshake": "the handshake",
+}
+"""Cause → what a sentence calls it."""
+PATH_AND_CONTROL: tuple[Cause, ...] = ("congestion_window", "pacing", "recovery", "timeout")
+"""Causes that the path and the congestion control have in common: a flow goes from one to the other all the time, and they count together."""
+IN_TURN = 2 / 3
+"""Share of the longest cause's time from which another one is named with it, where none held the flow for most of its time."""
+SMALL = 0.02
+"""Share of the time that is not told apart."""
 IGNORE_LOSS = ("bbr", "bbr3")
 """Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
 UNSEEN = "the source does not show it"
@@ -233,19 +252,47 @@ def holds(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
 def limit_sentence(diagnosis: FlowDiagnosis) -> str:
     """`What limits you is the receive window (82 % of the time): …`, or that it is not identifiable, and which capture would tell."""
     shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if share > 0 and (cause != "unknown" or diagnosis.doubt)}
-    top = max(shares, key=lambda cause: shares[cause], default=None)
+    top, second = _longest(shares)
     is_open = top in (None, "congestion_window", "pacing", "recovery")
     if (fill := filled(diagnosis)) and (is_open or _share_of_rate(diagnosis) >= SURELY_FULL):
         get = number(diagnosis.flow.goodput_mbps or 0.0)
         if contradicted(diagnosis):
             held = f"{NAMES['application']} held the flow for {percent(shares['application'])} of the time"
             return f"What limits you is not identifiable here: you get {get} of the bottleneck's {fill} Mbit/s, as if it were full, and yet {held}."
-        return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
+        return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_held_too(diagnosis)}{_bloat(diagnosis)}."
     if top == "unknown" and diagnosis.doubt:
         return f"What limits you is not identifiable here: {reasons.text(Reason(diagnosis.doubt))}."
     if not top:
         return f"What limits you cannot be told: {reasons.text(diagnosis.reasons.get('limited_by'), UNSEEN).removesuffix('.')}."
-    return f"What limits you is {_because(diagnosis, top, percent(shares[top]))}."
+    return f"What limits you is {_because(diagnosis, top, f'{percent(shares[top])} of the time{_turn(shares, top, second)}')}."
+
+
+def _turn(shares: Mapping[Cause, float], top: Cause, second: Cause | None) -> str:
+    """`, with pacing and repairs 49 %, in turn with the sending application, 45 %`; empty where nothing held the flow nearly as long."""
+    if second is None:
+        return ""
+    together = sum(shares.get(cause, 0.0) for cause in PATH_AND_CONTROL) if top in PATH_AND_CONTROL else 0.0
+    more = f", with pacing and repairs {percent(together)}" if together > shares[top] + SMALL else ""
+    return f"{more}, in turn with {BLAMED[second]}, {percent(shares[second])}"
+
+
+def _longest(shares: Mapping[Cause, float]) -> tuple[Cause | None, Cause | None]:
+    """What held a flow longest, and what held it nearly as long where nothing did for most of its time."""
+    sides = [PATH_AND_CONTROL, *((cause,) for cause in shares if cause not in PATH_AND_CONTROL)]
+    held = {max(side, key=lambda cause: shares.get(cause, 0.0)): sum(shares.get(cause, 0.0) for cause in side) for side in sides}
+    first, second = [*sorted((cause for cause, share in held.items() if share > 0), key=lambda cause: -held[cause]), None, None][:2]
+    if first is None or second is None or second not in BLAMED or held[first] >= HELD or held[second] < IN_TURN * held[first]:
+        return first, None
+    return first, second
+
+
+def _held_too(diagnosis: FlowDiagnosis) -> str:
+    """What an end's buffer has to do with a full bottleneck: it held the flow, and a larger one would bring a longer queue alone."""
+    held = next((cause for cause in WINDOWS if holds(diagnosis, cause)), None)
+    if held is None:
+        return ""
+    share = percent((diagnosis.limited_by or {})[held])
+    return f" ({BLAMED[held]} held the flow for {share} of the time too: a larger one would only make the queue longer)"
 
 
 def contradicted(diagnosis: FlowDiagnosis) -> bool:
@@ -289,16 +336,16 @@ def _bloat(diagnosis: FlowDiagnosis) -> str:
 def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     """The cause with its share of the time, the reason and the remedy."""
     control = "the congestion control" if diagnosis.control.name == UNKNOWN else diagnosis.control.name
-    what, why = {
-        "application": ("the sending application", ": it offers no more data, so a faster path would carry no more"),
-        "send_buffer": ("the sender's socket buffer", f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)"),
-        "receive_window": ("the receiver's window", _reader(diagnosis)),
-        "recovery": ("the repair of losses", _why_lost(diagnosis, control)),
-        "timeout": ("waiting for retransmission timeouts", _why_lost(diagnosis, control)),
-        "pacing": ("the sender's own pacing", f": {control} sends at the rate that it has measured, not faster"),
-        "handshake": ("the handshake", ": the connection was too short to become fast"),
-    }.get(cause, ("the congestion window", _why_small(diagnosis, control)))
-    return f"{what} ({share} of the time){why}"
+    why = {
+        "application": ": it offers no more data, so a faster path would carry no more",
+        "send_buffer": f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)",
+        "receive_window": _reader(diagnosis),
+        "recovery": _why_lost(diagnosis, control),
+        "timeout": _why_lost(diagnosis, control),
+        "pacing": f": {control} sends at the rate that it has measured, not faster",
+        "handshake": ": the connection was too short to become fast",
+    }.get(cause, _why_small(diagnosis, control))
+    return f"{BLAMED.get(cause, BLAMED['congestion_window'])} ({share}){why}"
 
 
 def _needs(diagnosis: FlowDiagnosis) -> str:

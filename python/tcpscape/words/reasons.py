@@ -94,9 +94,12 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "queue unseen": "no delay of the data is seen here, so that random loss and the drops of a full queue look alike: capture at the sender",
     "lost together": "packets were lost together, as a policer or a full queue drops them, or a link in bursts, and no delay tells which",
     "few lost": "few packets were lost",
+    "policed": "packets were lost when more had been sent than a policer's bucket holds: how many were lost at random besides is not known",
+    "repeated without SACK": "without SACK nothing shows which of the packets that were repeated after a timeout had been lost",
     "delays vary in order": _vary_in_order,
     "drops at any length": "drops do not depend on the queue's length",
     "drops at many lengths": "packets were dropped at many lengths of the queue, as active queue management does",
+    "waits shorter": "no packet waited as long as the queue at its drops would have taken to drain: bursts or super-packets were counted into it",
     "changed": "changed at {at_s:.1f} s from about {before:.4g} to about {after:.4g}; one path was fitted to both sides",
     "samples alone": "Samples of a socket do not show single packets.",
     "other direction": "The samples are of the other direction.",
@@ -140,6 +143,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "without SACK": "without SACK the window is not seen while losses are repaired, and no control was learnt so: capture a connection with SACK",
     "counts ACKs": lambda name, names: (
         f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
+    ),
+    "spaced by a timer": lambda name, share: (
+        f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"
+        " it is another control, or the host paces (fq)"
     ),
     "no replay": "no replay was asked for",
     "control not known": "The congestion control is not known, so there is nothing to repeat; name it with --cca where you know it.",

@@ -129,4 +129,8 @@ def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> Recogn
         return RecognisedControl(said, 1.0, {said: 1.0}, Reason("named by the user"))
     if flow.cca:
         return RecognisedControl(flow.cca, 1.0, {flow.cca: 1.0}, Reason("named by the source"))
-    return recognised.classify(flow, fitted)
+    control = recognised.classify(flow, fitted)
+    share = (limits.shares_of(flow) or {}).get("pacing", 0.0)
+    if control.name == UNKNOWN or limits.spaces(control.name) or share < limits.SURE or flow.vantage != "sender" or limits.is_steady(flow):
+        return control
+    return replace(control, name=UNKNOWN, reason=Reason("spaced by a timer", {"name": control.name, "share": share}))

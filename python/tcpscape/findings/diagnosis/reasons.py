@@ -30,9 +30,12 @@ OfPath = Literal[
     "queue unseen",
     "lost together",
     "few lost",
+    "policed",
+    "repeated without SACK",
     "delays vary in order",
     "drops at any length",
     "drops at many lengths",
+    "waits shorter",
     "changed",
 ]
 """Of a path that packets show."""
@@ -77,6 +80,7 @@ OfControl = Literal[
     "family",
     "without SACK",
     "counts ACKs",
+    "spaced by a timer",
 ]
 """Of a congestion control: what its name rests on, or why it is unknown."""
 OfReplay = Literal[

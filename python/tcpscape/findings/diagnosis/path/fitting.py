@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -212,6 +213,8 @@ def answer(f: Fit) -> FittedPath:
     skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
     level = delay_levels(f)
     found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
+    if losses.are_guessed(f.flow.facts):
+        found = replace(found, random=None, queue=None, reason=Reason("repeated without SACK"))
     rate = None
     if b and f.delays and longest_busy(f.delays, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
         reasons["rate_mbps"] = Reason("short bursts")

@@ -9,22 +9,30 @@ A full queue drops packets only when it is full, a lossy link at any time. The q
 - Where no queue was identified, the delays of the packets next to a lost one say the same: a drop beside delays near the least is random, one beside
   delays at which drops are more frequent is a queue's. Where nearly no packet had a short delay, or no delay was seen at all, the two cannot be told
   apart.
+- A policer drops without a delay: when more was sent than its bucket of tokens holds. A bucket lacks as many tokens as a queue of the same rate would
+  have bytes in it, so its level is computed as that queue for rates about the flow's own, and taken in the place of the delays where it explains the
+  losses better.
+- No packet waits longer than a full queue takes. A length at drops that is longer than that is none of the queue's: super-packets or an unseen burst
+  are in it, and the delays beside the drops say how long it was.
 - Independent losses are anywhere. Where the packets next after a lost one were lost far more often than others, and no queue that was seen explains
   it, they were dropped together: by a policer, by a queue that no packet shows, or in bursts. Where these are many, how many were lost at random is
   not identifiable.
+- Without SACK, a sender repeats after a timeout all that it had sent: where it did so often, how many were lost is not identifiable.
 - What few losses are is not shown: the interval of the random loss begins at 0.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 from scipy.ndimage import median_filter
 
-from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck
+from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, waits
 from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, Ints, Wire
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -49,6 +57,10 @@ MISPLACED = 0.1
 """Share of a queue's drops that may seem to have met a short queue, since the queue's length at a packet that was lost is an estimate."""
 MANY = 0.2
 """Share of the losses that were lost with another one from which on they are not taken for random ones."""
+RATES = np.geomspace(0.8, 8.0, 24)
+"""Rates of a policer that are tried, of the flow's own mean rate: a flow that it drops from is about as fast, and slower while it pauses."""
+PACKET = 1514
+"""Bytes of a packet."""
 LOST_TOGETHER = Reason("lost together")
 UNKNOWN_RATE = Reason("queue of unknown rate")
 FULL_ALWAYS = Reason("queue always full")
@@ -67,6 +79,11 @@ class Losses:
     """Why the buffer is not."""
 
 
+def are_guessed(facts: Mapping[str, Any]) -> bool:
+    """Whether most of what was lost is not known: without SACK a sender repeats after a timeout all that it had sent, lost or not (RFC 2018 §5.1)."""
+    return facts.get("sack") is False and (facts.get("after_timeout") or 0) > MANY * (facts.get("retransmissions") or 0)
+
+
 def of_path(w: Wire, skip: Bools, level: Floats | None = None) -> Losses:
     """Losses where no queue was identified: all are the path's, but those beside delays at which loss is more frequent.
 
@@ -82,9 +99,22 @@ def of_path(w: Wire, skip: Bools, level: Floats | None = None) -> Losses:
     met, passed = level[lost], level[~lost & ~skip]
     if count < FEW:
         return of_few(met, passed, sent)
-    threshold = frequent_from(passed, met)
+    threshold, gain = frequent_from(passed, met)
+    by_bucket = bucket(w, lost)
+    is_policed = by_bucket.gain > gain
+    if is_policed:
+        threshold, passed, met = by_bucket.threshold, by_bucket.passed, by_bucket.met
     if math.isinf(threshold):
         return of_link(lost, sent)
+    return apart(sent, passed, met, threshold, "bucket" if is_policed else "delay" if by_bucket.gain == 0 else "either")
+
+
+def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Literal["delay", "bucket", "either"]) -> Losses:
+    """Random losses apart from those of a queue or a policer, by the levels that packets met; from the threshold on loss is more frequent.
+
+    :param shown_by: what the levels are of; `either` are delays where a bucket explains the losses too.
+    """
+    count = met.size
     least, most = (float(x) for x in np.quantile(passed, (0.002, 0.98)))
     near_empty = int(np.sum(passed < min(least + (most - least) / 4, threshold)))
     middle = (least + most) / 2
@@ -95,6 +125,9 @@ def of_path(w: Wire, skip: Bools, level: Floats | None = None) -> Losses:
     queue = share(max(0, round(count - low_lost / max(1, low) * sent)), sent)
     if low < FEWEST or near_empty < max(FEWEST, 0.02 * sent):
         return Losses(None, None, None, FULL_ALWAYS, UNKNOWN_RATE)
+    is_policed = shown_by == "bucket" or (shown_by == "either" and most - least <= LEVEL)  # a queue would have delayed something
+    if is_policed and low_lost / low * sent > MISPLACED * count:
+        return Losses(None, None, None, Reason("policed"), UNKNOWN_RATE)
     return Losses(of_uncertain(low_lost, low, count - low_lost), queue, None, None, UNKNOWN_RATE)
 
 
@@ -136,8 +169,11 @@ def grouped(lost: Bools) -> int:
     return round(together - (at.size - 1) * (1 - share_alone))
 
 
-def frequent_from(passed: Floats, met: Floats) -> float:
-    """The level from which on loss is more frequent than below: where two probabilities explain the losses best; infinite where one does."""
+def frequent_from(passed: Floats, met: Floats, tried: int = 1) -> tuple[float, float]:
+    """The level from which on loss is more frequent than below: where two probabilities explain the losses best; infinite where one does.
+
+    With it, by how much they do, the logarithm of the likelihood ratio; `tried`: the best of so many accounts of the level.
+    """
     edges = np.unique(np.quantile(np.concatenate([passed, met]), np.linspace(0, 1, 21)[1:-1]))
     got, lost = (np.searchsorted(np.sort(x), edges, side="left") for x in (passed, met))
 
@@ -148,7 +184,42 @@ def frequent_from(passed: Floats, met: Floats) -> float:
     gain = fits(lost, got) + fits(met.size - lost, passed.size - got) - fits(np.array([met.size]), np.array([passed.size]))
     rises = lost * (passed.size + met.size) < met.size * (got + lost)
     gain = np.where(rises, gain, 0.0)
-    return float(edges[int(np.argmax(gain))]) if gain.size and gain.max() > SURE else math.inf
+    best = float(gain.max(initial=0.0))
+    return (float(edges[int(np.argmax(gain))]) if best > SURE + math.log(tried) else math.inf), best
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """What a bucket of tokens lacked when packets came to it, ms of its rate."""
+
+    threshold: float = math.inf
+    """From here on loss is more frequent; infinite where no bucket explains the losses."""
+    gain: float = 0.0
+    passed: Floats = field(default_factory=lambda: np.empty(0))
+    """At packets that passed."""
+    met: Floats = field(default_factory=lambda: np.empty(0))
+    """At packets that were lost."""
+
+
+def bucket(w: Wire, lost: Bools) -> Bucket:
+    """The bucket of tokens that explains the losses best, of those that do."""
+    sent, size = np.concatenate([w.t[~lost], w.again_t]), np.concatenate([w.size[~lost], w.size[w.again_row]])
+    order = np.argsort(sent, kind="stable")
+    sent, size = sent[order], size[order]
+    if sent.size < FEWEST or sent[-1] <= sent[0]:
+        return Bucket()
+    at = np.interp(w.seq[lost], w.seq[~lost], w.t[~lost])  # what was lost before the capture came with its neighbours
+    last = np.clip(np.searchsorted(sent, at, side="right") - 1, 0, None)
+    best = Bucket()
+    for rate in RATES * size.sum() * 8e-3 / (sent[-1] - sent[0]):
+        service = size * 8e-3 / rate
+        level = waits(sent, service, 0.0)
+        packet = float(np.median(service))  # levels are told apart by packets, not by what is rounded
+        passed, met = (np.round(np.maximum(0.0, x) / packet) * packet for x in (level - service, level[last] - (at - sent[last])))
+        threshold, gain = frequent_from(passed, met, RATES.size)
+        if gain > best.gain and math.isfinite(threshold):
+            best = Bucket(threshold, gain, passed, met)
+    return best
 
 
 def levels(w: Wire, row: Ints, delay: Floats) -> Floats | None:
@@ -191,6 +262,8 @@ def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: FittedBottleneck, jitt
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
     queue = share(max(0, round(high_lost - p * high)), low + high)
     buffer, why = _size(drops, longest)
+    if buffer and level is not None:
+        buffer, why = _waited(buffer, (level - level.min()) * b.rate * 125.0, np.flatnonzero(lost)[met >= threshold])
     early = np.isin(np.arange(lost.size), np.flatnonzero(lost)[met < threshold])
     is_grouped = grouped(early) >= MANY * max(1, low_lost)
     if low < FEWEST or is_grouped:
@@ -214,8 +287,21 @@ def quiet_below(passed: Floats, met: Floats) -> float:
 def _size(drops: Floats, longest: float) -> tuple[Estimate | None, Reason | None]:
     """Buffer, bytes, from the lengths that dropped packets met, or why it is not known: a packet is dropped that would exceed it."""
     middle = float(np.median(drops))
-    if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + 1514)) < 0.5:
+    if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + PACKET)) < 0.5:
         return None, Reason("drops at many lengths")
-    value = middle + 1514  # the packet that did not fit, and of the one being sent the part that has left
-    half = max(1514.0, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), 0.02 * value)
+    value = middle + PACKET  # the packet that did not fit, and of the one being sent the part that has left
+    half = max(float(PACKET), 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), 0.02 * value)
     return Estimate(value, value - half, value + half, int(drops.size), "B"), None
+
+
+def _waited(buffer: Estimate, waited: Floats, dropped: Ints) -> tuple[Estimate | None, Reason | None]:
+    """The buffer, if packets waited for as long as it takes to drain; otherwise by the time that those beside the drops waited.
+
+    :param waited: by segments, bytes.
+    :param dropped: segments that the queue dropped.
+    """
+    longest = float(waited.max())
+    if buffer.low <= longest + 2 * PACKET:
+        return buffer, None
+    found, _ = _size(np.sort(waited[dropped]), longest)
+    return found, None if found else Reason("waits shorter")
