@@ -62,6 +62,7 @@ RATES = np.geomspace(0.8, 8.0, 24)
 PACKET = 1514
 """Bytes of a packet."""
 LOST_TOGETHER = Reason("lost together")
+POLICED = Reason("policed")
 UNKNOWN_RATE = Reason("queue of unknown rate")
 FULL_ALWAYS = Reason("queue always full")
 
@@ -127,7 +128,7 @@ def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Li
         return Losses(None, None, None, FULL_ALWAYS, UNKNOWN_RATE)
     is_policed = shown_by == "bucket" or (shown_by == "either" and most - least <= LEVEL)  # a queue would have delayed something
     if is_policed and low_lost / low * sent > MISPLACED * count:
-        return Losses(None, None, None, Reason("policed"), UNKNOWN_RATE)
+        return Losses(None, None, None, POLICED, UNKNOWN_RATE)
     return Losses(of_uncertain(low_lost, low, count - low_lost), queue, None, None, UNKNOWN_RATE)
 
 
@@ -200,9 +201,14 @@ class Bucket:
     met: Floats = field(default_factory=lambda: np.empty(0))
     """At packets that were lost."""
 
+    @property
+    def left(self) -> float:
+        """Share of the losses that the bucket does not explain."""
+        return float(np.mean(self.met < self.threshold)) if self.met.size else 1.0
+
 
 def bucket(w: Wire, lost: Bools) -> Bucket:
-    """The bucket of tokens that explains the losses best, of those that do."""
+    """The bucket of tokens that explains the losses best, of those that explain most of them."""
     sent, size = np.concatenate([w.t[~lost], w.again_t]), np.concatenate([w.size[~lost], w.size[w.again_row]])
     order = np.argsort(sent, kind="stable")
     sent, size = sent[order], size[order]
@@ -217,8 +223,9 @@ def bucket(w: Wire, lost: Bools) -> Bucket:
         packet = float(np.median(service))  # levels are told apart by packets, not by what is rounded
         passed, met = (np.round(np.maximum(0.0, x) / packet) * packet for x in (level - service, level[last] - (at - sent[last])))
         threshold, gain = frequent_from(passed, met, RATES.size)
-        if gain > best.gain and math.isfinite(threshold):
-            best = Bucket(threshold, gain, passed, met)
+        found = Bucket(threshold, gain, passed, met)
+        if gain > best.gain and found.left < 0.5:
+            best = found
     return best
 
 
@@ -266,9 +273,9 @@ def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: FittedBottleneck, jitt
         buffer, why = _waited(buffer, (level - level.min()) * b.rate * 125.0, np.flatnonzero(lost)[met >= threshold])
     early = np.isin(np.arange(lost.size), np.flatnonzero(lost)[met < threshold])
     is_grouped = grouped(early) >= MANY * max(1, low_lost)
-    if low < FEWEST or is_grouped:
-        return Losses(None, queue, buffer, FULL_ALWAYS if low < FEWEST else LOST_TOGETHER, why)
-    return Losses(of_uncertain(low_lost, low, high_lost), queue, buffer, None, why)
+    is_policed = low_lost >= FEW and bucket(w, lost).left < 0.5 * low_lost / (low_lost + high_lost)
+    reason = FULL_ALWAYS if low < FEWEST else LOST_TOGETHER if is_grouped else POLICED if is_policed else None
+    return Losses(None if reason else of_uncertain(low_lost, low, high_lost), None if reason is POLICED else queue, buffer, reason, why)
 
 
 def quiet_below(passed: Floats, met: Floats) -> float:
