@@ -13,22 +13,22 @@ RUST_FN = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?(?:const |unsafe |async )*f
 
 def python_functions(text: str) -> list[tuple[str, int]]:
     """Name and length of each function, its signature and docstring left out."""
-    found = []
+    lengths = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             body = node.body[1:] if ast.get_docstring(node) else node.body
-            found.append((node.name, (node.end_lineno or 0) - body[0].lineno + 1 if body else 0))
-    return found
+            lengths.append((node.name, (node.end_lineno or 0) - body[0].lineno + 1 if body else 0))
+    return lengths
 
 
 def rust_functions(text: str) -> list[tuple[str, int]]:
     """Name and length of each function, found by its indentation."""
-    found, lines = [], text.splitlines()
+    lengths, lines = [], text.splitlines()
     for i, line in enumerate(lines):
         if (start := RUST_FN.match(line)) and not line.endswith(";"):  # a trait's method without a body has no length
             end = next((j for j in range(i, len(lines)) if lines[j] == f"{start.group(1)}}}"), i)
-            found.append((start.group(2), end - i + 1))
-    return found
+            lengths.append((start.group(2), end - i + 1))
+    return lengths
 
 
 def production(text: str, suffix: str) -> str:

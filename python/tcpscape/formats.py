@@ -132,12 +132,12 @@ class TableFormat:
 
 def columns(text: str) -> tuple[Column, ...]:
     """Columns from lines `name type unit: what it is`; a unit of - is none."""
-    found = []
+    parsed = []
     for line in filter(None, map(str.strip, text.splitlines())):
         head, _, about = line.partition(": ")
         name, kind, *unit = head.split(maxsplit=2)
-        found.append(Column(name, kind, "".join(unit) if unit != ["-"] else "", f"{about}."))  # type: ignore[arg-type]
-    return tuple(found)
+        parsed.append(Column(name, kind, "".join(unit) if unit != ["-"] else "", f"{about}."))  # type: ignore[arg-type]
+    return tuple(parsed)
 
 
 INTERVAL = """

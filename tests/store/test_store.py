@@ -27,7 +27,7 @@ from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import StoreError
 from tcpscape.scenario import options
-from tcpscape.store import database, rows
+from tcpscape.store import database, rows, side_tables
 from tcpscape.store.results import FILE, Store, flow_rows
 from tcpscape.trial import Capture, Rtt
 
@@ -288,7 +288,7 @@ def test_a_write_that_fails_is_one_line_and_what_was_there_stays(tmp_path, trial
         with pytest.raises(StoreError, match=r"disk I/O error.*; check the disk, or choose another directory") as e:
             store.save(trials[2])
         with pytest.raises(StoreError, match="File too large; free some space"):
-            rows.write(pl.DataFrame({"a": range(100_000)}), tmp_path / "samples" / "a.parquet")
+            side_tables.write(pl.DataFrame({"a": range(100_000)}), tmp_path / "samples" / "a.parquet")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     one_line(e)
@@ -516,10 +516,10 @@ def test_rows_are_what_they_say():
 
 
 def test_samples_of_a_trial_without_flows_are_damaged(tmp_path):
-    columns = {name: pl.Series([1, 2], dtype=pl.UInt32) for name in {*rows.COLUMNS["samples"], "flow"}}
+    columns = {name: pl.Series([1, 2], dtype=pl.UInt32) for name in {*side_tables.COLUMNS["samples"], "flow"}}
     (tmp_path / "samples").mkdir()
-    rows.write(pl.DataFrame(columns), rows.path(tmp_path, "a", "samples"))
-    assert rows.read(tmp_path, "a", "samples", 3).height == 2
+    side_tables.write(pl.DataFrame(columns), side_tables.path(tmp_path, "a", "samples"))
+    assert side_tables.read(tmp_path, "a", "samples", 3).height == 2
     for flows in (0, 2):
         with pytest.raises(StoreError, match="column flow holds other numbers"):
-            rows.read(tmp_path, "a", "samples", flows)
+            side_tables.read(tmp_path, "a", "samples", flows)

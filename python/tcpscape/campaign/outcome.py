@@ -15,6 +15,7 @@ from tcpscape.campaign.adaptive import repetition, widened
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.errors import StoreError, TcpscapeError
+from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -349,6 +350,23 @@ def _beside(cell: Cell, name: str, wide: bool) -> Number:
         return UNKNOWN
     most = bottleneck.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
     return stats.median(values).cell(most=most) if wide else Number.of(statistics.median(values))
+
+
+FRAME = TableFormat(
+    "frame",
+    "A row for each cell: outcome.frame() in Python.",
+    columns(
+        """
+    engine string -: Engine that ran it
+    cca string -: Congestion controls of the flows
+    {axis} string -: Where the cell stands on an axis, as it was written
+    n integer -: Number of trials
+"""
+        + INTERVAL.format("{metric}_median", "(of the metric)", "Median over the trials")
+        + INTERVAL.format("{metric}_mean", "(of the metric)", "Mean over the trials")
+        + INTERVAL.format("{metric}_cv", "-", "Coefficient of variation over the trials, standard deviation / mean")
+    ),
+)
 
 
 def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:

@@ -24,9 +24,9 @@ from tcpscape import stats
 from tcpscape.metrics import samples
 from tcpscape.metrics.flows import jain_index
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.trial import Trial
 
-Array = NDArray[np.float64]
 SECOND = 1.0
 """Length of the intervals in which shares are followed, s."""
 BAND = 0.1
@@ -122,19 +122,19 @@ def by_cca(trial: Trial) -> tuple[FlowGroup, ...]:
 class SharesOverTime:
     """Goodput and shares of groups in successive intervals."""
 
-    edges_s: Array
+    edges_s: Floats
     """n + 1 edges of the intervals, s."""
-    mbps: Array
+    mbps: Floats
     """Goodput of each group in each interval, groups × n."""
 
     @property
-    def shares(self) -> Array:
+    def shares(self) -> Floats:
         """Each group's share in each interval, groups × n; NaN where no group had any goodput."""
         whole = self.mbps.sum(axis=0)
         return np.asarray(self.mbps / np.where(whole > 0, whole, np.nan), dtype=np.float64)
 
 
-def _by_group(trial: Trial, groups: Sequence[FlowGroup], edges: Array) -> Array:
+def _by_group(trial: Trial, groups: Sequence[FlowGroup], edges: Floats) -> Floats:
     """Goodput of each group between successive edges, Mbit/s: groups × intervals."""
     if len(edges) < 2:
         return np.empty((len(groups), 0))
@@ -221,7 +221,7 @@ def starvation(trial: Trial, part: float = STARVING, least_s: float = STARVED_S)
     return [Starved(i, *span) for i, row in enumerate(starving) for span in _spans(row, edges) if span[1] - span[0] >= least_s - 1e-6]
 
 
-def _spans(row: NDArray[np.bool_], edges: Array) -> list[tuple[float, float]]:
+def _spans(row: NDArray[np.bool_], edges: Floats) -> list[tuple[float, float]]:
     """Begin and end of each run of true intervals."""
     turns = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(int), [0]))))
     return [(float(edges[a]), float(edges[b])) for a, b in zip(turns[::2], turns[1::2], strict=True)]

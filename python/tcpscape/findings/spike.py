@@ -34,6 +34,7 @@ from tcpscape.metrics.samples import delivered
 from tcpscape.scenario.path import delay_ns, rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.table import ShownAsTable, Table
 from tcpscape.trial import Trial
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Array = NDArray[np.float64]
 EVERY_S = 0.23
 """Time between two readings of `ss` in the published recordings, s: a loop of 0.2 s and what it takes."""
 FEWEST = 2
@@ -52,7 +52,7 @@ PEAK_WINDOW_S = (1.0, 5.0)
 """Time before and after a step in which its peak is searched, s."""
 
 
-def _none() -> Array:
+def _none() -> Floats:
     return np.empty(0)
 
 
@@ -60,24 +60,24 @@ def _none() -> Array:
 class Recording:
     """The series of one flow; times in s. Arrays of a group (socket, throughput, queue, bytes) are equally long."""
 
-    t_s: Array
+    t_s: Floats
     """Times of the readings of the socket."""
-    srtt_ms: Array
-    delivery_mbps: Array
+    srtt_ms: Floats
+    delivery_mbps: Floats
     """The kernel's estimate of the delivery rate (`tcpi_delivery_rate`) at each reading; NaN where it had none."""
-    end_s: Array = field(default_factory=_none)
+    end_s: Floats = field(default_factory=_none)
     """Ends of the throughput intervals."""
-    goodput_mbps: Array = field(default_factory=_none)
-    length_s: Array = field(default_factory=_none)
+    goodput_mbps: Floats = field(default_factory=_none)
+    length_s: Floats = field(default_factory=_none)
     """Length of each interval, s."""
-    queue_s: Array = field(default_factory=_none)
+    queue_s: Floats = field(default_factory=_none)
     """Times of the readings of the queue."""
-    queue_ms: Array = field(default_factory=_none)
+    queue_ms: Floats = field(default_factory=_none)
     """Delay of the packet that left last; empty where only the backlog is known."""
-    queue_bytes: Array = field(default_factory=_none)
-    acked_s: Array = field(default_factory=_none)
+    queue_bytes: Floats = field(default_factory=_none)
+    acked_s: Floats = field(default_factory=_none)
     """Times of the readings of the bytes delivered, at full resolution; empty in a published recording."""
-    acked_bytes: Array = field(default_factory=_none)
+    acked_bytes: Floats = field(default_factory=_none)
     """Bytes acknowledged by then, selectively acknowledged ones included."""
 
     def peak(self, start_s: float, stop_s: float) -> tuple[float, float]:
@@ -170,13 +170,13 @@ def of_trial(trial: Trial, flow: int = 0, *, every_s: float = EVERY_S, phase_s: 
     )
 
 
-def _delivered(samples: pl.DataFrame) -> Array:
+def _delivered(samples: pl.DataFrame) -> Floats:
     """Bytes delivered, selectively acknowledged ones included: segments delivered, at the mean size of those acknowledged."""
     segments, acked = samples["delivered"].to_numpy().astype(float), samples["bytes_acked"].to_numpy().astype(float)
     return segments * acked[-1] / segments[-1] if len(segments) and segments[-1] else acked
 
 
-def _ticks(t: Array, every_s: float, phase_s: float) -> NDArray[np.intp]:
+def _ticks(t: Floats, every_s: float, phase_s: float) -> NDArray[np.intp]:
     """Index of the last time at or before each tick; every index where `every_s` is 0."""
     if not len(t) or every_s <= 0:
         return np.arange(len(t), dtype=np.intp)
@@ -184,7 +184,7 @@ def _ticks(t: Array, every_s: float, phase_s: float) -> NDArray[np.intp]:
     return np.unique(np.searchsorted(t, ticks + 1e-9, side="right") - 1).clip(0)
 
 
-def _queue(trial: Trial) -> tuple[Array, Array, Array]:
+def _queue(trial: Trial) -> tuple[Floats, Floats, Floats]:
     """Times, delays and bytes of the forward shaping queue that held most; no delays where the engine does not report them."""
     if trial.queue_samples is None:
         return _none(), _none(), _none()

@@ -63,13 +63,13 @@ def flows(end: SampledEnd) -> list[ObservedFlow]:
     """The flow that the socket sends and the one that it receives, where they carried data."""
     columns = cleaned(end.columns)
     sent, received = grown(columns, "bytes_acked", end.was_there), grown(columns, "bytes_received", end.was_there)
-    found = []
+    seen = []
     is_uncounted = np.isnan(sent) and np.isnan(received)  # Linux before 4.1: whoever asks for such a socket means what it sends
     if sent > LEAST_BYTES or is_uncounted:
-        found.append(_sending(end, columns))
+        seen.append(_sending(end, columns))
     if received > LEAST_BYTES:
-        found.append(_receiving(end, columns))
-    return found
+        seen.append(_receiving(end, columns))
+    return seen
 
 
 def cleaned(columns: Columns) -> dict[str, Floats]:

@@ -101,11 +101,11 @@ def place(name: str) -> Path:
 
 def built_kernels() -> tuple[BuiltKernel, ...]:
     """The kernels that are built, by name; without those of a newer tcpscape."""
-    found = []
+    kernels = []
     for name in names():
         with suppress(EngineError):
-            found.append(_read(name))
-    return tuple(kernel for kernel in found if kernel)
+            kernels.append(_read(name))
+    return tuple(kernel for kernel in kernels if kernel)
 
 
 def names() -> tuple[str, ...]:

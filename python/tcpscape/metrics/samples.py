@@ -17,9 +17,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcpscape.metrics.base import UNKNOWN
+from tcpscape.stats.estimate import Floats
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tcpscape.trial import Trial
 
 
-Array = NDArray[np.float64]
 INTERVAL_S = 1.0
 """iperf3's reporting interval, s."""
 HANDSHAKE_S = 1.0
@@ -41,7 +40,7 @@ ECE = 0x40
 """The flag's bit in the TCP header (RFC 3168 §6.1)."""
 
 
-def delivered(trial: Trial, flow: int) -> tuple[Array, Array]:
+def delivered(trial: Trial, flow: int) -> tuple[Floats, Floats]:
     """Times, s, and bytes acknowledged by then, from the flow's start with 0; both empty where nothing was sampled."""
     if trial.samples is None or "bytes_acked" not in trial.samples.columns or flow >= len(trial.flows):
         return np.empty(0), np.empty(0)
@@ -53,12 +52,12 @@ def delivered(trial: Trial, flow: int) -> tuple[Array, Array]:
     return np.concatenate(([start], times)), np.concatenate(([0.0], acked))
 
 
-def rates(trial: Trial, edges: Array) -> Array:
+def rates(trial: Trial, edges: Floats) -> Floats:
     """Goodput of each flow between successive `edges` (s), Mbit/s: an array of flows × (edges − 1).
 
     0 for a flow without samples (it was never established); NaN where nothing was sampled at all.
     """
-    rows: list[Array] = []
+    rows: list[Floats] = []
     for flow in range(len(trial.flows)):
         times, acked = delivered(trial, flow)
         missing = np.full(len(edges) - 1, np.nan if trial.samples is None else 0.0)
@@ -66,7 +65,7 @@ def rates(trial: Trial, edges: Array) -> Array:
     return np.asarray(rows, dtype=np.float64).reshape(len(trial.flows), len(edges) - 1)
 
 
-def grid(trial: Trial, every_s: float = INTERVAL_S) -> Array:
+def grid(trial: Trial, every_s: float = INTERVAL_S) -> Floats:
     """Edges of whole intervals from the first flow's start to the last sample, s."""
     series = [times for times, _ in (delivered(trial, flow) for flow in range(len(trial.flows))) if len(times)]
     if not series:
@@ -75,13 +74,13 @@ def grid(trial: Trial, every_s: float = INTERVAL_S) -> Array:
     return start + every_s * np.arange(int((stop - start) / every_s + 1e-6) + 1, dtype=np.float64)
 
 
-def intervals(trial: Trial, every_s: float = INTERVAL_S) -> Array:
+def intervals(trial: Trial, every_s: float = INTERVAL_S) -> Floats:
     """All flows' goodput together in each whole interval, Mbit/s."""
     edges = grid(trial, every_s)
     return np.asarray(rates(trial, edges).sum(axis=0), dtype=np.float64) if len(edges) > 1 else np.empty(0)
 
 
-def per_second(statistic: Callable[[Array], float], fewest: int = 1) -> Callable[[Trial], float]:
+def per_second(statistic: Callable[[Floats], float], fewest: int = 1) -> Callable[[Trial], float]:
     """A metric: a statistic of the goodput's 1-s intervals; unknown with fewer than `fewest` of them."""
 
     def of(trial: Trial) -> float:
@@ -91,12 +90,12 @@ def per_second(statistic: Callable[[Array], float], fewest: int = 1) -> Callable
     return of
 
 
-def std(values: Array) -> float:
+def std(values: Floats) -> float:
     """Sample standard deviation, n − 1."""
     return float(np.std(values, ddof=1))
 
 
-def quantile(q: float) -> Callable[[Array], float]:
+def quantile(q: float) -> Callable[[Floats], float]:
     """A quantile, between two values by linear interpolation."""
     return lambda values: float(np.quantile(values, q))
 
@@ -117,7 +116,7 @@ def srtt_p50(trial: Trial) -> float:
     return _mean_over_flows(trial, lambda srtt: float(np.median(srtt)) / 1e3)
 
 
-def _mean_over_flows(trial: Trial, of: Callable[[Array], float]) -> float:
+def _mean_over_flows(trial: Trial, of: Callable[[Floats], float]) -> float:
     """The mean over the flows of a number of each one's smoothed RTTs at even times, µs, its first second left out; unknown without samples."""
     if trial.samples is None or "srtt_us" not in trial.samples.columns:
         return UNKNOWN
@@ -130,7 +129,7 @@ def _mean_over_flows(trial: Trial, of: Callable[[Array], float]) -> float:
     return sum(values) / len(values) if values else UNKNOWN
 
 
-def ack_rtts(trial: Trial, flow: int) -> NDArray[np.float64]:
+def ack_rtts(trial: Trial, flow: int) -> Floats:
     """RTTs of the segments sent once and acknowledged by an ACK of their own end, ms, in the order of the ACKs.
 
     Those sent again have none (Karn). Empty where packets were not kept.

@@ -15,6 +15,7 @@ from tcpscape.plots import style
 from tcpscape.plots.base import Context
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.words.flow import NAMES
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
     from tcpscape.findings.diagnosis.observed import ObservedFlow
 
-Array = NDArray[np.float64]
-Curve = tuple[Array, Array]
+Curve = tuple[Floats, Floats]
 """Times, s from the flow's first packet, and values."""
 BINS, LEAST_BIN_S = 160, 0.05
 """Intervals of rates and limits of a flow, about; the shortest, s."""
@@ -159,7 +159,7 @@ def in_flight(flow: ObservedFlow) -> Mapping[str, Curve] | None:
     return curves if "in flight" in curves else None
 
 
-def _seconds(flow: ObservedFlow, at: NDArray[Any]) -> Array:
+def _seconds(flow: ObservedFlow, at: NDArray[Any]) -> Floats:
     """Times in ns from the capture's first packet as s from the flow's."""
     return at.astype(float) / 1e9 - flow.start_s
 
@@ -204,7 +204,7 @@ def _draw_limits(ax: Axes, flow: ObservedFlow) -> None:
     ax.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=8)
 
 
-def _held(intervals: Sequence[tuple[float, float]], edges: Array) -> Array:
+def _held(intervals: Sequence[tuple[float, float]], edges: Floats) -> Floats:
     """Seconds of each bin that the intervals, which do not overlap, cover."""
     if not intervals:
         return np.zeros(len(edges) - 1)
@@ -242,7 +242,7 @@ def _level(ax: Axes, estimate: Estimate, name: str) -> None:
         ax.axhspan(estimate.low, estimate.high, color=style.INK, alpha=0.2, linewidth=0)
 
 
-def marks(flow: ObservedFlow) -> dict[int, Array]:
+def marks(flow: ObservedFlow) -> dict[int, Floats]:
     """The times of each kind of event that is shown."""
     kinds = flow.events.get("kind")
     if kinds is None or not len(kinds):
@@ -251,7 +251,7 @@ def marks(flow: ObservedFlow) -> dict[int, Array]:
     return {kind: at[:: max(1, len(at) // MOST_MARKS)] for kind, at in found.items()}
 
 
-def _draw_events(ax: Axes, marks: Mapping[int, Array]) -> None:
+def _draw_events(ax: Axes, marks: Mapping[int, Floats]) -> None:
     """A row for each kind of event."""
     for place, (kind, at) in enumerate(marks.items()):
         name, marker, colour = EVENTS[kind]

@@ -23,9 +23,10 @@ from tcpscape.metrics import samples
 from tcpscape.plots import bars, base, style
 from tcpscape.plots.bars import BarRow
 from tcpscape.plots.base import Context, LegendEntry
-from tcpscape.plots.traces import Array, Trace, panels
+from tcpscape.plots.traces import Trace, panels
 from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats.estimate import Floats
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, format_rate
 
@@ -196,7 +197,7 @@ def draw_traces(traces: Sequence[Trace], context: Context = Context()) -> tuple[
     return fig, axes
 
 
-def thinned(t: Array, values: Array, most: int = 0) -> tuple[Array, Array]:
+def thinned(t: Floats, values: Floats, most: int = 0) -> tuple[Floats, Floats]:
     """At most `most` points of a trace (0: :data:`MOST_POINTS`): of each stretch the least and the greatest, so that no peak is lost."""
     most = most or MOST_POINTS
     if len(t) <= most:

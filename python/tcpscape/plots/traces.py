@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcpscape.controls.palette import Look
 from tcpscape.errors import StoreError, refuse, shown
@@ -16,12 +15,12 @@ from tcpscape.metrics import queues, samples
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.bottleneck import Bottleneck
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats.estimate import Floats
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
-Array = NDArray[np.float64]
 LEAST_BIN_S, BINS = 0.1, 250
 """Throughput of a trace: shortest interval, s; number of intervals of a trial, about."""
 UNLIMITED = 2.0**31 - 1
@@ -54,7 +53,7 @@ class Trace:
         return frame.filter(frame["flow"] == self.flow)
 
 
-Reader = Callable[[Trace], tuple[Array, Array] | None]
+Reader = Callable[[Trace], tuple[Floats, Floats] | None]
 """A trace → times, s, and values; None where the engine does not measure it."""
 
 
@@ -80,7 +79,7 @@ class Panel:
 def _column(name: str, factor: float) -> Reader:
     """A column of the samples, in its unit times `factor`."""
 
-    def read(trace: Trace) -> tuple[Array, Array] | None:
+    def read(trace: Trace) -> tuple[Floats, Floats] | None:
         rows = trace.rows
         if name not in rows.columns or rows.is_empty():
             return None
@@ -89,13 +88,13 @@ def _column(name: str, factor: float) -> Reader:
     return read
 
 
-def _ssthresh(trace: Trace) -> tuple[Array, Array] | None:
+def _ssthresh(trace: Trace) -> tuple[Floats, Floats] | None:
     """The slow start threshold, packets; a gap before the first loss."""
     curve = _column("ssthresh", 1.0)(trace)
     return curve and (curve[0], np.where(curve[1] < UNLIMITED, curve[1], np.nan))
 
 
-def _queue(trace: Trace) -> tuple[Array, Array] | None:
+def _queue(trace: Trace) -> tuple[Floats, Floats] | None:
     """What the bottleneck's queue holds, packets of all flows together; None where the path has no rate."""
     frame, link = trace.trial.queue_samples, trace.bottleneck
     if frame is None or link is None or trace.flow:
@@ -112,7 +111,7 @@ def _queue_label(trace: Trace) -> str:
     return f"held by {link.queues[link.depth].kind},\npackets" if link.delays else f"bottleneck queue\n({link.holder.kind}), packets"
 
 
-def _throughput(trace: Trace) -> tuple[Array, Array] | None:
+def _throughput(trace: Trace) -> tuple[Floats, Floats] | None:
     """What was delivered in intervals of about a 250th of the trial, Mbit/s.
 
     Packets that a SACK reports count when it does, so that no interval carries more than the link; bytes in order where the samples lack them.
@@ -125,7 +124,7 @@ def _throughput(trace: Trace) -> tuple[Array, Array] | None:
     return edges[1:], np.diff(np.interp(edges, times, delivered)) * 8e-6 / step
 
 
-def _delivered(trace: Trace) -> tuple[Array, Array]:
+def _delivered(trace: Trace) -> tuple[Floats, Floats]:
     """Times, s, and bytes delivered by then."""
     times, acked = samples.delivered(trace.trial, trace.flow)
     if not len(times) or "delivered" not in trace.rows.columns:

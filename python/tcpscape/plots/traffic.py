@@ -14,8 +14,8 @@ from tcpscape.controls import palette
 from tcpscape.metrics import traffic
 from tcpscape.plots import bars, base, series, style
 from tcpscape.plots.base import Context, LegendEntry
-from tcpscape.plots.traces import Array
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.trial import LOST, Trial
 
 if TYPE_CHECKING:
@@ -87,21 +87,21 @@ def latency_cdf(outcome: Outcome, context: Context = Context()) -> Figure:
     return fig
 
 
-def _draw_distribution(ax: Axes, entry: LegendEntry, delays: Array) -> None:
+def _draw_distribution(ax: Axes, entry: LegendEntry, delays: Floats) -> None:
     if len(delays):
         shares = np.linspace(0, 1, min(len(delays), 400))
         look = entry.look
         ax.plot(np.quantile(delays, shares), shares, color=look.colour, linestyle=look.dash, linewidth=1.5, label=entry.label)
 
 
-def _pooled(cell: Cell, name: str) -> Array:
+def _pooled(cell: Cell, name: str) -> Floats:
     """The delays of a probe's packets in all trials that kept them, ms."""
     each = [_delays(t, i)[1] for t in cell.trials if t.probe_samples is not None for i, probe in enumerate(t.probes) if probe.name == name]
     delays = np.concatenate(each) if each else np.empty(0)
     return np.asarray(delays[np.isfinite(delays)], dtype=np.float64)
 
 
-def _delays(trial: Trial, number: int) -> tuple[Array, Array]:
+def _delays(trial: Trial, number: int) -> tuple[Floats, Floats]:
     """When a probe's packets were sent, s, and their delays, ms; NaN of those that were lost."""
     if trial.probe_samples is None:
         return np.empty(0), np.empty(0)

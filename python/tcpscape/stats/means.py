@@ -49,7 +49,7 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
     if a.shape != b.shape:
         raise ValueError("pairs need as many values above as below")
     n = a.shape[1]
-    value = _over(float(a.mean()), float(b.mean())) if n else math.nan
+    value = quotient(float(a.mean()), float(b.mean())) if n else math.nan
     if n < 2 or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, "1")
     low, high = single(ratio_bounds(a, b))
@@ -60,7 +60,7 @@ def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
     """Ratio of means of measurements that are not paired; n is the smaller side's. No interval where values are negative."""
     a, b = array(above), array(below)
     n = min(a.shape[1], b.shape[1])
-    value = _over(float(a.mean()), float(b.mean())) if n else math.nan
+    value = quotient(float(a.mean()), float(b.mean())) if n else math.nan
     if n < 2 or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, "1")
     low, high = single(unpaired_bounds(a, b))
@@ -146,7 +146,8 @@ def _join(p: Floats, q: Floats, correlation: Floats | float) -> Floats:
     return joined
 
 
-def _over(above: float, below: float) -> float:
+def quotient(above: float, below: float) -> float:
+    """NaN of a division by 0."""
     return above / below if below else math.nan
 
 

@@ -9,7 +9,7 @@ of campaigns, cells and scenarios (:mod:`tcpscape.campaign.record` does).
   which trial now (:mod:`~tcpscape.store.results`): several writers of one directory share the work, and take over what a killed one had claimed.
   `plans` has what each writer is about to run, as a JSON document, so that whoever follows it knows how much is to come; a writer that ends takes
   its own away, one that is killed or interrupted leaves it.
-- `samples/`, `queue_samples/` and `packets/` (:mod:`~tcpscape.store.rows`) have one Parquet file for each trial of which they were asked for,
+- `samples/`, `queue_samples/` and `packets/` (:mod:`~tcpscape.store.side_tables`) have one Parquet file for each trial of which they were asked for,
   written whole or not at all, and before the trial's row.
 
 **Guarantees.** When `save` returns, the trial survives SIGKILL of the process and of any other. The database is in WAL mode: a reader sees

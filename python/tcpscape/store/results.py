@@ -21,9 +21,10 @@ from pydantic_core import from_json, to_json
 
 from tcpscape import writing
 from tcpscape.errors import StoreError
-from tcpscape.store import rows
+from tcpscape.store import rows, side_tables
 from tcpscape.store.database import FILE, Database, batches
-from tcpscape.store.rows import SIDE_TABLES, flow_rows, is_flow_column, labelled_rows
+from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
+from tcpscape.store.side_tables import SIDE_TABLES
 from tcpscape.trial import Trial
 from tcpscape.writing import Presence, is_present
 
@@ -98,7 +99,7 @@ class Store:
     def save_many(self, trials: Sequence[Trial]) -> None:
         """Keeps trials, all of them or none. Threads may call it at the same time."""
         for trial in trials:
-            rows.keep(trial, self._place)
+            side_tables.keep(trial, self._place)
         self._database.write(_KEEP, [rows.encode(t) for t in trials])
         self.saved += len(trials)
 
@@ -136,10 +137,10 @@ class Store:
         loaded: dict[str, Trial] = {}
 
         def add(address: str, text: str, queues: bytes | None) -> None:
-            if rows.complete(self.root, address, sides):
+            if side_tables.complete(self.root, address, sides):
                 trial = rows.decode(text, queues)
                 if trial is not None and trial.address == address:
-                    loaded[address] = rows.beside(trial, rows.read_all(self.root, trial, sides))
+                    loaded[address] = rows.beside(trial, side_tables.read_all(self.root, trial, sides))
 
         with _uncollected():
             self._database.each(query, parameters, add)

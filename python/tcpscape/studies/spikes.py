@@ -25,6 +25,7 @@ from tcpscape.metrics.queues import shapers
 from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.stats.means import quotient
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def _lost_of_excess(trial: Trial, step: Step) -> float:
 def _lost_of_all(trial: Trial, step: Step) -> float:
     """Share of what arrived in the d after the drop that was dropped."""
     lost, arrived = _dropped(trial, step, step.d_ms / 1e3)
-    return _ratio(lost, arrived)
+    return quotient(lost, arrived)
 
 
 def _drops(trial: Trial, step: Step) -> float:
@@ -266,7 +267,7 @@ def _drops(trial: Trial, step: Step) -> float:
 def _shrunk(trial: Trial, step: Step) -> float:
     """The first flow's goodput before the drop over that in 2 to 5 s after it."""
     series = _recording(trial)
-    return _ratio(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + spike.PEAK_WINDOW_S[1]))
+    return quotient(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + spike.PEAK_WINDOW_S[1]))
 
 
 def _thin(trial: Trial, step: Step) -> float:
@@ -276,12 +277,7 @@ def _thin(trial: Trial, step: Step) -> float:
 
 def _over(numerator: TrialQuantity, divisor: TrialQuantity) -> TrialQuantity:
     """The quotient of two quantities."""
-    return lambda trial, step: _ratio(numerator(trial, step), divisor(trial, step))
-
-
-def _ratio(a: float, b: float) -> float:
-    """a / b, NaN where b is 0: a link that was used less than the new one carries has no bound to be measured by."""
-    return a / b if b else math.nan
+    return lambda trial, step: quotient(numerator(trial, step), divisor(trial, step))
 
 
 def _bound(_: Trial, step: Step) -> float:
@@ -306,8 +302,8 @@ QUANTITIES: Mapping[str, SpikeQuantity] = {
     "used": SpikeQuantity("1", "share of the old link's goodput that was used in them", _mean(lambda s: s.used)),
     "queue": SpikeQuantity("ms", "peak of the delay in the queue", _of_queue),
     "peak_of_bound": SpikeQuantity("1", "peak over (r - 1) d", _over(_mean(lambda s: s.peak_ms), _bound)),
-    "peak_of_last": SpikeQuantity("1", "peak over the bound with r of the last 1.2 s", _mean(lambda s: _ratio(s.peak_ms, s.last_bound_ms))),
-    "peak_of_recent": SpikeQuantity("1", "peak over the bound with r of the last 10 s", _mean(lambda s: _ratio(s.peak_ms, s.recent_bound_ms))),
+    "peak_of_last": SpikeQuantity("1", "peak over the bound with r of the last 1.2 s", _mean(lambda s: quotient(s.peak_ms, s.last_bound_ms))),
+    "peak_of_recent": SpikeQuantity("1", "peak over the bound with r of the last 10 s", _mean(lambda s: quotient(s.peak_ms, s.recent_bound_ms))),
     "window_of_bound": SpikeQuantity("1", "peak in 29-34 s over (r - 1) d", _over(_window, _bound)),
     "queue_of_bound": SpikeQuantity("1", "peak in the queue over (r - 1) d", _over(_of_queue, _bound)),
     "queue_of_flight": SpikeQuantity("1", "peak in the queue over the bound with what was in flight", _over(_of_queue, _flight)),

@@ -23,13 +23,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcpscape.campaign import checks
 from tcpscape.campaign.checks import OPERATORS, Check
 from tcpscape.errors import refuse, shown
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
+from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES, Floats
+from tcpscape.stats.means import quotient
 from tcpscape.validate.agreement import TINY_MBPS, Agreement, right_winner
 from tcpscape.validate.conditions import FAMILIES, NamedScenario
 from tcpscape.validate.sides import SideRuns
@@ -47,8 +47,6 @@ REPLICATES = 400
 
 SMOOTH = 0.35
 """Of the smoothed bootstrap behind *chance*, in standard deviations of five runs: few runs resampled as they are tie too often."""
-
-Floats = NDArray[np.float64]
 
 
 def medians(values: Sequence[float], n: int, draws: int, seed: int, smooth: float = 0.0) -> Floats:
@@ -210,21 +208,17 @@ class Divergence:
     @property
     def rtt_ratio(self) -> float:
         """A's mean RTT over B's; NaN where unknown."""
-        return _ratio(*self.medians_of("mean_rtt_ms"))
+        return quotient(*self.medians_of("mean_rtt_ms"))
 
     @property
     def min_rtt_ratio(self) -> float:
         """A's smallest RTT over B's; NaN where unknown."""
-        return _ratio(*self.medians_of("min_rtt_ms"))
+        return quotient(*self.medians_of("min_rtt_ms"))
 
 
 def _logs(runs: SideRuns) -> Floats:
     logs: Floats = np.log(np.maximum(runs.goodput, TINY_MBPS))
     return logs
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else math.nan
 
 
 def spread(values: Sequence[float]) -> float:

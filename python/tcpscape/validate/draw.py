@@ -76,10 +76,10 @@ class PathDraw:
         family, turn = FAMILIES[i % len(FAMILIES)], i // len(FAMILIES)
         cca = self.ccas[turn % len(self.ccas)]
         has = _impairments(family, turn // len(self.ccas))
-        rtt = round(_log_uniform(rng, RTT_MS), 1)
+        rtt = round(log_uniform(rng, RTT_MS), 1)
         row = {"id": f"{self.prefix}{i:03d}", "cca": cca, "rtt_ms": f"{rtt:g}", "duration_s": f"{round(rng.uniform(*self.seconds)):g}"}
         row |= _jitter(rng, rtt) if "jitter" in has else {}
-        row |= {"loss_pct": f"{round(_log_uniform(rng, LOSS_PCT), 3):g}"} if "loss" in has else {}
+        row |= {"loss_pct": f"{round(log_uniform(rng, LOSS_PCT), 3):g}"} if "loss" in has else {}
         row |= _link(rng, rtt) if family in (LINK, MIXED) else _no_link(rng)
         return {k: row.get(k, "") for k in COLUMNS}
 
@@ -109,8 +109,8 @@ class SharedDraw:
         rng = random.Random(f"shared|{self.seed}|{i}")
         queue, turn = QUEUES[i % len(QUEUES)], i // len(QUEUES)
         ecn = queue not in FIFOS and (turn + QUEUES.index(queue)) % 2 == 0
-        rtt, rate = round(_log_uniform(rng, SHARED_RTT_MS), 1), round(_log_uniform(rng, SHARED_RATE_MBIT), 2)
-        buffer = max(LEAST_FRAMES * FRAME, int(rate * rtt * 125 * _log_uniform(rng, SHARED_BUFFER_BDP)))
+        rtt, rate = round(log_uniform(rng, SHARED_RTT_MS), 1), round(log_uniform(rng, SHARED_RATE_MBIT), 2)
+        buffer = max(LEAST_FRAMES * FRAME, int(rate * rtt * 125 * log_uniform(rng, SHARED_BUFFER_BDP)))
         first = self.ccas[i % len(self.ccas)]
         rivals = [c for c in RIVALS if c in self.ccas] if rng.random() < 2 / 3 else []
         n_first, n_second = rng.choice([(1, 1), (1, 1), (1, 2), (2, 1), (2, 2)])
@@ -125,7 +125,7 @@ class SharedDraw:
             buffer,
             queue,
             int(ecn),
-            f"{round(_log_uniform(rng, SHARED_LOSS_PCT), 3):g}" if rng.random() < 1 / 4 else "0",
+            f"{round(log_uniform(rng, SHARED_LOSS_PCT), 3):g}" if rng.random() < 1 / 4 else "0",
             rng.choice([0, LATE_S]),
             SHARED_DURATION_S,
             shared_bottleneck(queue, rate, buffer, ecn=ecn),
@@ -140,7 +140,8 @@ def _impairments(family: str, turn: int) -> str:
     return family if family in (LOSS, JITTER, BOTH) else ""
 
 
-def _log_uniform(rng: random.Random, between: tuple[float, float]) -> float:
+def log_uniform(rng: random.Random, between: tuple[float, float]) -> float:
+    """A number between two, each factor as probable as any other."""
     return math.exp(rng.uniform(math.log(between[0]), math.log(between[1])))
 
 
@@ -153,8 +154,8 @@ def _jitter(rng: random.Random, rtt_ms: float) -> dict[str, str]:
 
 
 def _link(rng: random.Random, rtt_ms: float) -> dict[str, str]:
-    rate = round(_log_uniform(rng, RATE_MBIT), 2)
-    buffer = max(LEAST_BUFFER, int(rate * rtt_ms * 125 * _log_uniform(rng, BUFFER_BDP)))
+    rate = round(log_uniform(rng, RATE_MBIT), 2)
+    buffer = max(LEAST_BUFFER, int(rate * rtt_ms * 125 * log_uniform(rng, BUFFER_BDP)))
     return {
         "rate_mbit": f"{rate:g}",
         "buffer_bytes": str(buffer),

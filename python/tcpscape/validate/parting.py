@@ -20,10 +20,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tcpscape.stats.estimate import Flags, Floats
 from tcpscape.trial import Trial
 from tcpscape.validate.sides import SAMPLE_NS
 
-Floats = NDArray[np.float64]
 LABELLINGS = 200
 """Most relabellings tried."""
 LEVEL = 0.01
@@ -40,8 +40,6 @@ STAYS = 0.8
 """Apart for this share of the rest of the trace: for good."""
 SIGNIFICANT = 0.05
 """Chance above this: the engines are not told apart."""
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ bandwidth-delay products of the link's rate and the mean RTT, at least twelve fu
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,7 +72,7 @@ class TopologyDraw:
         shape = SHAPES[i % len(SHAPES)]
         count = 1 if shape == DUMBBELL else rng.choice((2, 3))
         marks, seconds = i % 2 == 0, rng.randint(*SECONDS)
-        delays = [_round(_log_uniform(rng, DELAY_MS)) for _ in range(count)]
+        delays = [_round(draw.log_uniform(rng, DELAY_MS)) for _ in range(count)]
         groups = [self._group(rng, span, delays, seconds) for span in _spans(rng, shape, count)]
         if i % 2 == 0:
             _both_ways(groups)
@@ -93,11 +92,11 @@ class TopologyDraw:
 
     def _group(self, rng: random.Random, span: tuple[int, int], delays: Sequence[float], seconds: int) -> _Group:
         least = 2 * sum(delays[slice(*span)])
-        rtt = round(max(_log_uniform(rng, RTT_MS), least + 0.1), 1)
+        rtt = round(max(draw.log_uniform(rng, RTT_MS), least + 0.1), 1)
         start = rng.uniform(*LATE_S) if rng.random() < LATE else rng.uniform(0, START_S)
         stop = seconds - rng.uniform(*EARLY_S) if rng.random() < EARLY else 0.0
-        access = _round(_log_uniform(rng, ACCESS_MBIT)) if rng.random() < HAS_ACCESS else 0.0
-        buffer = _buffer(access, rtt, _log_uniform(rng, BUFFER_BDP))
+        access = _round(draw.log_uniform(rng, ACCESS_MBIT)) if rng.random() < HAS_ACCESS else 0.0
+        buffer = _buffer(access, rtt, draw.log_uniform(rng, BUFFER_BDP))
         cca, count, up = rng.choice(list(self.ccas)), rng.choice((1, 1, 2)), rng.random() < UP
         return _Group(cca, count, span, rtt, up, round(start, 2), round(stop, 2), access, buffer)
 
@@ -177,10 +176,10 @@ def _both_ways(groups: Sequence[_Group]) -> None:
 
 
 def _link(rng: random.Random, place: int, name: str, delay: float, rtt_ms: float, *, marks: bool) -> _Link:
-    rate = _round(_log_uniform(rng, RATE_MBIT))
-    lower = _round(rate * _log_uniform(rng, LOWER)) if rng.random() < ASYMMETRIC else rate
+    rate = _round(draw.log_uniform(rng, RATE_MBIT))
+    lower = _round(rate * draw.log_uniform(rng, LOWER)) if rng.random() < ASYMMETRIC else rate
     against = name if rng.random() < 0.5 else "bfifo"
-    buffers = [_buffer(r, rtt_ms, _log_uniform(rng, BUFFER_BDP)) for r in (rate, lower)]
+    buffers = [_buffer(r, rtt_ms, draw.log_uniform(rng, BUFFER_BDP)) for r in (rate, lower)]
     words = (queue_words(name, rate, buffers[0], marks=marks), queue_words(against, lower, buffers[1], marks=marks))
     return _Link("abc"[place], delay, (name, against), (rate, lower), words)
 
@@ -209,10 +208,6 @@ def _buffer(rate_mbit: float, rtt_ms: float, bdp: float) -> int:
 def _about(shape: str, groups: Sequence[_Group], links: Sequence[_Link], *, marks: bool) -> str:
     """One line: the shape, the groups and the links."""
     return f"{shape}{' ecn' * marks}: {', '.join(g.text() for g in groups)}; {', '.join(link.text() for link in links)}"
-
-
-def _log_uniform(rng: random.Random, between: _Range) -> float:
-    return math.exp(rng.uniform(math.log(between[0]), math.log(between[1])))
 
 
 def _round(x: float) -> float:

@@ -228,13 +228,13 @@ class Follower:
 
         :raises StoreError: one line, where the store or a plan in it is damaged.
         """
-        found = []
+        campaigns = []
         for document, is_running in self._store.announced():
             key = repr(document)
             if key not in self._known:
                 self._known[key] = _Followed(document, self._store)
-            found.append(self._known[key].look(is_running))
-        return found
+            campaigns.append(self._known[key].look(is_running))
+        return campaigns
 
 
 class _Followed:

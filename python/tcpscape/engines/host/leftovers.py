@@ -168,14 +168,14 @@ def _inside(named: Path) -> list[int]:
         wanted = named.stat()
     except OSError:
         return []
-    found = []
+    processes = []
     for entry in PROC.iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
                 its = (entry / "ns" / "net").stat()
                 if (its.st_dev, its.st_ino) == (wanted.st_dev, wanted.st_ino):
-                    found.append(int(entry.name))
-    return found
+                    processes.append(int(entry.name))
+    return processes
 
 
 def _used(kind: str, name: str, about: str, users: list[int]) -> Leftover:

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
@@ -37,9 +36,8 @@ from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.comparison import is_alike
-from tcpscape.stats.estimate import CONFIDENCE, TAIL, student
+from tcpscape.stats.estimate import CONFIDENCE, TAIL, Floats, student
 
-Array = NDArray[np.float64]
 SEED = 20260101
 """Seed of the resampling: the same data give the same interval."""
 LOOK, FINAL = 300, 2000
@@ -54,9 +52,9 @@ class Point:
 
     step: float
     """Place on the axis' lattice."""
-    values: Array
+    values: Floats
     """The metric of each run, by seed from the first on."""
-    base: Array
+    base: Floats
     """The same without the impairment, under the same seeds from the first on; not necessarily as many."""
 
     @property
@@ -121,11 +119,11 @@ def crossing(points: Sequence[Point], threshold: float, start: float, resamples:
     return Crossing(value, float(low), float(high))
 
 
-def _resampled(points: Sequence[Point], retentions: Array, resamples: int) -> Array:
+def _resampled(points: Sequence[Point], retentions: Floats, resamples: int) -> Floats:
     """Retentions at each point (columns) in each resample (rows), their deviations widened for few runs."""
     seeds = max(max(len(p.values), len(p.base)) for p in points)
     weights = np.random.default_rng(SEED).standard_exponential((resamples, seeds))
-    bases: dict[int, Array] = {}
+    bases: dict[int, Floats] = {}
     columns = []
     for point, centre in zip(points, retentions, strict=True):
         below = bases.get(id(point.base))
@@ -136,7 +134,7 @@ def _resampled(points: Sequence[Point], retentions: Array, resamples: int) -> Ar
     return np.stack(columns, axis=1)
 
 
-def _weighted(weights: Array, values: Array) -> Array:
+def _weighted(weights: Floats, values: Floats) -> Floats:
     """Weighted mean of the values in each resample."""
     own = weights[:, : len(values)]
     return np.asarray(own @ values / own.sum(axis=1), dtype=float)
@@ -151,7 +149,7 @@ def _widening(n: int) -> float:
     return math.sqrt((n + 1) / (n - 1)) * student(n) / float(ndtri((1 + CONFIDENCE) / 2))
 
 
-def _passes(steps: Array, means: Array, counts: Array, threshold: float, start: float) -> float:
+def _passes(steps: Floats, means: Floats, counts: Floats, threshold: float, start: float) -> float:
     """Where the falling fit passes the threshold; ∞ if nowhere, −∞ if it is below from the first step on and `start` is infinite."""
     from scipy.optimize import isotonic_regression
 
@@ -168,7 +166,7 @@ def _passes(steps: Array, means: Array, counts: Array, threshold: float, start: 
     return float(left + (top - threshold) / (top - heights[i]) * (steps[i] - left))
 
 
-def _relative_error(values: Array) -> float:
+def _relative_error(values: Floats) -> float:
     """Relative standard error of the mean; 0 of a single value."""
     mean = float(values.mean())
     return float(values.std(ddof=1)) / math.sqrt(len(values)) / abs(mean) if len(values) > 1 and mean else 0.0
@@ -283,8 +281,8 @@ class _Search:
 
     def __init__(self, measure: Measure, base: Measure | None, axis: Axis, effort: Effort) -> None:
         self.measure, self.base, self.axis, self.effort = measure, base, axis, effort
-        self.values: dict[int, NDArray[np.float64]] = {}
-        self.bases: dict[int, NDArray[np.float64]] = {}
+        self.values: dict[int, Floats] = {}
+        self.bases: dict[int, Floats] = {}
         self.runs = 0
         self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, effort.seeds)
         """Runs of the base of all levels; empty where each level has a base of its own."""
@@ -296,7 +294,7 @@ class _Search:
         calm = self.bases[self.axis.first] if self.base else self.shared
         return not calm.any()
 
-    def _extended(self, measure: Measure, values: NDArray[np.float64], at: float, n: int) -> NDArray[np.float64]:
+    def _extended(self, measure: Measure, values: Floats, at: float, n: int) -> Floats:
         """The values and those of further runs at a level, `n` in all."""
         if n <= len(values):
             return values
@@ -447,12 +445,12 @@ class _Search:
         return math.copysign(math.inf, self.axis.harsh - self.axis.gentle) if step == math.inf else self.axis.level(step)
 
 
-def _cv(values: NDArray[np.float64]) -> float:
+def _cv(values: Floats) -> float:
     mean = float(values.mean())
     return float(values.std(ddof=1)) / mean if len(values) > 1 and mean else 0.0
 
 
-def _relative(values: NDArray[np.float64]) -> float:
+def _relative(values: Floats) -> float:
     """Relative standard error of the mean."""
     return _cv(values) / math.sqrt(len(values))
 

@@ -37,11 +37,11 @@ def verdicts(expected: Sequence[Check], diagnosis: Diagnosis, text: Callable[[Re
     :raises CheckError: where a check chooses no flow, or the value is not identifiable.
     """
     places = [({"flow": str(i), "cca": one.control.name}, f"flow {i}, {one.flow.name}", one) for i, one in enumerate(diagnosis.flows, 1)]
-    found = []
+    judged = []
     for check in expected:
         checks.expect(check, [(at, name) for at, name, _ in places])
-        found += [_verdict(check, name, one, text) for at, name, one in places if checks.is_chosen(check.chosen, at)]
-    return found
+        judged += [_verdict(check, name, one, text) for at, name, one in places if checks.is_chosen(check.chosen, at)]
+    return judged
 
 
 def _verdict(check: Check, name: str, diagnosis: FlowDiagnosis, text: Callable[[Reason], str]) -> Verdict:

@@ -88,17 +88,17 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
     observation = observed.seen_once(observation)
     chosen = observed.chosen(observation, settings.most, settings.flow)
     others = [flow for flow in observation.flows if not any(flow is one for one in chosen)]
-    found = []
+    diagnoses = []
     for number, flow in enumerate(chosen, 1):
         progress(f"flow {number} of {len(chosen)}" if len(chosen) > 1 else "diagnosis")
-        found.append(of_flow(flow, settings))
-    return Diagnosis(observation, found, others)
+        diagnoses.append(of_flow(flow, settings))
+    return Diagnosis(observation, diagnoses, others)
 
 
 def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
-    found = before_replay(flow, settings)
-    return found if settings.replay is None else replayed(found, settings.replay)
+    diagnosis = before_replay(flow, settings)
+    return diagnosis if settings.replay is None else replayed(diagnosis, settings.replay)
 
 
 def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
@@ -114,13 +114,13 @@ def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagno
     return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
 
 
-def replayed(found: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosis:
+def replayed(diagnosis: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosis:
     """The same with what only runs of the path say: zone, replay and advice."""
     from tcpscape.findings.diagnosis.replay.judging import judged
 
-    runs = judged(found.flow, found.path, found.control, settings)
-    reasons = {part: why for part, why in found.reasons.items() if part not in RUN_PARTS}
-    return replace(found, zone=runs.zone, replay=runs.replay, advice=runs.advice, reasons=reasons, repeated=runs.repeated)
+    runs = judged(diagnosis.flow, diagnosis.path, diagnosis.control, settings)
+    reasons = {part: why for part, why in diagnosis.reasons.items() if part not in RUN_PARTS}
+    return replace(diagnosis, zone=runs.zone, replay=runs.replay, advice=runs.advice, reasons=reasons, repeated=runs.repeated)
 
 
 def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> RecognisedControl:

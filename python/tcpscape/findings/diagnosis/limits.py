@@ -239,17 +239,18 @@ def of_samples(columns: Columns, control: str | None = None) -> Sequence[LimitIn
         return _of_one(columns)
     parts = _parts(columns, np.diff(t))
     at_sample = _at_samples(columns, control)
-    found: list[LimitInterval] = []
+    intervals: list[LimitInterval] = []
     for i in range(len(t) - 1):
         lengths: dict[Cause, float] = {cause: float(each[i]) for cause, each in parts.items() if cause != "unknown"}
         for cause in at_sample[i : i + 2]:
             lengths[cause] = lengths.get(cause, 0.0) + float(parts["unknown"][i]) / 2
         at = float(t[i])
-        for cause in sorted(lengths, key=lambda cause: (found[-1].cause if found else at_sample[i]) != cause):  # a cause that goes on comes first
+        before = intervals[-1].cause if intervals else at_sample[i]
+        for cause in sorted(lengths, key=lambda cause: cause != before):  # a cause that goes on comes first
             if lengths[cause] > 0:
-                _extend(found, at, at + lengths[cause], cause)
+                _extend(intervals, at, at + lengths[cause], cause)
                 at += lengths[cause]
-    return tuple(found)
+    return tuple(intervals)
 
 
 def _of_one(columns: Columns) -> Sequence[LimitInterval]:
@@ -260,18 +261,18 @@ def _of_one(columns: Columns) -> Sequence[LimitInterval]:
     busy = float(columns["busy_time"][0]) / 1e6
     window = min(busy, float(np.nan_to_num(columns.get("rwnd_limited", np.zeros(1))[0])) / 1e6)
     buffer = min(busy - window, float(np.nan_to_num(columns.get("sndbuf_limited", np.zeros(1))[0])) / 1e6)
-    found: list[LimitInterval] = []
+    intervals: list[LimitInterval] = []
     lengths: tuple[tuple[Cause, float], ...] = (("receive_window", window), ("send_buffer", buffer), ("unknown", busy - window - buffer))
     for cause, length in lengths:
-        start = found[-1].end_s if found else 0.0
-        found += [LimitInterval(start, start + length, cause)] if length > 0 else []
-    return tuple(found)
+        start = intervals[-1].end_s if intervals else 0.0
+        intervals += [LimitInterval(start, start + length, cause)] if length > 0 else []
+    return tuple(intervals)
 
 
-def _extend(found: list[LimitInterval], start: float, end: float, cause: Cause) -> None:
-    if found and found[-1].cause == cause:
-        start = found.pop().start_s
-    found.append(LimitInterval(start, end, cause))
+def _extend(intervals: list[LimitInterval], start: float, end: float, cause: Cause) -> None:
+    if intervals and intervals[-1].cause == cause:
+        start = intervals.pop().start_s
+    intervals.append(LimitInterval(start, end, cause))
 
 
 def _parts(columns: Columns, gaps: Floats) -> dict[Cause, Floats]:

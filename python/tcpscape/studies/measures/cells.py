@@ -12,20 +12,18 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell
 from tcpscape.findings.cliff import levels
 from tcpscape.stats import Estimate, statistic
-from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
+from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES, Floats
 from tcpscape.studies import spikes
 from tcpscape.studies.result import ClaimVerdict, JudgedClaim, Result
 from tcpscape.studies.study import Claim
 from tcpscape.text.numbers import number
 
-Array = NDArray[np.float64]
-Bracket = tuple[Array, Array, Array]
+Bracket = tuple[Floats, Floats, Floats]
 """A value between the two ends where it must lie: low end, value, high end."""
 ENDS = (50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE))
 """Percentiles of an interval's ends."""
@@ -34,7 +32,7 @@ PRECISION = 0.10
 """Half-width of the interval that :func:`runs_needed` aims at, as a fraction of the mean."""
 
 
-def resampled(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[Array]], Array], unit: str = "1") -> Estimate:
+def resampled(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[Floats]], Floats], unit: str = "1") -> Estimate:
     """`statistic` of the samples, each (resamples, runs), and its percentile interval; the samples are resampled independently.
 
     A statistic may be infinite (never reached); NaN resamples are left out.
@@ -45,7 +43,7 @@ def resampled(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[
     return Estimate(float(statistic(whole)[0]), *_ends(statistic(draws)), min(a.shape[-1] for a in whole), unit)
 
 
-def bracketed(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[Array]], Bracket], unit: str = "1") -> Estimate:
+def bracketed(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[Floats]], Bracket], unit: str = "1") -> Estimate:
     """As :func:`resampled`, of a statistic that is known only to lie between two ends: the interval's low end is that of the resamples' low ends.
 
     The interval contains both ends of the samples themselves, however alike the runs are.
@@ -59,7 +57,7 @@ def bracketed(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[
     return Estimate(value, float(ends[0]), float(ends[1]), min(a.shape[-1] for a in whole), unit)
 
 
-def of_draws(values: Sequence[float], runs: int, statistic: Callable[[Array], Array], unit: str = "1") -> Estimate:
+def of_draws(values: Sequence[float], runs: int, statistic: Callable[[Floats], Floats], unit: str = "1") -> Estimate:
     """What a work with `runs` runs would have measured: the median of the statistic over draws of so many of our runs, and the range of 95 %."""
     array = np.asarray(values, dtype=float)
     if not len(array):
@@ -72,7 +70,7 @@ def of_draws(values: Sequence[float], runs: int, statistic: Callable[[Array], Ar
     return Estimate(float(np.median(drawn)), *_ends(drawn), len(array), unit)
 
 
-def _drawn(samples: Sequence[Sequence[float]]) -> tuple[list[Array], list[Array]]:
+def _drawn(samples: Sequence[Sequence[float]]) -> tuple[list[Floats], list[Floats]]:
     """The samples, each as one row, and their resamples (resamples, runs); both empty where a sample is."""
     arrays = [np.asarray(s, dtype=float) for s in samples]
     n = min((len(a) for a in arrays), default=0)
@@ -82,7 +80,7 @@ def _drawn(samples: Sequence[Sequence[float]]) -> tuple[list[Array], list[Array]
     return [a[None, :] for a in arrays], [a[rng.integers(0, len(a), (RESAMPLES, len(a)))] for a in arrays]
 
 
-def _ends(drawn: Array) -> tuple[float, float]:
+def _ends(drawn: Floats) -> tuple[float, float]:
     defined = drawn[~np.isnan(drawn)]
     low, high = np.percentile(defined, ENDS, method="nearest") if len(defined) else (np.nan, np.nan)
     return float(low), float(high)
@@ -122,17 +120,17 @@ def runs_needed(_: Result, claim: Claim, cell: Cell) -> Estimate:
     return stats.runs_needed_from(cell.values(claim.metric), PRECISION)
 
 
-def _quotient(a: Array, b: Array) -> Array:
+def _quotient(a: Floats, b: Floats) -> Floats:
     """a / b; unknown where b is 0: a cell without spread."""
-    quotients: Array = a / np.where(b == 0, np.nan, b)
+    quotients: Floats = a / np.where(b == 0, np.nan, b)
     return quotients
 
 
-def _cvs(x: Array) -> Array:
+def _cvs(x: Floats) -> Floats:
     """Sample standard deviation over mean; unknown of one run."""
     if x.shape[-1] < 2:
         return np.full(x.shape[:-1], np.nan)
-    cvs: Array = np.std(x, axis=-1, ddof=1) / np.mean(x, axis=-1)
+    cvs: Floats = np.std(x, axis=-1, ddof=1) / np.mean(x, axis=-1)
     return cvs
 
 
@@ -164,7 +162,7 @@ def ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
     """Mean over the mean at the lowest value of the axis that the claim names under `options: {axis: …}`."""
-    return result.outcome(claim.part).retention(cell, _axis(claim), claim.metric)
+    return result.outcome(claim.part).retention(cell, axis_of(claim), claim.metric)
 
 
 def both_ways(result: Result, claim: Claim) -> JudgedClaim:
@@ -206,11 +204,12 @@ def error_of_cv(_: Result, claim: Claim, cell: Cell) -> float:
 
 def error_of_quotient(result: Result, claim: Claim, cell: Cell) -> float:
     """Relative standard error of a published ratio or retention: that of both means."""
-    below = result.below(claim, cell) if claim.over else result.outcome(claim.part).base(cell, _axis(claim))
+    below = result.below(claim, cell) if claim.over else result.outcome(claim.part).base(cell, axis_of(claim))
     return statistic.error_of_mean(math.hypot(_cv(cell, claim), _cv(below, claim)), claim.runs)
 
 
-def _axis(claim: Claim) -> str:
+def axis_of(claim: Claim) -> str:
+    """The axis that a claim is about."""
     return str(claim.options.get("axis", "jitter"))
 
 

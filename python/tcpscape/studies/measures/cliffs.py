@@ -20,10 +20,11 @@ from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.studies import known
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.measures import cells
-from tcpscape.studies.measures.cells import Array, Bracket
+from tcpscape.studies.measures.cells import Bracket, axis_of
 from tcpscape.studies.result import ClaimVerdict, JudgedClaim, Result, all_of, in_range, range_text
 from tcpscape.studies.study import Claim
 from tcpscape.text.numbers import number
@@ -36,7 +37,7 @@ Curve = tuple[Cell, ...]
 
 def step(result: Result, claim: Claim) -> JudgedClaim:
     """Whether the cliff is at the claim's `value` on the axis `options: {axis: …}` (jitter)."""
-    axis, outcome = _axis(claim), result.outcome(claim.part)
+    axis, outcome = axis_of(claim), result.outcome(claim.part)
     grid = [v for name, values in outcome.campaign.axes.items() if name == axis for v in values]
     curve = [c for c in outcome.curve(axis, claim.cca, **claim.at) if any(axes.same(c.at[axis], v) for v in grid)]
     first, claimed = _first_below_half(outcome, curve, axis), str(claim.value)
@@ -74,7 +75,7 @@ def edge_ratio(result: Result, claim: Claim) -> JudgedClaim:
 
 def crossing(result: Result, claim: Claim, curves: Sequence[Curve]) -> list[Estimate]:
     """The edge of each curve and, of two, their ratio; infinite where a curve stays above half."""
-    return edges_of(curves, result.outcome(claim.part).campaign.metric, _axis(claim), str(claim.options.get("of", "")))
+    return edges_of(curves, result.outcome(claim.part).campaign.metric, axis_of(claim), str(claim.options.get("of", "")))
 
 
 def edges_of(curves: Sequence[Curve], metric: str, axis: str, of: str = "") -> list[Estimate]:
@@ -85,7 +86,7 @@ def edges_of(curves: Sequence[Curve], metric: str, axis: str, of: str = "") -> l
     places = [np.array([c.value(axis).number for c in curve]) / (axes.read(curve[0].at[of]).number if of else 1) for curve in curves]
     sizes = [len(curve) for curve in curves]
 
-    def edge_of(index: int, arrays: Sequence[Array]) -> Bracket:
+    def edge_of(index: int, arrays: Sequence[Floats]) -> Bracket:
         first = sum(sizes[:index])
         return _fall(np.stack([a.mean(axis=-1) for a in arrays[first : first + sizes[index]]], axis=-1), places[index])
 
@@ -109,13 +110,13 @@ def _first_below_half(outcome: Outcome, curve: Sequence[Cell], axis: str) -> Cel
 
 def curves_of(result: Result, claim: Claim) -> Iterator[Curve]:
     """The curves along the axis, one for each congestion control and each value of the other axes."""
-    axis, outcome = _axis(claim), result.outcome(claim.part)
+    axis, outcome = axis_of(claim), result.outcome(claim.part)
     distinct = dict.fromkeys((c.cca, tuple((k, v) for k, v in c.at.items() if k != axis)) for c in result.cells(claim))
     for cca, others in distinct:
         yield outcome.curve(axis, cca, **dict(others))
 
 
-def _fall(means: Array, places: Array) -> Bracket:
+def _fall(means: Floats, places: Floats) -> Bracket:
     """Where each row of means first falls below half of its first one, on a straight line between the last step before and the first step below.
 
     A row that never falls does so beyond the last step, at infinity.
@@ -139,7 +140,7 @@ def _quotient(a: Bracket, b: Bracket) -> Bracket:
 
 def _curve_below(result: Result, claim: Claim, curve: Curve) -> Curve:
     """The curve that `curve` is divided by."""
-    axis, outcome = _axis(claim), result.outcome(claim.part)
+    axis, outcome = axis_of(claim), result.outcome(claim.part)
     over = dict(claim.over)
     cca = over.pop("cca", curve[0].cca)
     others = {k: v for k, v in curve[0].at.items() if k in outcome.axes and k != axis and k not in over}
@@ -149,13 +150,9 @@ def _curve_below(result: Result, claim: Claim, curve: Curve) -> Curve:
     return divisor
 
 
-def _axis(claim: Claim) -> str:
-    return str(claim.options.get("axis", "jitter"))
-
-
 def _where(result: Result, claim: Claim, curve: Curve) -> str:
     """Which curve it is, in words."""
-    outcome, axis = result.outcome(claim.part), _axis(claim)
+    outcome, axis = result.outcome(claim.part), axis_of(claim)
     others = [a for a in outcome.axes if a != axis and len(outcome.levels(a)) > 1]
     return " ".join([curve[0].cca, *(curve[0].at[a] for a in others)])
 

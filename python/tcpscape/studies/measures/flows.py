@@ -14,9 +14,9 @@ from tcpscape.findings import fairness
 from tcpscape.findings.fairness import FlowGroup
 from tcpscape.metrics import samples
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.stats.order import spearman
 from tcpscape.studies.measures import cells
-from tcpscape.studies.measures.cells import Array
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 from tcpscape.trial import Trial
@@ -94,7 +94,7 @@ def rank_correlation(pairs: Sequence[tuple[float, float]]) -> Estimate:
     """Spearman's ρ of pairs and its interval, whole pairs resampled: runs that are alike share a rank."""
     x, y = np.asarray(pairs, dtype=float).reshape(-1, 2).T
 
-    def correlation(resamples: Sequence[Array]) -> Array:
+    def correlation(resamples: Sequence[Floats]) -> Floats:
         indices = resamples[0].astype(int)
         return spearman(x[indices], y[indices])
 
@@ -107,9 +107,9 @@ def _lost(trial: Trial) -> float:
     return float(sum(sum(drops.values()) for drops in by_cause)) if by_cause else math.nan
 
 
-def _needless_share(arrays: Sequence[Array]) -> Array:
+def _needless_share(arrays: Sequence[Floats]) -> Floats:
     retransmits, lost = (a.sum(axis=-1) for a in arrays)
-    shares: Array = np.clip(1 - lost / np.where(retransmits == 0, np.nan, retransmits), 0, 1)
+    shares: Floats = np.clip(1 - lost / np.where(retransmits == 0, np.nan, retransmits), 0, 1)
     return shares
 
 

@@ -203,12 +203,12 @@ def in_own_thread(engine: Engine, jobs: Sequence[tuple[Case, int, int]], work: W
 def engines_here() -> list[EngineDocument]:
     """The engines that could check a state."""
     built = [f"virtual:{kernel.name}" for kernel in kernels.built_kernels()] or ["virtual"]
-    found = []
+    here = []
     for name in (*built, "live"):
         kind, _, variant = name.partition(":")
         engine = engines.REGISTRY[kind].of(variant or None)
-        found.append(EngineDocument(name=name, about=ABOUT[kind], missing=engine.unavailable() or ""))
-    return found
+        here.append(EngineDocument(name=name, about=ABOUT[kind], missing=engine.unavailable() or ""))
+    return here
 
 
 ABOUT = {"virtual": "a real Linux kernel in virtual time", "live": "this machine's own kernel, in real time"}

@@ -32,6 +32,7 @@ from tcpscape.interchange.observing import TITLES
 from tcpscape.plots import diagnosis as series
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 from tcpscape.text.numbers import number
 from tcpscape.trial import Capture, Trial
 from tcpscape.units import NS_PER_S, counted
@@ -61,7 +62,6 @@ SAMPLES, LEAST_S = 1000, 0.001
 """Samples of a run, about, and their shortest interval, s."""
 SEGMENT = 1448
 """Bytes of a full segment: samples count segments that were delivered, also those that only a SACK reports, as the observation's ACKs do."""
-Array = NDArray[np.float64]
 
 
 class SourceFlow(TypedDict):
@@ -356,7 +356,7 @@ def replay(found: FlowDiagnosis, work: Work) -> Block:
     return Block("replay", values, {name: np.ascontiguousarray(column, "<f8") for name, column in columns.items()})
 
 
-def _over(of: Any, rows: Array) -> Array:
+def _over(of: Any, rows: Floats) -> Floats:
     """The least or greatest of each column; NaN where no run has a value."""
     some = ~np.isnan(rows).all(axis=0)
     result = np.full(rows.shape[1], np.nan)
@@ -364,7 +364,7 @@ def _over(of: Any, rows: Array) -> Array:
     return result
 
 
-def _on_grid(trial: Trial, warmup_s: float, edges: Array) -> dict[str, Array]:
+def _on_grid(trial: Trial, warmup_s: float, edges: Floats) -> dict[str, Floats]:
     """A run in bins from the start of its flow, or from the end of what is left out: goodput (bit/s), smoothed RTT (s), bytes in flight."""
     if trial.samples is None:
         raise ValueError("a run needs samples to be drawn")

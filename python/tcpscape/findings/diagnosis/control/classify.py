@@ -22,8 +22,6 @@ from tcpscape.findings.diagnosis.control.watched import (
     LOSS,
     OLDER,
     SAME,
-    Floats,
-    Ints,
     Watched,
     compare,
     counting_acks,
@@ -33,6 +31,7 @@ from tcpscape.findings.diagnosis.control.watched import (
 )
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import MOST_BINS, ObservedFlow
+from tcpscape.findings.diagnosis.path.columns import Floats, Ints
 from tcpscape.findings.diagnosis.reasons import Reason
 
 COMPARED = (

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from tcpscape import _core
 from tcpscape.controls.spelling import LINUX
 from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
+from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 OPEN, DISORDER, CWR, RECOVERY, LOSS = 0, 1, 2, 3, 4
 """States of a connection, by the numbers of Linux's `enum tcp_ca_state`."""
 FAST, TIMEOUT, SPURIOUS = 1, 2, 4
@@ -45,7 +44,7 @@ class Rounds:
     seconds: Floats
     window: Floats
     """Most packets in flight after a segment was sent; NaN where none was."""
-    is_open: NDArray[np.bool_]
+    is_open: Bools
     """Neither recovery nor reduction, nor held back by the receive window or the application, from its beginning to its end."""
     rtt_ms: Floats
     """Median RTT of the segments acknowledged in it; NaN without."""
@@ -102,7 +101,7 @@ class Watched:
     segments: Columns
     since_sent: Ints
     """Packets delivered since the last segment acknowledged was sent."""
-    reordered: NDArray[np.bool_]
+    reordered: Bools
     """Whether segments had arrived far out of order by then."""
     limited: Floats
     """Share of the round trips that the receive window, the application or the send buffer held, by cause."""
@@ -188,7 +187,7 @@ def _sacked(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
     return before, after
 
 
-def _reordered(segments: Mapping[str, NDArray[Any]], t: Ints) -> NDArray[np.bool_]:
+def _reordered(segments: Mapping[str, NDArray[Any]], t: Ints) -> Bools:
     """For each ACK, whether a segment that was sent once had been delivered after one sent four segments later."""
     delivered = np.where(segments["acked"] > 0, segments["acked"], np.iinfo(np.int64).max)
     least_later = np.minimum.accumulate(delivered[::-1])[::-1]
@@ -539,7 +538,7 @@ def _backoffs(watched: Watched, reductions: list[tuple[int, int, int]]) -> dict[
     pairs = [(made[c.first], c.after) for c in seen]
     if not pairs:
         return dict.fromkeys(BACKOFFS, float("nan"))
-    values: NDArray[np.float64] = np.array(pairs, float)
+    values: Floats = np.array(pairs, float)
     ratio: Floats = np.log(np.maximum(values[:, 0], 1) / values[:, 1])
     close = np.abs(values[:, 0] - values[:, 1]) <= np.maximum(1.5, 0.05 * values[:, 1])
     return {

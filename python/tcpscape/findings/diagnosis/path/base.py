@@ -115,14 +115,14 @@ def anchors(f: Fit) -> Floats:
 
     The handshake's is not among them: on a path that has not been used for a while it may hold the resolution of addresses too.
     """
-    found: list[float] = []
+    round_trips: list[float] = []
     if f.bottleneck and f.delays and not f.is_before and f.delays.index.size == f.behind.row.size:
         noise = max(f.bottleneck.noise, f.before_queue[0] if f.before_queue else 0.0, 0.5)
         idle = met_idle(f.delays, f.bottleneck.rate, 5 * noise)
         if f.flow.facts.get("begins_in_mid_connection"):
             idle[: min(idle.size, YOUNG)] = False
-        found += [float(x) for x in f.behind.rtt[idle]]
-    return np.array(found)
+        round_trips += [float(x) for x in f.behind.rtt[idle]]
+    return np.array(round_trips)
 
 
 def is_reordered(f: Fit) -> bool:

@@ -229,18 +229,18 @@ class Help:
 def helps(lab: Lab) -> list[Help]:
     """The changes that apply to the flow, those for what limited it first."""
     hosts, values = lab.fitted.hosts, lab.fitted.values
-    found = []
+    applicable = []
     if "rcvbuf" in hosts.flow and hosts.shares.get("receive_window", SHARE) >= SHARE:
-        found.append(_buffer("receive buffer", "rcvbuf", "rmem_max", int(hosts.flow["rcvbuf"])))
+        applicable.append(_buffer("receive buffer", "rcvbuf", "rmem_max", int(hosts.flow["rcvbuf"])))
     if "sndbuf" in hosts.flow:
-        found.append(_buffer("send buffer", "sndbuf", "wmem_max", int(hosts.flow["sndbuf"])))
+        applicable.append(_buffer("send buffer", "sndbuf", "wmem_max", int(hosts.flow["sndbuf"])))
     if values.order == "reorder" and (values.jitter_forward_ms or values.jitter_reverse_ms):
-        found.append(Help("keep the order of packets", _in_order))
+        applicable.append(Help("keep the order of packets", _in_order))
     if values.rate_mbps:
-        found.append(Help(f"{AQM} at the bottleneck", _aqm))
+        applicable.append(Help(f"{AQM} at the bottleneck", _aqm))
     if not limits.spaces(lab.own):
-        found.append(Help("pacing (fq at the sender)", _paced))
-    return found
+        applicable.append(Help("pacing (fq at the sender)", _paced))
+    return applicable
 
 
 def _buffer(name: str, field: str, limit: str, size: int) -> Help:
