@@ -20,7 +20,6 @@ from tcpscape.interchange import observing, tcp_info
 
 DATA = TESTS / "data"
 SS = DATA / "ss"
-IPERF3 = DATA / "interchange"
 
 
 def flow_to(observation: Observation, address: str, port: int) -> ObservedFlow:

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+from typing import get_args
 
 import pytest
 
@@ -11,13 +12,14 @@ from tcpscape.campaign.outcome import SMOOTHED
 from tcpscape.controls.deployment import deployment
 from tcpscape.errors import printable
 from tcpscape.findings.calls import REMEDIES
+from tcpscape.findings.steps import Step
 from tcpscape.names import wrapped
 from tcpscape.scenario import bottleneck, files
 from tcpscape.stats import Estimate
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
-from tcpscape.words import explorer, paths, sentences
+from tcpscape.words import explorer, paths, sentences, steps
 
 WIDTHS = (60, 80, 100, 150)
 COLUMNS = ("cca", "goodput Mbit/s, mean [95 %]", "CV", "retransmits", "limited by")
@@ -242,6 +244,13 @@ def test_a_change_of_the_path_is_answered_with_the_rtt_before_and_after(need_mod
     assert 20 < before < 42  # a buffer of one BDP doubles the 20 ms at most
     assert before < after <= highest <= 20 + 4 * 20 + 5  # the same bytes take four times as long: 80 ms beside the path's 20, and a burst
     assert not answer.run_screen(tcpscape.run({**path, "changes": []}, cca="cubic", seeds=2)).remarks
+
+
+def test_every_step_has_its_words():
+    assert {*steps.TEXTS} == {*get_args(Step)}
+    said = []
+    steps.told(said.append)("cliff", "cubic")
+    assert said == ["cubic: looking for the cliff"]
 
 
 def test_intervals_go_before_columns():

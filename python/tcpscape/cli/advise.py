@@ -97,6 +97,7 @@ def advise(
     from tcpscape.interchange import measured
     from tcpscape.store.results import Store
     from tcpscape.words import advice as words
+    from tcpscape.words import steps
 
     if calls.upload is not None or flows.goal == "calls":
         _calls(source, path, calls, flows, trials, results, runner, output)
@@ -113,7 +114,7 @@ def advise(
             Runner(engine, runner.jobs, store=store, progress=progress.update),
             trials.seeds,
             goal_of(flows.goal, conditions),
-            progress.say,
+            steps.told(progress.say),
             options.typed(),
             [c.metric.name for c in expected],
             taken,
@@ -147,6 +148,7 @@ def _calls(
     from tcpscape.findings.calls import SEEDS, CallAdviser, HomeLink, remedies
     from tcpscape.store.results import Store
     from tcpscape.words import calls as words
+    from tcpscape.words import steps
 
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
@@ -161,7 +163,7 @@ def _calls(
     ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
         running = Runner(engine, runner.jobs, store=store, progress=progress.update)
-        adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, progress.say)
+        adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, steps.told(progress.say))
         advice = adviser.advise()
     if results.as_json:
         print(json.dumps(words.document(advice), allow_nan=False))

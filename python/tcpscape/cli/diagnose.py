@@ -56,8 +56,9 @@ class ReplayOptions:
         from tcpscape import engines
         from tcpscape.campaign.execute import Runner
         from tcpscape.findings.diagnosis.fitted import ReplaySettings
+        from tcpscape.words import steps
 
-        return ReplaySettings(Runner(engines.make("model"), self.jobs, progress=progress.update), self.kernel, self.quick, progress.say)
+        return ReplaySettings(Runner(engines.make("model"), self.jobs, progress=progress.update), self.kernel, self.quick, steps.told(progress.say))
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def diagnose(
     from tcpscape.findings.diagnosis.fitted import expect_known
     from tcpscape.interchange import observing
     from tcpscape.words import diagnosis as answer
-    from tcpscape.words import reasons
+    from tcpscape.words import reasons, steps
 
     if results.check:
         from tcpscape.findings.diagnosis import checked
@@ -114,7 +115,7 @@ def diagnose(
     expect_known(known.cca, known.kernel)
     observation = _observed(source, watched, results)
     with Progress("diagnosis", is_open=True) as progress:
-        result = diagnosis.diagnose(observation, _settings(chosen, known, progress), progress.say)
+        result = diagnosis.diagnose(observation, _settings(chosen, known, progress), steps.told(progress.say))
     pseudonyms = Pseudonyms() if results.anonymise else None
     shown = observing.anonymised(result, pseudonyms) if pseudonyms else result
     _write(result, shown, results, known, pseudonyms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcpscape import metrics, stats, units
@@ -10,6 +10,7 @@ from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.execute import Runner
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse, shown
+from tcpscape.findings.steps import Tell, untold
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.text.table import ShownAsTable
@@ -239,14 +240,13 @@ class CallAdviser:
     runner: Runner
     seeds: str = SEEDS
     remedies: Sequence[Remedy] = REMEDIES
-    say: Callable[[str], None] = lambda _: None
-    """Called with the name of each stage as it begins."""
+    tell: Tell = untold
 
     def advise(self) -> CallAdvice:
         """Runs every case and chooses among them."""
         seeds = parse_seeds(self.seeds)
         pairs = self.link.cases(self.ccas, self.remedies)
-        self.say("calls beside uploads")
+        self.tell("calls", "")
         quiet, *runs = self.runner.run_all([(self.link.scenario(None), seeds), *((self.link.scenario(cca, remedy), seeds) for cca, remedy in pairs)])
         cases = [case_of(cca, remedy, trials) for (cca, remedy), trials in zip(pairs, runs, strict=True)]
         caveats = tuple(sorted({c for trials in (quiet, *runs) for t in trials for c in t.caveats}))

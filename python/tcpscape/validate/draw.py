@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tcpscape.controls.spelling import LINUX
 from tcpscape.errors import refuse
@@ -40,6 +42,8 @@ RIVALS = ("bbr", "cubic")
 QUEUES = ("bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie")
 FIFOS = ("bfifo", "pfifo")
 SHARED_RTT_MS, SHARED_RATE_MBIT, SHARED_BUFFER_BDP, SHARED_LOSS_PCT = (8.0, 150.0), (4.0, 60.0), (0.5, 4.0), (0.02, 1.0)
+SECONDS = (10.0, 10.0)
+"""Duration of a path's condition, s: uniform between these, in whole seconds."""
 LATE_S = 5
 """Start of a second group that starts later, s."""
 FRAME = 1514
@@ -49,35 +53,41 @@ LEAST_FRAMES, LEAST_MAX_FRAMES = 12, 9
 
 
 @dataclass(frozen=True)
-class PathDraw:
-    """A draw of paths: how many, from which seed, under which congestion controls, how long each."""
+class _Draw(ABC):
+    """How many conditions are drawn, from which seed, under which congestion controls."""
 
+    option: ClassVar[str]
     n: int
     seed: int = 0
     ccas: Sequence[str] = CCAS
-    seconds: tuple[float, float] = (10.0, 10.0)
-    """Duration of a condition, s: uniform between these, in whole seconds."""
-    prefix: str = "r"
-    """Of the ids."""
 
     def rows(self) -> list[dict[str, str]]:
         """The conditions as CSV rows. The first n of a longer draw are those of a shorter one."""
         if not 1 <= self.n <= MOST:
-            refuse("random", f"{self.n} conditions", f"write 1 to {MOST}")
+            refuse(self.option, f"{self.n} conditions", f"write 1 to {MOST}")
         return [self._row(i) for i in range(self.n)]
 
     def conditions(self) -> list[NamedScenario]:
         """The conditions."""
         return [of_row(row) for row in self.rows()]
 
+    @abstractmethod
     def _row(self, i: int) -> dict[str, str]:
-        """NamedScenario `i`: its own stream of random numbers, so that nothing moves when others are added."""
+        """Condition `i`: its own stream of random numbers, so that nothing moves when others are added."""
+
+
+class PathDraw(_Draw):
+    """A draw of paths."""
+
+    option = "random"
+
+    def _row(self, i: int) -> dict[str, str]:
         rng = random.Random(f"{self.seed}|{i}")
         family, turn = FAMILIES[i % len(FAMILIES)], i // len(FAMILIES)
         cca = self.ccas[turn % len(self.ccas)]
         has = _impairments(family, turn // len(self.ccas))
         rtt = round(log_uniform(rng, RTT_MS), 1)
-        row = {"id": f"{self.prefix}{i:03d}", "cca": cca, "rtt_ms": f"{rtt:g}", "duration_s": f"{round(rng.uniform(*self.seconds)):g}"}
+        row = {"id": f"r{i:03d}", "cca": cca, "rtt_ms": f"{rtt:g}", "duration_s": f"{round(rng.uniform(*SECONDS)):g}"}
         row |= _jitter(rng, rtt) if "jitter" in has else {}
         row |= {"loss_pct": f"{round(log_uniform(rng, LOSS_PCT), 3):g}"} if "loss" in has else {}
         row |= _link(rng, rtt) if family in (LINK, MIXED) else _no_link(rng)
@@ -85,27 +95,13 @@ class PathDraw:
 
 
 @dataclass(frozen=True)
-class SharedDraw:
-    """A draw of bottlenecks that two groups of flows share: how many, from which seed, under which congestion controls."""
+class SharedDraw(_Draw):
+    """A draw of bottlenecks that two groups of flows share."""
 
-    n: int
-    seed: int = 0
+    option = "shared"
     ccas: Sequence[str] = SHARED_CCAS
-    prefix: str = "s"
-    """Of the ids."""
-
-    def rows(self) -> list[dict[str, str]]:
-        """The conditions as CSV rows. The first n of a longer draw are those of a shorter one."""
-        if not 1 <= self.n <= MOST:
-            refuse("shared", f"{self.n} conditions", f"write 1 to {MOST}")
-        return [self._row(i) for i in range(self.n)]
-
-    def conditions(self) -> list[NamedScenario]:
-        """The conditions."""
-        return [of_row(row) for row in self.rows()]
 
     def _row(self, i: int) -> dict[str, str]:
-        """Condition `i`: its own stream of random numbers, so that nothing moves when others are added."""
         rng = random.Random(f"shared|{self.seed}|{i}")
         queue, turn = QUEUES[i % len(QUEUES)], i // len(QUEUES)
         ecn = queue not in FIFOS and (turn + QUEUES.index(queue)) % 2 == 0
@@ -115,7 +111,7 @@ class SharedDraw:
         rivals = [c for c in RIVALS if c in self.ccas] if rng.random() < 2 / 3 else []
         n_first, n_second = rng.choice([(1, 1), (1, 1), (1, 2), (2, 1), (2, 2)])
         values = (
-            f"{self.prefix}{i:03d}",
+            f"s{i:03d}",
             first,
             rng.choice(rivals or self.ccas),
             n_first,

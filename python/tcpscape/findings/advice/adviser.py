@@ -9,7 +9,7 @@ nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
 from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Decision, Goal, decide, ranked
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
+from tcpscape.findings.steps import Tell, untold
 from tcpscape.metrics.flows import limits
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
@@ -65,8 +66,7 @@ class Adviser:
     seeds: str | None = None
     """Seeds of the path itself, as a campaign has them; None is as many as :data:`EVENTS` allows."""
     goal: Goal = GOALS["goodput"]
-    say: Callable[[str], None] = lambda _: None
-    """Called with the name of each stage as it begins."""
+    tell: Tell = untold
     command: str = ""
     """What to type to run it again, for the record of a store."""
     checked: Sequence[str] = ()
@@ -82,7 +82,7 @@ class Adviser:
         """Runs the path as it is, along its jitter, and without each of its ingredients; returns the advice."""
         seeds = self.seeds or str(self._affordable())
         numbers = parse_seeds(seeds)
-        self.say("comparing congestion controls")
+        self.tell("controls", "")
         outcome = self._compare(seeds)
         trials = {cell.cca: list(cell.trials) for cell in outcome.cells}
         candidates = self._candidates(trials)
@@ -127,7 +127,7 @@ class Adviser:
 
     def _affordable(self) -> int:
         """Number of seeds for the path itself, estimated from the events of one trial with and one without jitter."""
-        self.say("looking at the path")
+        self.tell("path", "")
         calm = self.path.model_copy(update={"jitter": 0})
         probes = self._run([p.scenario(cca) for cca in self.ccas for p in (self.path, calm)], range(1))
         events = [t.events or 0 for trials in probes for t in trials]
@@ -157,7 +157,7 @@ class Adviser:
 
     def _cliff(self, cca: str, goodputs: Sequence[float], seeds: Sequence[int]) -> Cliff:
         """The cliff along this path's jitter, with the path itself (its `goodputs`) on it."""
-        self.say(f"{cca}: looking for the cliff")
+        self.tell("cliff", cca)
 
         def measure(jitters: Sequence[float], which: range) -> list[list[float]]:
             paths = [self.path.model_copy(update={"jitter": round(j)}) for j in jitters]
@@ -170,7 +170,7 @@ class Adviser:
 
     def _damage(self, cca: str, seeds: Sequence[int]) -> tuple[damage.Damage, ...]:
         """The damage of each ingredient, with part of the seeds."""
-        self.say(f"{cca}: taking the ingredients away")
+        self.tell("damage", cca)
         few = self._few(seeds)
         return tuple(damage.decompose(self.path, lambda paths: self._run([p.scenario(cca) for p in paths], few), self._can))
 
@@ -181,7 +181,7 @@ class Adviser:
         name = "keep" if keeps else "reorder"
         if not self._can(path):
             return OtherOrder(name, None, {}, {}, changes=False)
-        self.say("the other order of packets")
+        self.tell("other order", "")
         few = seeds[: max(FEWEST, len(self._few(seeds)))]
         trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], few), strict=True))
         other = decide(self._candidates(trials), self.goal, self._rtt_ms)
@@ -191,7 +191,7 @@ class Adviser:
 
     def _shared(self, choice: str, seeds: Sequence[int]) -> Estimate:
         """The share of the goodput that flows under the choice get beside as many under Linux's default."""
-        self.say(f"{choice} beside {DEFAULT}")
+        self.tell("beside default", choice)
         scenario = self.path.scenario(choice)
         scenario = scenario.model_copy(update={"flows": (*scenario.flows, *scenario.with_cca(DEFAULT).flows)})
         share = metrics.find(f"share:{choice}").of

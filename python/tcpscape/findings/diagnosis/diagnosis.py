@@ -10,7 +10,7 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,12 @@ from tcpscape.findings.diagnosis.fitted import UNKNOWN, DiagnosisSettings, Fitte
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, Observation, ObservedFlow
 from tcpscape.findings.diagnosis.reasons import Reason, Reasons
 from tcpscape.findings.diagnosis.replay import zone
+from tcpscape.findings.steps import Tell, untold
 
 if TYPE_CHECKING:
     from tcpscape.findings.diagnosis.replay.judging import ReplayedRun
     from tcpscape.findings.diagnosis.replay.scenario import FittedFlow
 
-Progress = Callable[[str], None]
-"""Told what is being done now."""
 RUN_PARTS = ("replay", "advice")
 """Parts that are None without a replay."""
 NO_REPLAY = Reason("no replay")
@@ -83,14 +82,17 @@ class Diagnosis:
     """Those that were not."""
 
 
-def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSettings(), progress: Progress = lambda what: None) -> Diagnosis:
+def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSettings(), tell: Tell = untold) -> Diagnosis:
     """Diagnoses the flows that the settings choose. :raises TcpscapeError: one line, where the settings name no flow of the observation."""
     observation = observed.seen_once(observation)
     chosen = observed.chosen(observation, settings.most, settings.flow)
     others = [flow for flow in observation.flows if not any(flow is one for one in chosen)]
     diagnoses = []
     for number, flow in enumerate(chosen, 1):
-        progress(f"flow {number} of {len(chosen)}" if len(chosen) > 1 else "diagnosis")
+        if len(chosen) > 1:
+            tell("flow", f"{number} of {len(chosen)}")
+        else:
+            tell("diagnosis", "")
         diagnoses.append(of_flow(flow, settings))
     return Diagnosis(observation, diagnoses, others)
 

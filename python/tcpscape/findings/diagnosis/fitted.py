@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +13,7 @@ from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse, shown
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.diagnosis.reasons import Reason, Reasons
+from tcpscape.findings.steps import Tell, untold
 from tcpscape.stats.estimate import WithInterval
 
 if TYPE_CHECKING:
@@ -241,8 +242,7 @@ class ReplaySettings:
     """Kernel profile of the sender with overrides, `6.12,rmem_max=4MiB`; None is not known."""
     quick: bool = False
     """Whether few trials are enough: wider intervals in a fraction of the time."""
-    say: Callable[[str], None] = lambda _: None
-    """Called with what is being run now."""
+    tell: Tell = untold
 
 
 @dataclass(frozen=True, slots=True)

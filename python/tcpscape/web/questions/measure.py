@@ -43,6 +43,7 @@ from tcpscape.web.state import State, of_scenario
 from tcpscape.web.stream import Block
 from tcpscape.words import diagnosis as answer
 from tcpscape.words import flow as words
+from tcpscape.words import steps
 
 MOST_FLOWS = 50
 """Flows from which the page can choose."""
@@ -204,7 +205,7 @@ class _Diagnosing:
 
     def _replay(self) -> ReplaySettings:
         runner = Runner(engines.make("model"), executor=OnPool(self._work), progress=self._told.trials)
-        return ReplaySettings(runner, None, self._asked.quick, self._told.say)
+        return ReplaySettings(runner, None, self._asked.quick, steps.told(self._told.say))
 
     def _source(self) -> SourceValues:
         seen = self._observation

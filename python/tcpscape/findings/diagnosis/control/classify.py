@@ -135,8 +135,6 @@ STEPS = (-0.99, -0.5, -0.1, -0.02, 0.02, 0.1, 0.5, 0.99)
 """Edges of the bins of ln(window / window of the round trip before)."""
 PACKETS = (-1.5, -0.5, 0.5, 1.5, 2.5, 5.5)
 """Edges of the bins of the same step in packets."""
-CYCLE = 8
-"""Round trips of BBR's gain cycle (draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.4.1)."""
 PROBE_PACKETS = 5
 """Packets in flight of BBR's PROBE_RTT (four), and one for what is under way."""
 PROBE_S = 10.0

@@ -126,7 +126,7 @@ class Compared:
 
 def compare(lab: Lab, names: Sequence[str]) -> Compared:
     """Runs the controls, those that may be the best more often."""
-    lab.settings.say(f"comparing {len(names)} congestion controls")
+    lab.settings.tell("replayed controls", str(len(names)))
     first = dict(lab.many(names, range(FIRST)))
     means = {cca: _mean(runs) for cca, runs in first.items()}
     best = max(means.values())
@@ -171,7 +171,7 @@ def _affordable(lab: Lab, options: Sequence[Help]) -> Sequence[Help]:
 
 def _alternative(lab: Lab, option: Help) -> Alternative:
     """The flow's own control with one change."""
-    lab.settings.say(f"{lab.own}: {option.name}")
+    lab.settings.tell("setting", f"{lab.own}: {option.name}")
     seeds = range(SETTING_RUNS)
     return alternative(option.name, lab.central(lab.own, seeds, option.change), lab.central(lab.own, seeds))
 

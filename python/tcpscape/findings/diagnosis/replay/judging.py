@@ -108,7 +108,7 @@ def with_queue(lab: Lab) -> Lab:
     own = seen.distance(lab.central(lab.own, SEEDS))
     if not is_open and own <= math.log(WITHIN):
         return lab
-    lab.settings.say("which queue is at the bottleneck")
+    lab.settings.tell("queue", "")
     best, distance = None, math.inf if is_open else own
     for one in _possible(values):
         away = seen.distance(lab.with_values(one.values).central(lab.own, SEEDS))
@@ -151,7 +151,7 @@ def with_buffer(lab: Lab) -> Lab:
     held = [name for name, cause in BUFFERS if name in hosts.flow and hosts.shares.get(cause, 0.0) >= HELD]
     if not held or "read" in hosts.flow or not seen:
         return lab
-    lab.settings.say("the size of the buffer")
+    lab.settings.tell("buffer", "")
     best, distance = lab, math.inf
     for factor in FACTORS:
         trial = _with(lab, held[0], round(int(hosts.flow[held[0]]) * factor))
@@ -258,7 +258,7 @@ def impossible(flow: ObservedFlow, reason: Reason) -> Replay:
 
 def replay_of(lab: Lab) -> Replay:
     """The replay that the runs show."""
-    lab.settings.say(f"{lab.own}: replaying the flow")
+    lab.settings.tell("replay", lab.own)
     seeds = range(RUNS)
     central, drawn = lab.central(lab.own, seeds), lab.drawn(lab.own, seeds, assumed=False)
     goodput = predicted([r.goodput_mbps for r in central], [r.goodput_mbps for r in drawn], "Mbit/s")

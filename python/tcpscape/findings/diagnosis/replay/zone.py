@@ -60,7 +60,7 @@ def unknown(flow: ObservedFlow, path: FittedPath | None, reason: Reason) -> Zone
 
 def of(lab: Lab) -> Zone:
     """The indicators that the runs and the observation show."""
-    lab.settings.say(f"{lab.own}: the zone of the path")
+    lab.settings.tell("zone", lab.own)
     here = level(lab)
     side = levels.side(here)
     needed = stats.runs_needed(here.cv.value, PRECISION)

@@ -1,0 +1,31 @@
+"""The steps of an answer that takes long, as data; :mod:`tcpscape.words.steps` says them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+Step = Literal[
+    "path",
+    "controls",
+    "cliff",
+    "damage",
+    "other order",
+    "beside default",
+    "calls",
+    "diagnosis",
+    "flow",
+    "queue",
+    "buffer",
+    "replay",
+    "replayed controls",
+    "setting",
+    "zone",
+]
+"""What begins now: a comparison, a search, a replay."""
+Tell = Callable[[Step, str], None]
+"""Told of each step as it begins, and what it is about: a congestion control, a number; empty where nothing tells it from others of its kind."""
+
+
+def untold(step: Step, about: str) -> None:
+    """Nobody is told."""

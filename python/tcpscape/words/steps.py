@@ -1,0 +1,32 @@
+"""What is being done now, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tcpscape.controls.deployment import DEFAULT
+from tcpscape.findings.steps import Step, Tell
+
+TEXTS: Mapping[Step, str] = {
+    "path": "looking at the path",
+    "controls": "comparing congestion controls",
+    "cliff": "{}: looking for the cliff",
+    "damage": "{}: taking the ingredients away",
+    "other order": "the other order of packets",
+    "beside default": f"{{}} beside {DEFAULT}",
+    "calls": "calls beside uploads",
+    "diagnosis": "diagnosis",
+    "flow": "flow {}",
+    "queue": "which queue is at the bottleneck",
+    "buffer": "the size of the buffer",
+    "replay": "{}: replaying the flow",
+    "replayed controls": "comparing {} congestion controls",
+    "setting": "{}",
+    "zone": "{}: the zone of the path",
+}
+"""Step → its words, with what it is about in place of the braces."""
+
+
+def told(say: Callable[[str], None]) -> Tell:
+    """Hands the words of each step to `say`."""
+    return lambda step, about: say(TEXTS[step].format(about))
