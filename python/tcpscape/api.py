@@ -523,11 +523,15 @@ def load(source: str | Path) -> Scenario | Record:
     :return: a :class:`tcpscape.Scenario`, or a :class:`tcpscape.Record`, whose `parts` are the outcomes.
     :raises TcpscapeError: one line, where there is no such thing or it cannot be read.
     """
+    from tcpscape.words import campaign  # noqa: F401 (has the tables of outcomes)
+
     return record.load(Path(source)) if os.path.isdir(source) else files.load(source)
 
 
 def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:
     """Runs a campaign, and keeps it in `out` where there is one."""
+    from tcpscape.words import campaign as answer  # noqa: F401 (has its table)
+
     place = executors.make(executor, jobs)
     if out is None:
         return execute.run(campaign, Execution(progress=progress, executor=place))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,8 +18,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import flow_rows
-from tcpscape.text.numbers import UNKNOWN, Number, percent
-from tcpscape.text.table import Row, ShownAsTable, Table
+from tcpscape.text.table import ShownAsTable
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -167,10 +164,6 @@ class CellSummary:
 
 MOST_BOUNDED = 1000
 """Most cells whose goodput is held against their link's rate and has other metrics beside it: those of more take seconds."""
-MOST_SHARES = 3
-"""Most congestion controls of mixtures whose shares a table has."""
-WIDE = "*"
-"""Marks a cell whose interval is wider than asked."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -287,69 +280,6 @@ class Outcome(ShownAsTable):
             )
             for c in self.cells
         )
-
-    def table(self, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
-        """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
-
-        Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index;
-        `wide`: with their intervals, for where no width is given.
-        """
-        cells, metric = summaries or self.summaries(), metrics.find(self.campaign.metric)
-        levels = {axis: list(dict.fromkeys(c.at[axis] for c in self.cells)) for axis in self.axes}
-        fixed, varied = {a: v[0] for a, v in levels.items() if len(v) == 1}, [a for a, v in levels.items() if len(v) > 1]
-        engine = ["engine"] * (len(self.versions) > 1)
-        unit = f" {metric.unit}" if metric.unit not in ("", "1") else ""
-        others = self._companions()
-        headings = [f"{name}: median [95 %]" if wide else name for name in others]
-        columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", *headings, "CV", "n")
-        rows: list[Row] = []
-        for s in cells:
-            place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
-            beside = [_beside(s.cell, name, wide) for name in others.values()]
-            value = s.median.cell(most=s.most)
-            if not s.is_precise:
-                value = replace(value, interval=f"{value.interval} {WIDE}".lstrip())
-            rows.append((*place, value, *beside, Number.percent(s.cv.value), Number.count(len(s.cell.trials))))
-        title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
-        notes = [*self.notes(cells), *(f"caveat: {caveat}" for caveat in self.weaknesses(cells))]
-        return Table(columns, rows, len(varied) + len(engine) + 1, title, notes, drop=("n", "CV", *reversed(headings)))
-
-    def _companions(self) -> dict[str, str]:
-        """Metrics whose medians stand beside the campaign's own: heading → name."""
-        own = metrics.find(self.campaign.metric).name
-        if len(self.cells) > MOST_BOUNDED:
-            return {}
-        mixed = list(dict.fromkeys(cca for cell in self.cells if "+" in cell.cca for cca in cell.cca.split("+")))[:MOST_SHARES]
-        headings = {"goodput Mbit/s": "goodput"}
-        headings |= {f"added RTT p95 ms, {cca}": f"added_rtt:{cca}" for cca in mixed} or {"added RTT p95 ms": "added_rtt"}
-        headings |= {**({"Jain": "jain"} if mixed else {}), **{f"share of {cca}": f"share:{cca}" for cca in mixed}}
-        return {heading: name for heading, name in headings.items() if name != own and self._knows(name)}
-
-    def _knows(self, name: str) -> bool:
-        """Whether a metric has a value anywhere."""
-        return any(math.isfinite(v) for cell in self.cells for v in cell.values(name))
-
-    def notes(self, cells: Sequence[CellSummary]) -> list[str]:
-        """What the marks in the table of these cells mean."""
-        notes, rule = [], repetition(self.campaign)
-        if rule and (wide := sum(not s.is_precise for s in cells)):
-            notes.append(f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}")
-        if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
-            notes.append("∞: so few runs cannot bound a median; give more --seeds")
-        return notes
-
-    def weaknesses(self, cells: Sequence[CellSummary]) -> list[str]:
-        """Whatever weakens the table of these cells: caveats of trials and of medians, each once."""
-        return list(dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))))
-
-
-def _beside(cell: Cell, name: str, wide: bool) -> Number:
-    """The median of a metric of a cell, `wide` with its interval; – where nothing is known."""
-    values = stats.known(cell.values(name))
-    if not values:
-        return UNKNOWN
-    most = bottleneck.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
-    return stats.median(values).cell(most=most) if wide else Number.of(statistics.median(values))
 
 
 FRAME = TableFormat(

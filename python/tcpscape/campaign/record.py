@@ -260,7 +260,7 @@ class Record:
         return "\n\n".join(repr(outcome) for outcome in self.outcomes)
 
     def _repr_html_(self) -> str:
-        return "".join(outcome.table().html() for outcome in self.outcomes)
+        return "".join(outcome._repr_html_() for outcome in self.outcomes)
 
 
 def expect(store: Store, kind: str, name: str, parts: Mapping[str, Campaign] | None = None, versions: Mapping[str, str] | None = None) -> None:

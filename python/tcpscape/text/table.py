@@ -31,7 +31,7 @@ LONGEST_NAME = 28
 HEADING_LINES = 3
 """Most lines of a heading."""
 
-Row = Sequence[str | Number]
+TableRow = Sequence[str | Number]
 """Words and numbers."""
 
 
@@ -40,7 +40,7 @@ class Table:
     """Columns, and rows of words and numbers; the first `left` columns are words, the others numbers."""
 
     columns: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[TableRow]
     left: int = 1
     title: str = ""
     notes: Sequence[str] = ()

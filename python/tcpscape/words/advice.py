@@ -23,7 +23,7 @@ from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import UNKNOWN, Number, number, percent, shares
 from tcpscape.text.screen import Code, Screen
-from tcpscape.text.table import Row, Table, table_of
+from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words import paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, lead, link_mbps, remarks
 from tcpscape.words.sentences import runs_text
@@ -363,7 +363,7 @@ def _zone(cliff: Cliff) -> str:
     return f"around {brief_jitter(low)}" if low == high else f"{brief_jitter(low)} to {brief_jitter(high)}"
 
 
-def _damage_rows(s: Standing) -> Iterator[Row]:
+def _damage_rows(s: Standing) -> Iterator[TableRow]:
     for d in s.damage:
         gain, mark = d.gain.cell(), "x" if d.gain.value >= WORTHWHILE else "(none)"
         yield s.cca, d.ingredient, d.goodput.cell(), replace(gain, interval=f"{gain.interval} {mark}".lstrip()), _delay(d.achieved.data), d.how

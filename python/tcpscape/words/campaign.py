@@ -7,22 +7,24 @@ medians. A report begins with the same.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import TypedDict
 
-from tcpscape import stats, units
+from tcpscape import metrics, stats, units
 from tcpscape.campaign import groups
-from tcpscape.campaign.outcome import Cell, CellSummary, Outcome, smoothed
+from tcpscape.campaign.adaptive import repetition
+from tcpscape.campaign.outcome import MOST_BOUNDED, Cell, CellSummary, Outcome, smoothed
 from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.metrics.flows import added_to, limits
 from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Estimate, Interval
-from tcpscape.text.numbers import UNKNOWN, Number, shares
+from tcpscape.text.numbers import UNKNOWN, Number, percent, shares
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Row, Table
+from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.trial import FlowResult, Trial
 from tcpscape.words import paths, sentences, traffic
 
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
+MOST_SHARES = 3
+"""Most congestion controls of mixtures whose shares a table has."""
+WIDE = "*"
+"""Marks a cell whose interval is wider than asked."""
 RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
 """Columns of a run's table that a narrow screen leaves out, the first one first."""
 
@@ -99,7 +105,7 @@ ROW = (
 """Columns of a row of :func:`run_table`."""
 
 
-def _rows(cell: Cell) -> Iterator[Row]:
+def _rows(cell: Cell) -> Iterator[TableRow]:
     """A row for each group of flows of a cell, and one for all of them where there are several."""
     trials, scenario = cell.trials, cell.scenarios[0]
     link = bottleneck.link_mbps(scenario)
@@ -113,7 +119,7 @@ def _rows(cell: Cell) -> Iterator[Row]:
         yield "all", flows, carried.cell(most=link), Number.percent(cell.cv().value), *[""] * (len(ROW) - 5), runs
 
 
-def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> Row:
+def _row(name: str, flows_of: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> TableRow:
     """One row: the flows of each trial."""
     flows = [flow for of_trial in flows_of for flow in of_trial]
     goodputs = [sum(flow.goodput_mbps for flow in of_trial) for of_trial in flows_of]
@@ -156,15 +162,84 @@ def _mean(values: Iterable[float]) -> Number:
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a campaign with axes: what they are, which congestion control is the best where, and a row for each cell."""
     cells = summaries or outcome.summaries()
-    table = replace(outcome.table(cells, wide=wide), title="", notes=outcome.notes(cells))
+    rows = replace(table(outcome, cells, wide=wide), title="", notes=notes(outcome, cells))
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
     scenarios = [s for cell in paths.spread(outcome.cells) for s in cell.scenarios]
     path = f"{paths.together(scenarios, axes)}; {trials} trials a cell, {outcome.label}"
-    shown = (outcome.campaign.metric, *("added_rtt" for name in table.columns if name.startswith("added RTT")))
-    caveats = [*outcome.weaknesses(cells), *smoothed(outcome, shown), *groups.player_caveats(outcome.cells[0].scenarios[0])]
-    return Screen(path, sentences.sweep_answer(outcome), tables=(table,), caveats=caveats, next=next_)
+    shown = (outcome.campaign.metric, *("added_rtt" for name in _companions(outcome).values() if name.startswith("added_rtt")))
+    caveats = [*weaknesses(outcome, cells), *smoothed(outcome, shown), *groups.player_caveats(outcome.cells[0].scenarios[0])]
+    return Screen(path, sentences.sweep_answer(outcome), tables=(rows,), caveats=caveats, next=next_)
+
+
+@table_of.register
+def table(outcome: Outcome, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
+    """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
+
+    Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index;
+    `wide`: with their intervals, for where no width is given.
+    """
+    cells, metric = summaries or outcome.summaries(), metrics.find(outcome.campaign.metric)
+    levels = {axis: list(dict.fromkeys(c.at[axis] for c in outcome.cells)) for axis in outcome.axes}
+    fixed, varied = {a: v[0] for a, v in levels.items() if len(v) == 1}, [a for a, v in levels.items() if len(v) > 1]
+    engine = ["engine"] * (len(outcome.versions) > 1)
+    unit = f" {metric.unit}" if metric.unit not in ("", "1") else ""
+    others = _companions(outcome)
+    headings = [f"{name}: median [95 %]" if wide else name for name in others]
+    columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", *headings, "CV", "n")
+    rows: list[TableRow] = []
+    for s in cells:
+        place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
+        beside = [_beside(s.cell, name, wide) for name in others.values()]
+        value = s.median.cell(most=s.most)
+        if not s.is_precise:
+            value = replace(value, interval=f"{value.interval} {WIDE}".lstrip())
+        rows.append((*place, value, *beside, Number.percent(s.cv.value), Number.count(len(s.cell.trials))))
+    title = ", ".join([f"{outcome.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), outcome.label])
+    below = [*notes(outcome, cells), *(f"caveat: {caveat}" for caveat in weaknesses(outcome, cells))]
+    return Table(columns, rows, len(varied) + len(engine) + 1, title, below, drop=("n", "CV", *reversed(headings)))
+
+
+def _companions(outcome: Outcome) -> dict[str, str]:
+    """Metrics whose medians stand beside the campaign's own: heading → name."""
+    own = metrics.find(outcome.campaign.metric).name
+    if len(outcome.cells) > MOST_BOUNDED:
+        return {}
+    mixed = list(dict.fromkeys(cca for cell in outcome.cells if "+" in cell.cca for cca in cell.cca.split("+")))[:MOST_SHARES]
+    headings = {"goodput Mbit/s": "goodput"}
+    headings |= {f"added RTT p95 ms, {cca}": f"added_rtt:{cca}" for cca in mixed} or {"added RTT p95 ms": "added_rtt"}
+    headings |= {**({"Jain": "jain"} if mixed else {}), **{f"share of {cca}": f"share:{cca}" for cca in mixed}}
+    return {heading: name for heading, name in headings.items() if name != own and _knows(outcome, name)}
+
+
+def _knows(outcome: Outcome, name: str) -> bool:
+    """Whether a metric has a value anywhere."""
+    return any(math.isfinite(v) for cell in outcome.cells for v in cell.values(name))
+
+
+def notes(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
+    """What the marks in the table of these cells mean."""
+    lines, rule = [], repetition(outcome.campaign)
+    if rule and (wide := sum(not s.is_precise for s in cells)):
+        lines.append(f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}")
+    if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
+        lines.append("∞: so few runs cannot bound a median; give more --seeds")
+    return lines
+
+
+def weaknesses(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
+    """Whatever weakens the table of these cells: caveats of trials and of medians, each once."""
+    return list(dict.fromkeys((*outcome.caveats, *(s.median.caveat for s in cells if s.median.caveat))))
+
+
+def _beside(cell: Cell, name: str, wide: bool) -> Number:
+    """The median of a metric of a cell, `wide` with its interval; – where nothing is known."""
+    values = stats.known(cell.values(name))
+    if not values:
+        return UNKNOWN
+    most = bottleneck.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
+    return stats.median(values).cell(most=most) if wide else Number.of(statistics.median(values))
 
 
 class CellDocument(TypedDict):

@@ -15,7 +15,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Measured
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Row, Table, table_of
+from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words.paths import differences
 from tcpscape.words.sentences import runs_text
 
@@ -103,7 +103,7 @@ def table(comparison: ResultComparison) -> Table:
     return Table(COLUMNS, [_row(comparison, r) for r in comparison.rows], title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
 
 
-def _row(comparison: ResultComparison, condition: ComparedCondition) -> Row:
+def _row(comparison: ResultComparison, condition: ComparedCondition) -> TableRow:
     """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
     sides = zip((condition.a, condition.b), condition.means, strict=True)
     means = [m.cell(most=bottleneck.link_mbps(side.scenarios[0]) if side.scenarios and comparison.metric == "goodput" else None) for side, m in sides]
@@ -250,7 +250,7 @@ def _runs(missing: int) -> str:
 
 def _more_statistics(comparison: ResultComparison) -> Table:
     """The statistics that the verdict is not made of."""
-    rows: list[Row] = [
+    rows: list[TableRow] = [
         (r.name, r.comparison.difference.cell(), r.comparison.win.cell(2), *(m.cell() for m in r.medians), r.comparison.median_ratio.cell())
         for r in comparison.rows
     ]

@@ -22,7 +22,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import UNKNOWN as NOT_KNOWN
 from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Row, Table
+from tcpscape.text.table import Table, TableRow
 from tcpscape.units import counted
 from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
@@ -208,7 +208,7 @@ def of_flow(diagnosis: FlowDiagnosis) -> Table:
 
 def summary(diagnosis: Diagnosis) -> Table:
     """A row for each flow that was diagnosed, and one for all others."""
-    rows: list[Row] = [_summary_row(one) for one in diagnosis.flows]
+    rows: list[TableRow] = [_summary_row(one) for one in diagnosis.flows]
     if diagnosis.others:
         size = sum(flow.bytes or 0 for flow in diagnosis.others)
         title = f"{counted(len(diagnosis.others), 'other flow')}, not diagnosed"
@@ -217,7 +217,7 @@ def summary(diagnosis: Diagnosis) -> Table:
     return Table(columns, rows, title="Flows", drop=("MB", "loss %", "RTT ms", "better", "control"), words=("limited by", "control", "better"))
 
 
-def _summary_row(one: FlowDiagnosis) -> Row:
+def _summary_row(one: FlowDiagnosis) -> TableRow:
     flow, path = one.flow, one.path
     return (
         flow.name,
@@ -366,7 +366,7 @@ def _seconds(value: float) -> Number:
     return Number(value, f"{value:.3f}")
 
 
-def _alternative(one: Alternative) -> Row:
+def _alternative(one: Alternative) -> TableRow:
     return one.name, one.gain.cell(), _value(one.rtt_ms), _value(one.retransmits_pct)
 
 

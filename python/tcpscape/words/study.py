@@ -25,7 +25,7 @@ from tcpscape.studies.run import CellPair, Contrast
 from tcpscape.studies.study import WORKS, Study
 from tcpscape.text.numbers import UNKNOWN, Number, number
 from tcpscape.text.screen import Lines, Screen
-from tcpscape.text.table import Row, Table
+from tcpscape.text.table import Table, TableRow
 from tcpscape.words import paths, sentences
 
 RETENTION = "retention"
@@ -229,14 +229,15 @@ def matrix(about: Subject) -> Table:
         rows.sort(key=lambda row: sign * _first_value(about, row[1]))
     heads = [] if about.across == CCA else [CCA]
     names = [f"{about.across} {text}" if i == 0 and heads else text for i, text in enumerate(about.columns)]
-    cells: list[Row] = [[*head, *(_number(about, i, cell) for i, cell in enumerate(row))] for head, row in rows[:MOST_ROWS]]
+    shown = [(head, [_number(about, i, cell) for i, cell in enumerate(cells)]) for head, cells in rows[:MOST_ROWS]]
     notes = [_conditions(about)]
-    if any(isinstance(cell, Number) and cell.text.startswith(APPROXIMATE) for row in cells for cell in row):
+    if any(is_rough for _, numbers in shown for _, is_rough in numbers):
         notes.append(f"{APPROXIMATE} the interval reaches further than a quarter of the number; all intervals: --verbose")
     if hidden > 0:
         notes.append(f"{hidden} more rows: --verbose")
     heads, middle = [*heads, *about.down], names[-2:0:-1]
-    return Table([*heads, *names], cells, len(heads), f"{about.part}: {about.label}", notes, (*middle[::2], *middle[1::2]))
+    rows_of_cells: list[TableRow] = [[*head, *(number for number, _ in numbers)] for head, numbers in shown]
+    return Table([*heads, *names], rows_of_cells, len(heads), f"{about.part}: {about.label}", notes, (*middle[::2], *middle[1::2]))
 
 
 def _rows(about: Subject) -> Iterator[tuple[list[str], list[Cell | None]]]:
@@ -259,17 +260,18 @@ def _first_value(about: Subject, cells: Sequence[Cell | None]) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def _number(about: Subject, column: int, cell: Cell | None) -> Number:
-    """A cell of the matrix; where shares are shown, the first column has what they are shares of."""
+def _number(about: Subject, column: int, cell: Cell | None) -> tuple[Number, bool]:
+    """A cell of the matrix, and whether it is marked as approximate; where shares are shown, the first column has what they are shares of."""
     if cell is None:
-        return UNKNOWN
+        return UNKNOWN, False
     is_share = about.statistic == RETENTION and column > 0
     estimate = cell.mean(about.metric) if about.statistic == RETENTION and not column else about.estimate(cell)
     if not is_share and about.statistic != RETENTION and len(about.columns) <= WITH_INTERVALS:
-        return estimate.cell()
+        return estimate.cell(), False
     shown = Number.percent(estimate.value) if is_share or about.statistic == "cv" else Number.of(estimate.value)
     reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
-    return replace(shown, text=f"{APPROXIMATE}{shown.text}") if reach > WIDE * abs(estimate.value) else shown
+    is_rough = reach > WIDE * abs(estimate.value)
+    return replace(shown, text=f"{APPROXIMATE}{shown.text}") if is_rough else shown, is_rough
 
 
 def _conditions(about: Subject) -> str:
@@ -450,7 +452,7 @@ def ratios(contrast: Contrast, pairs: Sequence[CellPair]) -> Iterator[Table]:
     for part, outcome in contrast.ours.parts.items():
         ordered = sorted((p for p in pairs if p.part == part), key=lambda p: _order(outcome, p.ours))
         if ordered:
-            rows: list[Row] = [
+            rows: list[TableRow] = [
                 (p.ours.cca, *_place(outcome, p.ours), str(p.ratio.n), *(m.cell() for m in p.medians), p.ratio.cell(), _sign(p)) for p in ordered
             ]
             metric = f"median {ordered[0].metric} [95 %] on two engines" + (f": {part}" if len(contrast.ours.parts) > 1 else "")

@@ -19,7 +19,7 @@ from tcpscape.metrics import traffic
 from tcpscape.metrics.base import only_probe
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import UNKNOWN, Number, number, percent
-from tcpscape.text.table import Row, Table
+from tcpscape.text.table import Table, TableRow
 from tcpscape.trial import Rtt, Trial
 
 MOST_CELLS = 3
@@ -112,7 +112,7 @@ def tables(outcome: Outcome) -> tuple[Table, ...]:
     return tuple(filled)
 
 
-def _probe_rows(cell: Cell) -> Iterator[Row]:
+def _probe_rows(cell: Cell) -> Iterator[TableRow]:
     for probe in cell.trials[0].probes:
         trials = [only_probe(trial, probe.name) for trial in cell.trials]
         mean = {name: _mean(trials, name) for name in ("latency_p50", "latency_p95", "latency_p99", "probe_jitter", "voice_mos")}
@@ -123,7 +123,7 @@ def _probe_rows(cell: Cell) -> Iterator[Row]:
         yield probe.name, measures, _number(p50), _cell(p95), _number(p99), _number(jitter), lost, _number(mos, 2)
 
 
-def _request_rows(cell: Cell) -> Iterator[Row]:
+def _request_rows(cell: Cell) -> Iterator[TableRow]:
     for group in groups.of(cell):
         trials = [replace(trial, flows=tuple(flow for flow in group.of(trial) if flow.responses)) for trial in cell.trials]
         if not trials[0].flows:
@@ -135,7 +135,7 @@ def _request_rows(cell: Cell) -> Iterator[Row]:
         yield asked.title, Number.of(stats.mean(counts).value), _number(p50), _cell(p95), _number(p99), _number(slowest)
 
 
-def _transfer_rows(cell: Cell) -> Iterator[Row]:
+def _transfer_rows(cell: Cell) -> Iterator[TableRow]:
     for entry in range(len(cell.trials[0].transfers)):
         trials = [replace(trial, transfers=(trial.transfers[entry],)) for trial in cell.trials]
         cca = f" ({trials[0].transfers[0].cca})" * (len(cell.trials[0].transfers) > 1)
@@ -237,7 +237,7 @@ def _stalls(view: Viewing) -> str:
     return f"no stall in {view.smooth.n} × {number(view.seconds, 2)} s"
 
 
-def _view_rows(cell: Cell) -> list[Row]:
+def _view_rows(cell: Cell) -> list[TableRow]:
     """A row for each congestion control of a cell that has players."""
     rows = []
     for cca in cell.ccas:
@@ -246,7 +246,7 @@ def _view_rows(cell: Cell) -> list[Row]:
     return rows
 
 
-def view_row(cca: str, view: Viewing) -> Row:
+def view_row(cca: str, view: Viewing) -> TableRow:
     """A row of :data:`VIEW_COLUMNS`."""
     numbers = (view.bitrate, view.startup, view.stalls, view.stalled)
     return (cca, *(e.cell() for e in numbers), Number.percent(view.smooth.value), view.switches.cell(2), view.qoe.cell())
