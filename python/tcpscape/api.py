@@ -404,6 +404,7 @@ def bound(
     :raises TcpscapeError: one line, for what makes no sense.
     """
     from tcpscape.findings.spike import FULL_FRAME, Bound
+    from tcpscape.words import bound  # noqa: F401 (has its table)
 
     if (rtt is None) == (flows is None):
         refuse("rtt", "none given" if rtt is None else "given twice, with flows", 'write rtt="50ms", or flows={"50ms": 0.7, "20ms": 0.3}')

@@ -35,8 +35,7 @@ from tcpscape.scenario.path import delay_ns, rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
-from tcpscape.text.numbers import number, percent
-from tcpscape.text.table import ShownAsTable, Table
+from tcpscape.text.table import ShownAsTable
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S, format_rate
 
@@ -304,13 +303,6 @@ class Bound(ShownAsTable):
     def drain_ns(self, load: float) -> float:
         """Time until the queue is empty if the senders then load the new link to `load` (a fraction); ∞ at 1."""
         return self.spike_ns / (1 - load) if load < 1 else math.inf
-
-    def table(self) -> Table:
-        """One row: the drop, the round trip, the least spike, and what queues and is lost."""
-        columns = ("drop", "r", "d, ms", "spike, ms: at least", "queued, kB", "lost of the excess")
-        drop = f"{format_rate(self.before_bps)} to {format_rate(self.after_bps)}"
-        numbers = (self.ratio, self.d_ns / NS_PER_MS, self.spike_ns / NS_PER_MS, self.queued_bytes / 1000)
-        return Table(columns, [(drop, *(number(x) for x in numbers), percent(self.excess_lost))])
 
 
 @dataclass(frozen=True, slots=True)

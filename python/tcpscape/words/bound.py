@@ -9,9 +9,9 @@ from typing_extensions import TypedDict
 
 from tcpscape import units
 from tcpscape.findings.spike import NS_PER_MS, Bound
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Table, table_of
 
 LOADS = (0.0, 0.5, 0.8, 0.9, 0.95)
 """Loads of the new link for which the time to drain is given."""
@@ -66,9 +66,18 @@ def screen(bound: Bound) -> Screen:
     mean = "" if len(bound.flows) == 1 else f", the mean of {len(bound.flows)} flows by their shares"
     rates = f"{units.format_rate(bound.before_bps)} to {units.format_rate(bound.after_bps)}"
     path = f"A full link drops from {rates}: r = {number(bound.ratio)}; d = {_ms(bound.d_ns)} from the bottleneck to the sender and back{mean}"
-    table = Table(("after the drop", "at least"), list(_rows(bound)), words=("at least",))
+    drained = Table(("after the drop", "at least"), list(_rows(bound)), words=("at least",))
     remarks = (*(() if bound.excess_lost else (standing(bound),)), *((EVENED,) if bound.is_evened else ()))
-    return Screen(path, answer(bound), remarks=remarks, tables=(table,), caveats=(HOLDS,), next=(show(bound),))
+    return Screen(path, answer(bound), remarks=remarks, tables=(drained,), caveats=(HOLDS,), next=(show(bound),))
+
+
+@table_of.register
+def table(bound: Bound) -> Table:
+    """One row: the drop, the round trip, the least spike, and what queues and is lost."""
+    columns = ("drop", "r", "d, ms", "spike, ms: at least", "queued, kB", "lost of the excess")
+    drop = f"{units.format_rate(bound.before_bps)} to {units.format_rate(bound.after_bps)}"
+    numbers = (bound.ratio, bound.d_ns / NS_PER_MS, bound.spike_ns / NS_PER_MS, bound.queued_bytes / 1000)
+    return Table(columns, [(drop, *map(Number.of, numbers), Number.percent(bound.excess_lost))])
 
 
 def answer(bound: Bound) -> str:

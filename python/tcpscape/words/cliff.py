@@ -14,16 +14,16 @@ from typing_extensions import TypedDict
 
 import tcpscape
 from tcpscape import units, writing
-from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level, jitter_meaning
+from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, SCALES, Cliff, Level
 from tcpscape.findings.cliff.search import Impairment
 from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.scenario import limits
 from tcpscape.scenario.options import Conditions, Directions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import percent
+from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Table, table_of
 from tcpscape.words import paths
 
 EDGES = TableFormat(
@@ -193,7 +193,7 @@ def _phrase(cca: str, searches: Sequence[CliffSearch]) -> str:
         return _keeps(cca, searches)
     if len(searches) == 1:
         share = f" ({fallen[0].share_of_rtt()} of the RTT)" if fallen[0].share_of_rtt() else ""
-        return f"{cca} at {fallen[0].result.edge_text()} of {fallen[0].along}{share}"
+        return f"{cca} at {_edge(fallen[0].result)} of {fallen[0].along}{share}"
     ends = dict.fromkeys(_edge_of_rtt(search) for search in (fallen[0], fallen[-1]))
     return f"{cca} at {' to '.join(ends)} of {fallen[0].along}"
 
@@ -229,7 +229,7 @@ def _interval(share: Estimate) -> str:
 def _edge_of_rtt(search: CliffSearch) -> str:
     """An edge with the RTT at which it is."""
     share = f", {search.share_of_rtt()} of it" if search.share_of_rtt() else ""
-    return f"{search.result.edge_text()} (RTT {search.rtt}{share})"
+    return f"{_edge(search.result)} (RTT {search.rtt}{share})"
 
 
 def _earliness(search: CliffSearch) -> float:
@@ -250,17 +250,37 @@ def _meaning(search: CliffSearch) -> str:
     if search.along == "loss":
         kind = f"comes in bursts of {path.loss_burst:g}" if path.loss_burst > 1 else "is random"
         return f"loss {kind}, of {WHERE[path.loss_on]}"
-    return jitter_meaning(path.distribution, path.order) + (f", on {WHERE[path.jitter_on]} alone" if path.jitter_on != "both" else "")
+    return paths.jitter_meaning(path.distribution, path.order) + (f", on {WHERE[path.jitter_on]} alone" if path.jitter_on != "both" else "")
+
+
+@table_of.register
+def table(cliff: Cliff) -> Table:
+    """One row: the edge, the chaos zone, the goodput without the impairment, and the runs."""
+    text = cliff.axis.text
+    nowhere = f"none up to {text(cliff.levels[-1].at)}" if cliff.levels else "nothing gets through"
+    zone = f"{text(cliff.zone[0])} to {text(cliff.zone[1])}" if cliff.zone else "–"
+    columns = (f"edge, {cliff.axis.name} [95 %]", "chaos zone", "unimpaired Mbit/s, mean", "runs")
+    return Table(columns, [(_edge(cliff) or nowhere, zone, cliff.baseline.cell(), str(cliff.runs))], left=2)
+
+
+def _edge(cliff: Cliff) -> str:
+    """The edge with its interval, `6.94 ms [6.50, 7.04]`; ∞ or 0 beyond the ends, empty where there is none."""
+    if cliff.edge is None:
+        return ""
+    factor, unit = SCALES.get(cliff.axis.unit, (1.0, cliff.axis.unit))
+    ends = ["∞" if end == math.inf else "0" if math.isinf(end) else number(end * factor) for end in (cliff.edge.low, cliff.edge.high)]
+    return f"{number(cliff.edge.value * factor)} {unit} [{', '.join(ends)}]"
 
 
 def _table(searches: Sequence[CliffSearch]) -> Table:
     """A row for each search."""
     first = searches[0]
     of_rtt = ("of the RTT",) if first.along == "jitter" else ()
-    columns = ("cca", "RTT", *first.result.table().columns[:1], *of_rtt, *first.result.table().columns[1:])
+    parts = [table(search.result) for search in searches]
+    columns = ("cca", "RTT", *parts[0].columns[:1], *of_rtt, *parts[0].columns[1:])
     rows = []
-    for search in searches:
-        edge, *others = search.result.table().rows[0]
+    for search, part in zip(searches, parts, strict=True):
+        edge, *others = part.rows[0]
         rows.append((search.cca, search.rtt, edge, *((search.share_of_rtt() or "–",) if of_rtt else ()), *others))
     zones = any(search.result.zone for search in searches)
     notes = [f"chaos zone: single runs land on both sides of the edge, or vary by more than {percent(CHAOTIC_CV)} (CV)"] if zones else []

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tcpscape import stats, units
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.findings.cliff.levels import HALF, Level, jitter_meaning
+from tcpscape.findings.cliff.levels import HALF, Level
 from tcpscape.scenario.path import Netem
 from tcpscape.stats import Estimate
 from tcpscape.stats.comparison import ALIKE
@@ -38,7 +38,7 @@ def assumptions(outcome: Outcome, along: str) -> Iterator[str]:
         yield "each row is the sum of the flows of a congestion control, each over its own time"
     jittery = next((hop for hop in (*scenario.forward, *scenario.reverse) if isinstance(hop, Netem) and hop.jitter), None)
     if jittery:
-        yield jitter_meaning(jittery.distribution, jittery.order)
+        yield paths.jitter_meaning(jittery.distribution, jittery.order)
     if along:
         yield (
             f"past its cliff is below {percent(HALF)} of the mean goodput of the same path without {along}, under the same seeds; "

@@ -55,6 +55,10 @@ LISTS = ("other", "application", "traffic")
 """Phrases that are lists of independent ones."""
 UNSAID = ("name", "about", "cca")
 """Fields in which a path does not differ."""
+SPREADS = {"normal": "the standard deviation of", "uniform": "the most that is added to or taken from"}
+"""What a jitter is of each one-way delay, by its distribution; of another one, its spread."""
+ORDERS = {"reorder": "packets may overtake", "correlated": "the order of packets is kept", "clamp": "late packets hold up those behind them"}
+"""What jitter does to the order of packets, by the order of :class:`Conditions`."""
 
 
 def in_words(scenario: Scenario) -> str:
@@ -427,3 +431,8 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_text, value)) or "none"
     return "default" if value is None else str(value)
+
+
+def jitter_meaning(distribution: str, order: str) -> str:
+    """What a level of jitter is: `jitter is the standard deviation of each one-way delay (normal), packets may overtake`."""
+    return f"jitter is {SPREADS.get(distribution, 'the spread of')} each one-way delay ({distribution}), {ORDERS[order]}"

@@ -18,7 +18,7 @@ from tcpscape import stats
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number
-from tcpscape.text.table import ShownAsTable, Table
+from tcpscape.text.table import ShownAsTable
 
 HALF = 0.5
 """Retention at the edge, as in the published studies."""
@@ -43,10 +43,6 @@ LOSS_FROM, LOSS_TO, LOSS_RESOLUTION = 1e-4, 0.4, 0.05
 """Loss axis: from one packet in ten thousand (the published studies begin at one in a thousand), in steps of 5 % of the level."""
 
 
-SPREADS = {"normal": "the standard deviation of", "uniform": "the most that is added to or taken from"}
-"""What a jitter is of each one-way delay, by its distribution; of another one, its spread."""
-ORDERS = {"reorder": "packets may overtake", "correlated": "the order of packets is kept", "clamp": "late packets hold up those behind them"}
-"""What jitter does to the order of packets, by the order of :class:`Conditions`."""
 SCALES = {"ns": (1e-6, "ms"), "1": (100.0, "%")}
 """Unit of an axis → the factor to the unit in which its levels are printed, and that one."""
 
@@ -118,11 +114,6 @@ def jitter_axis(rtt_ns: int) -> Axis:
     return Axis("jitter", "ns", 0.0, float(rtt_ns), JITTER_RESOLUTION * rtt_ns)
 
 
-def jitter_meaning(distribution: str, order: str) -> str:
-    """What a level of jitter is: `jitter is the standard deviation of each one-way delay (normal), packets may overtake`."""
-    return f"jitter is {SPREADS.get(distribution, 'the spread of')} each one-way delay ({distribution}), {ORDERS[order]}"
-
-
 def loss_axis() -> Axis:
     """Random loss, a fraction, in steps of 5 % of the level."""
     return Axis("loss", "1", LOSS_FROM, LOSS_TO, LOSS_RESOLUTION, log=True)
@@ -187,25 +178,6 @@ class Cliff(ShownAsTable):
     """Number of runs of the whole search."""
     here: Level | None = None
     """The level at which the path itself is."""
-
-    def table(self) -> Table:
-        """One row: the edge, the chaos zone, the goodput without the impairment, and the runs."""
-        text, edge = self.axis.text, self.edge
-        if edge is not None:
-            place = self.edge_text()
-        else:
-            place = f"none up to {text(self.levels[-1].at)}" if self.levels else "nothing gets through"
-        zone = f"{text(self.zone[0])} to {text(self.zone[1])}" if self.zone else "–"
-        columns = (f"edge, {self.axis.name} [95 %]", "chaos zone", "unimpaired Mbit/s, mean", "runs")
-        return Table(columns, [(place, zone, self.baseline.cell(), str(self.runs))], left=2)
-
-    def edge_text(self) -> str:
-        """The edge with its interval, `6.94 ms [6.50, 7.04]`; ∞ or 0 beyond the ends, empty where there is none."""
-        if self.edge is None:
-            return ""
-        factor, unit = SCALES.get(self.axis.unit, (1.0, self.axis.unit))
-        ends = ["∞" if end == math.inf else "0" if math.isinf(end) else number(end * factor) for end in (self.edge.low, self.edge.high)]
-        return f"{number(self.edge.value * factor)} {unit} [{', '.join(ends)}]"
 
     @property
     def bracket(self) -> tuple[float, float] | None:
