@@ -206,7 +206,7 @@ def test_a_directory_shows_the_answer_and_the_cells_of_its_command(directory: Pa
     kept, cells = last(blocks, "kept").values, last(blocks, "cells").values
     assert kept["answer"] == answer.screen(outcome).answer
     assert kept["parts"] == [{"label": "", "done": 12, "total": 12, "state": "finished"}]
-    assert [tuple(row) for row in cells["rows"]] == [tuple(map(str, row)) for row in answer.table(outcome, wide=True).rows]
+    assert [tuple(row) for row in cells["rows"]] == [tuple(map(str, row)) for row in outcome.table(wide=True).rows]
     points = last(blocks, "points").columns
     here = [outcome.cells[i].median().value * 1e6 for i in range(len(outcome.cells))]
     assert sorted(points["goodput"]) == pytest.approx(sorted(here))

@@ -18,7 +18,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import flow_rows
-from tcpscape.text.table import ShownAsTable
+from tcpscape.text.table import ShownAsTable, Table, table_of
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -280,6 +280,14 @@ class Outcome(ShownAsTable):
             )
             for c in self.cells
         )
+
+    def table(self, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
+        """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
+
+        Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index;
+        `wide`: with their intervals, for where no width is given.
+        """
+        return table_of(self, summaries, wide=wide)
 
 
 FRAME = TableFormat(

@@ -179,8 +179,8 @@ class Table:
 
 
 @functools.singledispatch
-def table_of(answer: object) -> Table:
-    """The table of an answer: the modules of :mod:`tcpscape.words` register a function for each type."""
+def table_of(answer: object, *parts: object, **how: object) -> Table:
+    """The table of an answer: the modules of :mod:`tcpscape.words` register a function for each type, which may take more than the answer."""
     raise NotImplementedError(type(answer).__name__)
 
 

@@ -162,7 +162,7 @@ def _mean(values: Iterable[float]) -> Number:
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a campaign with axes: what they are, which congestion control is the best where, and a row for each cell."""
     cells = summaries or outcome.summaries()
-    rows = replace(table(outcome, cells, wide=wide), title="", notes=notes(outcome, cells))
+    rows = replace(outcome.table(cells, wide=wide), title="", notes=notes(outcome, cells))
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
@@ -175,11 +175,7 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
 
 @table_of.register
 def table(outcome: Outcome, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
-    """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
-
-    Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index;
-    `wide`: with their intervals, for where no width is given.
-    """
+    """What :meth:`Outcome.table` shows."""
     cells, metric = summaries or outcome.summaries(), metrics.find(outcome.campaign.metric)
     levels = {axis: list(dict.fromkeys(c.at[axis] for c in outcome.cells)) for axis in outcome.axes}
     fixed, varied = {a: v[0] for a, v in levels.items() if len(v) == 1}, [a for a, v in levels.items() if len(v) > 1]

@@ -196,7 +196,7 @@ class _View:
     def table(self) -> Block:
         """The block `cells`."""
         cells = self._outcome.summaries()
-        table, notes = answer.table(self._outcome, cells, wide=True), answer.notes(self._outcome, cells)  # the block `kept` has the caveats
+        table, notes = self._outcome.table(cells, wide=True), answer.notes(self._outcome, cells)  # the block `kept` has the caveats
         rows = [[str(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
         more = max(0, len(table.rows) - MOST_ROWS)
         return Block("cells", KeptCells(columns=list(table.columns), rows=rows, left=table.left, notes=notes, more=more))
