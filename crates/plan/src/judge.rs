@@ -4,12 +4,18 @@
 //! "Probability inequalities for sums of bounded random variables", JASA 58, 1963, theorem 1).
 //! What it does not see: correlated losses, whose spread is no binomial one, and a queue while it changes.
 
-use tcpscape_path::Description;
+use tcpscape_path::{DelayStats, Description};
 
 /// Chance of a count that is reported: that of five standard deviations of a normal distribution, to one side.
 const CHANCE: f64 = 2.9e-7;
 /// Relative excess of a rate that is put down to rounding.
 const RATE_SLACK: f64 = 0.002;
+/// Relative error of a median of delays, and its grain, ns: they come from a histogram of whole µs.
+const DELAY_ERROR: f64 = 0.01;
+const DELAY_GRAIN: f64 = 2_000.0;
+/// Packets from which a spread is judged, and by which factor it may be off: a distribution that is cut at 0 has a smaller one.
+const SPREAD_PACKETS: u64 = 200;
+const SPREAD: std::ops::RangeInclusive<f64> = 0.4..=2.5;
 
 /// The share of packets that chance is to lose; none where no single number tells.
 pub fn asked_loss(queue: &Description) -> Option<f64> {
@@ -19,6 +25,12 @@ pub fn asked_loss(queue: &Description) -> Option<f64> {
 /// The rate, Mbit/s, that a queue holds all packets to; none of netem's, which is a delay.
 pub fn asked_rate(queue: &Description) -> Option<f64> {
     queue.rate_bps.filter(|_| queue.stored_bytes.is_some()).map(|rate| (rate / 8) as f64 * 8e-6)
+}
+
+/// The delay that a queue is asked for, without jitter, ns; none where slots, a rate or overtaking change it.
+pub fn asked_delay(queue: &Description) -> Option<u64> {
+    let is_one = queue.is_delay() && queue.rate_bps.is_none() && !queue.slotted && queue.reorder == 0.0;
+    is_one.then_some(queue.delay_ns)
 }
 
 /// Whether so many of the packets were lost where this share was asked.
@@ -33,6 +45,31 @@ pub fn rate(queue: &Description, mbps: f64, elsewhere: f64, duration_ns: u64) ->
     let asked = asked_rate(queue)?;
     let beyond = (queue.stored_bytes.unwrap_or(0) as f64 + elsewhere) * 8e3 / duration_ns as f64;
     (mbps > asked * (1.0 + RATE_SLACK) + beyond).then(|| format!("passed {mbps:.3} Mbit/s where {asked:.3} was asked"))
+}
+
+/// Whether packets were dropped by the limit of a queue (the outermost of `levels`) that only delays; `peak`: most packets that it held, where that is known.
+pub fn full(levels: &[Description], dropped: u64, packets: u64, peak: Option<u64>) -> Option<String> {
+    let asked = &levels[0];
+    let is_buffer = !asked.is_delay() || asked.rate_bps.is_some() || levels.len() > 1;
+    let limit = asked.limit_packets.filter(|_| !is_buffer && dropped > 0)?;
+    let why = match peak {
+        None => "its limit was full; nobody asked for loss there".to_owned(),
+        Some(peak) if peak < limit => format!("it was full at {peak} packets where a limit of {limit} was asked"),
+        Some(_) => format!("its limit of {limit} packets was full; nobody asked for loss there: raise the limit"),
+    };
+    Some(format!("dropped {dropped} of {packets} packets because {why}"))
+}
+
+/// Whether delays are not those asked for: their median where one is asked, otherwise their spread.
+pub fn delay(queue: &Description, delays: &DelayStats) -> Option<String> {
+    let (asked, spread) = (asked_delay(queue)?, queue.spread_ns.filter(|_| delays.count > 0)?);
+    if spread == 0.0 {
+        let is_off = delays.p50.abs_diff(asked) as f64 > DELAY_ERROR * asked as f64 + DELAY_GRAIN;
+        let ms = |ns: u64| ns as f64 / 1e6;
+        return is_off.then(|| format!("delayed packets by {:.3} ms (median) where {:.3} was asked", ms(delays.p50), ms(asked)));
+    }
+    (delays.count >= SPREAD_PACKETS && !SPREAD.contains(&(delays.sd / spread)))
+        .then(|| format!("spread delays by {:.3} ms (standard deviation) where {:.3} was asked", delays.sd / 1e6, spread / 1e6))
 }
 
 /// Whether chance explains `k` of `n` with probability `p` less than once in [`CHANCE`].

@@ -4,6 +4,7 @@
 use crate::player::PlayerSummary;
 use crate::topology::LinkId;
 use serde::Serialize;
+use std::fmt;
 use tcpscape_base::Histogram;
 use tcpscape_path::{Direction, Host, StageStats};
 
@@ -267,9 +268,9 @@ pub struct QueueAccount {
     pub pipe: Option<u32>,
 }
 
-/// What a kernel counts of one stage.
-#[derive(Clone, Debug, Serialize)]
-pub struct KernelQueue {
+/// Which stage of a plan it is.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct StageName {
     /// The link that it is part of; none in a plan without places.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkId>,
@@ -280,6 +281,22 @@ pub struct KernelQueue {
     pub stage: usize,
     /// tc's name of its queue.
     pub kind: &'static str,
+}
+
+impl fmt::Display for StageName {
+    /// `forward stage 0 (netem)`, in a plan with places `near/2 forward stage 0 (netem)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.link.iter().try_for_each(|link| write!(f, "{link} "))?;
+        write!(f, "{} stage {} ({})", self.direction, self.stage, self.kind)
+    }
+}
+
+/// What a kernel counts of one stage.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelQueue {
+    /// The stage.
+    #[serde(flatten)]
+    pub stage: StageName,
     /// Whose egress.
     pub at: Host,
     /// Packets that left.

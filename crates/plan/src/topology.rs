@@ -5,6 +5,7 @@
 //! number too, twice that of its link, and one more where it is the reverse one. docs/models/methods/topology.md.
 
 use crate::plan::Plan;
+use crate::results::StageName;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use tcpscape_path::{Direction, PathSpec};
@@ -108,9 +109,9 @@ impl<'a> Topology<'a> {
         (!self.is_plain()).then_some(id)
     }
 
-    /// The number of a direction of a link by its name in results.
-    pub fn shown_number(&self, link: Option<LinkId>, direction: Direction) -> usize {
-        self.number(link.unwrap_or(LinkId::Chain(0)), direction)
+    /// The number of the direction of a link that a stage is in.
+    pub fn number_of(&self, stage: &StageName) -> usize {
+        self.number(stage.link.unwrap_or(LinkId::Chain(0)), stage.direction)
     }
 
     /// The directions of all links, in the order of their numbers.

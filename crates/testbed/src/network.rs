@@ -254,7 +254,7 @@ impl Testbed {
                 Act::Close(depth, closed) => qdisc::gate(&mut self.batch, place(*depth), *closed),
             }
         }
-        let part = || format!("{}, change at {} s", stage.title(), change.at_ns as f64 / 1e9);
+        let part = || format!("{}, change at {} s", stage.name, change.at_ns as f64 / 1e9);
         self.hosts[stage.host].socket.request(&mut self.batch).map_err(|error| TestbedError::Refused { part: part(), error })
     }
 }

@@ -6,9 +6,9 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tcpscape_path::{Description, Direction, Host, StageSpec};
-use tcpscape_plan::results::{FlowSummary, KernelQueue, QueueReport};
-use tcpscape_plan::{judge, FlowPlan, LinkId, Plan, Topology};
+use tcpscape_path::{Description, Host, StageSpec};
+use tcpscape_plan::results::{FlowSummary, KernelQueue, QueueReport, StageName};
+use tcpscape_plan::{judge, FlowPlan, Plan, Topology};
 
 /// RTT above the path's own that hosts and links may add, and below it that timestamps of 1 ms may miss, ms.
 const RTT_SLACK_MS: f64 = 1.0;
@@ -25,16 +25,9 @@ pub struct Pair {
 /// One stage.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageProof {
-    /// The link that it is part of; left out in a plain plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkId>,
-    /// Which of its directions.
-    #[serde(rename = "where")]
-    pub direction: Direction,
-    /// Number of the stage in its direction.
-    pub stage: usize,
-    /// tc's name of its queue.
-    pub kind: &'static str,
+    /// The stage.
+    #[serde(flatten)]
+    pub stage: StageName,
     /// Share of the packets that were dropped.
     pub loss: Pair,
     /// Mean rate over the trial, Mbit/s.
@@ -69,7 +62,7 @@ pub fn prove(
         too_short(&topology, (i, flow_plan), flow, caveats);
     }
     for q in queues.iter().filter_map(QueueReport::kernel) {
-        if let Some(stage) = topology.way(topology.shown_number(q.link, q.direction)).path.stages.get(q.stage) {
+        if let Some(stage) = topology.way(topology.number_of(&q.stage)).path.stages.get(q.stage.stage) {
             let levels = stage.qdisc.describe();
             let elsewhere = if topology.is_plain() { 0.0 } else { late(&topology, stage, &levels[0]) };
             proof.stages.push(stage_proof(&levels, q, (plan.duration_ns, elsewhere), caveats));
@@ -91,22 +84,19 @@ fn late(topology: &Topology<'_>, stage: &StageSpec, asked: &Description) -> f64 
 fn stage_proof(levels: &[Description], q: &KernelQueue, time: (u64, f64), caveats: &mut Vec<String>) -> StageProof {
     let (asked, (duration_ns, elsewhere)) = (&levels[0], time);
     let came = q.sent_packets + q.dropped + q.backlog_packets;
-    let link = q.link.as_ref().map(|link| format!("{link} ")).unwrap_or_default();
     let wanted = judge::asked_loss(asked);
     // At the sender's egress whole super-packets are judged, and the kernel counts what passed in segments; nothing else may drop.
     let is_alone = levels.len() == 1 && asked.rate_bps.is_none();
-    let lost = wanted.filter(|&p| is_alone && (q.at != Host::Sender || p == 0.0)).and_then(|p| match q.dropped {
-        1.. if p == 0.0 => Some(format!("dropped {} of {came} packets because its limit was full; nobody asked for loss there", q.dropped)),
-        dropped => judge::loss(p, dropped, came),
-    });
+    let lost = match wanted.filter(|_| is_alone) {
+        None => None,
+        Some(0.0) => judge::full(levels, q.dropped, came, None),
+        Some(p) => judge::loss(p, q.dropped, came).filter(|_| q.at != Host::Sender),
+    };
     let rate = q.sent_bytes as f64 * 8e3 / duration_ns as f64;
     let problems = lost.into_iter().chain(judge::rate(asked, rate, elsewhere, duration_ns));
-    caveats.extend(problems.map(|problem| format!("{link}{} stage {} ({}): {problem}", q.direction, q.stage, q.kind)));
+    caveats.extend(problems.map(|problem| format!("{}: {problem}", q.stage)));
     StageProof {
-        link: q.link,
-        direction: q.direction,
         stage: q.stage,
-        kind: q.kind,
         loss: Pair { asked: wanted, achieved: if came > 0 { q.dropped as f64 / came as f64 } else { 0.0 } },
         rate_mbps: Pair { asked: judge::asked_rate(asked), achieved: rate },
     }
@@ -140,6 +130,8 @@ pub fn rtt(plan: &Plan, flows: &[FlowSummary], caveats: &mut Vec<String>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcpscape_path::Direction;
+    use tcpscape_plan::LinkId;
 
     fn plan(stage: &str) -> Plan {
         let text = format!(
@@ -153,10 +145,7 @@ mod tests {
         let (at, children) = (Host::Router, Vec::new());
         let (overlimits, requeues, backlog_packets, backlog_bytes) = (0, 0, 0, 0);
         KernelQueue {
-            link: None,
-            direction: Direction::Forward,
-            stage: 0,
-            kind,
+            stage: StageName { link: None, direction: Direction::Forward, stage: 0, kind },
             at,
             sent_packets: sent,
             sent_bytes,
@@ -206,7 +195,8 @@ mod tests {
         chain.links = vec![tcpscape_plan::LinkPlan { forward: plan(TBF).forward, ..Default::default() }];
         chain.places = vec![tcpscape_plan::PlacePlan { leave: 2, ..Default::default() }];
         let said = |sent| {
-            let q = KernelQueue { link: Some(LinkId::Chain(1)), ..queue("tbf", sent, 0) };
+            let mut q = queue("tbf", sent, 0);
+            q.stage.link = Some(LinkId::Chain(1));
             let mut found = Vec::new();
             prove(&chain, &[QueueReport::Kernel(q)], &[], &BTreeMap::new(), &mut found);
             found

@@ -109,7 +109,7 @@ fn places_cross_the_links_between_their_routers_in_both_directions() {
         .accounts()
         .unwrap()
         .into_iter()
-        .map(|q| (format!("{} {} {}", q.link.unwrap(), q.direction, q.stage), q.sent_bytes / 100_000))
+        .map(|q| (format!("{} {} {}", q.stage.link.unwrap(), q.stage.direction, q.stage.stage), q.sent_bytes / 100_000))
         .collect();
     // ACKs and headers add a few percent, and a busy machine sends segments again.
     let expected = [
@@ -148,7 +148,7 @@ fn data_cross_two_routers_and_every_stage_counts_them() {
     // 1 MB at 80 Mbit/s takes 0.1 s
     assert!(took > Duration::from_millis(80), "{took:?}");
     let queues = t.accounts().unwrap();
-    let places: Vec<_> = queues.iter().map(|q| (q.direction.name(), q.stage, q.kind, q.at)).collect();
+    let places: Vec<_> = queues.iter().map(|q| (q.stage.direction.name(), q.stage.stage, q.stage.kind, q.at)).collect();
     assert_eq!(
         places,
         [
@@ -160,7 +160,7 @@ fn data_cross_two_routers_and_every_stage_counts_them() {
         ]
     );
     for q in &queues {
-        let least = if q.direction == tcpscape_path::Direction::Forward { 660 } else { 50 };
+        let least = if q.stage.direction == tcpscape_path::Direction::Forward { 660 } else { 50 };
         assert!(q.sent_packets >= least && q.sent_bytes > 66 * q.sent_packets - 2000, "{q:?}");
     }
     assert_eq!(queues[3].children[0].kind, "bfifo");

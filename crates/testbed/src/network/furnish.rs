@@ -65,8 +65,8 @@ fn towards_right_first<'a>(cables: &[(&'a Cable, usize)]) -> impl Iterator<Item 
 fn queue(b: &mut Batch, stage: &Stage, depth: usize, seed: Option<u64>) {
     let place = Place::at(stage.device, depth, true);
     // f(seed, link, direction, stage, depth), so that adding a stage moves no other's draws; the first link keeps its name in a chain
-    let link = stage.link.filter(|link| *link != LinkId::Chain(0)).map(|link| format!("{link}/")).unwrap_or_default();
-    let name = || format!("{link}{}/{}/{depth}", stage.direction.name(), stage.index);
+    let link = stage.name.link.filter(|link| *link != LinkId::Chain(0)).map(|link| format!("{link}/")).unwrap_or_default();
+    let name = || format!("{link}{}/{}/{depth}", stage.name.direction, stage.name.stage);
     match &stage.layers[depth] {
         Layer::Queue(spec) => qdisc::encode(b, spec, place, Extra { seed: seed.map(|s| Stream::new(s, &name()).next_u64()) }),
         Layer::Gate { limit } => qdisc::new_gate(b, place, *limit),
@@ -80,7 +80,7 @@ pub fn refused(error: NetlinkError, layout: &Layout, host: usize, queues: &[Furn
         return TestbedError::Refused { part: format!("{}'s link, address or route", layout.host_name(host)), error };
     };
     let stage = &layout.stages[q.stage];
-    let (part, layer) = (stage.title(), &stage.layers[q.depth]);
+    let (part, layer) = (stage.name.to_string(), &stage.layers[q.depth]);
     if matches!(&error, NetlinkError::Refused { error, .. } if error.kind() == io::ErrorKind::NotFound) {
         return TestbedError::Missing {
             part,

@@ -14,33 +14,20 @@ use crate::qdisc;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use tcpscape_path::{Direction, Host, PathSpec, QdiscSpec};
+use tcpscape_plan::results::StageName;
 use tcpscape_plan::{LinkId, Plan, Topology};
 
 /// A stage and its place.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The link that it is part of; None in a plain plan.
-    pub link: Option<LinkId>,
-    /// Its direction.
-    pub direction: Direction,
-    /// Its number in that direction, from 0.
-    pub index: usize,
+    /// Which stage of the plan it is.
+    pub name: StageName,
     /// Whose egress it is: 0 is the sender.
     pub host: usize,
     /// The number of the device whose egress it is.
     pub device: i32,
     /// Its queues, outermost first.
     pub layers: Vec<Layer>,
-    /// Its name in tc's words.
-    pub kind: &'static str,
-}
-
-impl Stage {
-    /// What a message calls it: `forward stage 0 (netem)`, in a plan with places `near/2 forward stage 0 (netem)`.
-    pub fn title(&self) -> String {
-        let link = self.link.as_ref().map(|link| format!("{link} ")).unwrap_or_default();
-        format!("{link}{} stage {} ({})", self.direction.name(), self.index, self.kind)
-    }
 }
 
 /// A link between two hosts.
@@ -144,13 +131,10 @@ impl Layout {
                 };
                 let gated = gate::needed(&path.schedule, index);
                 self.stages.push(Stage {
-                    link,
-                    direction,
-                    index,
+                    name: StageName { link, direction, stage: index, kind: spec.qdisc.name() },
                     host: piece.hosts[at],
                     device: self.cables[cable].ports[direction.index()].number,
                     layers: gate::layers(&spec.qdisc, gated, &path.schedule, index),
-                    kind: spec.qdisc.name(),
                 });
             }
         }

@@ -24,10 +24,7 @@ pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> KernelQ
     };
     let root = at(0);
     KernelQueue {
-        link: stage.link,
-        direction: stage.direction,
-        stage: stage.index,
-        kind: stage.kind,
+        stage: stage.name,
         at: layout.role(stage.host),
         sent_packets: root.packets,
         sent_bytes: root.bytes,
@@ -46,10 +43,10 @@ pub fn sample(into: &mut QueueSamples, plan: &Plan, queues: &[KernelQueue], t_ns
     let topology = Topology::of(plan);
     let mut stages = BTreeMap::new();
     for q in queues {
-        let pipe = match (q.direction, q.at) {
+        let pipe = match (q.stage.direction, q.at) {
             (Direction::Forward, Host::Sender) => LEFT_HOST,
             (Direction::Reverse, Host::Receiver) if plan.has_data_up() => RIGHT_HOST,
-            _ => Topology::pipe(topology.shown_number(q.link, q.direction)),
+            _ => Topology::pipe(topology.number_of(&q.stage)),
         };
         let stage: &mut u32 = stages.entry(pipe).or_default();
         let own = [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked];

@@ -50,7 +50,7 @@ fn stages_stand_at_hosts_in_the_order_of_their_direction() {
     let places = |forward: &[Host], reverse: &[Host]| {
         let of = |hosts: &[Host]| path(&hosts.iter().map(|&h| (pfifo, h)).collect::<Vec<_>>());
         let layout = Layout::of(&plan(of(forward), of(reverse))).unwrap();
-        let at = |direction| layout.stages.iter().filter(|s| s.direction == direction).map(|s| s.host).collect::<Vec<_>>();
+        let at = |direction| layout.stages.iter().filter(|s| s.name.direction == direction).map(|s| s.host).collect::<Vec<_>>();
         (layout.hosts() - 2, at(Direction::Forward), at(Direction::Reverse))
     };
     assert_eq!(places(&[], &[]), (0, vec![], vec![]));
@@ -67,7 +67,7 @@ fn roles_and_names() {
     let layout = Layout::of(&plan(path(&[("pfifo", Host::Router), ("pfifo", Host::Router)]), PathSpec::default())).unwrap();
     assert_eq!([0, 1, 2, 3].map(|h| layout.role(h)), [Host::Sender, Host::Router, Host::Router, Host::Receiver]);
     assert_eq!(layout.host_name(2), "router 2");
-    assert_eq!(layout.stages[1].title(), "forward stage 1 (pfifo)");
+    assert_eq!(layout.stages[1].name.to_string(), "forward stage 1 (pfifo)");
 }
 
 /// Hop by hop along the routes from each host to each other one: no router sends a packet back, and each address is there once.

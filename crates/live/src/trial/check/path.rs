@@ -8,13 +8,6 @@ use serde::Serialize;
 use tcpscape_path::{Description, Direction, PathSpec, StageStats};
 use tcpscape_plan::judge;
 
-/// Relative error of a median of the emulator's delays, and its grain, ns: they come from a histogram of whole µs.
-const DELAY_ERROR: f64 = 0.01;
-const DELAY_GRAIN: f64 = 2_000.0;
-/// Packets from which a spread is judged, and by which factor it may be off: a distribution that is cut at 0 has a smaller one.
-const SPREAD_PACKETS: u64 = 200;
-const SPREAD: (f64, f64) = (0.4, 2.5);
-
 /// One stage of the path: asked, and done.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StageCheck {
@@ -75,7 +68,7 @@ fn one(direction: Direction, asked: &Description, s: &StageStats, duration_ns: u
         loss_asked: judge::asked_loss(asked),
         loss: share(s.drops.loss, s.packets_in),
         overflowed: s.drops.limit,
-        delay_asked_ms: delay(asked).map(ms),
+        delay_asked_ms: judge::asked_delay(asked).map(ms),
         delay_ms: [ms(s.delay.p50), ms(s.delay.p99), ms(s.delay.max)],
         reordered: share(s.reordered, s.packets_out),
         rate_asked_mbps: judge::asked_rate(asked),
@@ -86,43 +79,13 @@ fn one(direction: Direction, asked: &Description, s: &StageStats, duration_ns: u
 fn stage_flags(levels: &[Description], s: &StageStats, check: &StageCheck, duration_ns: u64) -> Vec<String> {
     let asked = &levels[0];
     let mut flags = Vec::from_iter(check.loss_asked.and_then(|p| judge::loss(p, s.drops.loss, s.packets_in)));
-    let is_buffer = !asked.is_delay() || asked.rate_bps.is_some() || levels.len() > 1;
-    if let Some(limit) = asked.limit_packets.filter(|_| !is_buffer && s.drops.limit > 0) {
-        let why = if s.peak_packets < limit {
-            format!("it was full at {} packets where a limit of {limit} was asked", s.peak_packets)
-        } else {
-            format!("its limit of {limit} packets was full; nobody asked for loss there: raise the limit")
-        };
-        flags.push(format!("dropped {} of {} packets because {why}", s.drops.limit, s.packets_in));
-    }
+    flags.extend(judge::full(levels, s.drops.limit, s.packets_in, Some(s.peak_packets)));
     if s.drops.oversize > 0 {
         flags.push(format!("dropped {} packets that are larger than its bucket", s.drops.oversize));
     }
-    flags.extend(delay_flag(asked, s));
+    flags.extend(judge::delay(asked, &s.delay));
     flags.extend(judge::rate(asked, check.rate_mbps, 0.0, duration_ns));
     flags
-}
-
-/// The delay against the one asked for: its median where it is constant, otherwise its spread.
-fn delay_flag(asked: &Description, s: &StageStats) -> Option<String> {
-    let (delay, spread) = (delay(asked)?, asked.spread_ns?);
-    if s.delay.count == 0 {
-        return None;
-    }
-    if spread == 0.0 {
-        let off = s.delay.p50.abs_diff(delay) as f64;
-        return (off > DELAY_ERROR * delay as f64 + DELAY_GRAIN)
-            .then(|| format!("delayed packets by {:.3} ms (median) where {:.3} was asked", s.delay.p50 as f64 / 1e6, delay as f64 / 1e6));
-    }
-    let ratio = s.delay.sd / spread;
-    (s.delay.count >= SPREAD_PACKETS && !(SPREAD.0..=SPREAD.1).contains(&ratio))
-        .then(|| format!("spread delays by {:.3} ms (standard deviation) where {:.3} was asked", s.delay.sd / 1e6, spread / 1e6))
-}
-
-/// The delay that a stage is asked for, without jitter, ns; none where slots, a rate or overtaking change it.
-fn delay(asked: &Description) -> Option<u64> {
-    let is_one = asked.is_delay() && asked.rate_bps.is_none() && !asked.slotted && asked.reorder == 0.0;
-    is_one.then_some(asked.delay_ns)
 }
 
 #[cfg(test)]
