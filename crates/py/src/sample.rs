@@ -51,205 +51,80 @@ impl Sample {
     }
 }
 
-#[pymethods]
-impl Sample {
-    // ---- this ACK ----
-    #[getter]
-    fn acked(&self) -> u32 {
-        self.s.acked
-    }
-    #[getter(lost)]
-    fn newly_lost(&self) -> u32 {
-        self.s.rate.losses
-    }
-    #[getter]
-    fn ce(&self) -> u32 {
-        self.ce
-    }
-    #[getter]
-    fn rtt_us(&self) -> Option<i64> {
-        Some(self.s.rate.rtt_us).filter(|&t| t >= 0)
-    }
-    #[getter]
-    fn may_raise(&self) -> bool {
-        self.s.may_raise
-    }
-    #[getter]
-    fn ack(&self) -> u64 {
-        self.s.ack
-    }
-    #[getter]
-    fn prior_in_flight(&self) -> u32 {
-        self.s.rate.prior_in_flight
-    }
-    #[getter]
-    fn flight_bytes(&self) -> u32 {
-        self.flight_bytes
-    }
-    #[getter]
-    fn tx_in_flight(&self) -> u32 {
-        self.s.rate.tx_in_flight
-    }
-    #[getter]
-    fn lost_since(&self) -> u32 {
-        self.s.rate.lost
-    }
-    #[getter]
-    fn lost_range(&self) -> (u64, u64) {
-        self.lost_range
-    }
-    #[getter]
-    fn is_retrans(&self) -> bool {
-        self.s.rate.is_retrans
-    }
-    #[getter]
-    fn is_ack_delayed(&self) -> bool {
-        self.s.rate.is_ack_delayed
-    }
-    #[getter]
-    fn slow_path(&self) -> bool {
-        self.a.slow_path
-    }
-    #[getter]
-    fn win_update(&self) -> bool {
-        self.a.win_update
-    }
-    #[getter]
-    fn ece(&self) -> bool {
-        self.a.ece
+/// Makes a class's methods: an attribute for each row `name: type = expression`, then methods as they are.
+macro_rules! attributes {
+    ($class:ident, |$me:ident| { $($name:ident: $type:ty = $value:expr;)* } $($method:tt)*) => {
+        #[pymethods]
+        impl $class {
+            $(#[getter]
+            fn $name(&$me) -> $type {
+                $value
+            })*
+            $($method)*
+        }
+    };
+}
+
+attributes! {
+    Sample, |self| {
+        // ---- this ACK ----
+        acked: u32 = self.s.acked;
+        lost: u32 = self.s.rate.losses;
+        ce: u32 = self.ce;
+        rtt_us: Option<i64> = Some(self.s.rate.rtt_us).filter(|&t| t >= 0);
+        may_raise: bool = self.s.may_raise;
+        ack: u64 = self.s.ack;
+        prior_in_flight: u32 = self.s.rate.prior_in_flight;
+        flight_bytes: u32 = self.flight_bytes;
+        tx_in_flight: u32 = self.s.rate.tx_in_flight;
+        lost_since: u32 = self.s.rate.lost;
+        lost_range: (u64, u64) = self.lost_range;
+        is_retrans: bool = self.s.rate.is_retrans;
+        is_ack_delayed: bool = self.s.rate.is_ack_delayed;
+        slow_path: bool = self.a.slow_path;
+        win_update: bool = self.a.win_update;
+        ece: bool = self.a.ece;
+        // ---- delivery rate ----
+        delivery_rate: Option<f64> = {
+            let r = &self.s.rate;
+            self.has_rate().then(|| f64::from(r.delivered) * f64::from(self.v.mss) * 1e6 / r.interval_us as f64)
+        };
+        rate_delivered: Option<i32> = self.has_rate().then_some(self.s.rate.delivered);
+        rate_interval_us: Option<i64> = self.has_rate().then_some(self.s.rate.interval_us);
+        prior_delivered: u32 = self.s.rate.prior_delivered;
+        prior_us: u64 = self.s.rate.prior_mstamp;
+        app_limited: bool = self.s.rate.is_app_limited;
+        // ---- the connection ----
+        now_ns: u64 = self.v.now.0;
+        now_us: u64 = self.v.now.micros();
+        jiffies: u32 = self.v.jiffies;
+        hz: u32 = self.v.hz;
+        mss: u32 = self.v.mss;
+        snd_una: u64 = self.v.snd_una;
+        snd_nxt: u64 = self.v.snd_nxt;
+        srtt_us: Option<f64> = (self.v.srtt_us > 0).then(|| f64::from(self.v.srtt_us) / 8.0);
+        min_rtt_us: Option<u32> = Some(self.v.min_rtt_us).filter(|&t| t != u32::MAX);
+        in_flight: u32 = self.v.in_flight;
+        packets_out: u32 = self.v.packets_out;
+        sacked_out: u32 = self.v.sacked_out;
+        delivered: u32 = self.v.counts.delivered;
+        delivered_ce: u32 = self.v.counts.delivered_ce;
+        delivered_us: u64 = self.v.counts.delivered_us;
+        lost_total: u32 = self.v.counts.lost;
+        app_limited_until: u32 = self.v.counts.app_limited;
+        is_cwnd_limited: bool = self.v.is_cwnd_limited;
+        max_packets_out: u32 = self.v.most_packets_out;
+        lsndtime: u32 = self.v.last_sent;
+        has_unsent: bool = self.v.has_unsent;
+        wstamp_ns: u64 = self.v.pacing_next_ns;
+        rcv_tsval: u32 = self.v.timestamps.value;
+        rcv_tsecr: u32 = self.v.timestamps.echo;
+        ecn_ok: bool = self.v.ecn.is_on();
     }
 
-    // ---- delivery rate ----
-    #[getter]
-    fn delivery_rate(&self) -> Option<f64> {
-        let r = &self.s.rate;
-        self.has_rate().then(|| f64::from(r.delivered) * f64::from(self.v.mss) * 1e6 / r.interval_us as f64)
-    }
-    #[getter]
-    fn rate_delivered(&self) -> Option<i32> {
-        self.has_rate().then_some(self.s.rate.delivered)
-    }
-    #[getter]
-    fn rate_interval_us(&self) -> Option<i64> {
-        self.has_rate().then_some(self.s.rate.interval_us)
-    }
-    #[getter]
-    fn prior_delivered(&self) -> u32 {
-        self.s.rate.prior_delivered
-    }
-    #[getter]
-    fn prior_us(&self) -> u64 {
-        self.s.rate.prior_mstamp
-    }
-    #[getter]
-    fn app_limited(&self) -> bool {
-        self.s.rate.is_app_limited
-    }
-
-    // ---- the connection ----
-    #[getter]
-    fn now_ns(&self) -> u64 {
-        self.v.now.0
-    }
-    #[getter]
-    fn now_us(&self) -> u64 {
-        self.v.now.micros()
-    }
-    #[getter]
-    fn jiffies(&self) -> u32 {
-        self.v.jiffies
-    }
-    #[getter]
-    fn hz(&self) -> u32 {
-        self.v.hz
-    }
-    #[getter]
-    fn mss(&self) -> u32 {
-        self.v.mss
-    }
-    #[getter]
-    fn snd_una(&self) -> u64 {
-        self.v.snd_una
-    }
-    #[getter]
-    fn snd_nxt(&self) -> u64 {
-        self.v.snd_nxt
-    }
-    #[getter]
-    fn srtt_us(&self) -> Option<f64> {
-        (self.v.srtt_us > 0).then(|| f64::from(self.v.srtt_us) / 8.0)
-    }
-    #[getter]
-    fn min_rtt_us(&self) -> Option<u32> {
-        Some(self.v.min_rtt_us).filter(|&t| t != u32::MAX)
-    }
-    #[getter]
-    fn in_flight(&self) -> u32 {
-        self.v.in_flight
-    }
-    #[getter]
-    fn packets_out(&self) -> u32 {
-        self.v.packets_out
-    }
-    #[getter]
-    fn sacked_out(&self) -> u32 {
-        self.v.sacked_out
-    }
-    #[getter]
-    fn delivered(&self) -> u32 {
-        self.v.counts.delivered
-    }
-    #[getter]
-    fn delivered_ce(&self) -> u32 {
-        self.v.counts.delivered_ce
-    }
-    #[getter]
-    fn delivered_us(&self) -> u64 {
-        self.v.counts.delivered_us
-    }
-    #[getter]
-    fn lost_total(&self) -> u32 {
-        self.v.counts.lost
-    }
-    #[getter]
-    fn app_limited_until(&self) -> u32 {
-        self.v.counts.app_limited
-    }
     #[getter]
     fn ca_state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         state(py, self.v.ca_state)
-    }
-    #[getter]
-    fn is_cwnd_limited(&self) -> bool {
-        self.v.is_cwnd_limited
-    }
-    #[getter]
-    fn max_packets_out(&self) -> u32 {
-        self.v.most_packets_out
-    }
-    #[getter]
-    fn lsndtime(&self) -> u32 {
-        self.v.last_sent
-    }
-    #[getter]
-    fn has_unsent(&self) -> bool {
-        self.v.has_unsent
-    }
-    #[getter]
-    fn wstamp_ns(&self) -> u64 {
-        self.v.pacing_next_ns
-    }
-    #[getter]
-    fn rcv_tsval(&self) -> u32 {
-        self.v.timestamps.value
-    }
-    #[getter]
-    fn rcv_tsecr(&self) -> u32 {
-        self.v.timestamps.echo
-    }
-    #[getter]
-    fn ecn_ok(&self) -> bool {
-        self.v.ecn.is_on()
     }
 }
 
@@ -272,55 +147,38 @@ fn packets(value: &Bound<'_, PyAny>, name: &str, least: u32) -> PyResult<u32> {
     }
 }
 
-#[pymethods]
-impl PyWindow {
-    #[getter]
-    fn cwnd(&self) -> u32 {
-        self.w.cwnd
+attributes! {
+    PyWindow, |self| {
+        cwnd: u32 = self.w.cwnd;
+        ssthresh: u32 = self.w.ssthresh;
+        cwnd_cnt: u32 = self.w.cwnd_cnt;
+        prior_cwnd: u32 = self.w.prior_cwnd;
+        clamp: u32 = self.w.clamp;
+        pacing_rate: f64 = if self.w.pacing_rate == u64::MAX { f64::INFINITY } else { self.w.pacing_rate as f64 };
+        paced: bool = self.w.paced;
+        enter_cwr: bool = self.w.enter_cwr;
+        in_slow_start: bool = self.w.in_slow_start();
     }
+
     #[setter]
     fn set_cwnd(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.w.cwnd = packets(value, "cwnd", 1)?.min(self.w.clamp);
         Ok(())
-    }
-    #[getter]
-    fn ssthresh(&self) -> u32 {
-        self.w.ssthresh
     }
     #[setter]
     fn set_ssthresh(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.w.ssthresh = packets(value, "ssthresh", 1)?;
         Ok(())
     }
-    #[getter]
-    fn cwnd_cnt(&self) -> u32 {
-        self.w.cwnd_cnt
-    }
     #[setter]
     fn set_cwnd_cnt(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.w.cwnd_cnt = packets(value, "cwnd_cnt", 0)?;
         Ok(())
     }
-    #[getter]
-    fn prior_cwnd(&self) -> u32 {
-        self.w.prior_cwnd
-    }
     #[setter]
     fn set_prior_cwnd(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.w.prior_cwnd = packets(value, "prior_cwnd", 0)?;
         Ok(())
-    }
-    #[getter]
-    fn clamp(&self) -> u32 {
-        self.w.clamp
-    }
-    #[getter]
-    fn pacing_rate(&self) -> f64 {
-        if self.w.pacing_rate == u64::MAX {
-            f64::INFINITY
-        } else {
-            self.w.pacing_rate as f64
-        }
     }
     #[setter]
     fn set_pacing_rate(&mut self, value: f64) -> PyResult<()> {
@@ -331,25 +189,13 @@ impl PyWindow {
         self.w.pacing_rate = value as u64;
         Ok(())
     }
-    #[getter]
-    fn paced(&self) -> bool {
-        self.w.paced
-    }
     #[setter]
     fn set_paced(&mut self, value: bool) {
         self.w.paced = value;
     }
-    #[getter]
-    fn enter_cwr(&self) -> bool {
-        self.w.enter_cwr
-    }
     #[setter]
     fn set_enter_cwr(&mut self, value: bool) {
         self.w.enter_cwr = value;
-    }
-    #[getter]
-    fn in_slow_start(&self) -> bool {
-        self.w.in_slow_start()
     }
     fn slow_start(&mut self, acked: u32) -> u32 {
         self.w.slow_start(acked)
