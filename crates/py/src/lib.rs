@@ -1,14 +1,12 @@
 //! The Python leaf: conversions, one error table, the GIL released around heavy calls; no logic. Only where a congestion control is Python
 //! code is the GIL held, for the whole trial.
 
-mod annotate;
 mod capture;
 mod control;
 mod convert;
 mod plan;
 mod sample;
 mod shadow;
-mod stop;
 mod watch;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -110,10 +108,10 @@ pyo3::create_exception!(_core, HookError, PyRuntimeError, "A hook of a Python co
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HookError", m.py().get_type::<HookError>())?;
-    m.add_class::<annotate::CaptureAnnotator>()?;
+    m.add_class::<capture::CaptureAnnotator>()?;
     m.add_class::<capture::CaptureReader>()?;
     m.add_class::<plan::Plan>()?;
-    m.add_class::<stop::Stop>()?;
+    m.add_class::<plan::Stop>()?;
     m.add_class::<watch::Watch>()?;
     m.add_class::<sample::Sample>()?;
     m.add_class::<sample::PyWindow>()?;

@@ -1,13 +1,13 @@
 //! A plan for Python: parsed and checked once when the object is made, then run with any number of seeds.
 
 use crate::control::{self, Cost, Failed};
-use crate::stop::Stop;
 use crate::watch::Watch;
 use crate::{convert, refused, HookError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Instant;
 use tcpscape_sim::{CheckedPlan, TrialOutput};
@@ -76,6 +76,29 @@ impl Plan {
             Some(_) => hooked(py, write)?,
         };
         written.map_err(refused)
+    }
+}
+
+/// Whether trials that look at it are to end.
+#[pyclass(frozen, module = "tcpscape._core")]
+#[derive(Default)]
+pub struct Stop(AtomicBool);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Stop {
+        Stop::default()
+    }
+
+    /// Ends every trial that looks at it, for good.
+    fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Relaxed)
     }
 }
 
