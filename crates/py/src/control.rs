@@ -191,10 +191,6 @@ impl Hooked {
 }
 
 impl CongestionController for Hooked {
-    fn name(&self) -> &'static str {
-        "python"
-    }
-
     fn init(&mut self, v: &View, w: &mut Window) {
         w.paced = self.paced;
         self.ce_before = v.counts.delivered_ce;

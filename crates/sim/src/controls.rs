@@ -8,9 +8,6 @@
 //! /// Ten packets, whatever happens.
 //! struct Ten;
 //! impl CongestionController for Ten {
-//!     fn name(&self) -> &'static str {
-//!         "ten"
-//!     }
 //!     fn ssthresh(&mut self, _: &View, _: &Window) -> u32 {
 //!         10
 //!     }

@@ -30,9 +30,6 @@ struct Note {
 struct Watched(Bbr3, Arc<Mutex<Vec<Note>>>);
 
 impl CongestionController for Watched {
-    fn name(&self) -> &'static str {
-        "watched"
-    }
     fn init(&mut self, v: &View, w: &mut Window) {
         self.0.init(v, w);
     }

@@ -22,9 +22,6 @@ const TIMED: (u64, usize) = (200_000, 25);
 
 struct Nothing;
 impl CongestionController for Nothing {
-    fn name(&self) -> &'static str {
-        "none"
-    }
     fn ssthresh(&mut self, _: &View, w: &Window) -> u32 {
         w.cwnd
     }

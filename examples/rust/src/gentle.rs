@@ -13,10 +13,6 @@ use tcpscape_tcp::cc::{AckSample, CongestionController, View, Window};
 pub struct Gentle;
 
 impl CongestionController for Gentle {
-    fn name(&self) -> &'static str {
-        "gentle"
-    }
-
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         (w.cwnd * 4 / 5).max(2)
     }

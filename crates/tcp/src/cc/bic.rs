@@ -126,10 +126,6 @@ impl Bic {
 }
 
 impl CongestionController for Bic {
-    fn name(&self) -> &'static str {
-        "bic"
-    }
-
     fn init(&mut self, _v: &View, w: &mut Window) {
         if self.set.initial_ssthresh > 0 {
             w.ssthresh = self.set.initial_ssthresh;

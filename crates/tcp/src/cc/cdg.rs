@@ -197,10 +197,6 @@ fn in_64ths(us: i32) -> i32 {
 }
 
 impl CongestionController for Cdg {
-    fn name(&self) -> &'static str {
-        "cdg"
-    }
-
     // The first round has the SYN's RTT in it: no rise is seen in the rounds after it where that was long, as it is before the
     // neighbour's address is known.
     fn syn_acked(&mut self, _v: &View, rtt_us: i64) {

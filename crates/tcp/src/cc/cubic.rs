@@ -61,13 +61,8 @@ struct RenoEstimate {
 }
 
 impl Cubic {
-    /// A new one with Linux's defaults.
-    pub fn new() -> Cubic {
-        Cubic::default()
-    }
-
     /// A new one with these parameters.
-    pub fn with(o: &Options<'_>) -> Cubic {
+    pub fn new(o: &Options<'_>) -> Cubic {
         Cubic { rules: Rules::new(o), ..Cubic::default() }
     }
 
@@ -174,10 +169,6 @@ impl Rules {
 }
 
 impl CongestionController for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn init(&mut self, v: &View, w: &mut Window) {
         self.hystartpp = self.rules.hystartpp.then(|| HyStartPp::new(v));
         self.reset(v);

@@ -94,9 +94,6 @@ impl Dctcp {
 }
 
 impl CongestionController for Dctcp {
-    fn name(&self) -> &'static str {
-        "dctcp"
-    }
     fn needs_ecn(&self) -> bool {
         true
     }

@@ -49,10 +49,6 @@ fn rtt_us(v: &View) -> u64 {
 }
 
 impl CongestionController for Fixed {
-    fn name(&self) -> &'static str {
-        "fixed"
-    }
-
     fn init(&mut self, v: &View, w: &mut Window) {
         w.ssthresh = INFINITE_SSTHRESH;
         w.paced = self.rate > 0;

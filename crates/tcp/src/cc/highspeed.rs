@@ -65,10 +65,6 @@ impl Default for HighSpeed {
 }
 
 impl CongestionController for HighSpeed {
-    fn name(&self) -> &'static str {
-        "highspeed"
-    }
-
     // The products of `ssthresh` must fit 32 bits.
     fn init(&mut self, _v: &View, w: &mut Window) {
         self.row = Row::of(0);

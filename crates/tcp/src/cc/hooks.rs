@@ -105,8 +105,6 @@ pub enum CaEvent {
 
 /// A congestion control.
 pub trait CongestionController: Send {
-    /// Its name, Linux's where Linux has it.
-    fn name(&self) -> &'static str;
     /// The SYN was acknowledged after `rtt_us` µs, before `init`, in which most controllers forget it. For those that do
     /// not.
     fn syn_acked(&mut self, _v: &View, _rtt_us: i64) {}

@@ -201,10 +201,6 @@ fn is_steady(now: u32, before: u32) -> bool {
 }
 
 impl CongestionController for Htcp {
-    fn name(&self) -> &'static str {
-        "htcp"
-    }
-
     fn init(&mut self, v: &View, _w: &mut Window) {
         self.epoch.since = v.jiffies;
     }

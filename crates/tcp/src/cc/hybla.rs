@@ -93,10 +93,6 @@ impl Hybla {
 }
 
 impl CongestionController for Hybla {
-    fn name(&self) -> &'static str {
-        "hybla"
-    }
-
     fn init(&mut self, v: &View, w: &mut Window) {
         w.clamp = CLAMP;
         self.measure(v);

@@ -175,10 +175,6 @@ fn f2(da: u32, dm: u32) -> u32 {
 }
 
 impl CongestionController for Illinois {
-    fn name(&self) -> &'static str {
-        "illinois"
-    }
-
     fn init(&mut self, v: &View, _w: &mut Window) {
         self.round = RoundAverage::begin(v);
     }

@@ -141,10 +141,6 @@ impl Lp {
 }
 
 impl CongestionController for Lp {
-    fn name(&self) -> &'static str {
-        "lp"
-    }
-
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32 {
         Reno.ssthresh(v, w)
     }

@@ -231,10 +231,6 @@ fn cut(excess: u32) -> u32 {
 }
 
 impl CongestionController for Nv {
-    fn name(&self) -> &'static str {
-        "nv"
-    }
-
     fn init(&mut self, v: &View, _w: &mut Window) {
         self.forget(v);
         self.rtt.switch_at = v.jiffies.wrapping_add(FIRST_SWITCH_SECONDS * v.hz);

@@ -12,18 +12,7 @@ use super::{AckSample, CongestionController, View, Window};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reno;
 
-impl Reno {
-    /// A new one.
-    pub fn new() -> Reno {
-        Reno
-    }
-}
-
 impl CongestionController for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         half(w)
     }
@@ -73,7 +62,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_and_hands_the_rest_to_congestion_avoidance() {
-        let (mut r, mut w) = (Reno::new(), Window { ssthresh: 16, ..Window::default() });
+        let (mut r, mut w) = (Reno, Window { ssthresh: 16, ..Window::default() });
         // 10 + 6 reach the threshold; the 4 left are 4/16 of a packet.
         r.on_ack(&limited(), &mut w, &ack(10));
         assert_eq!((w.cwnd, w.cwnd_cnt), (16, 4));
@@ -84,7 +73,7 @@ mod tests {
     /// From 100 packets: down to 50, then 50 + 51 + … + 99 = 3,725 packets acknowledged bring the window back to 100.
     #[test]
     fn sawtooth() {
-        let (mut r, mut w) = (Reno::new(), Window { cwnd: 100, ..Window::default() });
+        let (mut r, mut w) = (Reno, Window { cwnd: 100, ..Window::default() });
         w.ssthresh = r.ssthresh(&limited(), &w);
         w.cwnd = w.ssthresh;
         let mut acked = 0;
@@ -97,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
-        let (mut r, mut w) = (Reno::new(), Window { ssthresh: INFINITE_SSTHRESH, ..Window::default() });
+        let (mut r, mut w) = (Reno, Window { ssthresh: INFINITE_SSTHRESH, ..Window::default() });
         r.on_ack(&View { most_packets_out: 5, ..View::default() }, &mut w, &ack(5));
         assert_eq!(w.cwnd, 10);
         r.on_ack(&View { most_packets_out: 6, ..View::default() }, &mut w, &ack(6));
@@ -108,7 +97,7 @@ mod tests {
 
     #[test]
     fn threshold_is_at_least_two_and_undo_returns_to_the_old_window() {
-        let mut r = Reno::new();
+        let mut r = Reno;
         let at = |cwnd, prior_cwnd| Window { cwnd, prior_cwnd, ..Window::default() };
         assert_eq!(r.ssthresh(&limited(), &at(3, 0)), 2);
         assert_eq!((r.undo(&limited(), &at(10, 40)), r.undo(&limited(), &at(50, 40))), (40, 50));

@@ -15,18 +15,7 @@ use super::{AckSample, CongestionController, View, Window};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scalable;
 
-impl Scalable {
-    /// A new one.
-    pub fn new() -> Scalable {
-        Scalable
-    }
-}
-
 impl CongestionController for Scalable {
-    fn name(&self) -> &'static str {
-        "scalable"
-    }
-
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         (w.cwnd - (w.cwnd >> DECREASE_SHIFT)).max(2)
     }

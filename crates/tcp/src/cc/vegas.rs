@@ -147,10 +147,6 @@ fn at_actual_rate(cwnd: u32, base: u32, rtt: u32) -> u32 {
 }
 
 impl CongestionController for Vegas {
-    fn name(&self) -> &'static str {
-        "vegas"
-    }
-
     fn init(&mut self, v: &View, _w: &mut Window) {
         self.rounds.restart(v);
     }

@@ -55,11 +55,6 @@ impl EveryOther {
 }
 
 impl Veno {
-    /// A new one.
-    pub fn new() -> Veno {
-        Veno::default()
-    }
-
     /// The RTTs that the next ACK is judged by begin with the next sample.
     fn forget_recent(&mut self) {
         self.samples.min = Samples::NONE.min;
@@ -97,10 +92,6 @@ fn queued_halves(cwnd: u32, base: u32, rtt: u32) -> u32 {
 }
 
 impl CongestionController for Veno {
-    fn name(&self) -> &'static str {
-        "veno"
-    }
-
     // The count is not begun anew.
     fn syn_acked(&mut self, _v: &View, rtt_us: i64) {
         self.samples.take(&PktsAcked { pkts_acked: 1, rtt_us, in_flight: 0 });
@@ -175,7 +166,7 @@ mod tests {
 
     /// Four ACKs in, with a smallest RTT of 100 ms.
     fn veno(cwnd: u32) -> (Veno, Window) {
-        let (mut c, mut w) = (Veno::new(), Window { cwnd, ssthresh: 2, ..Window::default() });
+        let (mut c, mut w) = (Veno::default(), Window { cwnd, ssthresh: 2, ..Window::default() });
         (0..4).for_each(|_| ack(&mut c, &mut w, 0, 99_999));
         (c, w)
     }

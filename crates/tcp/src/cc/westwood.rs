@@ -73,11 +73,6 @@ impl AckedBytes {
 }
 
 impl Westwood {
-    /// A new one.
-    pub fn new() -> Westwood {
-        Westwood::default()
-    }
-
     /// Ends a measurement that has taken more than a round trip and more than 50 ms.
     fn end_measurement_if_due(&mut self, v: &View) {
         let time = v.jiffies.wrapping_sub(self.began);
@@ -103,10 +98,6 @@ fn smoothed(old: u32, new: u32) -> u32 {
 }
 
 impl CongestionController for Westwood {
-    fn name(&self) -> &'static str {
-        "westwood"
-    }
-
     fn init(&mut self, v: &View, _w: &mut Window) {
         let first = FIRST_RTT_SECONDS * v.hz;
         *self = Westwood { began: v.jiffies, rtt: first, rtt_min_before: first, ..Westwood::default() };
@@ -179,7 +170,7 @@ mod tests {
 
     #[test]
     fn bandwidth_is_measured_over_a_round_trip_or_50_ms() {
-        let mut w = Westwood::new();
+        let mut w = Westwood::default();
         w.init(&at(0, 1), &mut Window::default());
         rtt(&mut w, 21);
         ack(&mut w, 1, 1_001, false);
@@ -206,7 +197,7 @@ mod tests {
 
     #[test]
     fn duplicates_count_a_segment_and_are_taken_off_later() {
-        let mut w = Westwood::new();
+        let mut w = Westwood::default();
         w.init(&at(0, 1), &mut Window::default());
         ack(&mut w, 1, 1_001, true);
         // The first ACK only says where to begin: a duplicate, one segment.
@@ -227,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_recovery_and_a_timeout_use_the_bandwidth() {
-        let (mut c, mut w) = (Westwood::new(), Window { cwnd: 50, ..Window::default() });
+        let (mut c, mut w) = (Westwood::default(), Window { cwnd: 50, ..Window::default() });
         c.init(&at(0, 1), &mut w);
         assert_eq!((c.ssthresh(&at(0, 1), &w), c.rtt), (25, 2_000));
         (c.bandwidth.twice, c.rtt_min) = (10_000, Some(4));
@@ -245,7 +236,7 @@ mod tests {
 
     #[test]
     fn without_a_measurement_two_packets_are_left() {
-        let (mut c, mut w) = (Westwood::new(), Window { cwnd: 50, ..Window::default() });
+        let (mut c, mut w) = (Westwood::default(), Window { cwnd: 50, ..Window::default() });
         c.init(&at(0, 1), &mut w);
         c.on_event(&at(9, 1), &mut w, CaEvent::CompleteCwr);
         assert_eq!((w.cwnd, w.ssthresh), (2, 2));

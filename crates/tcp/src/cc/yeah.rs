@@ -78,11 +78,6 @@ impl Default for Yeah {
 }
 
 impl Yeah {
-    /// A new one.
-    pub fn new() -> Yeah {
-        Yeah::default()
-    }
-
     /// Chooses the mode, and takes the queue out of the window where it is long (the paper's precautionary decongestion).
     fn judge(&mut self, w: &mut Window, of_round: &Samples) {
         let Samples { min: rtt, base, .. } = *of_round;
@@ -118,10 +113,6 @@ fn loss_cut(w: &Window, queued: u32) -> u32 {
 }
 
 impl CongestionController for Yeah {
-    fn name(&self) -> &'static str {
-        "yeah"
-    }
-
     fn init(&mut self, v: &View, w: &mut Window) {
         self.rounds.restart(v);
         w.clamp = w.clamp.min(CLAMP);
@@ -183,7 +174,7 @@ mod tests {
     use super::*;
 
     fn yeah(cwnd: u32) -> (Yeah, Window) {
-        (Yeah::new(), Window { cwnd, ssthresh: 2, ..Window::default() })
+        (Yeah::default(), Window { cwnd, ssthresh: 2, ..Window::default() })
     }
 
     fn samples(rtt: u32) -> Samples {

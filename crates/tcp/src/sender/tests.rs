@@ -39,9 +39,6 @@ struct Spy {
 }
 
 impl CongestionController for Spy {
-    fn name(&self) -> &'static str {
-        "spy"
-    }
     fn init(&mut self, _v: &View, w: &mut Window) {
         w.paced = self.rate > 0;
         w.pacing_rate = if self.rate > 0 { self.rate } else { u64::MAX };

@@ -86,10 +86,6 @@ impl Bbr {
 }
 
 impl CongestionController for Bbr {
-    fn name(&self) -> &'static str {
-        "bbr"
-    }
-
     fn init(&mut self, v: &View, w: &mut Window) {
         *self = Bbr { phases: self.phases.clone(), ..Bbr::new(0) };
         self.rounds.end = v.counts.delivered;

@@ -100,10 +100,6 @@ impl Bbr3 {
 }
 
 impl CongestionController for Bbr3 {
-    fn name(&self) -> &'static str {
-        "bbr3"
-    }
-
     // §5.2.1, §5.6.2 InitPacingRate.
     fn init(&mut self, v: &View, w: &mut Window) {
         *self = Bbr3::with(self.waits.clone(), Ecn::new(self.ecn.max_rtt));

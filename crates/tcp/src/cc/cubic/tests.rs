@@ -15,7 +15,7 @@ fn rtt(us: i64) -> PktsAcked {
 
 /// After a loss at `w_max`, with the given smallest RTT.
 fn reduced(w_max: u32, delay_min: u32) -> (Cubic, Window) {
-    let (mut c, mut w) = (Cubic { rtt_min: delay_min, ..Cubic::new() }, Window { cwnd: w_max, prior_cwnd: w_max, ..Window::default() });
+    let (mut c, mut w) = (Cubic { rtt_min: delay_min, ..Cubic::default() }, Window { cwnd: w_max, prior_cwnd: w_max, ..Window::default() });
     w.ssthresh = c.ssthresh(&at(0), &w);
     w.cwnd = w.ssthresh;
     (c, w)
@@ -86,7 +86,7 @@ fn growth_is_bounded_to_one_in_two_and_one_in_twenty() {
     c.update(&at(60_000), w.cwnd, 1);
     assert_eq!(c.per_packet, 2);
     // No loss yet: 5 % a round trip although the curve is flat.
-    let mut c = Cubic::new();
+    let mut c = Cubic::default();
     c.update(&at(0), 1_000, 1);
     assert_eq!(c.per_packet, 20);
 }
@@ -116,7 +116,7 @@ fn idle_time_moves_the_epoch() {
 /// Slow start with 20 packets of window and 100 ms of smallest RTT: 112.5 ms is the limit.
 #[test]
 fn hystart_leaves_on_delay_after_eight_samples() {
-    let (mut c, mut w) = (Cubic::new(), Window { cwnd: 20, ..Window::default() });
+    let (mut c, mut w) = (Cubic::default(), Window { cwnd: 20, ..Window::default() });
     c.init(&at(0), &mut w);
     c.pkts_acked(&at(0), &mut w, &rtt(100_000));
     let round = |ms| View { snd_una: ms, snd_nxt: ms + 1, ..at(ms) };
@@ -133,7 +133,7 @@ fn hystart_leaves_on_delay_after_eight_samples() {
 #[test]
 fn hystart_leaves_on_a_long_train() {
     let run = |gap: u64, paced: bool, until: u64| {
-        let (mut c, mut w) = (Cubic::new(), Window { cwnd: 20, paced, ..Window::default() });
+        let (mut c, mut w) = (Cubic::default(), Window { cwnd: 20, paced, ..Window::default() });
         c.init(&View { snd_nxt: 9, ..at(0) }, &mut w);
         (0..=until / gap).map(|i| i * gap).find(|&ms| {
             c.pkts_acked(&at(ms), &mut w, &rtt(100_000));
@@ -158,7 +158,7 @@ fn a_timeout_forgets_and_the_first_second_of_an_epoch_gives_no_delay() {
 
 fn with(set: &[(&str, i64)]) -> Cubic {
     let set = set.iter().map(|&(k, x)| (k.to_string(), x)).collect();
-    Cubic::with(&Options { seed: 0, set: Some(&set) })
+    Cubic::new(&Options { seed: 0, set: Some(&set) })
 }
 
 #[test]

@@ -293,9 +293,6 @@ impl Prague {
 }
 
 impl CongestionController for Prague {
-    fn name(&self) -> &'static str {
-        "prague"
-    }
     fn needs_ecn(&self) -> bool {
         true
     }
