@@ -1,4 +1,4 @@
-//! netem's correlated random numbers.
+//! netem's correlated random numbers, and what they decide alone.
 //!
 //! What it is: uniform 32-bit numbers of which each leans on the last, by exponential smoothing.
 //! Source: tc-netem(8) (`CORRELATION`); docs/models/queues/netem.md.
@@ -52,6 +52,25 @@ impl Crandom {
     #[inline]
     pub fn hits(&mut self, p: Prob) -> bool {
         p.0 != 0 && p.0 >= self.draw()
+    }
+}
+
+/// A decision about each packet by itself, with a stream of its own: netem's `corrupt` and `duplicate`.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    p: Prob,
+    random: Crandom,
+}
+
+impl Chance {
+    /// That of probability `p`.
+    pub fn new(p: Prob, correlation: Prob, stream: Stream) -> Chance {
+        Chance { p, random: Crandom::new(correlation, stream) }
+    }
+    /// Whether it strikes the next packet.
+    #[inline]
+    pub fn strikes(&mut self) -> bool {
+        self.random.hits(self.p)
     }
 }
 

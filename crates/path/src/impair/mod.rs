@@ -1,7 +1,5 @@
 //! netem's judges: small machines that decide about one packet at a time. netem asks them in turn and does the holding.
 
-pub mod corrupt;
 pub mod crandom;
-pub mod duplicate;
 pub mod loss;
 pub mod reorder;

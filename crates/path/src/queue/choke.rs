@@ -91,10 +91,7 @@ impl Discipline for ChokeSpec {
                 "burst" => burst = w.count(key)?,
                 "avpkt" => avpkt = u32::try_from(w.size(key)?).unwrap_or(u32::MAX),
                 "bandwidth" => bandwidth = Some(w.rate(key)?),
-                "probability" => {
-                    let v = w.value(key)?;
-                    probability = v.parse().map_err(|_| w.wrong(v, "give a probability above 0 and at most 1, for example 0.02"))?;
-                }
+                "probability" => probability = w.fraction(key)?,
                 _ => ecn = true,
             }
         }

@@ -7,13 +7,11 @@
 //! What it does not model: a change of its parameters while it runs.
 
 pub mod law;
-pub(crate) mod options;
 
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Description, Discipline, Marking, Policy, Queued};
 use crate::values::SpecError;
-use crate::words::{TcError, Words};
-use law::{Control, Law, Limits, Source};
-use options::WORDS;
+use crate::words::{print, TcError, Words};
+use law::{Control, Draining, Law, Limits};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Time};
@@ -47,27 +45,73 @@ impl Discipline for CodelSpec {
 
     fn parse(w: &mut Words<'_>) -> Result<CodelSpec, TcError> {
         let mut s = CodelSpec::default();
+        let known = [&["limit"][..], &Law::WORDS].concat();
         while let Some(given) = w.word() {
-            match w.exact(given, &["limit", WORDS[0], WORDS[1], WORDS[2], WORDS[3], WORDS[4]])? {
-                "limit" => s.limit = Some(w.count("limit")?).filter(|&n| n > 0).unwrap_or(s.limit),
-                key => options::word(w, key, &mut s.law)?,
+            match w.exact(given, &known)? {
+                "limit" => s.limit = w.count_or("limit", s.limit)?,
+                key => s.law.read(key, w)?,
             }
         }
         Ok(s)
     }
     fn words(&self) -> String {
-        format!("codel limit {}{}", self.limit, options::words(&self.law, false))
+        format!("codel limit {}{}", self.limit, self.law.words(false))
     }
     fn validate(&self) -> Result<(), SpecError> {
-        options::validate(&self.law)
+        self.law.validate()
     }
     fn describe(&self) -> Description {
-        Description { ecn: options::marking(&self.law), ..Description::of_packets(Self::NAME, self.limit) }
+        Description { ecn: self.law.marking(), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Codel::new(self)))
     }
 }
+
+impl Law {
+    /// The law's words, after those of its queue; `ecn` is what holds without a word.
+    pub(crate) fn words(&self, ecn: bool) -> String {
+        let mut t = format!(" target {} interval {}", print::time(self.target), print::time(self.interval));
+        if let Some(c) = self.ce_threshold {
+            t += &format!(" ce_threshold {}", print::time(c));
+        }
+        match (self.ecn, ecn) {
+            (true, false) => t + " ecn",
+            (false, true) => t + " noecn",
+            _ => t,
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        if [Some(self.target), Some(self.interval), self.ce_threshold].iter().flatten().any(|d| d.0 >= LONGEST) {
+            return Err(SpecError::new("codel target", "interval and ce_threshold must be below 2199 s"));
+        }
+        Ok(())
+    }
+
+    /// `ce_threshold` marks without `ecn` too.
+    pub(crate) fn marking(&self) -> Marking {
+        Marking::when(self.ecn || self.ce_threshold.is_some())
+    }
+
+    /// CoDel's words in tc.
+    pub(crate) const WORDS: [&str; 5] = ["target", "interval", "ecn", "noecn", "ce_threshold"];
+
+    /// Reads one of [`Law::WORDS`].
+    pub(crate) fn read(&mut self, key: &str, w: &mut Words<'_>) -> Result<(), TcError> {
+        match key {
+            // tc sends no zero: the default stays.
+            "target" => self.target = Some(w.micros(key)?).filter(|d| d.0 > 0).unwrap_or(self.target),
+            "interval" => self.interval = Some(w.micros(key)?).filter(|d| d.0 > 0).unwrap_or(self.interval),
+            "ce_threshold" => self.ce_threshold = Some(w.micros(key)?),
+            _ => self.ecn = key == "ecn",
+        }
+        Ok(())
+    }
+}
+
+/// Half a turn of CoDel's clock, ns.
+const LONGEST: u64 = 1 << 41;
 
 /// The queue itself.
 pub struct Codel<B> {
@@ -75,29 +119,6 @@ pub struct Codel<B> {
     limits: Limits,
     control: Control,
     queue: VecDeque<Aged<B>>,
-}
-
-/// The line that the law draws from, and the books of its drops.
-struct Draining<'a, 'b, B> {
-    queue: &'a mut VecDeque<Aged<B>>,
-    books: &'a mut Books<'b>,
-}
-
-impl<B> Source<B> for Draining<'_, '_, B> {
-    fn pull(&mut self) -> Option<Aged<B>> {
-        let head = self.queue.pop_front()?;
-        self.books.leaves(&head.1);
-        Some(head)
-    }
-    fn backlog(&self) -> u64 {
-        self.books.inside().bytes
-    }
-    fn discard(&mut self, p: &Aged<B>) {
-        self.books.drops(Cause::Aqm, &p.1);
-    }
-    fn marked(&mut self) {
-        self.books.marked();
-    }
 }
 
 impl<B> Codel<B> {
@@ -114,7 +135,7 @@ impl<B: Send> Policy<B> for Codel<B> {
         books.append(&mut self.queue, self.limit, now, p)
     }
     fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
-        self.control.next(now, &self.limits, &mut Draining { queue: &mut self.queue, books })
+        self.control.next(now, &self.limits, &mut Draining { pull: || self.queue.pop_front(), books })
     }
 }
 

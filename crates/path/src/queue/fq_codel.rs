@@ -6,10 +6,9 @@
 //! How it differs: memory counts 768 B for each packet besides its size, about what a segment's buffer takes (`truesize`).
 //! What it does not model: filters, `ce_threshold_selector`, a change of its parameters while it runs.
 
-use super::codel::law::{Control, Law, Limits, Source};
-use super::codel::options::{self, WORDS};
+use super::codel::law::{Control, Draining, Law, Limits};
 use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Policy, Queued};
-use crate::parts::drr::{Flow, Flows, FRAME, QUANTUM_MIN};
+use crate::parts::drr::{Flows, FRAME, QUANTUM_MIN};
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
@@ -30,18 +29,18 @@ pub struct FqCodelSpec {
     /// Most packets dropped at once when it is full.
     pub drop_batch: u32,
     /// CoDel's own.
-    #[serde(default = "marking")]
+    #[serde(default = "marking_law")]
     pub law: Law,
 }
 
-fn marking() -> Law {
+fn marking_law() -> Law {
     Law { ecn: true, ..Law::default() }
 }
 
 impl Default for FqCodelSpec {
     /// tc-fq_codel(8).
     fn default() -> FqCodelSpec {
-        FqCodelSpec { limit: 10_240, flows: 1024, quantum: FRAME, memory_limit: 32 << 20, drop_batch: 64, law: marking() }
+        FqCodelSpec { limit: 10_240, flows: 1024, quantum: FRAME, memory_limit: 32 << 20, drop_batch: 64, law: marking_law() }
     }
 }
 
@@ -54,24 +53,23 @@ impl Discipline for FqCodelSpec {
 
     fn parse(w: &mut Words<'_>) -> Result<FqCodelSpec, TcError> {
         let mut s = FqCodelSpec::default();
-        let known = ["limit", "flows", "quantum", "memory_limit", "drop_batch", WORDS[0], WORDS[1], WORDS[2], WORDS[3], WORDS[4]];
-        // tc sends no zero: the default stays.
-        let or = |n: u32, default: u32| if n > 0 { n } else { default };
+        let own = ["limit", "flows", "quantum", "memory_limit", "drop_batch"];
+        let known = [&own[..], &Law::WORDS].concat();
         while let Some(given) = w.word() {
             match w.exact(given, &known)? {
-                "limit" => s.limit = or(w.count("limit")?, s.limit),
-                "flows" => s.flows = or(w.count("flows")?, s.flows),
-                "quantum" => s.quantum = or(w.count("quantum")?, s.quantum),
+                "limit" => s.limit = w.count_or("limit", s.limit)?,
+                "flows" => s.flows = w.count_or("flows", s.flows)?,
+                "quantum" => s.quantum = w.count_or("quantum", s.quantum)?,
                 "memory_limit" => s.memory_limit = w.size("memory_limit")? as u32,
-                "drop_batch" => s.drop_batch = or(w.count("drop_batch")?, s.drop_batch),
-                key => options::word(w, key, &mut s.law)?,
+                "drop_batch" => s.drop_batch = w.count_or("drop_batch", s.drop_batch)?,
+                key => s.law.read(key, w)?,
             }
         }
         Ok(s)
     }
     fn words(&self) -> String {
         let mut t = format!("fq_codel limit {} flows {} quantum {}", self.limit, self.flows, self.quantum);
-        t += &options::words(&self.law, true);
+        t += &self.law.words(true);
         t + &format!(" memory_limit {} drop_batch {}", self.memory_limit, self.drop_batch)
     }
     fn validate(&self) -> Result<(), SpecError> {
@@ -81,11 +79,11 @@ impl Discipline for FqCodelSpec {
         if self.quantum > 1 << 20 {
             return Err(SpecError::new("fq_codel quantum", "must be at most 1048576"));
         }
-        options::validate(&self.law)
+        self.law.validate()
     }
     fn describe(&self) -> Description {
         let limit_memory_bytes = Some(u64::from(self.memory_limit));
-        Description { limit_memory_bytes, ecn: options::marking(&self.law), ..Description::of_packets(Self::NAME, self.limit) }
+        Description { limit_memory_bytes, ecn: self.law.marking(), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(FqCodel::new(self, seed, name)))
@@ -97,29 +95,6 @@ pub struct FqCodel<B> {
     spec: FqCodelSpec,
     limits: Limits,
     flows: Flows<B, Control>,
-}
-
-/// The flow that the law draws from, and the books of its drops.
-struct Draining<'a, 'b, B> {
-    flow: &'a mut Flow<B, Control>,
-    books: &'a mut Books<'b>,
-}
-
-impl<B> Source<B> for Draining<'_, '_, B> {
-    fn pull(&mut self) -> Option<Aged<B>> {
-        let p = self.flow.pull()?;
-        self.books.leaves(&p.1);
-        Some(p)
-    }
-    fn backlog(&self) -> u64 {
-        self.books.inside().bytes
-    }
-    fn discard(&mut self, p: &Aged<B>) {
-        self.books.drops(Cause::Aqm, &p.1);
-    }
-    fn marked(&mut self) {
-        self.books.marked();
-    }
 }
 
 impl<B> FqCodel<B> {
@@ -165,7 +140,7 @@ impl<B: Send> Policy<B> for FqCodel<B> {
             let (i, new) = self.flows.turn()?;
             let flow = &mut self.flows.all[i];
             let mut control = flow.state;
-            let next = control.next(now, &self.limits, &mut Draining { flow, books });
+            let next = control.next(now, &self.limits, &mut Draining { pull: || flow.pull(), books });
             self.flows.all[i].state = control;
             match next {
                 Some(p) => {

@@ -7,7 +7,6 @@
 //! What it does not model: filters, a change of its parameters while it runs.
 
 use super::pie::law::{Control, Law, ONE};
-use super::pie::options::{self, WORDS};
 use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Policy, Queued};
 use crate::parts::clock::{jiffies, Ticker};
 use crate::parts::drr::{Flows, FRAME, QUANTUM_MIN};
@@ -47,18 +46,16 @@ impl Discipline for FqPieSpec {
 
     fn parse(w: &mut Words<'_>) -> Result<FqPieSpec, TcError> {
         let mut s = FqPieSpec::default();
-        let mut known = vec!["limit", "flows", "quantum", "memory_limit", "ecn_prob"];
-        known.extend(WORDS);
-        // tc sends no zero: the default stays.
-        let or = |n: u32, default: u32| if n > 0 { n } else { default };
+        let own = ["limit", "flows", "quantum", "memory_limit", "ecn_prob"];
+        let known = [&own[..], &Law::WORDS].concat();
         while let Some(given) = w.word() {
             match w.exact(given, &known)? {
-                "limit" => s.limit = or(w.count("limit")?, s.limit),
-                "flows" => s.flows = or(w.count("flows")?, s.flows),
-                "quantum" => s.quantum = or(w.count("quantum")?, s.quantum),
+                "limit" => s.limit = w.count_or("limit", s.limit)?,
+                "flows" => s.flows = w.count_or("flows", s.flows)?,
+                "quantum" => s.quantum = w.count_or("quantum", s.quantum)?,
                 "memory_limit" => s.memory_limit = w.size("memory_limit")? as u32,
                 "ecn_prob" => s.ecn_prob = w.count("ecn_prob")?,
-                key => options::word(w, key, &mut s.law)?,
+                key => s.law.read(key, w)?,
             }
         }
         Ok(s)
@@ -66,7 +63,7 @@ impl Discipline for FqPieSpec {
     fn words(&self) -> String {
         let mut t = format!("fq_pie limit {} flows {} quantum {}", self.limit, self.flows, self.quantum);
         t += &format!(" memory_limit {} ecn_prob {}", self.memory_limit, self.ecn_prob);
-        t + &options::words(&self.law)
+        t + &self.law.words()
     }
     fn validate(&self) -> Result<(), SpecError> {
         let no = |field: &str, fix: &str| Err(SpecError::new(&format!("fq_pie {field}"), fix));
@@ -79,7 +76,7 @@ impl Discipline for FqPieSpec {
         if self.ecn_prob > 99 {
             return no("ecn_prob", "is a percentage from 0 to 99");
         }
-        options::validate(&self.law)
+        self.law.validate()
     }
     fn describe(&self) -> Description {
         Description { ecn: Marking::when(self.law.ecn), ..Description::of_packets(Self::NAME, self.limit) }

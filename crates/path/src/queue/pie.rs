@@ -6,14 +6,12 @@
 //! What it does not model: a change of its parameters while it runs.
 
 pub mod law;
-pub(crate) mod options;
 
 use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Policy, Queued};
 use crate::parts::clock::{jiffies, Ticker};
 use crate::values::SpecError;
-use crate::words::{TcError, Words};
+use crate::words::{print, TcError, Words};
 use law::{Control, Law, ONE};
-use options::WORDS;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Stream, Time};
@@ -47,21 +45,20 @@ impl Discipline for PieSpec {
 
     fn parse(w: &mut Words<'_>) -> Result<PieSpec, TcError> {
         let mut s = PieSpec::default();
-        let mut known = vec!["limit"];
-        known.extend(WORDS);
+        let known = [&["limit"][..], &Law::WORDS].concat();
         while let Some(given) = w.word() {
             match w.exact(given, &known)? {
-                "limit" => s.limit = Some(w.count("limit")?).filter(|&n| n > 0).unwrap_or(s.limit),
-                key => options::word(w, key, &mut s.law)?,
+                "limit" => s.limit = w.count_or("limit", s.limit)?,
+                key => s.law.read(key, w)?,
             }
         }
         Ok(s)
     }
     fn words(&self) -> String {
-        format!("pie limit {}{}", self.limit, options::words(&self.law))
+        format!("pie limit {}{}", self.limit, self.law.words())
     }
     fn validate(&self) -> Result<(), SpecError> {
-        options::validate(&self.law)
+        self.law.validate()
     }
     fn describe(&self) -> Description {
         Description { ecn: Marking::when(self.law.ecn), ..Description::of_packets(Self::NAME, self.limit) }
@@ -70,6 +67,46 @@ impl Discipline for PieSpec {
         Box::new(Queued::new(Pie::new(self, seed, name)))
     }
 }
+
+impl Law {
+    /// The law's words, after those of its queue.
+    pub(crate) fn words(&self) -> String {
+        let mut t =
+            format!(" target {} tupdate {} alpha {} beta {}", print::time(self.target), print::time(self.tupdate), self.alpha, self.beta);
+        let flags = [(self.ecn, " ecn"), (self.bytemode, " bytemode"), (self.dq_rate_estimator, " dq_rate_estimator")];
+        flags.iter().filter(|f| f.0).for_each(|f| t += f.1);
+        t
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        if self.alpha > WEIGHT_MAX || self.beta > WEIGHT_MAX {
+            return Err(SpecError::new("pie alpha", "and beta must be from 0 to 32 (sixteenths)"));
+        }
+        Ok(())
+    }
+
+    /// PIE's words in tc.
+    pub(crate) const WORDS: [&str; 10] =
+        ["target", "tupdate", "alpha", "beta", "ecn", "noecn", "bytemode", "nobytemode", "dq_rate_estimator", "no_dq_rate_estimator"];
+
+    /// Reads one of [`Law::WORDS`].
+    pub(crate) fn read(&mut self, key: &str, w: &mut Words<'_>) -> Result<(), TcError> {
+        match key {
+            // tc sends no zero time: the default stays.
+            "target" => self.target = Some(w.micros(key)?).filter(|d| d.0 > 0).unwrap_or(self.target),
+            "tupdate" => self.tupdate = Some(w.micros(key)?).filter(|d| d.0 > 0).unwrap_or(self.tupdate),
+            "alpha" => self.alpha = w.count(key)?,
+            "beta" => self.beta = w.count(key)?,
+            "ecn" | "noecn" => self.ecn = key == "ecn",
+            "bytemode" | "nobytemode" => self.bytemode = key == "bytemode",
+            _ => self.dq_rate_estimator = key == "dq_rate_estimator",
+        }
+        Ok(())
+    }
+}
+
+/// Largest alpha and beta, sixteenths.
+const WEIGHT_MAX: u32 = 32;
 
 /// With ECN, packets are marked up to this probability and dropped above.
 const MARK_MAX: u64 = ONE / 10;

@@ -68,10 +68,7 @@ impl Discipline for RedSpec {
                 "max" => max = w.size(key)? as u32,
                 "burst" => burst = w.count(key)?,
                 "avpkt" => avpkt = w.size(key)? as u32,
-                "probability" => {
-                    let v = w.value(key)?;
-                    probability = v.parse().map_err(|_| w.wrong(v, "give a probability above 0 and at most 1, for example 0.02"))?;
-                }
+                "probability" => probability = w.fraction(key)?,
                 "bandwidth" => bandwidth = Some(w.rate(key)?),
                 "ecn" => ecn = true,
                 "harddrop" => harddrop = true,

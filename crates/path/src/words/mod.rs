@@ -159,10 +159,19 @@ impl<'a> Words<'a> {
             TcError(format!("{}: {} is not a {key} probability: give a percentage from 0% to 100%, for example 1%", self.kind, quoted(v)))
         })
     }
+    /// A probability as a fraction.
+    pub(crate) fn fraction(&mut self, key: &str) -> Result<f64, TcError> {
+        let v = self.value(key)?;
+        v.parse().map_err(|_| self.wrong(v, "give a probability above 0 and at most 1, for example 0.02"))
+    }
     /// A whole number.
     pub(crate) fn count(&mut self, key: &str) -> Result<u32, TcError> {
         let v = self.value(key)?;
         self.as_count(v, key)
+    }
+    /// The same; of 0, which tc does not send, what holds without the word.
+    pub(crate) fn count_or(&mut self, key: &str, otherwise: u32) -> Result<u32, TcError> {
+        Ok(Some(self.count(key)?).filter(|&n| n > 0).unwrap_or(otherwise))
     }
     /// A word as a whole number.
     pub(crate) fn as_count(&self, v: &str, key: &str) -> Result<u32, TcError> {

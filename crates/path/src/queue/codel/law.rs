@@ -6,7 +6,7 @@
 //! How it differs: from RFC 8289 as the sentences under "The law" in docs/models/queues/codel.md say (its clock, its roots, its marks).
 //! What it does not model: `ce_threshold_selector`.
 
-use crate::discipline::Aged;
+use crate::discipline::{Aged, Books, Cause};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Time};
 
@@ -58,6 +58,29 @@ pub trait Source<B> {
     fn discard(&mut self, p: &Aged<B>);
     /// Counts a packet that was marked.
     fn marked(&mut self);
+}
+
+/// Packets that `pull` gives, with the books of their queue.
+pub(crate) struct Draining<'a, 'b, P> {
+    pub pull: P,
+    pub books: &'a mut Books<'b>,
+}
+
+impl<B, P: FnMut() -> Option<Aged<B>>> Source<B> for Draining<'_, '_, P> {
+    fn pull(&mut self) -> Option<Aged<B>> {
+        let head = (self.pull)()?;
+        self.books.leaves(&head.1);
+        Some(head)
+    }
+    fn backlog(&self) -> u64 {
+        self.books.inside().bytes
+    }
+    fn discard(&mut self, p: &Aged<B>) {
+        self.books.drops(Cause::Aqm, &p.1);
+    }
+    fn marked(&mut self) {
+        self.books.marked();
+    }
 }
 
 /// One queue's state under the law.

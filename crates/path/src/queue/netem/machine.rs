@@ -3,9 +3,7 @@
 use super::slot::SlotMachine;
 use super::NetemSpec;
 use crate::discipline::{segments, AnyQdisc, Body, Cause, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
-use crate::impair::corrupt::Corrupt;
-use crate::impair::crandom::Crandom;
-use crate::impair::duplicate::Duplicate;
+use crate::impair::crandom::{Chance, Crandom};
 use crate::impair::loss::{Loss, LossMachine};
 use crate::impair::reorder::Reorder;
 use crate::parts::dist;
@@ -19,8 +17,8 @@ pub struct Netem<B> {
     delays: Delays,
     ecn: bool,
     loss: LossMachine,
-    duplicate: Duplicate,
-    corrupt: Corrupt,
+    duplicate: Chance,
+    corrupt: Chance,
     reorder: Reorder,
     slot: Option<SlotMachine>,
     /// Set when a slot may have to be drawn again.
@@ -99,8 +97,8 @@ impl<B: Body> Netem<B> {
             },
             ecn: s.ecn,
             loss: LossMachine::new(s.loss, stream("loss")),
-            duplicate: Duplicate::new(s.duplicate, s.duplicate_correlation, stream("duplicate")),
-            corrupt: Corrupt::new(s.corrupt, s.corrupt_correlation, stream("corrupt")),
+            duplicate: Chance::new(s.duplicate, s.duplicate_correlation, stream("duplicate")),
+            corrupt: Chance::new(s.corrupt, s.corrupt_correlation, stream("corrupt")),
             reorder: Reorder::new(s.reorder, s.reorder_correlation, if s.reorder.0 > 0 { s.gap.max(1) } else { 0 }, stream("reorder")),
             slot: s.slot.as_ref().map(|x| SlotMachine::new(x, stream("slot"))),
             poked: false,
