@@ -1,8 +1,8 @@
 //! The receiving application as a client of a service: it asks, reads the answer, and asks again. A machine without input and output: the model's
-//! clients and those of real sockets both run it.
+//! clients and those of real sockets both run it, as they run a player ([`Client`]).
 
 use crate::plan::{App, FlowPlan};
-use crate::player::Next;
+use crate::player::{Next, Player, PlayerSummary};
 use crate::results::{ResponseSummary, RttSummary};
 use crate::transfers::rounded_us;
 use tcpscape_base::{Duration, Histogram, Time};
@@ -62,6 +62,57 @@ impl Requests {
     /// Its results.
     pub fn summary(&self) -> ResponseSummary {
         ResponseSummary { count: self.times.count(), time_ms: RttSummary::of(&self.times) }
+    }
+}
+
+/// The client of a flow whose receiver asks: what decides when, and for how much.
+#[derive(Debug)]
+pub enum Client {
+    /// A video player.
+    Player(Box<Player>),
+    /// A client of a service.
+    Requests(Requests),
+}
+
+impl Client {
+    /// That of a flow; none where its receiver only reads.
+    pub fn of(plan: &FlowPlan) -> Option<Client> {
+        match &plan.player {
+            Some(player) => Some(Client::Player(Box::new(Player::new(player)))),
+            None => Requests::of(plan).map(Client::Requests),
+        }
+    }
+
+    /// What it does at `now`, when no answer is under way.
+    pub fn next(&mut self, now: Time) -> Next {
+        match self {
+            Client::Player(player) => player.next(now),
+            Client::Requests(requests) => requests.next(now),
+        }
+    }
+
+    /// The last byte of the answer was read.
+    pub fn on_answer(&mut self, now: Time) {
+        match self {
+            Client::Player(player) => player.on_segment_complete(now),
+            Client::Requests(requests) => requests.on_answer(now),
+        }
+    }
+
+    /// What the viewer of a player has seen by `end`.
+    pub fn player(&self, end: Time) -> Option<PlayerSummary> {
+        match self {
+            Client::Player(player) => Some(player.summary(end)),
+            Client::Requests(_) => None,
+        }
+    }
+
+    /// How long requests took that were answered in full; none of a player.
+    pub fn responses(&self) -> Option<ResponseSummary> {
+        match self {
+            Client::Player(_) => None,
+            Client::Requests(requests) => Some(requests.summary()),
+        }
     }
 }
 

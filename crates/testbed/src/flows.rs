@@ -2,7 +2,7 @@
 //!
 //! What they are: the model's applications (docs/models/tcp/applications.md) as system calls: writes of `chunk` bytes as fast as
 //! the socket takes them, with a pause after each, by [`turns`] with pauses, or so many in all; reads of `size` bytes with or without a sleep
-//! before each, or a [`player`] or a client of [`requests`] and its server. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
+//! before each, or a [`client`] and its server. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
 //! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's
 //! stop time, as if the program had closed its socket without lingering.
 
@@ -16,13 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use tcpscape_base::Time;
-use tcpscape_plan::requests::Requests;
+use tcpscape_plan::requests::Client;
 use tcpscape_plan::results::ResponseSummary;
-use tcpscape_plan::{App, FlowPlan, Player, PlayerSummary};
+use tcpscape_plan::{App, FlowPlan, PlayerSummary};
 
+mod client;
 mod paced;
-mod player;
-mod requests;
 pub(crate) mod sockets;
 
 pub use sockets::Buffers;
@@ -195,14 +194,12 @@ impl Flow {
 
     /// What the viewer of its player has seen by `end`; one without a connection waited all the time. None without a player.
     pub fn viewed(&self, end: Time) -> Option<PlayerSummary> {
-        let plan = self.plan.player.as_ref()?;
-        Some(self.viewed.get().copied().unwrap_or_else(|| Player::new(plan).summary(end)))
+        self.viewed.get().copied().or_else(|| Client::of(&self.plan)?.player(end))
     }
 
     /// How long its requests took; none where its application does not answer any.
     pub fn responses(&self) -> Option<ResponseSummary> {
-        let nothing = || Requests::of(&self.plan).map(|requests| requests.summary());
-        self.answered.get().copied().or_else(nothing)
+        self.answered.get().copied().or_else(|| Client::of(&self.plan)?.responses())
     }
 
     /// The writer's and the reader's time on processors, once they have ended; None where nobody asked for it or the kernel does not tell.
@@ -297,12 +294,8 @@ impl Flow {
         sys::timer_slack(clock.slack);
         let Ok((socket, _)) = self.listener.accept() else { return Ok(()) };
         let socket = self.receiver.get_or_init(|| socket);
-        if let Some(plan) = &self.plan.player {
-            let _ = self.viewed.set(self.play(socket, plan, clock));
-            return Ok(());
-        }
-        if let Some(requests) = Requests::of(&self.plan) {
-            let _ = self.answered.set(self.request(socket, requests, clock));
+        if let Some(client) = Client::of(&self.plan) {
+            self.converse(socket, client, clock);
             return Ok(());
         }
         let (size, delay) = (self.plan.read.size as usize, self.plan.read.delay_ns);

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a system call gave; of a negative status the error that it left. Linux: errno(3).
@@ -251,10 +251,14 @@ pub enum Buffer {
 /// Sets a buffer to `size` bytes beyond the machine's limits; leaves it as it is where this process may not. Linux: socket(7).
 pub fn force_buffer(socket: BorrowedFd<'_>, buffer: Buffer, size: u32) {
     let option = if buffer == Buffer::Receive { libc::SO_RCVBUFFORCE } else { libc::SO_SNDBUFFORCE };
-    let size = libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX);
+    let _ = set_option(socket, option, libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX));
+}
+
+/// Sets an option of a socket's own level (SOL_SOCKET) that takes one int. Linux: setsockopt(2).
+pub fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let int = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option takes one int, which lives until the call returns.
-    unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const size).cast(), int) };
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), int) }).map(drop)
 }
 
 /// A socket that sees every packet of the calling thread's namespace, or of one of its devices. Linux: packet(7).
@@ -263,10 +267,8 @@ pub fn packet_socket(device: Option<&CStr>) -> io::Result<OwnedFd> {
     // SAFETY: a fresh descriptor that nobody else owns; the options take one int each, the address lives until bind returns.
     unsafe {
         let fd = OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, all))?);
-        let (on, room): (libc::c_int, libc::c_int) = (1, 256 << 20);
-        let int = size_of::<libc::c_int>() as libc::socklen_t;
-        check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), int))?;
-        let resize = |option| check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const room).cast(), int));
+        stamp(fd.as_fd())?;
+        let resize = |option| set_option(fd.as_fd(), option, 256 << 20);
         resize(libc::SO_RCVBUFFORCE).or_else(|_| resize(libc::SO_RCVBUF))?;
         if let Some(device) = device {
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
@@ -285,9 +287,7 @@ pub fn packet_socket(device: Option<&CStr>) -> io::Result<OwnedFd> {
 
 /// Has the kernel stamp what a socket receives, for [`next_packet`]. Linux: socket(7) SO_TIMESTAMPNS.
 pub fn stamp(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let (on, int): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: the option takes one int, which lives until the call returns.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), int) }).map(drop)
+    set_option(socket, libc::SO_TIMESTAMPNS, 1)
 }
 
 /// A packet that a [`packet_socket`] saw.

@@ -7,9 +7,8 @@
 
 use super::Costs;
 use tcpscape_base::{Duration, Stream, Time};
-use tcpscape_plan::player::{Next, Player, PlayerSummary, REQUEST_BYTES};
-use tcpscape_plan::requests::Requests;
-use tcpscape_plan::results::ResponseSummary;
+use tcpscape_plan::player::{Next, REQUEST_BYTES};
+use tcpscape_plan::requests::Client as Asker;
 use tcpscape_plan::FlowPlan;
 use tcpscape_tcp::Receiver;
 
@@ -32,36 +31,9 @@ enum State {
     Reading,
 }
 
-/// What decides when to ask, and for how much.
-enum Asker {
-    Player(Box<Player>),
-    Requests(Requests),
-}
-
-impl Asker {
-    fn of(plan: &FlowPlan) -> Option<Asker> {
-        match &plan.player {
-            Some(player) => Some(Asker::Player(Box::new(Player::new(player)))),
-            None => Requests::of(plan).map(Asker::Requests),
-        }
-    }
-    fn next(&mut self, now: Time) -> Next {
-        match self {
-            Asker::Player(player) => player.next(now),
-            Asker::Requests(requests) => requests.next(now),
-        }
-    }
-    fn on_answer(&mut self, now: Time) {
-        match self {
-            Asker::Player(player) => player.on_segment_complete(now),
-            Asker::Requests(requests) => requests.on_answer(now),
-        }
-    }
-}
-
 /// Who asks, and what its connection still owes it.
 pub(super) struct Client {
-    asker: Asker,
+    pub asker: Asker,
     state: State,
     timeout: Timeout,
     /// Bytes of the last request's answer, and the bytes of the stream that end it.
@@ -135,22 +107,6 @@ impl Client {
                 State::Asked { at: now, again: now + self.timeout.get() }
             }
         };
-    }
-
-    /// What the viewer of a player has seen by `end`.
-    pub fn player(&self, end: Time) -> Option<PlayerSummary> {
-        match &self.asker {
-            Asker::Player(player) => Some(player.summary(end)),
-            Asker::Requests(_) => None,
-        }
-    }
-
-    /// How long requests took that were answered in full.
-    pub fn responses(&self) -> Option<ResponseSummary> {
-        match &self.asker {
-            Asker::Player(_) => None,
-            Asker::Requests(requests) => Some(requests.summary()),
-        }
     }
 }
 

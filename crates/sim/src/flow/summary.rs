@@ -47,8 +47,8 @@ impl Flow<'_> {
             paws_rejected: Some(s.paws_rejected),
             max_rwnd: s.max_rwnd,
             receiver: Some(receiver),
-            player: self.client.as_ref().and_then(|client| client.player(stop)),
-            responses: self.client.as_ref().and_then(|client| client.responses()),
+            player: self.client.as_ref().and_then(|client| client.asker.player(stop)),
+            responses: self.client.as_ref().and_then(|client| client.asker.responses()),
         }
     }
 }

@@ -33,7 +33,8 @@ pub fn run(entry: &Transfers, clock: Clock, account: &Mutex<Account>) -> io::Res
                     accepted += 1;
                 }
             } else if let Some(socket) = active.get(&event.token) {
-                let (bytes, goes_on) = read(socket, &mut many);
+                // A RST shows as an error once, and what came before it, and the end, only to the next call; the poller tells of them again.
+                let (bytes, goes_on) = many.discard_ready(socket.as_fd()).unwrap_or((0, true));
                 received += bytes;
                 if !goes_on {
                     active.remove(&event.token);
@@ -43,10 +44,4 @@ pub fn run(entry: &Transfers, clock: Clock, account: &Mutex<Account>) -> io::Res
     }
     account.lock().expect("no thread panics with it").tally.carried(received, 0);
     Ok(())
-}
-
-/// Reads what is there: its bytes, and whether the connection goes on. A RST shows as an error once, and what came before it, and the end, only to the
-/// next call; the poller tells of them again.
-fn read(socket: &Socket, many: &mut Batch) -> (u64, bool) {
-    many.discard_ready(socket.as_fd()).unwrap_or((0, true))
 }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::poll::{Poll, Ready, Timer};
-use crate::sys::check;
+use crate::sys::set_option;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -88,10 +88,7 @@ impl Poller {
 /// Has the kernel tell, in the socket's error queue, when the last byte that is written next was acknowledged.
 pub fn stamp_last_ack(socket: BorrowedFd<'_>) -> io::Result<()> {
     let flags: libc::c_uint = libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    let length = size_of_val(&flags) as libc::socklen_t;
-    // SAFETY: the option takes one int, which lives until the call returns.
-    check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, (&raw const flags).cast(), length) })
-        .map(drop)
+    set_option(socket, libc::SO_TIMESTAMPING, flags as libc::c_int)
 }
 
 /// Empties the socket's error queue; false where it had nothing in it, so that the connection itself has failed.

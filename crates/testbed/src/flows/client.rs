@@ -1,8 +1,8 @@
-//! A video player and its server on a connection's real sockets.
+//! A client (a video player, or that of a service) and its server on a connection's real sockets.
 //!
-//! What they are: the player that the model runs too ([`tcpscape_plan::player`]), on the receiver's socket, and a server on the sender's. A request is a
+//! What they are: the client that the model runs too ([`tcpscape_plan::requests`]), on the receiver's socket, and a server on the sender's. A request is a
 //! message of [`REQUEST_BYTES`], whose first eight bytes say how many bytes the answer has; the answer is as many, in writes of the flow's chunk.
-//! Source: docs/models/methods/player.md. How it differs from the model: requests are data of the kernel's own TCP, which repeats lost ones.
+//! Source: docs/models/methods/player.md, docs/models/methods/traffic.md. How it differs from the model: requests are data of the kernel's own TCP, which repeats lost ones.
 
 use super::{Clock, Flow};
 use crate::sys::{self, Batch};
@@ -10,10 +10,11 @@ use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use tcpscape_base::Time;
-use tcpscape_plan::player::{Next, Player, PlayerPlan, PlayerSummary, REQUEST_BYTES};
+use tcpscape_plan::player::{Next, REQUEST_BYTES};
+use tcpscape_plan::requests::Client;
 
 /// Most reads in one system call.
-pub(super) const READS: usize = 64;
+const READS: usize = 64;
 
 impl Flow {
     /// The server: answers one request after the other until it is told to stop or the connection ends.
@@ -39,36 +40,54 @@ impl Flow {
         filled == request.len()
     }
 
-    /// The player: asks, reads and waits until the connection ends.
-    pub(super) fn play(&self, socket: &Socket, plan: &PlayerPlan, clock: Clock) -> PlayerSummary {
+    /// The client: asks, reads the answers and waits until the connection ends.
+    pub(super) fn converse(&self, socket: &Socket, mut client: Client, clock: Clock) {
         let now = || Time(sys::now().saturating_sub(clock.zero));
-        let (mut player, mut many) = (Player::new(plan), Batch::new(READS, self.plan.read.size as usize));
+        let mut many = Batch::new(READS, self.plan.read.size as usize);
         loop {
-            let goes_on = match player.next(now()) {
-                Next::Wait(until) => !sys::ends_before(socket.as_fd(), clock.zero + until.0 + self.oversleep(clock) - clock.slack),
+            let goes_on = match client.next(now()) {
+                Next::Wait(until) => self.wait(socket, &client, until, &mut many, clock),
                 Next::Request(bytes) => {
                     let complete = self.ask(socket, bytes) && self.download(socket, bytes, &mut many);
                     if complete {
-                        player.on_segment_complete(now());
+                        client.on_answer(now());
                     }
                     complete
                 }
             };
             if !goes_on {
-                let end = self.span().1;
-                return player.summary(if end > 0 { Time(end.saturating_sub(clock.zero)) } else { now() });
+                break;
+            }
+        }
+        let end = self.span().1;
+        let end = if end > 0 { Time(end.saturating_sub(clock.zero)) } else { now() };
+        let _ = client.player(end).map(|viewed| self.viewed.set(viewed));
+        let _ = client.responses().map(|answered| self.answered.set(answered));
+    }
+
+    /// Waits for the next request; false where the connection ends before.
+    fn wait(&self, socket: &Socket, client: &Client, until: Time, many: &mut Batch, clock: Clock) -> bool {
+        let (_, stop) = self.plan.span(clock.end);
+        let at = || clock.zero + until.0 + self.oversleep(clock) - clock.slack;
+        match client {
+            Client::Player(_) => !sys::ends_before(socket.as_fd(), at()),
+            // Nothing follows but the end, and a sleep would not see that.
+            Client::Requests(_) if until >= stop => many.discard(socket.as_fd()).is_ok_and(|(_, more)| more),
+            Client::Requests(_) => {
+                sys::nap_until(at());
+                true
             }
         }
     }
 
-    pub(super) fn ask(&self, mut socket: &Socket, bytes: u64) -> bool {
+    fn ask(&self, mut socket: &Socket, bytes: u64) -> bool {
         let mut request = [0; REQUEST_BYTES as usize];
         request[..8].copy_from_slice(&bytes.to_le_bytes());
         socket.write_all(&request).is_ok()
     }
 
     /// Reads so many bytes; false if the connection ends before.
-    pub(super) fn download(&self, socket: &Socket, bytes: u64, many: &mut Batch) -> bool {
+    fn download(&self, socket: &Socket, bytes: u64, many: &mut Batch) -> bool {
         let mut left = bytes;
         while left > 0 {
             let Ok((n, more)) = many.discard_ready(socket.as_fd()) else { return false };
