@@ -233,8 +233,8 @@ impl Acks {
         for _ in 0..self.without_news(r, is_news) {
             self.discarded_there(s, log);
         }
-        if s.tsecr != 0 && self.recent_tsval.map_or(true, |v| is_before(v, s.tsecr)) {
-            self.recent_tsval = Some(s.tsecr);
+        if s.tsecr.is_some_and(|echo| self.recent_tsval.map_or(true, |v| is_before(v, echo))) {
+            self.recent_tsval = s.tsecr;
         }
         let Acked { sacked, newly, .. } = did;
         let [sacked, newly, dsack] = [sacked, newly, twice].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
@@ -260,7 +260,7 @@ impl Acks {
             newly: said.newly,
             window: u32::try_from(self.window.bytes(r.window, r.is_syn)).unwrap_or(u32::MAX),
             tsval: s.tsval(),
-            tsecr: s.tsecr,
+            tsecr: s.tsecr.unwrap_or(0),
             dsack: said.dsack,
             len: s.len,
             id: s.stamp.id,
@@ -275,20 +275,16 @@ impl Acks {
         let s = &r.seen;
         if r.blocks.is_empty() || s.len > 0 || r.is_syn || r.split_dsack().0.is_some() {
             0
-        } else if s.place > 0 {
-            self.answers.without_news(s.place, digest(r.ack, r.window, r.blocks))
         } else {
-            u64::from(!is_news)
+            s.place.map_or(u64::from(!is_news), |place| self.answers.without_news(place, digest(r.ack, r.window, r.blocks)))
         }
     }
 
     /// An ACK with nothing new beside its blocks answers a segment that the receiver discarded because its timestamp was older than the
     /// newest (RFC 7323 §5.3: it answers with an ACK), unless it was discarded here already.
     fn discarded_there(&mut self, s: &Seen, log: &mut Log) {
-        if s.tsecr == 0 || log.counts.discarded > self.discarded {
-            return;
-        }
-        if let Some((start, end)) = self.board.discard_one(s.tsecr, s.t, self.rtt.smoothed()) {
+        let Some(echo) = s.tsecr.filter(|_| log.counts.discarded <= self.discarded) else { return };
+        if let Some((start, end)) = self.board.discard_one(echo, s.t, self.rtt.smoothed()) {
             self.discarded += 1;
             log.add(s, start..end, Happened::Discarded);
         }
@@ -347,7 +343,7 @@ impl Acks {
     fn judge_repeated(&mut self, r: &Report<'_>, c: &Sent, is_head: bool, passed: Option<u64>, log: &mut Log) -> Fate {
         let s = &r.seen;
         let since = s.t.saturating_sub(c.last_t);
-        let by_timestamp = is_head && c.again_tsval != 0 && s.tsecr != 0 && is_before(s.tsecr, c.again_tsval);
+        let by_timestamp = is_head && c.again_tsval != 0 && s.tsecr.is_some_and(|echo| is_before(echo, c.again_tsval));
         // Half of the least RTT: the queue that all samples so far contain may have gone.
         let by_time = since < self.rtt.least().unwrap_or(0) / 2;
         let is_claimed = c.twice == 0 && (by_timestamp || by_time);
@@ -391,8 +387,8 @@ impl Acks {
 }
 
 /// Whether the ACK at `place` was sent before the one at `passed_by`: what it covers had come before what passed it.
-fn is_earlier(place: u64, passed_by: u64) -> bool {
-    place > 0 && place < passed_by
+fn is_earlier(place: Option<u64>, passed_by: Option<u64>) -> bool {
+    place.zip(passed_by).is_some_and(|(place, passed_by)| place < passed_by)
 }
 
 /// The worse fate stays.

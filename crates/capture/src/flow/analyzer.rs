@@ -154,7 +154,7 @@ impl Analyzer {
     fn evict(&mut self) {
         let mut live = std::mem::take(&mut self.live);
         let n = (live.len() / 8).max(1);
-        live.select_nth_unstable_by_key(n - 1, |c| (c.ended.is_none(), c.span.1));
+        live.select_nth_unstable_by_key(n - 1, |c| (c.ended.is_none(), c.span.end));
         for c in live.drain(..n) {
             self.totals.evicted += u64::from(c.ended.is_none());
             self.conclude(c);

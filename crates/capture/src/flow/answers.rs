@@ -27,8 +27,12 @@ impl Answers {
 
 /// A digest of an acknowledgement number, a window and SACK blocks.
 pub fn digest(ack: u64, window: u16, blocks: &[(u64, u64)]) -> u64 {
-    let mix = |h: u64, w: u64| (h.rotate_left(23) ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd);
     blocks.iter().fold(mix(ack, u64::from(window)), |h, b| mix(mix(h, b.0), b.1))
+}
+
+/// A digest with one more word in it.
+pub fn mix(digest: u64, word: u64) -> u64 {
+    (digest.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
 
 #[cfg(test)]

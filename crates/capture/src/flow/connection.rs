@@ -10,6 +10,7 @@ use super::repeats::Trigger;
 use super::sequence::shown;
 use crate::limits::{self, Tracker};
 use crate::packet::{Endpoint, Packet, MOST_BLOCKS};
+use std::ops::Range;
 use tcpscape_base::Flags;
 
 /// Most intervals of limits kept for a direction.
@@ -25,7 +26,7 @@ pub struct Connection {
     /// Its ends; directions are numbered by who sends.
     pub ends: [Endpoint; 2],
     /// First and last packet.
-    pub span: (u64, u64),
+    pub span: Range<u64>,
     /// The data of either end.
     pub directions: [Direction; 2],
     /// Its handshake.
@@ -62,7 +63,7 @@ impl Connection {
     pub fn new(p: &Packet, t: u64, events: usize) -> Connection {
         let mut connection = Connection {
             ends: [p.from, p.to],
-            span: (t, t),
+            span: t..t,
             directions: Default::default(),
             handshake: Handshake::default(),
             ended: None,
@@ -84,7 +85,7 @@ impl Connection {
         }
         let seq = &self.directions[self.side(p)].end.seq;
         let is_same = seq.begins_at(p.seq.wrapping_add(1));
-        !is_same && seq.has_begun() && (self.ended.is_some() || t.saturating_sub(self.span.1) >= REUSE)
+        !is_same && seq.has_begun() && (self.ended.is_some() || t.saturating_sub(self.span.end) >= REUSE)
     }
 
     fn side(&self, p: &Packet) -> usize {
@@ -97,7 +98,7 @@ impl Connection {
         if self.forwarded.is_again(side, p) {
             return;
         }
-        self.span.1 = t;
+        self.span.end = t;
         self.is_seen[side] = true;
         let seen = self.seen(side, p, t);
         if p.flags.has(Flags::SYN) {
@@ -178,7 +179,7 @@ impl Connection {
             delivered: d.acks.board().delivered(),
             dsack: said.dsack,
             tsval: seen.tsval(),
-            tsecr: seen.tsecr,
+            tsecr: seen.tsecr.unwrap_or(0),
             len: p.len,
         };
         match &mut self.limits[of] {
@@ -233,7 +234,7 @@ impl Connection {
             len: seen.len,
             mss,
             tsval: seen.tsval(),
-            tsecr: seen.tsecr,
+            tsecr: seen.tsecr.unwrap_or(0),
             psh: seen.flags.has(Flags::PSH),
             repeat,
         });

@@ -151,7 +151,7 @@ impl Direction {
             flight: u32::try_from(self.acks.board().flight()).unwrap_or(u32::MAX),
             flight_by_echo: self.data.flight_by_echo(s),
             tsval: s.tsval(),
-            tsecr: s.tsecr,
+            tsecr: s.tsecr.unwrap_or(0),
             id: s.stamp.id,
             segs: u16::try_from(segments).unwrap_or(u16::MAX),
             sends: 1,

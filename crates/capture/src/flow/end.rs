@@ -26,12 +26,12 @@ pub struct Seen {
     pub ecn: Ecn,
     /// Order of sending.
     pub stamp: Stamp,
-    /// TSecr; 0 none.
-    pub tsecr: u32,
+    /// TSecr; none where it echoes nothing, as on a SYN.
+    pub tsecr: Option<u32>,
     /// Whether it was sent before one of its end that came earlier.
     pub is_late: Option<bool>,
-    /// Its place in its end's order of sending, where the identification counts; 0 unknown.
-    pub place: u64,
+    /// Its place in its end's order of sending, where the identification counts.
+    pub place: Option<u64>,
     /// What its TSecr answers.
     pub echo: Option<Echoed>,
 }
@@ -78,7 +78,7 @@ impl End {
     pub fn packet(&mut self, p: &Packet, t: u64, other: &mut End) -> Seen {
         let timestamps = p.options.timestamps;
         let stamp = Stamp { id: p.id, tsval: timestamps.map(|t| t.0) };
-        let tsecr = timestamps.map_or(0, |t| t.1);
+        let tsecr = timestamps.map(|t| t.1).filter(|&echo| echo != 0);
         let is_syn = p.flags.has(Flags::SYN);
         // Closed sockets and SYN queues number their packets apart.
         let is_apart = is_syn || p.flags.has(Flags::RST);
@@ -94,8 +94,8 @@ impl End {
             stamp,
             tsecr,
             is_late: if is_apart { None } else { self.order.is_late(stamp) },
-            place: if is_apart { 0 } else { self.order.place(p.id) },
-            echo: if tsecr == 0 { None } else { other.echoes.echoed(tsecr, t) },
+            place: if is_apart { None } else { self.order.place(p.id) },
+            echo: tsecr.and_then(|echo| other.echoes.echoed(echo, t)),
         }
     }
     /// Remembers the TSval of its packet, sent when it knew so many bytes of the other's to be delivered.

@@ -26,7 +26,7 @@ pub fn records(mut c: Connection, out: &mut Vec<FlowRecord>) {
 fn record(c: &mut Connection, side: usize) -> FlowRecord {
     let parts = Parts { sender: c.handshake.part(side), receiver: c.handshake.part(1 - side) };
     let vantage = vantage::judge(&c.directions[side], parts);
-    let (limits, doubt) = c.limits[side].take().map_or_else(Default::default, |t| t.finish(c.span.1));
+    let (limits, doubt) = c.limits[side].take().map_or_else(Default::default, |t| t.finish(c.span.end));
     let facts = Facts { limits_doubt: doubt, ..facts(c, side, parts, vantage) };
     let mut log = std::mem::take(&mut c.directions[side].log);
     if vantage.place != Place::Sender && c.has_timestamps {
@@ -48,8 +48,8 @@ fn facts(c: &Connection, side: usize, parts: Parts, vantage: Vantage) -> Facts {
     let window = |w: u64| (!acks_missing).then_some(w);
     let bytes = delivered(d);
     Facts {
-        start_s: c.span.0 as f64 / 1e9,
-        seconds: (c.span.1 - c.span.0) as f64 / 1e9,
+        start_s: c.span.start as f64 / 1e9,
+        seconds: (c.span.end - c.span.start) as f64 / 1e9,
         data_first_ns: data.span().map(|s| s.0),
         data_last_ns: data.span().map(|s| s.1),
         bytes,

@@ -3,6 +3,7 @@
 //! How it works: a direction belongs to the interface that showed it first. A packet that comes from another interface, or with a lower time
 //! to live, and is the same as one just seen, is left out; after a few of them so is everything from that interface.
 
+use super::answers::mix;
 use crate::packet::Packet;
 
 /// Packets among which a second copy is looked for.
@@ -69,5 +70,5 @@ fn digest(p: &Packet, side: usize) -> u64 {
         u64::from(p.flags.0) << 8 | side as u64,
         u64::from(p.options.blocks[0].0) << 32 | u64::from(p.options.blocks[0].1),
     ];
-    words.iter().fold(0x9e37_79b9_7f4a_7c15, |h: u64, w| (h.rotate_left(23) ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd)) | 1
+    words.into_iter().fold(0x9e37_79b9_7f4a_7c15, mix) | 1
 }

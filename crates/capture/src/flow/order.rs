@@ -68,14 +68,10 @@ impl Order {
         self.counts().then_some((-STEP..0).contains(&step))
     }
 
-    /// The place of the packet with this identification among its end's; 0 where the field shows none.
-    pub fn place(&self, id: u16) -> u64 {
+    /// The place of the packet with this identification among its end's, where the field shows it.
+    pub fn place(&self, id: u16) -> Option<u64> {
         let behind = self.id.map_or(0, |high| high.wrapping_sub(id) as i16);
-        if self.counts() {
-            (self.high + (1 << 16)).saturating_add_signed(-i64::from(behind))
-        } else {
-            0
-        }
+        self.counts().then(|| (self.high + (1 << 16)).saturating_add_signed(-i64::from(behind)))
     }
 
     /// Whether the field is a count of the packets.

@@ -26,8 +26,8 @@ pub struct Sent {
     pub row: u64,
     /// When a SACK first covered what was seen sent later; 0 never.
     pub passed_t: u64,
-    /// Place of that SACK in its end's order of sending; 0 unknown.
-    pub passed_by: u64,
+    /// Place of that SACK in its end's order of sending, where that is known.
+    pub passed_by: Option<u64>,
     /// TSval of its first transmission; 0 none.
     pub tsval: u32,
     /// TSval of its second; 0 none.
@@ -162,8 +162,8 @@ impl Scoreboard {
     }
 
     /// Takes an acknowledgement number and SACK blocks; adds every entry that they are the first to cover
-    /// to `covered`. `place` is the packet's in its end's order of sending; 0 unknown.
-    pub fn ack(&mut self, ack: u64, blocks: &[(u64, u64)], t: u64, place: u64, covered: &mut Vec<Sent>) -> Acked {
+    /// to `covered`. `place` is the packet's in its end's order of sending; none where that is unknown.
+    pub fn ack(&mut self, ack: u64, blocks: &[(u64, u64)], t: u64, place: Option<u64>, covered: &mut Vec<Sent>) -> Acked {
         let mut did = Acked { advances: ack > self.una, ..Acked::default() };
         let mut row = self.high_row;
         if did.advances {
@@ -222,7 +222,7 @@ impl Scoreboard {
     }
 
     /// Marks what the highest SACK has newly passed.
-    fn pass(&mut self, t: u64, place: u64) {
+    fn pass(&mut self, t: u64, place: Option<u64>) {
         let high = self.sacked.end().unwrap_or(0).max(self.una);
         if high <= self.high {
             return;
@@ -332,7 +332,7 @@ mod tests {
     fn rows(b: &mut Scoreboard, ack: u64, blocks: &[(u64, u64)], t: u64) -> (Vec<u64>, u64) {
         let mut covered = Vec::new();
         let blocks: Vec<_> = blocks.iter().map(|b| (ORIGIN + b.0, ORIGIN + b.1)).collect();
-        b.ack(ORIGIN + ack, &blocks, t, 0, &mut covered);
+        b.ack(ORIGIN + ack, &blocks, t, None, &mut covered);
         (covered.iter().map(|s| s.row).collect(), b.flight())
     }
 
@@ -354,7 +354,7 @@ mod tests {
         b.begin(ORIGIN);
         b.add(Sent { start: ORIGIN, end: ORIGIN + 1000, sends: 1, ..Sent::default() });
         let mut covered = Vec::new();
-        b.ack(ORIGIN, &[(ORIGIN + 300, ORIGIN + 600)], 5, 0, &mut covered);
+        b.ack(ORIGIN, &[(ORIGIN + 300, ORIGIN + 600)], 5, None, &mut covered);
         assert_eq!((covered.len(), covered[0].end - covered[0].start, b.len(), b.flight()), (1, 300, 3, 700));
         let mut again = Vec::new();
         b.again(ORIGIN + 100, ORIGIN + 200, 9, 4, |s| again.push((s.start - ORIGIN, s.end - ORIGIN, s.sends)));

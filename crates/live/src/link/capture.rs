@@ -31,8 +31,16 @@ pub struct About<'a> {
     pub zero: u64,
 }
 
-/// A line of the capture: when, direction, the packet's number, and where it left: the number of the event.
-type Line = (Time, Direction, u64, Option<usize>);
+/// A line of the capture.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    at: Time,
+    direction: Direction,
+    /// The packet's number.
+    number: u64,
+    /// The number of the event, where it left.
+    event: Option<usize>,
+}
 
 /// Writes the packets of a link that kept them ([`super::LinkOptions::capture`]).
 pub fn write_pcapng<W: Write>(out: W, link: &Link, about: &About<'_>) -> io::Result<()> {
@@ -43,9 +51,9 @@ pub fn write_pcapng<W: Write>(out: W, link: &Link, about: &About<'_>) -> io::Res
     let mut fates = [Vec::new(), Vec::new()];
     for direction in Direction::BOTH {
         let Some(log) = link.log(direction) else { continue };
-        lines.extend((0u64..).zip(&log.packets).map(|(n, p)| (p.at, direction, n, None)));
+        lines.extend((0u64..).zip(&log.packets).map(|(number, p)| Line { at: p.at, direction, number, event: None }));
         lines.extend(log.events.iter().enumerate().filter_map(|(i, e)| match e.fate {
-            Fate::Left { sent, .. } => Some((sent, direction, e.number, Some(i))),
+            Fate::Left { sent, .. } => Some(Line { at: sent, direction, number: e.number, event: Some(i) }),
             _ => None,
         }));
         fates[direction.index()] = by_packet(log);
@@ -53,14 +61,14 @@ pub fn write_pcapng<W: Write>(out: W, link: &Link, about: &About<'_>) -> io::Res
     lines.sort_unstable();
     let mut bytes = Vec::new();
     for line in lines {
-        let way = &link.ways[line.1.index()];
+        let way = &link.ways[line.direction.index()];
         let Some(log) = &way.log else { continue };
-        let comment = match line.3 {
-            None => arrived(log, &fates[line.1.index()], line.2, line.1, |stage| way.queue_name(stage)),
-            Some(event) => left(&log.events[event].fate, line.2),
+        let comment = match line.event {
+            None => arrived(log, &fates[line.direction.index()], line.number, line.direction, |stage| way.queue_name(stage)),
+            Some(event) => left(&log.events[event].fate, line.number),
         };
         let Some(length) = frame(log, &line, &mut bytes) else { continue };
-        let at = Time(about.zero.saturating_add(line.0 .0));
+        let at = Time(about.zero.saturating_add(line.at.0));
         let (interface, way) = side(&line);
         file.packet(&Seen { interface, at, way, length, bytes: &bytes[VNET_HEADER..], comment: &comment })?;
     }
@@ -75,7 +83,7 @@ pub fn missing(link: &Link) -> Option<String> {
 
 /// Interface and way of a line.
 fn side(line: &Line) -> (u32, Way) {
-    match (line.1, line.3) {
+    match (line.direction, line.event) {
         (Direction::Forward, None) => (0, Way::Inbound),
         (Direction::Forward, Some(_)) => (1, Way::Outbound),
         (Direction::Reverse, None) => (1, Way::Inbound),
@@ -92,12 +100,12 @@ fn by_packet(log: &Log) -> Vec<(u64, usize)> {
 
 /// The packet of a line as it came, or as it left; its whole length. `None` where its frame was not kept.
 fn frame(log: &Log, line: &Line, out: &mut Vec<u8>) -> Option<u32> {
-    let number = line.2;
+    let number = line.number;
     let place = log.frames.partition_point(|f| f.number <= number).checked_sub(1)?;
     let frame = &log.frames[place];
     let first = u16::try_from(number - frame.number).ok().filter(|n| *n < frame.count())?;
     let cargo = Cargo { frame: Arc::clone(frame), first, count: 1, arrived: Time::ZERO };
-    let (marked, damaged) = match line.3.map(|event| log.events[event].fate) {
+    let (marked, damaged) = match line.event.map(|event| log.events[event].fate) {
         Some(Fate::Left { marked, damaged, .. }) => (marked, damaged),
         _ => (false, None),
     };

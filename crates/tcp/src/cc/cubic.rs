@@ -28,10 +28,9 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Window of the last loss, less for fast convergence; 0 before the first loss.
     w_max: u32,
-    /// Packets to acknowledge for one packet of growth, as evaluated …
+    /// Packets to acknowledge for one packet of growth, and for which moment the curve gave them.
     per_packet: u32,
-    /// … at this window in this jiffy.
-    evaluated: (u32, u32),
+    evaluated: Evaluated,
     /// Smallest RTT since the start or the last timeout, µs; 0 before the first.
     rtt_min: u32,
     hystart: HyStart,
@@ -60,6 +59,13 @@ struct RenoEstimate {
     acked: u32,
 }
 
+/// When the curve was evaluated last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Evaluated {
+    window: u32,
+    jiffies: u32,
+}
+
 impl Cubic {
     /// A new one with these parameters.
     pub fn new(o: &Options<'_>) -> Cubic {
@@ -77,13 +83,13 @@ impl Cubic {
         if let Some(e) = &mut self.epoch {
             e.reno.acked = e.reno.acked.wrapping_add(acked);
         }
-        let (at_window, at_jiffy) = self.evaluated;
-        if cwnd == at_window && v.jiffies.wrapping_sub(at_jiffy) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
+        let Evaluated { window, jiffies } = self.evaluated;
+        if cwnd == window && v.jiffies.wrapping_sub(jiffies) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
             return;
         }
         // The curve moves with the jiffies: within one there is only the Reno estimate to bring up to date.
-        if self.epoch.is_none() || v.jiffies != at_jiffy {
-            self.evaluated = (cwnd, v.jiffies);
+        if self.epoch.is_none() || v.jiffies != jiffies {
+            self.evaluated = Evaluated { window: cwnd, jiffies: v.jiffies };
             self.per_packet = self.by_the_curve(v, cwnd, acked);
         }
         if let (Some(e), true) = (&mut self.epoch, self.rules.friendly) {

@@ -19,15 +19,22 @@ pub(super) struct DeliveryRate {
     first_sent_us: u64,
     /// The count of deliveries that ends the phase limited by the application.
     app_limited_until: Option<u32>,
-    /// The last sample that shows what the path can do: packets, and µs.
-    rate: (u32, u32),
+    /// The last sample that shows what the path can do.
+    rate: Rate,
+}
+
+/// So many packets in so many µs; nothing in none before the first sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    packets: u32,
+    us: u32,
 }
 
 impl DeliveryRate {
     /// Before the handshake. Until something was sampled, the connection counts as limited by the application.
     pub fn new() -> DeliveryRate {
         let app_limited_until = Some(u32::MAX);
-        DeliveryRate { delivered: 0, delivered_ce: 0, delivered_us: 0, first_sent_us: 0, app_limited_until, rate: (0, 0) }
+        DeliveryRate { delivered: 0, delivered_ce: 0, delivered_us: 0, first_sent_us: 0, app_limited_until, rate: Rate::default() }
     }
 
     /// The handshake has delivered the SYN, at `now_us`.
@@ -57,12 +64,8 @@ impl DeliveryRate {
     }
     /// The latest estimate, bytes a second for packets of `mss`.
     pub fn bytes_per_second(&self, mss: u32) -> u64 {
-        let (packets, us) = self.rate;
-        if us == 0 {
-            0
-        } else {
-            u64::from(packets) * u64::from(mss) * 1_000_000 / u64::from(us)
-        }
+        let Rate { packets, us } = self.rate;
+        (u64::from(packets) * u64::from(mss) * 1_000_000).checked_div(us.into()).unwrap_or(0)
     }
 
     /// `n` packets were delivered.
@@ -133,9 +136,9 @@ impl DeliveryRate {
         // Faster than the path can answer: the packet had been marked lost too early (§3.3), and there is no interval.
         if interval_us >= u64::from(min_rtt_us) {
             sample.interval_us = interval_us as i64;
-            let (best, best_us) = self.rate;
-            if !p.app_limited || u64::from(packets) * u64::from(best_us) >= u64::from(best) * interval_us {
-                self.rate = (packets, interval_us as u32);
+            let best = self.rate;
+            if !p.app_limited || u64::from(packets) * u64::from(best.us) >= u64::from(best.packets) * interval_us {
+                self.rate = Rate { packets, us: interval_us as u32 };
             }
         }
         sample

@@ -97,9 +97,9 @@ fn an_unchanged_window_is_evaluated_32_times_a_second() {
     c.update(&at(0), w.cwnd, 1);
     let first = c.per_packet;
     c.update(&at(30), w.cwnd, 1); // 3 jiffies = HZ/32
-    assert_eq!((c.per_packet, c.evaluated.1), (first, 1_000));
+    assert_eq!((c.per_packet, c.evaluated.jiffies), (first, 1_000));
     c.update(&at(40), w.cwnd, 1);
-    assert_eq!(c.evaluated.1, 1_004);
+    assert_eq!(c.evaluated.jiffies, 1_004);
     assert_eq!(c.epoch.unwrap().reno.acked, 3);
 }
 
