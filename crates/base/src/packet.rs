@@ -164,6 +164,11 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// That of the lowest two bits of IPv4's TOS or IPv6's traffic class (RFC 3168 §5).
+    #[inline]
+    pub const fn of_bits(byte: u8) -> Ecn {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][(byte & 3) as usize]
+    }
     /// How accurate ECN's handshake says that a SYN or SYN-ACK arrived with this (RFC 9768 §3.1.1, table 2, and §3.2.2.1, table 3).
     pub const fn handshake_code(self) -> u8 {
         match self {

@@ -69,7 +69,6 @@ attributes! {
     Sample, |self| {
         // ---- this ACK ----
         acked: u32 = self.s.acked;
-        lost: u32 = self.s.rate.losses;
         ce: u32 = self.ce;
         rtt_us: Option<i64> = Some(self.s.rate.rtt_us).filter(|&t| t >= 0);
         may_raise: bool = self.s.may_raise;
@@ -122,6 +121,10 @@ attributes! {
         ecn_ok: bool = self.v.ecn.is_on();
     }
 
+    #[getter(lost)]
+    fn newly_lost(&self) -> u32 {
+        self.s.rate.losses
+    }
     #[getter]
     fn ca_state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         state(py, self.v.ca_state)

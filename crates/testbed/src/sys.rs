@@ -116,17 +116,24 @@ pub fn ends_before(socket: BorrowedFd<'_>, at: u64) -> bool {
     unsafe { libc::ppoll(&mut watched, 1, &left, std::ptr::null()) > 0 }
 }
 
-extern "C" fn nothing(_: libc::c_int) {}
+/// A handler that does nothing.
+pub extern "C" fn nothing(_: libc::c_int) {}
+
+/// Installs a handler, which must be safe in a signal; `flags`: how. Linux: sigaction(2).
+pub fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) {
+    // SAFETY: the struct is fully initialised, and the old one is not asked for.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (action.sa_sigaction, action.sa_flags) = (handler as usize, flags);
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
 
 /// Makes [`Thread::interrupt`] end a blocking call without restarting it, and a write to a closed connection an error.
 pub fn prepare_signals() {
-    // SAFETY: installs a handler that does nothing; the struct is fully initialised.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
-        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
-        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-    }
+    on_signal(libc::SIGUSR1, nothing, 0);
+    // SAFETY: constant arguments.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
 /// A running thread that another one may interrupt.
@@ -271,18 +278,25 @@ pub fn packet_socket(device: Option<&CStr>) -> io::Result<OwnedFd> {
         let resize = |option| set_option(fd.as_fd(), option, 256 << 20);
         resize(libc::SO_RCVBUFFORCE).or_else(|_| resize(libc::SO_RCVBUF))?;
         if let Some(device) = device {
-            let mut address: libc::sockaddr_ll = std::mem::zeroed();
-            address.sll_family = libc::AF_PACKET as u16;
-            address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-            address.sll_ifindex = match libc::if_nametoindex(device.as_ptr()) {
+            match libc::if_nametoindex(device.as_ptr()) {
                 0 => return Err(io::Error::last_os_error()), // bound to 0, it would see every device
-                index => index as i32,
-            };
-            let length = size_of_val(&address) as libc::socklen_t;
-            check(libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length))?;
+                number => see_device(fd.as_fd(), number as i32)?,
+            }
         }
         Ok(fd)
     }
+}
+
+/// Binds a packet socket to the device of this number. Linux: packet(7).
+pub fn see_device(socket: BorrowedFd<'_>, number: i32) -> io::Result<()> {
+    // SAFETY: all-zero is a valid address.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = number;
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: an address and its size.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
 }
 
 /// Has the kernel stamp what a socket receives, for [`next_packet`]. Linux: socket(7) SO_TIMESTAMPNS.

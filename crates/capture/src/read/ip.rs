@@ -61,7 +61,7 @@ fn version_4(bytes: &[u8], original: u32) -> Result<Ip<'_>, Skipped> {
     Ok(Ip {
         from: IpAddr::V4(header.source_addr()),
         to: IpAddr::V4(header.destination_addr()),
-        ecn: code_point(header.ecn().value()),
+        ecn: Ecn::of_bits(header.ecn().value()),
         ttl: header.ttl(),
         id: header.identification(),
         size,
@@ -82,7 +82,7 @@ fn version_6(bytes: &[u8], original: u32) -> Result<Ip<'_>, Skipped> {
     Ok(Ip {
         from: IpAddr::V6(header.source_addr()),
         to: IpAddr::V6(header.destination_addr()),
-        ecn: code_point(header.traffic_class() & 3),
+        ecn: Ecn::of_bits(header.traffic_class()),
         ttl: header.hop_limit(),
         id: 0,
         size: payload + 40,
@@ -136,13 +136,4 @@ const MOST_EXTENSIONS: usize = 16;
 /// Without the padding of short frames.
 fn within(bytes: &[u8], length: u32) -> &[u8] {
     &bytes[..bytes.len().min(length as usize)]
-}
-
-fn code_point(bits: u8) -> Ecn {
-    match bits {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
 }

@@ -9,24 +9,20 @@
 //!
 //! | Module | What it is |
 //! |---|---|
-//! | [`job`] | what is to run |
 //! | `watch` | the time while the command runs |
 //! | [`server`], `ports` | servers at the far end, and whether they listen |
 //! | [`relay`], [`host`] | ports of this host at the far end |
 //! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
 //! | `cca` | the congestion control of both ends |
-//! | `sys` | sockets that carry descriptors |
 
 mod capture;
 mod cca;
 pub mod host;
-pub mod job;
 mod outside;
 mod ports;
 pub mod relay;
 pub mod server;
-mod sys;
 mod watch;
 
 use crate::channel::Channel;
@@ -35,21 +31,58 @@ use crate::link::{Link, LinkOptions};
 use crate::spaces::{self, Child, Options, Program, Realtime, Spaces};
 use capture::Capture;
 use host::Host;
-use job::Job;
+use relay::Reach;
+use serde::Deserialize;
 use serde_json::{json, Value};
 use server::Server;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tcpscape_path::{Direction, PathSpec};
+use tcpscape_plan::Plan;
 use tcpscape_testbed::network::wire::{End, Wire};
 use watch::Watch;
 
 /// The names of the two ends.
 const NEAR: &str = "near";
 const FAR: &str = "far";
+
+/// The job of the mode: what is to run behind which path, as Python sends it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Both directions of the path, MTU and offloads; its flows and its duration are not looked at.
+    pub plan: Plan,
+    /// Seed of the path's random streams.
+    pub seed: u64,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// Congestion control of the sockets at both ends; None is the kernel's.
+    pub cca: Option<String>,
+    /// Without a user namespace.
+    pub root: bool,
+    /// Command lines of servers at the far end.
+    pub serve: Vec<String>,
+    /// Ports of the far end that are ports of this host.
+    pub reach: Vec<Reach>,
+    /// Whether the far end is the world outside.
+    pub outside: bool,
+    /// Time after which the command is asked to end, ns.
+    pub duration_ns: Option<u64>,
+    /// File for the packets and the decisions on them.
+    pub pcap: Option<PathBuf>,
+    /// Time between figures while it runs, ns; None is never.
+    pub live_ns: Option<u64>,
+    /// A Unix socket to the process outside, for `reach`.
+    pub host: Option<RawFd>,
+    /// The command's standard input and output, where they are not this process's.
+    pub stdin: Option<RawFd>,
+    /// As `stdin`.
+    pub stdout: Option<RawFd>,
+}
 
 /// Runs a command behind a path; the account of what passed.
 pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
@@ -175,7 +208,7 @@ fn name(program: &mut Program, near: Ipv4Addr, far: Ipv4Addr) {
 
 /// Settings of both ends: servers at any port and ping without a privilege.
 fn settings() -> BTreeMap<String, String> {
-    let group = sys::group();
+    let (_, group) = spaces::identity();
     BTreeMap::from([
         ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned()),
         ("net.ipv4.ping_group_range".to_owned(), format!("{group} {group}")),

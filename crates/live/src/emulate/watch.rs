@@ -1,6 +1,6 @@
 //! The time while the command runs: figures go out, requests come in.
 
-use super::job::Job;
+use super::Job;
 use crate::channel::Channel;
 use crate::emulator::{Running, Snapshot};
 use crate::spaces::Child;

@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tcpscape_testbed::sys::check;
+use tcpscape_testbed::sys::{check, see_device};
 
 /// Bytes of a block of the ring: contiguous memory of the kernel, so not too many.
 const BLOCK: usize = 1 << 20;
@@ -147,20 +147,8 @@ impl PacketPort {
         let (slot, bytes) = if super_packets { (SUPER, SUPER_RING) } else { (slot_of(mtu as usize), SMALL_RING) };
         let ring = Ring::new(&socket, slot, bytes)?;
         let messages = Messages { headers: Vec::with_capacity(BATCH), vectors: Vec::with_capacity(BATCH) };
-        let port = PacketPort { socket, ring, messages, overflows: 0, too_large: 0 };
-        port.bind(number)?;
-        Ok(port)
-    }
-
-    fn bind(&self, device: i32) -> io::Result<()> {
-        // SAFETY: all-zero is a valid address.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = device;
-        let size = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: an address and its size.
-        check(unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), size) }).map(drop)
+        see_device(socket.as_fd(), number)?;
+        Ok(PacketPort { socket, ring, messages, overflows: 0, too_large: 0 })
     }
 
     /// Hands over frames as long as `each` wants more; false if none is left.

@@ -8,11 +8,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use tcpscape_testbed::sys::check;
 pub use tcpscape_testbed::sys::{now, thread_time, wall};
 
-fn owned(status: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: a descriptor that a call has just made, and nobody else owns.
-    check(status).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// How late the calling thread may wake from a sleep, ns; 0 with real-time priority.
 pub fn timer_slack() -> u64 {
     // SAFETY: integer arguments only.
@@ -22,10 +17,7 @@ pub fn timer_slack() -> u64 {
 /// Keeps the process's memory from being paged out, as far as it is touched, where there is no limit to that: with a limit, later
 /// mappings (stacks of threads, captures) would fail as soon as it is reached. Linux: mlockall(2), getrlimit(2).
 pub fn lock_memory() -> io::Result<()> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid place for the result.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) })?;
-    if limit.rlim_cur != libc::RLIM_INFINITY {
+    if crate::spaces::limit(libc::RLIMIT_MEMLOCK)?.0 != libc::RLIM_INFINITY {
         return Err(io::Error::from_raw_os_error(libc::ENOMEM));
     }
     // SAFETY: constant flags.
@@ -38,8 +30,8 @@ pub struct Bell(OwnedFd);
 impl Bell {
     /// A silent one.
     pub fn new() -> io::Result<Bell> {
-        // SAFETY: constant arguments.
-        owned(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(Bell)
+        // SAFETY: constant arguments; a descriptor that the call has just made, and nobody else owns.
+        check(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(|fd| Bell(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
     /// Rings it.
     pub fn ring(&self) {

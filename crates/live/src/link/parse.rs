@@ -97,7 +97,7 @@ fn v4(at: usize, ip: &[u8]) -> Option<Ip> {
     ends.addresses[1][..4].copy_from_slice(&ip[16..20]);
     let whole = word(ip, 6)? & FRAGMENT == 0;
     let inner = if whole { inner(ends.protocol, at + header, &ip[header..]) } else { None };
-    Some(with_ports(Ip { version: Version::V4, at, ends, ecn: ecn(ip[1]), inner }, &ip[header..]))
+    Some(with_ports(Ip { version: Version::V4, at, ends, ecn: Ecn::of_bits(ip[1]), inner }, &ip[header..]))
 }
 
 fn v6(at: usize, ip: &[u8]) -> Option<Ip> {
@@ -106,7 +106,7 @@ fn v6(at: usize, ip: &[u8]) -> Option<Ip> {
     ends.addresses[0].copy_from_slice(&header[8..24]);
     ends.addresses[1].copy_from_slice(&header[24..40]);
     let inner = inner(ends.protocol, at + IPV6_HEADER, rest);
-    Some(with_ports(Ip { version: Version::V6, at, ends, ecn: ecn(header[1] >> 4), inner }, rest))
+    Some(with_ports(Ip { version: Version::V6, at, ends, ecn: Ecn::of_bits(header[1] >> 4), inner }, rest))
 }
 
 /// The transport header at `at`, whose bytes and those behind it are `bytes`.
@@ -125,11 +125,6 @@ fn with_ports(mut ip: Ip, bytes: &[u8]) -> Ip {
         ip.ends.ports = [from, to];
     }
     ip
-}
-
-/// The ECN field in the lowest two bits (RFC 3168 §5).
-fn ecn(bits: u8) -> Ecn {
-    [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits & 3)]
 }
 
 /// Two bytes as a number, where there are two.

@@ -27,7 +27,7 @@ mod sys;
 pub use program::{Child, Program};
 pub use realtime::Realtime;
 pub use refusal::SpacesError;
-pub use sys::{inherited, outlive_terminal};
+pub use sys::{identity, inherited, limit, outlive_terminal};
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

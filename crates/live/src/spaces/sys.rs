@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use tcpscape_testbed::sys::check;
+use tcpscape_testbed::sys::{check, nothing, on_signal};
 
 /// Kinds of namespaces, as [`unshare`] takes them. Linux: namespaces(7).
 pub const USER: libc::c_int = libc::CLONE_NEWUSER;
@@ -103,19 +103,11 @@ pub fn realtime_priority() -> u64 {
     known.map_or(0, |_| parameters.sched_priority.max(0) as u64)
 }
 
-extern "C" fn nothing(_: libc::c_int) {}
-
 /// Signals of a terminal do nothing to this process, and their usual thing to programs started from it: a handler is reset by
 /// exec, an ignored signal would stay ignored. Linux: signal(7).
 pub fn outlive_terminal() {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGHUP] {
-        // SAFETY: installs a handler that does nothing; the struct is fully initialised.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
-            action.sa_flags = libc::SA_RESTART;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
+        on_signal(signal, nothing, libc::SA_RESTART);
     }
 }
 
@@ -212,13 +204,7 @@ extern "C" fn pass_on_signal(signal: libc::c_int) {
 /// SIGTERM does nothing to this process from now on but to be kept for [`pass_on_termination`]; a fork inherits that.
 /// Linux: signal(7).
 pub fn keep_termination() {
-    // SAFETY: installs a handler that makes one system call; the struct is fully initialised.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = pass_on_signal as extern "C" fn(libc::c_int) as usize;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(libc::SIGTERM, &action, std::ptr::null_mut());
-    }
+    on_signal(libc::SIGTERM, pass_on_signal, libc::SA_RESTART);
 }
 
 /// SIGTERM is sent on to a child, also one that came before. Linux: kill(2).
