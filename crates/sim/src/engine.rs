@@ -115,12 +115,15 @@ impl Engine<'_> {
     fn run(&mut self, most_work: u64) -> Ended {
         let limit = self.end + LINGER;
         while self.observer.work() < most_work {
-            let Some((t, node)) = self.events.pop(limit) else { return Ended::Over };
-            self.now = t;
-            self.observer.event();
-            self.call(node);
-            if self.alive == 0 {
-                return Ended::Over;
+            let next_look = most_work.min(self.progress.due());
+            while self.observer.work() < next_look {
+                let Some((t, node)) = self.events.pop(limit) else { return Ended::Over };
+                self.now = t;
+                self.observer.event();
+                self.call(node);
+                if self.alive == 0 {
+                    return Ended::Over;
+                }
             }
             if let Some(problem) = self.progress.missing(self.now, &self.observer) {
                 self.observer.stalled(problem);

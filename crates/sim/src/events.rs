@@ -193,25 +193,25 @@ impl<N: Node> Events<N> {
         self.near.peek().map(|k| k.0)
     }
 
+    /// Takes the earliest entry of the current bucket, if it is not after `until`.
     #[inline]
-    fn pop_first(&mut self) {
+    fn take_first(&mut self, until: Time) -> Option<Key> {
         if self.top != Key::MAX {
+            let top = Some(self.top).filter(|&k| time_of(k) <= until)?;
             self.top = Key::MAX;
-        } else {
-            self.near.pop();
+            return Some(top);
         }
+        self.near.peek().filter(|k| time_of(k.0) <= until)?;
+        self.near.pop().map(|k| k.0)
     }
 
     /// The next event at or before `until`.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, N)> {
         loop {
-            while let Some(k) = self.first() {
+            // No bucket that follows has anything before an entry of this one that is too late.
+            while let Some(k) = self.take_first(until) {
                 let (t, index) = (time_of(k), index_of(k));
-                if t > until {
-                    return None;
-                }
-                self.pop_first();
                 let valid = &mut self.at[index as usize];
                 if *valid == t {
                     *valid = Time::MAX;

@@ -14,6 +14,10 @@ pub trait Qdisc<B>: Send {
     /// The size of the packet that `dequeue(now)` would give. As in Linux, some queues take it out for that, and it stays the next
     /// one to leave whatever comes after: then whatever they decide on departure is decided here.
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32>;
+    /// The size of the packet that leaves next, where looking at it changes nothing and nothing but its leaving changes it.
+    fn head(&self) -> Option<u32> {
+        None
+    }
     /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet. By default at once while
     /// there are packets.
     fn next_event(&self) -> Time {

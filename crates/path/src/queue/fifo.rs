@@ -154,6 +154,10 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
         self.queue.front().map(|(_, p)| p.size)
     }
     #[inline]
+    fn head(&self) -> Option<u32> {
+        self.queue.front().filter(|_| !self.drops_head).map(|(_, p)| p.size)
+    }
+    #[inline]
     fn next_event(&self) -> Time {
         if self.queue.is_empty() {
             Time::MAX

@@ -218,13 +218,18 @@ impl<B: Body> Tbf<B> {
         }
         self.wake = Time::ZERO;
         let size = self.child.peek(now, freed)?;
+        self.afford(now, size).map(|left| (size, left))
+    }
+    /// What the buckets hold when a packet of this size leaves now; none, and when it may leave, where they do not suffice.
+    #[inline]
+    fn afford(&mut self, now: Time, size: u32) -> Option<Tokens> {
         let left = self.paid(now, size);
         let debt = -left.main.min(left.peak);
         if debt > 0 {
             self.wake = Time(now.0.saturating_add(debt as u64));
             return None;
         }
-        Some((size, left))
+        Some(left)
     }
 }
 
@@ -251,6 +256,10 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         let (_, left) = self.offer(now, freed)?;
         let p = self.child.dequeue(now, freed)?;
         (self.tokens, self.last) = (left, now);
+        // What can be looked at in place need not be asked for once more.
+        if let Some(size) = self.child.head() {
+            self.afford(now, size);
+        }
         self.meter.leave(&p);
         Some(p)
     }

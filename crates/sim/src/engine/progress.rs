@@ -17,16 +17,19 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// What is missing since the last judgement, if anything is: one line with the fix.
-    #[inline]
+    /// The work after which it is judged again.
+    pub fn due(&self) -> u64 {
+        self.work + WINDOW
+    }
+
+    /// What is missing since the last judgement, if it is due and anything is: one line with the fix.
     pub fn missing(&mut self, now: Time, seen: &Observer) -> Option<String> {
-        if seen.work() - self.work < WINDOW {
+        if seen.work() < self.due() {
             return None;
         }
         self.judge(Progress { work: seen.work(), now, arrivals: seen.arrivals() })
     }
 
-    #[cold]
     fn judge(&mut self, reached: Progress) -> Option<String> {
         let before = std::mem::replace(self, reached);
         let (passed, at) = (self.now.since(before.now), self.now.secs_f64());
