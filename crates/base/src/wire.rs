@@ -1,6 +1,6 @@
 //! What every reader and writer of packets shares: the Internet checksum, the options of a TCP header, numbers modulo 2³².
 //!
-//! Source: RFC 1071 (sum), RFC 9293 §3.1 (options) and §3.4 (arithmetic modulo 2³²).
+//! Source: RFC 1071 (sum), RFC 1624 (change of a word), RFC 9293 §3.1 (options) and §3.4 (arithmetic modulo 2³²).
 
 /// One's complement sum of 16-bit words, folded, from `start`; an odd last byte counts as the upper half of one.
 pub fn sum(bytes: &[u8], start: u16) -> u16 {
@@ -18,6 +18,16 @@ pub fn sum(bytes: &[u8], start: u16) -> u16 {
         total = (total & 0xffff) + (total >> 16);
     }
     total as u16
+}
+
+/// The checksum in a header after one of its words has changed (RFC 1624, equation 3).
+pub fn changed(checksum: u16, old: u16, new: u16) -> u16 {
+    !add(add(!checksum, !old), new)
+}
+
+fn add(a: u16, b: u16) -> u16 {
+    let (s, carry) = a.overflowing_add(b);
+    s + u16::from(carry)
 }
 
 /// The options of a TCP header: kind and value of each but padding, until their end. A length below 2, or beyond the bytes, is damage or the end of

@@ -12,6 +12,7 @@ use crate::read::Unreadable;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
+use tcpscape_base::wire::changed;
 
 /// Most addresses that get a pseudonym of their own; all others share the last one.
 pub const MOST_ADDRESSES: usize = 1 << 16;
@@ -191,15 +192,10 @@ impl Layout<'_> {
     }
 }
 
-/// The checksum after words were replaced. RFC 1624 §3: HC' = ~(~HC + ~m + m')
+/// The checksum after words were replaced. RFC 1624 §3
 fn update(checksum: &mut [u8], old: &[u8], new: &[u8]) {
-    let words = |bytes: &[u8]| bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).collect::<Vec<_>>();
-    let mut sum = u32::from(!u16::from_be_bytes([checksum[0], checksum[1]]));
-    for (m, n) in words(old).into_iter().zip(words(new)) {
-        sum += (!m & 0xffff) + n;
-    }
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    checksum[..2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let word = |w: &[u8]| u16::from_be_bytes([w[0], w[1]]);
+    let pairs = old.chunks_exact(2).zip(new.chunks_exact(2));
+    let updated = pairs.fold(word(checksum), |check, (m, n)| changed(check, word(m), word(n)));
+    checksum[..2].copy_from_slice(&updated.to_be_bytes());
 }

@@ -105,19 +105,8 @@ fn check_flow(flow: &FlowRecord) {
     same_length(&flow.events);
     assert!(flow.limits.iter().all(|i| i.from <= i.to), "{:?}", flow.limits);
     assert!(flow.limits.windows(2).all(|w| w[0].to <= w[1].from), "{:?}", flow.limits);
-    assert!(flow.facts.seconds >= 0.0 && flow.facts.goodput_mbps.is_none_or_finite(), "{:?}", flow.facts);
+    assert!(flow.facts.seconds >= 0.0 && flow.facts.goodput_mbps.map_or(true, f64::is_finite), "{:?}", flow.facts);
     assert!(flow.facts.json().is_object());
-}
-
-/// Whether a number that may be absent is one.
-trait Finite {
-    fn is_none_or_finite(&self) -> bool;
-}
-
-impl Finite for Option<f64> {
-    fn is_none_or_finite(&self) -> bool {
-        self.map_or(true, f64::is_finite)
-    }
 }
 
 /// A file of connections; in one of three cases with damage.

@@ -89,6 +89,16 @@ impl<B: Body> Pipe<B> {
         }
     }
 
+    /// A packet enters at `now`, `whole` or as the segments that it is made of; false where the first queue has no room for a whole one.
+    #[inline]
+    pub fn enter(&mut self, now: Time, p: Packet<B>, whole: bool) -> bool {
+        if whole {
+            return self.push(now, p);
+        }
+        self.push_segments(now, p);
+        true
+    }
+
     /// The next packet that has come out at or before `now`.
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<Packet<B>> {

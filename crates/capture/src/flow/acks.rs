@@ -5,7 +5,6 @@
 
 use super::answers::{digest, Answers};
 use super::data::Data;
-use super::echo::is_before;
 use super::end::Seen;
 use super::log::{Happened, Log, Proof};
 use super::repeats::{Phase, Repeated, Repeats, Situation, Trigger};
@@ -15,6 +14,7 @@ use super::sequence::shown;
 use super::table::{AckRow, Fate, Side};
 use super::window::{Change, Window};
 use std::ops::Range;
+use tcpscape_base::wire::ahead;
 
 /// A SACK block: left and right edge.
 type Block = (u64, u64);
@@ -121,7 +121,7 @@ impl Acks {
     }
     /// Whether the receiver had echoed a newer timestamp before this came: it discards it (RFC 7323 §5.3).
     pub fn discards(&self, s: &Seen) -> bool {
-        s.stamp.tsval.is_some_and(|v| self.recent_tsval.is_some_and(|recent| is_before(v, recent)))
+        s.stamp.tsval.is_some_and(|v| self.recent_tsval.is_some_and(|recent| ahead(recent, v) < 0))
     }
 
     /// Adds data that were never seen before.
@@ -233,7 +233,7 @@ impl Acks {
         for _ in 0..self.without_news(r, is_news) {
             self.discarded_there(s, log);
         }
-        if s.tsecr.is_some_and(|echo| self.recent_tsval.map_or(true, |v| is_before(v, echo))) {
+        if s.tsecr.is_some_and(|echo| self.recent_tsval.map_or(true, |v| ahead(echo, v) < 0)) {
             self.recent_tsval = s.tsecr;
         }
         let Acked { sacked, newly, .. } = did;
@@ -343,7 +343,7 @@ impl Acks {
     fn judge_repeated(&mut self, r: &Report<'_>, c: &Sent, is_head: bool, passed: Option<u64>, log: &mut Log) -> Fate {
         let s = &r.seen;
         let since = s.t.saturating_sub(c.last_t);
-        let by_timestamp = is_head && c.again_tsval != 0 && s.tsecr.is_some_and(|echo| is_before(echo, c.again_tsval));
+        let by_timestamp = is_head && c.again_tsval != 0 && s.tsecr.is_some_and(|echo| ahead(c.again_tsval, echo) < 0);
         // Half of the least RTT: the queue that all samples so far contain may have gone.
         let by_time = since < self.rtt.least().unwrap_or(0) / 2;
         let is_claimed = c.twice == 0 && (by_timestamp || by_time);
@@ -354,7 +354,7 @@ impl Acks {
         }
         let mut event = None;
         if lost > 0 {
-            let may_be_discarded = c.tsval != 0 && self.recent_tsval.is_some_and(|v| is_before(c.tsval, v));
+            let may_be_discarded = c.tsval != 0 && self.recent_tsval.is_some_and(|v| ahead(v, c.tsval) < 0);
             let since = s.t.saturating_sub(c.first_t);
             event = log.add(s, c.start..c.end, Happened::LostAfter { since, times: lost, may_be_discarded });
         } else if let Some(late) = passed {

@@ -4,6 +4,7 @@
 //! What it does not model: a sender whose clock ticks more slowly than its packets follow; only a tick's first packet is timed.
 
 use std::collections::VecDeque;
+use tcpscape_base::wire::ahead;
 
 /// Most TSvals remembered of one end.
 const MOST: usize = 1024;
@@ -42,7 +43,7 @@ impl Echoes {
     pub fn sent(&mut self, tsval: u32, t: u64, delivered: u64) {
         match self.marks.back_mut() {
             Some(last) if last.tsval == tsval => last.delivered = last.delivered.max(delivered),
-            Some(last) if is_before(tsval, last.tsval) => {}
+            Some(last) if ahead(last.tsval, tsval) < 0 => {}
             _ => {
                 if self.marks.len() == MOST {
                     self.marks.pop_front();
@@ -53,7 +54,7 @@ impl Echoes {
     }
     /// A packet of the other end that echoes `tsecr`.
     pub fn echoed(&mut self, tsecr: u32, t: u64) -> Option<Echoed> {
-        while self.marks.front().is_some_and(|m| is_before(m.tsval, tsecr)) {
+        while self.marks.front().is_some_and(|m| ahead(tsecr, m.tsval) < 0) {
             self.marks.pop_front();
         }
         let mark = self.marks.front_mut().filter(|m| m.tsval == tsecr)?;
@@ -61,11 +62,6 @@ impl Echoes {
         mark.is_echoed = true;
         Some(Echoed { after, delivered: mark.delivered })
     }
-}
-
-/// Whether timestamp `a` is older than `b` (RFC 7323 §5.2).
-pub fn is_before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Source: RFC 6864 §4 (the field's use), RFC 7323 §5.3 (TSval never decreases). Linux counts the field up by one for each segment of a
 //! connected socket, also with DF set (`docs/diagnosis.md` has the packets that show it); ends that draw it at random are recognised.
 
-use super::echo::is_before;
+use tcpscape_base::wire::ahead;
 
 /// A larger step than this is no count of one connection's packets.
 const STEP: i16 = 4096;
@@ -35,7 +35,7 @@ impl Order {
     pub fn is_late(&mut self, s: Stamp) -> Option<bool> {
         let by_id = self.by_id(s.id);
         let older = match (s.tsval, self.tsval) {
-            (Some(new), Some(last)) => Some(is_before(new, last)),
+            (Some(new), Some(last)) => Some(ahead(last, new) < 0),
             _ => None,
         };
         if older != Some(true) {
@@ -85,7 +85,7 @@ impl Order {
             return Some((a.id.wrapping_sub(b.id) as i16) > 0);
         }
         match (a.tsval, b.tsval) {
-            (Some(a), Some(b)) if a != b => Some(is_before(b, a)),
+            (Some(a), Some(b)) if a != b => Some(ahead(a, b) < 0),
             _ => None,
         }
     }

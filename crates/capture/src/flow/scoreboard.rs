@@ -4,9 +4,9 @@
 //! How it differs from a sender's own: what the sender holds for lost shows only when it repeats something. Super-packets are one entry
 //! until a SACK or a retransmission cuts them.
 
-use super::echo::is_before;
 use super::sequence::{Ranges, ORIGIN};
 use std::collections::VecDeque;
+use tcpscape_base::wire::ahead;
 
 /// Entries among which a discarded segment is looked for.
 const SEARCHED: usize = 512;
@@ -284,7 +284,7 @@ impl Scoreboard {
     /// At `t` an ACK shows that the receiver discarded something on arrival, since its TSval was older than `recent`: of the segments that
     /// this can be true of, the one whose age is nearest to `rtt`.
     pub fn discard_one(&mut self, recent: u32, t: u64, rtt: u64) -> Option<(u64, u64)> {
-        let may_be = |s: &&mut Sent| !s.is_sacked && s.discarded == 0 && s.tsval != 0 && is_before(s.tsval, recent);
+        let may_be = |s: &&mut Sent| !s.is_sacked && s.discarded == 0 && s.tsval != 0 && ahead(recent, s.tsval) < 0;
         let s = self.queue.iter_mut().take(SEARCHED).filter(may_be).min_by_key(|s| t.saturating_sub(s.first_t).abs_diff(rtt))?;
         s.discarded += 1;
         Some((s.start, s.end))

@@ -6,6 +6,7 @@
 
 use super::{Ack, Data};
 use std::collections::VecDeque;
+use tcpscape_base::wire::ahead;
 
 /// Most ACKs that wait, and most steps of the window's edge that are kept.
 const MOST: usize = 4096;
@@ -143,11 +144,11 @@ impl View {
         while let Some(first) = self.waiting.front().copied() {
             let age = d.t.saturating_sub(first.t);
             let is_echoed = echoes && first.tsval != 0;
-            if is_echoed && newer(first.tsval, d.tsecr) {
+            if is_echoed && ahead(d.tsecr, first.tsval) > 0 {
                 break;
             }
-            let is_first = is_echoed && self.echoed.map_or(true, |(v, _)| newer(first.tsval, v));
-            let is_certain = is_echoed && (newer(d.tsecr, first.tsval) || is_first)
+            let is_first = is_echoed && self.echoed.map_or(true, |(v, _)| ahead(v, first.tsval) > 0);
+            let is_certain = is_echoed && (ahead(first.tsval, d.tsecr) > 0 || is_first)
                 || first.edge >= d.seq + u64::from(d.len) && self.edge < d.seq + u64::from(d.len) && self.knows_edge;
             if !is_certain && age < self.response() {
                 break;
@@ -245,9 +246,4 @@ impl View {
         }
         at.t
     }
-}
-
-/// Whether timestamp `a` is later than `b` (RFC 7323 §5.2).
-fn newer(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
 }

@@ -10,7 +10,7 @@
 //! | Module | What it is |
 //! |---|---|
 //! | `watch` | the time while the command runs |
-//! | [`server`], `ports` | servers at the far end, and whether they listen |
+//! | [`server`] | servers at the far end, and whether they listen |
 //! | [`relay`], [`host`] | ports of this host at the far end |
 //! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
@@ -20,7 +20,6 @@ mod capture;
 mod cca;
 pub mod host;
 mod outside;
-mod ports;
 pub mod relay;
 pub mod server;
 mod watch;

@@ -1,21 +1,11 @@
 //! The Internet checksum in headers.
 //!
-//! Source: RFC 1624 (change of a word), RFC 768 (a UDP checksum of 0 is sent as 0xffff), RFC 8200 §8.1 and RFC 9293 §3.1
+//! Source: RFC 768 (a UDP checksum of 0 is sent as 0xffff), RFC 8200 §8.1 and RFC 9293 §3.1
 //! (pseudo-headers).
 
 use super::header::VnetHeader;
 use super::parse::{Ip, Version};
 use tcpscape_base::wire::sum;
-
-/// The checksum in a header after one of its words has changed (RFC 1624, equation 3).
-pub fn changed(checksum: u16, old: u16, new: u16) -> u16 {
-    !add(add(!checksum, !old), new)
-}
-
-fn add(a: u16, b: u16) -> u16 {
-    let (s, carry) = a.overflowing_add(b);
-    s + u16::from(carry)
-}
 
 /// Sum of the pseudo-header for `length` bytes of transport header and payload: what the checksum field holds until the rest is computed.
 pub fn pseudo(ip: &Ip, length: usize) -> u16 {

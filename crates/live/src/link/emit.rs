@@ -9,7 +9,7 @@ use super::checksum;
 use super::frame::{Cargo, Cut, Frame};
 use super::header::{VnetHeader, VNET_HEADER};
 use super::parse::{word, Inner, Ip, Transport, Version, ETHERNET};
-use tcpscape_base::wire::sum;
+use tcpscape_base::wire::{changed, sum};
 use tcpscape_base::{Ecn, Packet, Stream};
 
 const FIN_PSH: u8 = 0x09;
@@ -109,7 +109,7 @@ fn mark(ip: &Ip, packet: &mut [u8]) {
             let old = word(packet, ip.at).unwrap_or(0);
             packet[ip.at + 1] |= 3;
             let check = word(packet, ip.at + 10).unwrap_or(0);
-            let check = checksum::changed(check, old, old | 3);
+            let check = changed(check, old, old | 3);
             packet[ip.at + 10..ip.at + 12].copy_from_slice(&check.to_be_bytes());
         }
         Version::V6 => packet[ip.at + 1] |= 3 << 4,

@@ -49,12 +49,7 @@ impl Lane {
         if self.own_queue {
             p.edt = Some(Edt::at(at));
         }
-        let first = self.host.as_mut().unwrap_or(&mut self.network);
-        if self.whole {
-            first.push(at, p);
-        } else {
-            first.push_segments(at, p);
-        }
+        self.host.as_mut().unwrap_or(&mut self.network).enter(at, p, self.whole);
     }
 
     /// When something happens.
@@ -83,11 +78,7 @@ impl Lane {
         let Some(host) = &mut self.host else { return };
         while let Some(t) = host.next_event().filter(|t| *t <= until) {
             let Some(p) = host.pop(t) else { continue };
-            if self.offload {
-                self.network.push(t, p);
-            } else {
-                self.network.push_segments(t, p);
-            }
+            self.network.enter(t, p, self.offload);
         }
     }
 

@@ -27,13 +27,23 @@ pub trait Qdisc<B>: Send {
             Time::ZERO
         }
     }
+    /// The queue below, of one that holds no packets itself.
+    fn below(&self) -> Option<&dyn Qdisc<B>> {
+        None
+    }
     /// Packets held, children included.
-    fn packets(&self) -> u64;
+    #[inline]
+    fn packets(&self) -> u64 {
+        self.below().map_or(0, |q| q.packets())
+    }
     /// Bytes held, children included.
-    fn bytes(&self) -> u64;
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.below().map_or(0, |q| q.bytes())
+    }
     /// Whether a packet that enters no longer counts against its sender's queue limit (TSQ).
     fn orphans(&self) -> bool {
-        false
+        self.below().is_some_and(|q| q.orphans())
     }
     /// `tc qdisc change`: what is queued keeps its due time. `depth` 0 is this queue, 1 its child. By default nothing
     /// of it can change.

@@ -272,14 +272,8 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
     fn next_event(&self) -> Time {
         self.wake.max(self.child.next_event())
     }
-    fn packets(&self) -> u64 {
-        self.child.packets()
-    }
-    fn bytes(&self) -> u64 {
-        self.child.bytes()
-    }
-    fn orphans(&self) -> bool {
-        self.child.orphans()
+    fn below(&self) -> Option<&dyn Qdisc<B>> {
+        Some(self.child.as_ref())
     }
     fn change(&mut self, now: Time, depth: usize, patch: &Patch) {
         if depth > 0 {

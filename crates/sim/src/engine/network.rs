@@ -247,11 +247,8 @@ impl Network {
             body: Wire { load: Load::Segment(segment), mss: self.mss, next: way.data.next },
         };
         let pipe = way.data.pipe;
-        if self.bare_places && t.segs > 1 && !self.offload {
-            self.legs[pipe as usize].pipe.push_segments(now, p);
-            return (pipe, true);
-        }
-        (pipe, self.legs[pipe as usize].pipe.push(now, p))
+        let is_whole = !self.bare_places || t.segs <= 1 || self.offload;
+        (pipe, self.legs[pipe as usize].pipe.enter(now, p, is_whole))
     }
 
     /// Gives a segment to the host of a flow's receiver; gives the pipe that it enters.
@@ -304,12 +301,7 @@ impl Network {
     pub fn leave_host(&mut self, pipe: u32, to: u32, now: Time) {
         while let Some(mut p) = self.legs[pipe as usize].pipe.pop(now) {
             p.body.next += 1;
-            let network = &mut self.legs[to as usize].pipe;
-            if self.offload {
-                network.push(now, p);
-            } else {
-                network.push_segments(now, p);
-            }
+            self.legs[to as usize].pipe.enter(now, p, self.offload);
         }
     }
 

@@ -52,149 +52,64 @@ pub struct Entry {
     pub new: fn(&Options<'_>) -> Box<dyn CongestionController>,
 }
 
-/// Every congestion control there is, in the order of their names.
-pub const REGISTRY: &[Entry] = &[
-    Entry {
-        name: "bbr",
-        about: "BBR version 1: model-based, paced",
-        source: "draft-cardwell-iccrg-bbr-congestion-control-00",
-        params: &[],
-        new: |o| Box::new(bbr::Bbr::new(o.seed)),
-    },
-    Entry {
-        name: "bbr3",
-        about: "BBR version 3: as bbr, but bounded by the losses that its probes cause",
-        source: "draft-ietf-ccwg-bbr-06",
-        params: bbr3::PARAMS,
-        new: |o| Box::new(Bbr3::new(o)),
-    },
-    Entry {
-        name: "bic",
-        about: "BIC: binary search for the window of the last loss",
-        source: "Xu, Harfoush, Rhee: Binary increase congestion control, INFOCOM 2004",
-        params: bic::PARAMS,
-        new: |o| Box::new(bic::Bic::new(o)),
-    },
-    Entry {
-        name: "cdg",
-        about: "CAIA delay gradient: backs off at random when RTTs rise",
-        source: "Hayes and Armitage, IFIP Networking 2011",
-        params: cdg::PARAMS,
-        new: |o| Box::new(cdg::Cdg::new(o)),
-    },
-    Entry {
-        name: "cubic",
-        about: "CUBIC with HyStart; Linux's default",
-        source: "RFC 9438",
-        params: cubic::PARAMS,
-        new: |o| Box::new(cubic::Cubic::new(o)),
-    },
-    Entry {
-        name: "dctcp",
-        about: "DCTCP: shrinks by the share of packets that were marked; needs ECN, falls back to Reno without",
-        source: "RFC 8257",
-        params: dctcp::PARAMS,
-        new: |o| Box::new(dctcp::Dctcp::new(o)),
-    },
-    Entry {
-        name: "fixed",
-        about: "a constant window or rate that reacts to nothing; a baseline",
-        source: "none; RFC 8085 §3.1 says why not to",
-        params: fixed::PARAMS,
-        new: |o| Box::new(fixed::Fixed::new(o)),
-    },
-    Entry {
-        name: "highspeed",
-        about: "HighSpeed TCP: Reno with steps that grow with the window",
-        source: "RFC 3649",
-        params: &[],
-        new: |_| Box::new(highspeed::HighSpeed::new()),
-    },
-    Entry {
-        name: "htcp",
-        about: "H-TCP: growth by the time since the last loss, backoff by the queueing delay",
-        source: "draft-leith-tcp-htcp-06",
-        params: htcp::PARAMS,
-        new: |o| Box::new(htcp::Htcp::new(o)),
-    },
-    Entry {
-        name: "hybla",
-        about: "Hybla: a long path's flow grows as one over 25 ms does",
-        source: "Caini, Firrincieli: TCP Hybla, Int. J. Satellite Communications 22, 2004",
-        params: hybla::PARAMS,
-        new: |o| Box::new(hybla::Hybla::new(o)),
-    },
-    Entry {
-        name: "illinois",
-        about: "Illinois: reacts to loss, growth and backoff by the queueing delay",
-        source: "Liu, Başar, Srikant: TCP-Illinois, Performance Evaluation 65, 2008",
-        params: illinois::PARAMS,
-        new: |o| Box::new(illinois::Illinois::new(o)),
-    },
-    Entry {
-        name: "lp",
-        about: "TCP-LP: low priority, halves the window when the one-way delay rises",
-        source: "Kuzmanovic and Knightly, IEEE INFOCOM 2003",
-        params: &[],
-        new: |o| Box::new(lp::Lp::new(o)),
-    },
-    Entry {
-        name: "nv",
-        about: "NV, new Vegas: no larger a window than the best rate needs, for data centres",
-        source: "Brakmo, Linux Plumbers Conference 2010",
-        params: nv::PARAMS,
-        new: |o| Box::new(nv::Nv::new(o)),
-    },
-    Entry {
-        name: "prague",
-        about: "TCP Prague for L4S: DCTCP for the internet, paced, independent of the RTT; needs accurate ECN, falls back to Reno without",
-        source: "draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331",
-        params: prague::PARAMS,
-        new: |o| Box::new(prague::Prague::new(o)),
-    },
-    Entry {
-        name: "reno",
-        about: "NewReno: one packet a round trip, half the window after a loss",
-        source: "RFC 5681",
-        params: &[],
-        new: |_| Box::new(Reno),
-    },
-    Entry {
-        name: "scalable",
-        about: "Scalable TCP: grows by 1 % a round trip, falls by an eighth",
-        source: "Kelly: Scalable TCP, Computer Communication Review 33(2), 2003",
-        params: &[],
-        new: |_| Box::new(scalable::Scalable),
-    },
-    Entry {
-        name: "vegas",
-        about: "Vegas: two to four packets in the queue, seen by the RTT",
-        source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
-        params: vegas::PARAMS,
-        new: |o| Box::new(vegas::Vegas::new(o)),
-    },
-    Entry {
-        name: "veno",
-        about: "Veno: Reno that halves the window only when packets are in the queue",
-        source: "Fu and Liew, IEEE JSAC 21(2), 2003",
-        params: &[],
-        new: |_| Box::new(veno::Veno::default()),
-    },
-    Entry {
-        name: "westwood",
-        about: "Westwood+: Reno that falls to the bandwidth it measured",
-        source: "Grieco, Mascolo: New Reno, Vegas and Westwood+ TCP, Computer Communication Review 34(2), 2004",
-        params: &[],
-        new: |_| Box::new(westwood::Westwood::default()),
-    },
-    Entry {
-        name: "yeah",
-        about: "YeAH: fast while the queue is short, Reno when it is not",
-        source: "Baiocchi, Castellani and Vacirca, PFLDnet 2007",
-        params: &[],
-        new: |_| Box::new(yeah::Yeah::default()),
-    },
-];
+/// Makes [`REGISTRY`] from rows: a name, how one is made of its options, a line about it, its source, and its parameters where it has any.
+macro_rules! registry {
+    ($($name:literal: |$options:pat_param| $new:expr, $about:literal, $source:literal $(, $params:expr)?;)*) => {
+        /// Every congestion control there is, in the order of their names.
+        pub const REGISTRY: &[Entry] = &[$(Entry {
+            name: $name,
+            about: $about,
+            source: $source,
+            params: registry!(@parameters $($params)?),
+            new: |$options| Box::new($new),
+        },)*];
+    };
+    (@parameters) => { &[] };
+    (@parameters $params:expr) => { $params };
+}
+
+registry! {
+    "bbr": |o| bbr::Bbr::new(o.seed), "BBR version 1: model-based, paced",
+        "draft-cardwell-iccrg-bbr-congestion-control-00";
+    "bbr3": |o| Bbr3::new(o), "BBR version 3: as bbr, but bounded by the losses that its probes cause",
+        "draft-ietf-ccwg-bbr-06", bbr3::PARAMS;
+    "bic": |o| bic::Bic::new(o), "BIC: binary search for the window of the last loss",
+        "Xu, Harfoush, Rhee: Binary increase congestion control, INFOCOM 2004", bic::PARAMS;
+    "cdg": |o| cdg::Cdg::new(o), "CAIA delay gradient: backs off at random when RTTs rise",
+        "Hayes and Armitage, IFIP Networking 2011", cdg::PARAMS;
+    "cubic": |o| cubic::Cubic::new(o), "CUBIC with HyStart; Linux's default",
+        "RFC 9438", cubic::PARAMS;
+    "dctcp": |o| dctcp::Dctcp::new(o), "DCTCP: shrinks by the share of packets that were marked; needs ECN, falls back to Reno without",
+        "RFC 8257", dctcp::PARAMS;
+    "fixed": |o| fixed::Fixed::new(o), "a constant window or rate that reacts to nothing; a baseline",
+        "none; RFC 8085 §3.1 says why not to", fixed::PARAMS;
+    "highspeed": |_| highspeed::HighSpeed::new(), "HighSpeed TCP: Reno with steps that grow with the window",
+        "RFC 3649";
+    "htcp": |o| htcp::Htcp::new(o), "H-TCP: growth by the time since the last loss, backoff by the queueing delay",
+        "draft-leith-tcp-htcp-06", htcp::PARAMS;
+    "hybla": |o| hybla::Hybla::new(o), "Hybla: a long path's flow grows as one over 25 ms does",
+        "Caini, Firrincieli: TCP Hybla, Int. J. Satellite Communications 22, 2004", hybla::PARAMS;
+    "illinois": |o| illinois::Illinois::new(o), "Illinois: reacts to loss, growth and backoff by the queueing delay",
+        "Liu, Başar, Srikant: TCP-Illinois, Performance Evaluation 65, 2008", illinois::PARAMS;
+    "lp": |o| lp::Lp::new(o), "TCP-LP: low priority, halves the window when the one-way delay rises",
+        "Kuzmanovic and Knightly, IEEE INFOCOM 2003";
+    "nv": |o| nv::Nv::new(o), "NV, new Vegas: no larger a window than the best rate needs, for data centres",
+        "Brakmo, Linux Plumbers Conference 2010", nv::PARAMS;
+    "prague": |o| prague::Prague::new(o), "TCP Prague for L4S: DCTCP for the internet, paced, independent of the RTT; needs accurate ECN, falls back to Reno without",
+        "draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331", prague::PARAMS;
+    "reno": |_| Reno, "NewReno: one packet a round trip, half the window after a loss",
+        "RFC 5681";
+    "scalable": |_| scalable::Scalable, "Scalable TCP: grows by 1 % a round trip, falls by an eighth",
+        "Kelly: Scalable TCP, Computer Communication Review 33(2), 2003";
+    "vegas": |o| vegas::Vegas::new(o), "Vegas: two to four packets in the queue, seen by the RTT",
+        "Brakmo and Peterson, IEEE JSAC 13(8), 1995", vegas::PARAMS;
+    "veno": |_| veno::Veno::default(), "Veno: Reno that halves the window only when packets are in the queue",
+        "Fu and Liew, IEEE JSAC 21(2), 2003";
+    "westwood": |_| westwood::Westwood::default(), "Westwood+: Reno that falls to the bandwidth it measured",
+        "Grieco, Mascolo: New Reno, Vegas and Westwood+ TCP, Computer Communication Review 34(2), 2004";
+    "yeah": |_| yeah::Yeah::default(), "YeAH: fast while the queue is short, Reno when it is not",
+        "Baiocchi, Castellani and Vacirca, PFLDnet 2007";
+}
 
 /// The line of the registry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -7,15 +7,12 @@
 //! What it does not model: TCP options other than timestamps and SACK, which its segments do not have after the SYN.
 
 use std::cmp::Ordering;
+use tcpscape_base::wire::ahead;
 use tcpscape_base::{Flags, Segment};
 
 /// Signals of ECN, of which none may be lost.
 fn signals(s: &Segment) -> u8 {
     s.flags.0 & (Flags::ECE.0 | Flags::CWR.0)
-}
-
-fn later(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
 }
 
 /// Which of two ACKs SACKs more; what the other does not contain counts as more, a DSACK too.
@@ -37,7 +34,7 @@ fn compare_sacks(old: &Segment, new: &Segment) -> Ordering {
 /// Whether `new` makes the pure ACK `old` superfluous.
 fn covers(new: &Segment, old: &Segment) -> bool {
     let pure = old.len == 0 && old.flags.0 & !(Flags::ECE.0 | Flags::CWR.0) == Flags::ACK.0;
-    if !pure || later(old.tsval, new.tsval) || later(old.tsecr, new.tsecr) || old.ack > new.ack {
+    if !pure || ahead(new.tsval, old.tsval) > 0 || ahead(new.tsecr, old.tsecr) > 0 || old.ack > new.ack {
         return false;
     }
     match compare_sacks(old, new) {

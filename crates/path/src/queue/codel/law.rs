@@ -8,6 +8,7 @@
 
 use crate::discipline::{Aged, Books, Cause};
 use serde::{Deserialize, Serialize};
+use tcpscape_base::wire::ahead;
 use tcpscape_base::{Duration, Time};
 
 /// What CoDel holds to.
@@ -137,7 +138,7 @@ impl Control {
                     self.schedule_next(limits.interval);
                 }
             }
-            if limits.ce_threshold.is_some_and(|most| is_longer(sojourn, most)) && packet.1.mark() {
+            if limits.ce_threshold.is_some_and(|most| ahead(most, sojourn) > 0) && packet.1.mark() {
                 from.marked();
             }
             return Some(packet);
@@ -186,7 +187,7 @@ impl Control {
     /// Begins an episode at `t`. One that comes soon after the last resumes with as many signals as that one had added (RFC 8289 §5.5).
     fn begin(&mut self, t: Instant, interval: u32) {
         let added = self.cadence.count.wrapping_sub(self.first_count);
-        let soon = is_longer(MEMORY.wrapping_mul(interval), t.since(self.due));
+        let soon = ahead(t.since(self.due), MEMORY.wrapping_mul(interval)) > 0;
         if added > 1 && soon {
             self.cadence.resume(added);
         } else {
@@ -221,7 +222,7 @@ struct StandingDelay {
 impl StandingDelay {
     /// Takes note of a head that has waited `sojourn`, with `backlog` B behind it.
     fn stands(&mut self, t: Instant, sojourn: u32, backlog: u64, limits: &Limits) -> bool {
-        let acceptable = is_longer(limits.target, sojourn) || backlog <= ENOUGH;
+        let acceptable = ahead(sojourn, limits.target) > 0 || backlog <= ENOUGH;
         self.ripe = if acceptable { None } else { Some(self.ripe.unwrap_or(t.plus(limits.interval))) };
         self.ripe.is_some_and(|ripe| t.is_after(ripe))
     }
@@ -297,13 +298,8 @@ impl Instant {
         Instant(self.0.wrapping_add(units))
     }
     fn is_after(self, other: Instant) -> bool {
-        is_longer(self.0, other.0)
+        ahead(other.0, self.0) > 0
     }
-}
-
-/// Whether `a` exceeds `b` by less than half a turn of the clock.
-fn is_longer(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b) as i32 > 0
 }
 
 /// CoDel's clock counts units of 2^10 ns (docs/models/queues/codel.md).

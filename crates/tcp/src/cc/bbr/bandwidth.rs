@@ -36,11 +36,6 @@ pub(crate) fn bytes_per_sec(mss: u32, bw: Bw, gain: u32) -> u64 {
     per_us.saturating_mul(10_000 * (100 - MARGIN_PERCENT)) >> BW_SCALE
 }
 
-/// Whether counter `a` is before `b`, both wrapping.
-pub(crate) fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
 /// Fraction bits of [`Bw`].
 pub(crate) const BW_SCALE: u32 = 24;
 /// A gain of 1.

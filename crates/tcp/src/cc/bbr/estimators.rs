@@ -5,8 +5,9 @@
 //! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/controls/bbr.md for what is seen of Linux.
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
-use super::bandwidth::{before, bytes_per_sec, Bw, BW_SCALE, UNIT};
+use super::bandwidth::{bytes_per_sec, Bw, BW_SCALE, UNIT};
 use crate::cc::{RateSample, View};
+use tcpscape_base::wire::ahead;
 
 /// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,12 +19,12 @@ pub(crate) struct Slowed {
 impl Slowed {
     /// Whether a packet sent at `delivered` deliveries is one of them.
     pub fn covers(&self, delivered: u32) -> bool {
-        self.span.is_some_and(|(from, to)| !before(delivered, from) && !before(to, delivered))
+        self.span.is_some_and(|(from, to)| ahead(from, delivered) >= 0 && ahead(delivered, to) >= 0)
     }
 
     /// Whether some of them are still to be delivered.
     pub fn lasts(&self, v: &View) -> bool {
-        self.span.is_some_and(|(_, to)| !before(to, v.counts.delivered))
+        self.span.is_some_and(|(_, to)| ahead(v.counts.delivered, to) >= 0)
     }
 
     /// PROBE_RTT begins.

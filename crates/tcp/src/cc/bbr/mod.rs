@@ -16,7 +16,7 @@ mod bandwidth;
 mod control;
 mod estimators;
 mod model;
-pub(super) use bandwidth::{bandwidth, bdp, before, bytes_per_sec, first_rate, Bw, BW_SCALE, UNIT};
+pub(super) use bandwidth::{bandwidth, bdp, bytes_per_sec, first_rate, Bw, BW_SCALE, UNIT};
 use control::Recovery;
 pub(super) use estimators::Slowed;
 use estimators::{Aggregation, LongTerm};

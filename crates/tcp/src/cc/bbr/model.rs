@@ -4,10 +4,11 @@
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1, §4.3.
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
-use super::bandwidth::{bandwidth, before, Bw, UNIT};
+use super::bandwidth::{bandwidth, Bw, UNIT};
 use super::estimators::Verdict;
 use super::{Bbr, Mode, MIN_CWND};
 use crate::cc::{RateSample, View, Window};
+use tcpscape_base::wire::ahead;
 
 /// Round trips, counted by packets (draft §4.1.1.3): one ends when a packet is acknowledged that was sent after so many deliveries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +22,7 @@ pub(super) struct Rounds {
 impl Rounds {
     /// Takes an ACK of a packet that was sent after `prior_delivered` deliveries, if its sample `is_valid`.
     fn update(&mut self, v: &View, prior_delivered: u32, is_valid: bool) {
-        self.start = is_valid && !before(prior_delivered, self.end);
+        self.start = is_valid && ahead(self.end, prior_delivered) >= 0;
         if self.start {
             self.end = v.counts.delivered;
             self.count = self.count.wrapping_add(1);
@@ -63,7 +64,7 @@ pub(super) struct MinRtt {
 
 impl MinRtt {
     fn has_expired(&self, v: &View) -> bool {
-        before(self.seen.wrapping_add(MIN_RTT_SECONDS.wrapping_mul(v.hz)), v.jiffies)
+        ahead(v.jiffies, self.seen.wrapping_add(MIN_RTT_SECONDS.wrapping_mul(v.hz))) < 0
     }
 
     /// A smaller RTT, or any that is not of a delayed ACK where the minimum has expired.
@@ -171,7 +172,7 @@ impl Bbr {
     /// Leaves PROBE_RTT if its time is over (draft §4.3.5).
     pub(super) fn leave_probe_rtt(&mut self, v: &View, w: &mut Window) {
         let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
-        if !before(until, v.jiffies) {
+        if ahead(v.jiffies, until) >= 0 {
             return;
         }
         self.min_rtt.seen = v.jiffies;

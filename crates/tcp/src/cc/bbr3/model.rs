@@ -4,9 +4,10 @@
 //! term what this cycle's losses left of it. **Source.** draft-ietf-ccwg-bbr-06 §5.5, §5.3.1.2, §5.3.4.3.
 //! **How it differs, what it does not model.** See the header of `bbr3/mod.rs`.
 
-use super::super::bbr::{bandwidth, before, Bw, Slowed, BW_SCALE};
+use super::super::bbr::{bandwidth, Bw, Slowed, BW_SCALE};
 use crate::cc::{AckSample, View};
 use crate::windowed::WindowedMax;
+use tcpscape_base::wire::ahead;
 
 /// One ACK's delivery-rate sample (the draft's RS); zeroes where there is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +59,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub fn update(&mut self, v: &View, rs: &Sample) {
-        self.start = rs.prior_delivered.is_some_and(|d| !before(d, self.end));
+        self.start = rs.prior_delivered.is_some_and(|d| ahead(self.end, d) >= 0);
         if self.start {
             self.restart(v);
             self.count = self.count.wrapping_add(1);
@@ -185,7 +186,7 @@ impl LossRound {
     pub fn begin(&mut self, v: &View, rs: &Sample) {
         self.bw = self.bw.max(rs.bw);
         self.inflight = self.inflight.max(rs.delivered);
-        self.start = rs.prior_delivered.is_some_and(|d| !before(d, self.end));
+        self.start = rs.prior_delivered.is_some_and(|d| ahead(self.end, d) >= 0);
         if self.start {
             self.end = v.counts.delivered;
         }

@@ -5,6 +5,7 @@
 
 use super::super::reno::held_by_window;
 use crate::cc::{View, Window};
+use tcpscape_base::wire::ahead;
 
 /// Looks for the end of slow start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,12 +53,12 @@ impl HyStart {
             self.train = Some(Train { began: now, last: now });
             return false;
         };
-        if is_after(now, train.last.wrapping_add(GAP_US - 1)) {
+        if ahead(train.last.wrapping_add(GAP_US - 1), now) > 0 {
             return false;
         }
         train.last = now;
         let one_way = (self.smallest as u32 / 2).max(LEAST_US);
-        is_after(now, train.began.wrapping_add(one_way))
+        ahead(train.began.wrapping_add(one_way), now) > 0
     }
 
     /// After eight ACKs of a round its smallest RTT is more than an eighth above the smallest (the paper's delay increase).
@@ -66,11 +67,6 @@ impl HyStart {
         self.unjudged = (self.unjudged + 1).min(UNJUDGED);
         is_judged && of_round > (self.smallest + self.smallest / 8).max(LEAST_US as i32)
     }
-}
-
-/// Whether time `a` is after `b`, both wrapping.
-fn is_after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
 }
 
 /// Bits of `hystart_detect`.
