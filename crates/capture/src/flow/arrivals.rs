@@ -10,10 +10,10 @@
 //! acknowledges. Such data are the original if the acknowledgement echoes a TSval that is not older (RFC 7323 §4.3: what it answers was sent no
 //! earlier), or if they come so soon after it that only the capture can have held them back.
 
-use super::echo::is_before;
 use super::order::{Order, Stamp};
 use std::collections::VecDeque;
 use std::ops::Range;
+use tcpscape_base::wire::ahead;
 
 /// Most holes remembered.
 const MOST: usize = 4096;
@@ -193,9 +193,9 @@ impl Arrivals {
         self.acknowledged = self.acknowledged.saturating_sub(1);
     }
 
-    /// Frame `by` acknowledged the bytes below `ack` at `t`, and echoed `tsecr` (0 none); gives how many of them had not been seen.
-    pub fn acknowledged(&mut self, ack: u64, t: u64, by: u64, tsecr: u32) -> u64 {
-        let stamp = Stamp { id: 0, tsval: (tsecr != 0).then_some(tsecr) };
+    /// Frame `by` acknowledged the bytes below `ack` at `t`, and echoed `tsecr`; gives how many of them had not been seen.
+    pub fn acknowledged(&mut self, ack: u64, t: u64, by: u64, tsecr: Option<u32>) -> u64 {
+        let stamp = Stamp { id: 0, tsval: tsecr };
         let mut unseen = 0;
         while let Some(h) = self.holes.get_mut(self.acknowledged).filter(|h| h.start < ack) {
             let rest = Hole { start: ack, ..*h };
@@ -231,7 +231,7 @@ impl Evidence<'_> {
 
     /// Whether bytes that had been acknowledged before they came are the original.
     fn is_held_back(&self, acknowledged: &Hole) -> bool {
-        let is_answered = self.stamp.tsval.zip(acknowledged.stamp.tsval).is_some_and(|(own, echo)| !is_before(echo, own));
+        let is_answered = self.stamp.tsval.zip(acknowledged.stamp.tsval).is_some_and(|(own, echo)| ahead(own, echo) >= 0);
         is_answered || self.t.saturating_sub(acknowledged.t) + self.answer.unwrap_or(0) < HELD_BACK
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let mut a = Arrivals::default();
         parts(&mut a, 0, 100, 1, None, None);
         parts(&mut a, 200, 300, 2, None, None);
-        let mut acknowledged = |ack| a.acknowledged(ack, 3, 9, 0);
+        let mut acknowledged = |ack| a.acknowledged(ack, 3, 9, None);
         assert_eq!((acknowledged(150), acknowledged(150), acknowledged(400)), (50, 0, 150));
         assert_eq!(a.missing(), 0);
     }
@@ -310,12 +310,12 @@ mod tests {
         const LATE: u64 = 7 * HELD_BACK;
         // The time after the acknowledgement, TSval, TSecr of the acknowledgement.
         for (after, tsval, tsecr, is_original) in [
-            (LATE, Some(5), 5, true),
-            (LATE, Some(5), 6, true),
-            (LATE, Some(6), 5, false),
-            (LATE, None, 0, false),
-            (2_000, Some(6), 5, true),
-            (2_000, None, 0, true),
+            (LATE, Some(5), Some(5), true),
+            (LATE, Some(5), Some(6), true),
+            (LATE, Some(6), Some(5), false),
+            (LATE, None, None, false),
+            (2_000, Some(6), Some(5), true),
+            (2_000, None, None, true),
         ] {
             let mut a = Arrivals::default();
             parts(&mut a, 0, 100, 1, Some(4), None);
@@ -331,7 +331,7 @@ mod tests {
                 (300, 400, part),
                 (400, 500, Part::New),
             ];
-            assert_eq!(parts(&mut a, 100, 500, 10 + after, tsval, None), whole, "{after} {tsval:?} {tsecr}");
+            assert_eq!(parts(&mut a, 100, 500, 10 + after, tsval, None), whole, "{after} {tsval:?} {tsecr:?}");
             assert_eq!((a.missing(), a.bytes(), a.acknowledged), (0, 500, 0));
         }
     }
@@ -343,7 +343,7 @@ mod tests {
         let n = 3 * MOST as u64;
         for i in 1..=n {
             parts(&mut a, 10 * i, 10 * i + 1, i, None, None);
-            a.acknowledged(10 * i + 1 - i % 7, i, i, 0);
+            a.acknowledged(10 * i + 1 - i % 7, i, i, None);
         }
         assert!(a.acknowledged <= MOST_ACKNOWLEDGED && a.holes.len() <= MOST);
         assert_eq!(parts(&mut a, 10 * n - 5, 10 * n - 4, n, None, None), [(10 * n - 5, 10 * n - 4, Part::Late(n))]);
