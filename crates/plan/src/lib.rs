@@ -24,4 +24,4 @@ pub mod transfers;
 pub use places::MAX_PLACES;
 pub use plan::{refuse, App, FlowPlan, LinkPlan, PlacePlan, Plan, PlanError, ProbeKind, ProbePlan, Read, TransfersPlan, Turns};
 pub use player::{Player, PlayerPlan, PlayerSummary};
-pub use topology::{LinkId, Topology, Way, LEFT_HOST, RIGHT_HOST};
+pub use topology::{LinkId, StageName, Topology, Way, LEFT_HOST, RIGHT_HOST};

@@ -2,9 +2,8 @@
 //! see is an option.
 
 use crate::player::PlayerSummary;
-use crate::topology::LinkId;
+use crate::topology::{LinkId, StageName};
 use serde::Serialize;
-use std::fmt;
 use tcpscape_base::Histogram;
 use tcpscape_path::{Direction, Host, StageStats};
 
@@ -266,29 +265,6 @@ pub struct QueueAccount {
     /// Its pipe, as samples of queues number it; none in a plan without places.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipe: Option<u32>,
-}
-
-/// Which stage of a plan it is.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct StageName {
-    /// The link that it is part of; none in a plan without places.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkId>,
-    /// Which of its directions.
-    #[serde(rename = "where")]
-    pub direction: Direction,
-    /// Number of the stage in its direction.
-    pub stage: usize,
-    /// tc's name of its queue.
-    pub kind: &'static str,
-}
-
-impl fmt::Display for StageName {
-    /// `forward stage 0 (netem)`, in a plan with places `near/2 forward stage 0 (netem)`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.link.iter().try_for_each(|link| write!(f, "{link} "))?;
-        write!(f, "{} stage {} ({})", self.direction, self.stage, self.kind)
-    }
 }
 
 /// What a kernel counts of one stage.

@@ -5,7 +5,6 @@
 //! number too, twice that of its link, and one more where it is the reverse one. docs/models/methods/topology.md.
 
 use crate::plan::Plan;
-use crate::results::StageName;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use tcpscape_path::{Direction, PathSpec};
@@ -40,6 +39,29 @@ impl fmt::Display for LinkId {
 impl Serialize for LinkId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// Which stage of a plan it is.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct StageName {
+    /// The link that it is part of; none in a plan without places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkId>,
+    /// Which of its directions.
+    #[serde(rename = "where")]
+    pub direction: Direction,
+    /// Number of the stage in its direction.
+    pub stage: usize,
+    /// tc's name of its queue.
+    pub kind: &'static str,
+}
+
+impl fmt::Display for StageName {
+    /// `forward stage 0 (netem)`, in a plan with places `near/2 forward stage 0 (netem)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.link.iter().try_for_each(|link| write!(f, "{link} "))?;
+        write!(f, "{} stage {} ({})", self.direction, self.stage, self.kind)
     }
 }
 

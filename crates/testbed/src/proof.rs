@@ -7,8 +7,8 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcpscape_path::{Description, Host, StageSpec};
-use tcpscape_plan::results::{FlowSummary, KernelQueue, QueueReport, StageName};
-use tcpscape_plan::{judge, FlowPlan, Plan, Topology};
+use tcpscape_plan::results::{FlowSummary, KernelQueue, QueueReport};
+use tcpscape_plan::{judge, FlowPlan, Plan, StageName, Topology};
 
 /// RTT above the path's own that hosts and links may add, and below it that timestamps of 1 ms may miss, ms.
 const RTT_SLACK_MS: f64 = 1.0;

@@ -14,8 +14,7 @@ use crate::qdisc;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use tcpscape_path::{Direction, Host, PathSpec, QdiscSpec};
-use tcpscape_plan::results::StageName;
-use tcpscape_plan::{LinkId, Plan, Topology};
+use tcpscape_plan::{LinkId, Plan, StageName, Topology};
 
 /// A stage and its place.
 #[derive(Clone, Debug)]
