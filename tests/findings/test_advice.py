@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tcpscape
-from conftest import TESTS
+from conftest import TESTS, expect
 from tcpscape import stats
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
@@ -487,3 +487,50 @@ def test_report_makes_the_page_again_from_what_is_kept(cli, tmp_path, need_model
 
 def test_a_page_needs_a_place(cli):
     assert cli("advise", "--rtt", "9ms", "--engine", "mock", "--report").err.startswith("error: report: ")
+
+
+# Larger buffers, where the ranking blames them.
+
+
+def test_the_buffer_that_holds_a_flow_is_the_first_sentence(need_model):
+    """256 kB of receive buffer on 100 ms are 10 to 20 Mbit/s of 100, whatever the congestion control."""
+    result = advice(cca="cubic,bbr", engine="model", seeds=5, duration="5s", jitter=None, rtt="100ms", rate="100mbit", rcvbuf="256KiB")
+    lever = result.lever
+    assert lever is not None
+    assert (lever.buffers[0], lever.unset[0], lever.size) == ("receive", "receive", 64 << 20)
+    assert lever.limited_by.get("rwnd", 0) < 0.1
+    assert lever.against_choice.low > 3
+    assert lever.goodput.value == pytest.approx(lever.gain.value * result.standing(lever.cca).goodput.value, rel=0.05)
+    said = words.sentence(result)
+    assert said.startswith("Raise tcp_rmem at the receiver, without SO_RCVBUF in its program")
+    assert f"× {result.choice} as it is" in said
+    shown = words.screen(result).text(80, verbose=True)
+    assert 'sysctl -w net.ipv4.tcp_rmem="4096 131072 67108864"' in shown
+    assert "machine that receives the data" in " ".join(shown.split())
+    document = words.document(result)
+    expect("advice", document)
+    assert [(row["cca"], row["buffers"]) for row in document["levers"]] == [(each.cca, list(each.buffers)) for each in result.levers]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"jitter": None, "rtt": "20ms", "rate": "20mbit"},
+        {"jitter": None, "rtt": "100ms", "rcvbuf": "64KiB"},
+        {"jitter": None, "rtt": "100ms", "rate": "100mbit", "rcvbuf": "256KiB", "goal": "delay"},
+    ],
+    ids=["nothing held by a buffer", "no rate", "another goal"],
+)
+def test_buffers_are_tried_only_where_they_can_be_to_blame(options, need_model):
+    result = advice(cca="cubic,bbr", engine="model", seeds=2, duration="1s", **options)
+    assert (result.levers, result.lever, result.is_setting_first) == ((), None, False)
+
+
+def test_a_slow_reader_is_no_small_buffer(need_model):
+    """A program that reads slowly fills every buffer, so that a larger one brings nothing."""
+    result = advice(
+        cca="cubic,reno", engine="model", seeds=3, duration="5s", jitter=None, rtt="20ms", rate="50mbit", read="16KiB/20ms", rcvbuf="128KiB"
+    )
+    assert result.levers
+    assert result.lever is None
+    assert "Larger buffers would change little" in " ".join(words.screen(result).text(80).split())

@@ -20,7 +20,7 @@ ALWAYS_THERE = ("cubic", "reno")
 """Congestion controls that need no module to be loaded."""
 OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
 """Parameters of tcpscape's that Linux's module does not have; it has all others."""
-SENDER = "As root, on the machine that sends the data; the receiver needs no change."
+SENDER = "As root, on the machine that sends the data; the congestion control of the receiver plays no part."
 RUNNING = "Connections that are open keep their congestion control until they end, both now and when you go back."
 NAMESPACE = "A network namespace (a container) has a sysctl of its own."
 NOTES: Mapping[str, str] = {
@@ -44,7 +44,7 @@ def obstacle(label: str, profile: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Shell commands, to be typed as root on the machine that sends the data. The receiver needs none."""
+    """Shell commands, to be typed as root: for a congestion control on the machine that sends the data, for a buffer on the one that has it."""
 
     now: tuple[str, ...]
     """Until the next start; connections that exist keep theirs."""
@@ -97,3 +97,26 @@ def deployment(label: str) -> Deployment:
     notes = (SENDER, RUNNING, NAMESPACE, *([note] if note else []))
     before = (f"sysctl {SYSCTL}",) if change else ()
     return Deployment((*module, *switches, *change), before, tuple(permanent), verify, tuple(undo), notes)
+
+
+BUFFERS: Mapping[str, tuple[str, str, str]] = {
+    "receive": ("net.ipv4.tcp_rmem", "4096 131072", "receives"),
+    "send": ("net.ipv4.tcp_wmem", "4096 16384", "sends"),
+}
+"""Buffer → its sysctl, Linux's own least and first size, and what its machine does with the data."""
+GROWS = "Each connection takes of it what its path needs; memory that a busy machine lacks is shared out by net.ipv4.tcp_mem."
+
+
+def larger_buffer(buffer: str, size: int) -> Deployment:
+    """What to type so that a `receive` or `send` buffer of TCP grows up to `size` bytes (tcp(7))."""
+    sysctl, first, does = BUFFERS[buffer]
+    value, file = f"{first} {size}", f"/etc/sysctl.d/90-tcp-{buffer}-buffer.conf"
+    notes = (f"As root, on the machine that {does} the data.", RUNNING.replace("congestion control", "buffers"), NAMESPACE, GROWS)
+    return Deployment(
+        (f'sysctl -w {sysctl}="{value}"',),
+        (f"sysctl {sysctl}",),
+        (f"echo '{sysctl} = {value}' > {file}",),
+        (f"sysctl {sysctl}   # = {value}",),
+        (f'sysctl -w {sysctl}="…"   # the values noted before', f"rm {file}"),
+        notes,
+    )

@@ -1,4 +1,4 @@
-//! The payload of a full segment as the packets show it: a path may take smaller ones than the SYNs agreed on (RFC 8899, RFC 4821), from the begin
+//! The payload of a full segment as the packets show it: a path may take smaller ones than the SYNs agreed on (RFC 8899, RFC 4821), from the beginning
 //! or from some time on.
 //!
 //! A segment without PSH is not the end of a write (RFC 9293 §3.9.1.2): more was there to be sent, and it is as large as the sender makes them. The size

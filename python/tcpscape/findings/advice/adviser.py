@@ -25,8 +25,10 @@ from tcpscape.campaign.record import Record
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.findings import damage
+from tcpscape.findings.advice import levers
 from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
 from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Decision, Goal, decide, ranked
+from tcpscape.findings.advice.levers import Lever
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.findings.steps import Tell, untold
@@ -91,11 +93,24 @@ class Adviser:
         ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
         other = self._other_order(numbers, decision) if self.path.jitter else None
         shared = self._shared(decision.choice, numbers) if self.path.rate and decision.choice and decision.choice != DEFAULT else None
+        larger = self._levers(ranking, decision, numbers)
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
         of_trials = sorted({c for runs in trials.values() for t in runs for c in t.caveats})
         caveats = (*of_trials, *smoothed(outcome, ("added_rtt",)), *groups.player_caveats(outcome.cells[0].scenarios[0]))
         return Advice(
-            self.path, self.goal, ranking, decision, reference.cca, other, shared, tuple(self.taken), left_out, caveats, len(self.known), outcome
+            self.path,
+            self.goal,
+            ranking,
+            decision,
+            reference.cca,
+            other,
+            shared,
+            larger,
+            tuple(self.taken),
+            left_out,
+            caveats,
+            len(self.known),
+            outcome,
         )
 
     def campaign(self, seeds: str = str(FEWEST)) -> Campaign:
@@ -196,6 +211,31 @@ class Adviser:
         scenario = scenario.model_copy(update={"flows": (*scenario.flows, *scenario.with_cca(DEFAULT).flows)})
         share = metrics.find(f"share:{choice}").of
         return stats.mean([share(t) for t in self._run([scenario], seeds[: max(FEWEST, len(self._few(seeds)))])[0]], "1")
+
+    def _levers(self, ranking: Sequence[Standing], decision: Decision, seeds: Sequence[int]) -> tuple[Lever, ...]:
+        """The congestion controls that buffers held, with larger ones: where the goal is goodput, and the rate is known.
+
+        Without a bottleneck, buffers are all that ends the growth of a flow.
+        """
+        choice, held = decision.choice, [s for s in ranking if not s.obstacle and levers.blamed(s.limited_by)]
+        if not (
+            choice
+            and held
+            and self.path.rate
+            and self.goal.name == "goodput"
+            and self._can(levers.larger(self.path, ("receive", "send"), levers.SIZE))
+        ):
+            return ()
+        few = seeds[: max(FEWEST, len(self._few(seeds)))]
+
+        def run(scenario: Scenario, count: int | None) -> Sequence[Trial]:
+            return self._run([scenario], few[:count])[0]
+
+        pulled = []
+        for standing in sorted(held, key=lambda s: -s.goodput.value)[: levers.MOST]:
+            self.say(f"{standing.cca} with larger buffers")
+            pulled.append(levers.pull(self.path, standing.cca, levers.blamed(standing.limited_by), run, choice))
+        return tuple(sorted(pulled, key=lambda lever: -lever.goodput.value))
 
     @staticmethod
     def _few(seeds: Sequence[int]) -> Sequence[int]:

@@ -8,6 +8,7 @@ from tcpscape.campaign.groups import Viewing
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.controls.deployment import Deployment, deployment
 from tcpscape.findings.advice.choice import Decision, Goal
+from tcpscape.findings.advice.levers import Lever
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.findings.damage import Damage
@@ -98,6 +99,8 @@ class Advice(ShownAsTable):
     shared: Estimate | None
     """Share of the goodput that flows under the choice get beside as many under Linux's default, fraction; None without a bottleneck, and where the
     default is the choice."""
+    levers: tuple[Lever, ...]
+    """Larger buffers, where the ranking blames them; the highest goodput first."""
     taken: tuple[str, ...]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
     left_out: tuple[str, ...]
@@ -112,6 +115,19 @@ class Advice(ShownAsTable):
     def choice(self) -> str | None:
         """The congestion control to use; None where nothing can be recommended."""
         return self.decision.choice
+
+    @property
+    def lever(self) -> Lever | None:
+        """The setting with the highest goodput among those that are worth a change; None where there is none."""
+        return next((lever for lever in self.levers if lever.is_worthwhile), None)
+
+    @property
+    def is_setting_first(self) -> bool:
+        """Whether that setting brings more than the choice of a congestion control."""
+        d = self.decision
+        return self.lever is not None and self.lever.against_choice.value >= (
+            d.gain.value if d.gain and d.verdict == "better" and d.leader == d.choice else 1
+        )
 
     @property
     def jitter_ratio(self) -> float:
