@@ -20,6 +20,10 @@ use tcpscape_testbed::sys::prepare_signals;
 const HOST: &str = "/host";
 /// Keeps drivers of tunnels from adding a device to every new namespace. Linux: Documentation/admin-guide/sysctl/net.rst.
 const NO_TUNNELS: &str = "/proc/sys/net/core/fb_tunnels_only_for_init_net";
+/// Memory that all sockets of TCP may take: from where it is saved, from where buffers shrink, most; pages of 4 KiB. Linux gives TCP a sixteenth of a
+/// machine's memory (ip-sysctl), which of this small guest's are 32 MB: two large buffers shrank, which no server's would. So it is all that the guest
+/// has, the sixteenth of a machine of 8 GB.
+const TCP_MEMORY: (&str, &str) = ("/proc/sys/net/ipv4/tcp_mem", "98304 131072 262144");
 /// The FIFO's device.
 const JOBS: &str = "/dev/dsp";
 
@@ -30,6 +34,7 @@ pub fn serve() -> io::Result<()> {
     sys::mount("none", HOST, "hostfs", &shared)?;
     prepare_signals();
     let _ = fs::write(NO_TUNNELS, "1"); // not all kernels have tunnels
+    fs::write(TCP_MEMORY.0, TCP_MEMORY.1)?;
     if let Ok(id) = std::env::var("TCPSCAPE_ONCE") {
         serve_one(&id, &File::open("/proc/self/ns/net")?)?;
         say(&format!("done {id}"));

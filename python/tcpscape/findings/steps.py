@@ -12,6 +12,7 @@ Step = Literal[
     "damage",
     "other order",
     "beside default",
+    "larger buffers",
     "calls",
     "diagnosis",
     "flow",

@@ -14,6 +14,7 @@ TEXTS: Mapping[Step, str] = {
     "damage": "{}: taking the ingredients away",
     "other order": "the other order of packets",
     "beside default": f"{{}} beside {DEFAULT}",
+    "larger buffers": "{} with larger buffers",
     "calls": "calls beside uploads",
     "diagnosis": "diagnosis",
     "flow": "flow {}",

@@ -233,7 +233,7 @@ class Adviser:
 
         pulled = []
         for standing in sorted(held, key=lambda s: -s.goodput.value)[: levers.MOST]:
-            self.say(f"{standing.cca} with larger buffers")
+            self.tell("larger buffers", standing.cca)
             pulled.append(levers.pull(self.path, standing.cca, levers.blamed(standing.limited_by), run, choice))
         return tuple(sorted(pulled, key=lambda lever: -lever.goodput.value))
 
