@@ -150,3 +150,12 @@ def test_the_live_engine_measures_this_machines_path():
     assert t.flows[1].responses.time_ms.min >= 50
     drawn = trial("model", fields).transfers[0]
     assert [c.started for c in t.transfers[0].classes] == [c.started for c in drawn.classes]
+
+
+def test_large_buffers_have_the_memory_that_a_server_gives_them(need_virtual):
+    """A window of 7.7 MB and the queue behind it: the guest's own sixteenth of memory for TCP, 32 MB, would shrink both buffers."""
+    large = "6.1,host_time=0,tcp_rmem_max=64MiB,tcp_wmem_max=64MiB"
+    far = {"forward": "netem delay 130ms", "bottleneck": "tbf rate 119mbit burst 15140 limit 7735000", "reverse": "netem delay 130ms"}
+    model, kernel = both({**far, "duration": "15s", "kernel": large, "flows": [{"cca": "cubic"}]})
+    assert model.goodput_mbps > 90
+    assert kernel.goodput_mbps == pytest.approx(model.goodput_mbps, rel=0.01)
