@@ -19,6 +19,7 @@ from tcpscape.findings.advice import choice
 from tcpscape.findings.advice.choice import CandidateRuns, decide
 from tcpscape.interchange import measured
 from tcpscape.names import with_options
+from tcpscape.report.advice import deploy
 from tcpscape.scenario.options import Conditions, one_way_jitter, one_way_loss
 from tcpscape.words import advice as words
 
@@ -507,6 +508,8 @@ def test_the_buffer_that_holds_a_flow_is_the_first_sentence(need_model):
     shown = words.screen(result).text(80, verbose=True)
     assert 'sysctl -w net.ipv4.tcp_rmem="4096 131072 67108864"' in shown
     assert "machine that receives the data" in " ".join(shown.split())
+    titles = [step.title for step in deploy(result).steps]
+    assert "Until the next start (tcp_rmem, on the receiver)" in titles
     document = words.document(result)
     expect("advice", document)
     assert [(row["cca"], row["buffers"]) for row in document["levers"]] == [(each.cca, list(each.buffers)) for each in result.levers]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from tcpscape.controls.deployment import Deployment as Commands
+
 TITLES = {
     "before": "Before: note the value, to go back to it",
     "now": "Until the next start",
@@ -71,12 +73,19 @@ def deploy(result: Advice) -> Deployment:
     commands = result.deployment
     if commands is None:
         return Deployment(words.sentence(result))
-    if not commands.now:
-        steps = [Step(TITLES["verify"], "\n".join(commands.verify))]
-        return Deployment(" ".join(commands.notes), steps)
-    parts = ((TITLES[name], getattr(commands, name)) for name in TITLES)
-    steps = [Step(title, "\n".join(lines)) for title, lines in parts if lines]
+    steps = list(_steps(commands)) if commands.now else [Step(TITLES["verify"], "\n".join(commands.verify))]
+    larger = result.lever.deployments if result.lever else ()
+    steps += [
+        replace(step, title=f"{step.title} ({words.SYSCTLS[buffer]}, on the {words.HOSTS[buffer]})") for buffer, own in larger for step in _steps(own)
+    ]
     return Deployment(" ".join(commands.notes), steps)
+
+
+def _steps(commands: Commands) -> Iterator[Step]:
+    """From trying it to going back."""
+    for name, title in TITLES.items():
+        if lines := getattr(commands, name):
+            yield Step(title, "\n".join(lines))
 
 
 def detail_tables(result: Advice) -> list[PageTable]:
