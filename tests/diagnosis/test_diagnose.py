@@ -35,7 +35,7 @@ from tcpscape.words import flow as words
 SAYS = {
     "receive window": (
         "Your path has a round trip of 50.0 ms with hardly any jitter, no random loss and a bottleneck of 20.0 Mbit/s with a buffer of 200 kB (80 ms when full).",
-        "What limits you is the receiver's window (82 % of the time); the path needs at least 125 kB: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem).",
+        "What limits you is the receiver's window (82 % of the time); the path needs at least 125 kB: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem), unless its application reads too slowly (Recv-Q of `ss -tn` there).",
         "Nothing to change: no other congestion control carries clearly more than cubic.",
     ),
     "application": (

@@ -360,7 +360,8 @@ def _reader(diagnosis: FlowDiagnosis) -> str:
     closed = diagnosis.flow.facts.get("zero_windows") or 0
     if closed:
         return f": it was closed {closed} times, since the receiving application reads too slowly"
-    return f"{_needs(diagnosis)}: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
+    larger = "allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
+    return f"{_needs(diagnosis)}: {larger}, unless its application reads too slowly (Recv-Q of `ss -tn` there)"
 
 
 def _reorders(diagnosis: FlowDiagnosis) -> bool:

@@ -230,7 +230,8 @@ def helps(lab: Lab) -> list[Help]:
     """The changes that apply to the flow, those for what limited it first."""
     hosts, values = lab.fitted.hosts, lab.fitted.values
     applicable = []
-    if "rcvbuf" in hosts.flow and hosts.shares.get("receive_window", SHARE) >= SHARE:
+    # A slow reader fills a larger buffer, too: what that takes in is no gain that lasts.
+    if "rcvbuf" in hosts.flow and "read" not in hosts.flow and hosts.shares.get("receive_window", SHARE) >= SHARE:
         applicable.append(_buffer("receive buffer", "rcvbuf", "rmem_max", int(hosts.flow["rcvbuf"])))
     if "sndbuf" in hosts.flow:
         applicable.append(_buffer("send buffer", "sndbuf", "wmem_max", int(hosts.flow["sndbuf"])))
