@@ -153,6 +153,15 @@ def test_pages_named_in_the_code_exist():
     assert not [(name, str(p.relative_to(ROOT))) for name, p in sorted(names) if not (ROOT / name).exists() and "/name." not in name.lower()]
 
 
+def test_comments_of_the_crates_name_files_that_are_there():
+    files = sorted((ROOT / "crates").rglob("*.rs"))
+    there = {str(file) for file in files}
+    comments = [(file, line) for file in files for line in file.read_text().splitlines() if line.lstrip().startswith("//")]
+    named = [(str(file.relative_to(ROOT)), name) for file, line in comments for name in re.findall(r"`([a-z_0-9/]+\.rs)`", line)]
+    assert len(named) > 20
+    assert not [(file, name) for file, name in named if not any(path.endswith(f"/{name}") for path in there)]
+
+
 def test_numbers_in_the_documents_are_counted():
     """How many studies, congestion controls and compared conditions there are, where a page says a number."""
     pages = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/README.md", "docs/how-it-works.md")}

@@ -6,7 +6,7 @@
 //! What it does not do: put IP fragments together (the first one has the TCP header), look into tunnels, decrypt.
 //!
 //! [`Reader`] is the door. [`container`] cuts the file into [`record`]s ([`legacy`]: pcap, [`blocks`]: pcapng), [`link`], [`ip`] and [`tcp`]
-//! take a record's layers off, [`report`] counts. Memory: one record, at most [`record::LONGEST`], and [`blocks::MOST_INTERFACES`] interfaces.
+//! take a record's layers off, [`report`] has them do so, makes the packet and counts. Memory: one record, at most [`record::LONGEST`], and [`blocks::MOST_INTERFACES`] interfaces.
 
 mod blocks;
 mod clock;

@@ -1,4 +1,4 @@
-//! What was read, and what was not: counts, and sentences for the user.
+//! A record becomes a packet ([`Tally::record`]), or is passed over: counts of both, and sentences for the user.
 
 use super::record::{Interface, Record};
 use super::records::Records;

@@ -168,7 +168,7 @@ impl Link {
         self.ways[direction.index()].totals()
     }
 
-    /// What became of the packets of a direction, where [`LinkOptions::log`] is set.
+    /// What became of the packets of a direction, where [`LinkOptions::capture`] is set.
     pub fn log(&self, direction: Direction) -> Option<&Log> {
         self.ways[direction.index()].log.as_ref()
     }

@@ -1,7 +1,7 @@
 //! The phases of a connection between a loss and its repair, and what an ACK proves about the one under way.
 //!
 //! Source: RFC 5681 §3.2, RFC 6582 §3.2 (recovery ends when everything sent before is acknowledged), RFC 6675 §5, RFC 3522 and 3708 (undo),
-//! RFC 5682 §3.1 (F-RTO). Judging changes nothing; `reduction.rs` carries the verdicts out. How it differs:
+//! RFC 5682 §3.1 (F-RTO). Judging changes nothing; `mod.rs` carries the verdicts out (`carry_out`). How it differs:
 //! docs/models/tcp/recovery.md. Not modelled: connections without SACK.
 
 use super::frto::{AfterTimeout, Conclusion, Frto};
