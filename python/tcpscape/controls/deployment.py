@@ -21,7 +21,7 @@ ALWAYS_THERE = ("cubic", "reno")
 OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
 """Parameters of tcpscape's that Linux's module does not have; it has all others."""
 SENDER = "As root, on the machine that sends the data; the congestion control of the receiver plays no part."
-RUNNING = "Connections that are open keep their congestion control until they end, both now and when you go back."
+RUNNING = "Connections that are open keep their {} until they end, both now and when you go back."
 NAMESPACE = "A network namespace (a container) has a sysctl of its own."
 NOTES: Mapping[str, str] = {
     "bbr": "BBR paces. Since Linux 4.13 TCP paces by itself, so the qdisc fq is not required (net.core.default_qdisc may stay); fq takes less CPU.",
@@ -94,7 +94,7 @@ def deployment(label: str) -> Deployment:
         permanent.append(f"echo 'options tcp_{name} {values}' > {options}   # where it is built in: {built_in} on the kernel's command line")
     files = [*([loaded] if module else []), *([SYSCTL_FILE] if change else []), *([options] if parameters else [])]
     undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}   # or the value noted before"] if change else []), f"rm {' '.join(files)}"]
-    notes = (SENDER, RUNNING, NAMESPACE, *([note] if note else []))
+    notes = (SENDER, RUNNING.format("congestion control"), NAMESPACE, *([note] if note else []))
     before = (f"sysctl {SYSCTL}",) if change else ()
     return Deployment((*module, *switches, *change), before, tuple(permanent), verify, tuple(undo), notes)
 
@@ -111,7 +111,7 @@ def larger_buffer(buffer: str, size: int) -> Deployment:
     """What to type so that a `receive` or `send` buffer of TCP grows up to `size` bytes (tcp(7))."""
     sysctl, first, does = BUFFERS[buffer]
     value, file = f"{first} {size}", f"/etc/sysctl.d/90-tcp-{buffer}-buffer.conf"
-    notes = (f"As root, on the machine that {does} the data.", RUNNING.replace("congestion control", "buffers"), NAMESPACE, GROWS)
+    notes = (f"As root, on the machine that {does} the data.", RUNNING.format("buffers"), NAMESPACE, GROWS)
     return Deployment(
         (f'sysctl -w {sysctl}="{value}"',),
         (f"sysctl {sysctl}",),

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from tcpscape.campaign import groups
 from tcpscape.campaign.groups import Viewing
-from tcpscape.controls.deployment import DEFAULT, Deployment
+from tcpscape.controls.deployment import BUFFERS, DEFAULT, Deployment
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.answer import Advice, Standing, StandingNumbers
 from tcpscape.findings.advice.choice import GOALS, Verdict
@@ -40,7 +40,7 @@ SIDES = {"stable": "before", "near the cliff": "near", "chaos zone": "in the cha
 """Where a path stands → the word for it behind the name of the column :data:`OWN_CLIFF`."""
 DROPPED = ("limited by", "deployable")
 """Columns of the ranking that a narrow screen leaves out, the first one first; then `× BEST` and :data:`OWN_CLIFF`."""
-SYSCTLS: Mapping[Buffer, str] = {"receive": "tcp_rmem", "send": "tcp_wmem"}
+SYSCTLS: Mapping[Buffer, str] = {buffer: BUFFERS[buffer][0].rpartition(".")[2] for buffer in CAUSES}
 """Buffer → the last name of its sysctl."""
 OPTIONS: Mapping[Buffer, str] = {"receive": "SO_RCVBUF", "send": "SO_SNDBUF"}
 """Buffer → the socket option that fixes its size."""

@@ -197,7 +197,7 @@ class Adviser:
         if not self._can(path):
             return OtherOrder(name, None, {}, {}, changes=False)
         self.tell("other order", "")
-        few = seeds[: max(FEWEST, len(self._few(seeds)))]
+        few = self._enough(seeds)
         trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], few), strict=True))
         other = decide(self._candidates(trials), self.goal, self._rtt_ms)
         goodputs = {cca: stats.mean([t.goodput_mbps for t in runs], "Mbit/s") for cca, runs in trials.items()}
@@ -210,7 +210,7 @@ class Adviser:
         scenario = self.path.scenario(choice)
         scenario = scenario.model_copy(update={"flows": (*scenario.flows, *scenario.with_cca(DEFAULT).flows)})
         share = metrics.find(f"share:{choice}").of
-        return stats.mean([share(t) for t in self._run([scenario], seeds[: max(FEWEST, len(self._few(seeds)))])[0]], "1")
+        return stats.mean([share(t) for t in self._run([scenario], self._enough(seeds))[0]], "1")
 
     def _levers(self, ranking: Sequence[Standing], decision: Decision, seeds: Sequence[int]) -> tuple[Lever, ...]:
         """The congestion controls that buffers held, with larger ones: where the goal is goodput, and the rate is known.
@@ -226,7 +226,7 @@ class Adviser:
             and self._can(levers.larger(self.path, ("receive", "send"), levers.SIZE))
         ):
             return ()
-        few = seeds[: max(FEWEST, len(self._few(seeds)))]
+        few = self._enough(seeds)
 
         def run(scenario: Scenario, count: int | None) -> Sequence[Trial]:
             return self._run([scenario], few[:count])[0]
@@ -240,6 +240,11 @@ class Adviser:
     @staticmethod
     def _few(seeds: Sequence[int]) -> Sequence[int]:
         return seeds[: max(2, round(DAMAGE_SHARE * len(seeds)))]
+
+    @classmethod
+    def _enough(cls, seeds: Sequence[int]) -> Sequence[int]:
+        """As few, and not fewer than decide anything."""
+        return seeds[: max(FEWEST, len(cls._few(seeds)))]
 
     def _can(self, path: Conditions) -> bool:
         """Whether the engine can run the path: a real kernel cannot delay at random and keep the order."""
