@@ -9,11 +9,19 @@ To add a format: one file with the functions that read and write it, and one lin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from tcpscape.interchange import flent, iperf3, mahimahi, perfetto, qlog, table, tc
+from tcpscape.interchange import flent, iperf3, table
 from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
+
+
+def _writer(module: str) -> Callable[..., Any]:
+    """The `write` of a format that is only written. Its module is loaded when something is: who reads a capture needs none of them."""
+    return lambda *arguments: import_module(f"{__name__}.{module}").write(*arguments)
+
 
 REGISTRY: dict[str, Format] = {
     f.name: f
@@ -23,10 +31,10 @@ REGISTRY: dict[str, Format] = {
         Format("markdown", "the answer of a result and its table", (".md",), is_answer=True),
         Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
         Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent.write, binary=True),
-        Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),
-        Format("perfetto", "a trial as a trace for Perfetto", (".perfetto-trace",), write_trial=perfetto.write, binary=True),
-        Format("qlog", "a trial as qlog, for qvis", (".qlog",), write_trial=qlog.write),
-        Format("tc", "a scenario's path as commands", (".sh",), write_scenario=tc.write),
+        Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=_writer("mahimahi")),
+        Format("perfetto", "a trial as a trace for Perfetto", (".perfetto-trace",), write_trial=_writer("perfetto"), binary=True),
+        Format("qlog", "a trial as qlog, for qvis", (".qlog",), write_trial=_writer("qlog")),
+        Format("tc", "a scenario's path as commands", (".sh",), write_scenario=_writer("tc")),
     )
 }
 """Every format by name."""

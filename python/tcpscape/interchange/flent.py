@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpscape.controls import spelling
-from tcpscape.metrics.flows import jain_index
 from tcpscape.trial import LOST
 
 if TYPE_CHECKING:
@@ -437,6 +436,8 @@ def computed(test: Test, flows: Sequence[FlowSeries]) -> dict[str, Values]:
     """Sums, means and Jain's fairness index of the flows at each step, as Flent computes them; nothing of a single flow."""
     if len(flows) < 2:
         return {}
+    from tcpscape.metrics.flows import jain_index
+
     series: dict[str, Values] = {}
     for way in ("TCP upload", "TCP download"):
         each = [flow.values["val"] for flow in flows if flow.name.startswith(way)]

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpscape.engines.host import sockets as host
-from tcpscape.engines.host.sockets import FIELD, SampledSocket
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import Columns, Endpoint, Observation, ObservedFlow
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.stats.estimate import Floats
 from tcpscape.units import counted
+
+if TYPE_CHECKING:
+    from tcpscape.engines.host.sockets import SampledSocket
 
 OPTIONS: Mapping[str, int] = {"timestamps": 1, "sack": 2, "window_scaling": 4, "ecn": 8}
 """What both ends agreed on → its bit of `options`. Linux: TCPI_OPT_…."""
@@ -204,11 +205,13 @@ def watch(text: str, duration_s: float, progress: Callable[[float, int], None] =
     :param progress: hears the time, s, and the number of sockets that the filter lets through.
     :raises TcpscapeError: one line: a filter that makes no sense, a machine without sock_diag, or no socket that carried data.
     """
+    from tcpscape.engines.host import sockets as host
+
     sampled = host.sample(text, duration_s, say=progress)
     if not sampled.sockets:
         seen, seconds = sampled.summary["seen"], sampled.summary["seconds"]
         problem = f"none of {counted(seen, 'socket')} carried data within {seconds:.3g} s" if seen else f"there was no such socket in {seconds:.3g} s"
-        refuse(FIELD, problem, "sample while the transfer runs, in its network namespace (nsenter), or widen the filter", InterchangeError)
+        refuse(host.FIELD, problem, "sample while the transfer runs, in its network namespace (nsenter), or widen the filter", InterchangeError)
     observed = sorted((flow for socket in sampled.sockets for flow in flows(_end(socket))), key=lambda flow: -(flow.bytes or 0))
     return Observation("sockets", text or NAME, tuple(observed), tuple(_notes(sampled.summary)), dict(sampled.summary))
 

@@ -261,6 +261,8 @@ class DiagnosisSettings:
 
 def expect_known(cca: str | None, kernel: str | None) -> None:
     """Refuses a congestion control or kernel profile that there is not, before anything is read. :raises TcpscapeError: one line."""
+    if cca is None and kernel is None:
+        return
     from tcpscape.engines.model import Model
     from tcpscape.scenario.scenario import Scenario
 

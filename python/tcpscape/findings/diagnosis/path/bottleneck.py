@@ -24,11 +24,11 @@ lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ�
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import fmin
 
 from tcpscape.findings.diagnosis.path.columns import NEEDLESS, Bools, Floats, Ints, Wire
 
@@ -224,10 +224,43 @@ def together(d: QueueDelays, rate: float, burst: float) -> tuple[float, float]:
         return deviation(d, rate * float(np.exp(x[0])), max(0.0, burst + 3_000 * float(x[1])))
 
     start = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 1.0]])
-    x = np.asarray(fmin(cost, start[0], xtol=1e-5, ftol=1e-6, maxfun=80, disp=False, initial_simplex=start), dtype=np.float64)
-    if cost(x) > 0.98 * cost(start[0]):
+    x, least = lowest(cost, start)
+    if least > 0.98 * cost(start[0]):
         return rate, burst
     return rate * float(np.exp(x[0])), max(0.0, burst + 3_000 * float(x[1]))
+
+
+def lowest(cost: Callable[[Floats], float], simplex: Floats, most: int = 80) -> tuple[Floats, float]:
+    """Where a function is least, and how low, by the simplex method (Nelder and Mead, The Computer Journal 7, 1965) with about `most` evaluations.
+
+    :param simplex: the points from which it begins, a row each. SciPy's optimizers cost more to load than all of this.
+    """
+    points = [(cost(x), x) for x in simplex]
+    while most > len(points):
+        points.sort(key=lambda point: point[0])
+        (best, at), (second, _), (worst, far) = points[0], points[-2], points[-1]
+        if worst - best <= 1e-6 and max(float(np.abs(x - at).max()) for _, x in points) <= 1e-5:
+            break
+        centre = np.mean([x for _, x in points[:-1]], axis=0)
+
+        def at_step(step: float, centre: Floats = centre, far: Floats = far) -> tuple[float, Floats]:
+            x: Floats = centre + step * (centre - far)
+            return cost(x), x
+
+        most -= 2
+        tried = at_step(1.0)
+        if tried[0] < best:
+            tried = min(tried, at_step(2.0), key=lambda point: point[0])
+        elif tried[0] >= second:
+            tried = min(tried, at_step(0.5 if tried[0] < worst else -0.5), key=lambda point: point[0])
+        else:
+            most += 1
+        if tried[0] < worst:
+            points[-1] = tried
+        else:
+            points[1:] = [(cost(x), x) for x in ((at + x) / 2 for _, x in points[1:])]
+            most -= len(points) - 1
+    return min(points, key=lambda point: point[0])[::-1]
 
 
 def over_all(d: QueueDelays, rate: float, burst: float) -> float:

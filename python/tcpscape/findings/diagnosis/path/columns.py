@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
 
@@ -296,6 +295,8 @@ def waited(s: Samples, is_alone: Bools) -> Bools:
 
 def running_median(x: Floats, width: int = 51) -> Floats:
     """Median of each value and its neighbours."""
+    from scipy.ndimage import median_filter
+
     return np.asarray(median_filter(x, size=min(width, x.size), mode="nearest"))
 
 

@@ -30,10 +30,9 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy import special
-from scipy.ndimage import median_filter
 
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, waits
-from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, Ints, Wire
+from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
@@ -234,7 +233,7 @@ def levels(w: Wire, row: Ints, delay: Floats) -> Floats | None:
     if row.size < 200:
         return None
     order = np.argsort(row, kind="stable")
-    smooth = median_filter(delay[order], size=5, mode="nearest")
+    smooth = running_median(delay[order], 5)
     return np.asarray(np.interp(np.arange(w.t.size), row[order], smooth), dtype=np.float64)
 
 
