@@ -4,7 +4,6 @@ import pytest
 
 import tcpscape
 from tcpscape import engines
-from tcpscape._core import parse_tc
 from tcpscape.controls import spelling
 from tcpscape.controls.spelling import Param
 from tcpscape.engines.mock import CONTROLS
@@ -95,7 +94,7 @@ def test_a_scenario_keeps_them(tmp_path):
 
 def test_the_plan_says_them():
     flows = [{"cca": "cubic:hystart=off", "listener": "reno"}, {"cca": "cubic"}]
-    said = plan(Scenario.of({**PATH, "ecn": True, "flows": flows}), parse_tc, CONTROLS)
+    said = plan(Scenario.of({**PATH, "ecn": True, "flows": flows}), CONTROLS)
     assert said["ecn"] is True
     assert (said["flows"][0]["cca"], said["flows"][0]["cca_params"], said["flows"][0]["listener"]) == ("cubic", {"hystart": 0}, "reno")
     assert not {"cca_params", "listener"} & set(said["flows"][1])

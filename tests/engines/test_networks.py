@@ -104,9 +104,8 @@ CHAIN = {
 
 
 def fields(**values):
-    from tcpscape.engines.model import core
 
-    return plan.build(Scenario.of({**CHAIN, **values}), core().parse_tc, {"cubic": (), "reno": ()})
+    return plan.build(Scenario.of({**CHAIN, **values}), {"cubic": (), "reno": ()})
 
 
 def words(stages):

@@ -98,6 +98,25 @@ def test_words_mean_the_same_after_they_were_printed(words):
     assert _core.to_tc(_core.parse_tc(printed)) == printed
 
 
+SHARES = st.sampled_from(["0%", "0.125%", "1%", "10%", "30%"])
+NETEMS = st.builds(
+    path.Netem,
+    delay=st.sampled_from(["1ms", "25.000001ms"]),
+    jitter=st.sampled_from(["0s", "8.5ms"]),
+    order=st.sampled_from(path.ORDERS),
+    floor=st.sampled_from(["0s", "0.5ms"]),
+    rate=st.sampled_from([None, "10mbit"]),
+    loss_burst=st.sampled_from([1, 2]),
+    **dict.fromkeys(("loss", "duplicate", "corrupt", "correlation"), SHARES),
+)
+
+
+@settings(QUICK, max_examples=200)
+@given(NETEMS)
+def test_fields_are_the_same_queues_as_their_words(netem):
+    assert [_core.to_tc(json.dumps(queue)) for queue in netem.plan()] == [_core.to_tc(_core.parse_tc(text)) for text in netem.words()]
+
+
 @MODEL
 @QUICK
 @given(good.scenarios())

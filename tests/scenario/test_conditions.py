@@ -1,7 +1,6 @@
 """Paths in a user's words: the order of packets, the distribution of jitter, the queue of a bottleneck and its limit."""
 
 import inspect
-import json
 
 import pytest
 
@@ -132,10 +131,9 @@ def test_the_published_zone_is_shown_as_such_and_only_where_it_applies(fields, s
 @pytest.mark.parametrize(("loss", "burst"), [("0.1%", 2), ("1%", 5), ("10%", 20), ("50%", 3), ("75%", 3)])
 def test_loss_in_bursts_has_the_share_and_the_mean_run_that_are_asked_for(loss, burst):
     """Gilbert's chain: the share of its bad state is p / (p + r), and a stay there lasts 1 / r packets on average."""
-    from tcpscape import _core
-
     scenario = path(loss=loss, loss_burst=burst, loss_on="forward").scenario("cubic")
-    model = json.loads(_core.parse_tc(scenario.forward[0].words()[0]))["loss"]
+    (queue,) = scenario.forward[0].plan()
+    model = queue["loss"]
     one = 2**32 - 1
     p, r = model["p"] / one, model["r"] / one
     assert (model["model"], model["h"], model["k1"]) == ("gemodel", 0, 0)

@@ -9,12 +9,11 @@ import pytest
 
 from conftest import ROOT
 from tcpscape import _core, engines
-from tcpscape._core import parse_tc
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
-from tcpscape.scenario import changes, files, limits
+from tcpscape.scenario import changes, files, limits, path
 from tcpscape.scenario.grammar import parse_mix
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
@@ -52,14 +51,16 @@ def test_kernel_as_a_bare_number_in_yaml(tmp_path):
     assert files.load(file).kernel.profile == "6.12"
 
 
-def test_structured_hops_become_tc_words():
+def test_structured_hops_have_the_words_of_what_engines_get():
     one = Scenario.of(FULL)
-    said = [s["qdisc"] for s in plan(one, lambda words: f'"{words}"', CONTROLS)["forward"]["stages"]]
-    assert said == ["netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "netem delay 1ms", "tbf rate 10mbit burst 6056 limit 125000"]
+    stages = [s["qdisc"] for s in plan(one, CONTROLS)["forward"]["stages"]]
+    words = ["netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "netem delay 1ms", "tbf rate 10mbit burst 6056 limit 125000"]
+    assert [text for place in (one.forward, one.bottleneck) for hop in place for text in path.words(hop, one.rtt_ns)] == words
+    assert [_core.to_tc(json.dumps(stage)) for stage in stages] == [_core.to_tc(_core.parse_tc(text)) for text in words]
 
 
 def test_plan_places_and_expands():
-    got = plan(Scenario.of(FULL), parse_tc, CONTROLS)
+    got = plan(Scenario.of(FULL), CONTROLS)
     assert [s["at"] for s in got["forward"]["stages"]] == ["sender", "router", "router"]
     assert len(got["flows"]) == 2
     assert got["flows"][0]["app"] == {"kind": "paced", "chunk": 8192, "rate_Bps": 10**6}
@@ -94,7 +95,7 @@ def test_order_and_floor_become_queues_in_a_row():
 def test_changes(change, kind):
     one = Scenario.of({**FULL, "changes": [change]})
     assert Scenario.of(one.to_dict()) == one
-    assert plan(one, parse_tc, CONTROLS)["forward"]["schedule"][0]["change"] == kind
+    assert plan(one, CONTROLS)["forward"]["schedule"][0]["change"] == kind
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_congestion_controls_can_be_chosen():
 def test_every_topology_becomes_a_plan_with_its_places(need_model):
     lib = core()
     for c in TopologyDraw(39, 3).conditions():
-        fields = plan.build(c.scenario, lib.parse_tc, parameters(lib))
+        fields = plan.build(c.scenario, parameters(lib))
         assert len(fields.get("links", ())) == len(c.scenario.chain) - 1
         assert (len(fields["flows"]), len(fields["probes"])) == (c.scenario.flow_count, 1)
 

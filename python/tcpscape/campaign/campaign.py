@@ -30,7 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from tcpscape import metrics, units
 from tcpscape.campaign import axes
@@ -157,8 +158,8 @@ class Campaign(Spec):
     """What results and reports call it."""
     about: str = ""
     """What it is for, as one or two sentences."""
-    scenario: str | dict[str, Any] | None = None
-    """A file, a gallery name or a scenario's fields, with `${axis}` where an axis goes."""
+    scenario: str | dict[str, Any] | SkipJsonSchema[InstanceOf[Scenario]] | None = None
+    """A file, a gallery name or a scenario's fields, with `${axis}` where an axis goes; in Python also a scenario."""
     conditions: Annotated[dict[str, Any], AfterValidator(expect_flow)] = Field(default_factory=dict)
     """A path in a user's words, instead of a scenario."""
     axes: Axes = Field(default_factory=dict)
@@ -289,7 +290,7 @@ class _Cases:
         self.campaign = campaign
         self.base = base_values(campaign)
         """Plain values of the path, with `${axis}` in them."""
-        asked = axes.names_in([self.base, campaign.mix, *self._more.values()])
+        asked = axes.names_in([*([] if isinstance(campaign.scenario, Scenario) else [self.base]), campaign.mix, *self._more.values()])
         self.templated = asked | set(campaign.derive) | _names_in_arithmetic(campaign.derive)
         """Axes that go into the base or into arithmetic, not into the field of their name."""
         self.labels = {name for group in campaign.zip if len(group) > 1 for name in _distinguishing(group)}
@@ -346,13 +347,17 @@ class _Cases:
         return Case(at, tuple(point[name] for name in pool), scenario.cca, engine, scenario)
 
     def _scenario(self, values: Mapping[str, str], cca: str) -> Scenario:
-        filled = axes.fill(self.base, values)
+        whole = self.campaign.scenario if isinstance(self.campaign.scenario, Scenario) else None
+        filled = self.base if whole else axes.fill(self.base, values)
         fields = {name: value for name, value in values.items() if name not in self.templated and name != "cca"}
         mix, more = axes.fill(self.campaign.mix, values, "mix"), axes.fill(self._more, values)
         is_more = bool(mix) or any(more.values())
         late = {name: value for name, value in fields.items() if is_more and is_dotted(name) and name.partition(".")[0] in ("flows", *ADDED)}
         early = {name: value for name, value in fields.items() if name not in late}
-        scenario = self._of_conditions(filled, early) if self.campaign.scenario is None else self._with_fields(filled, early)
+        if whole and not early:
+            scenario = whole
+        else:
+            scenario = self._of_conditions(filled, early) if self.campaign.scenario is None else self._with_fields(filled, early)
         if is_more:
             scenario = ScenarioOptions(mix=mix or None, **more).over(scenario)
             scenario = self._with_fields(scenario.to_dict(), late) if late else scenario
@@ -418,7 +423,9 @@ def base_values(campaign: Campaign) -> dict[str, Any]:
     """The path's plain values, with `${axis}` in them."""
     if campaign.scenario is None:
         return dict(campaign.conditions)
-    return dict(campaign.scenario) if isinstance(campaign.scenario, dict) else files.load(campaign.scenario).to_dict()
+    if isinstance(campaign.scenario, dict):
+        return dict(campaign.scenario)
+    return (campaign.scenario if isinstance(campaign.scenario, Scenario) else files.load(campaign.scenario)).to_dict()
 
 
 def _names_in_arithmetic(derived: Mapping[str, str]) -> set[str]:

@@ -34,7 +34,7 @@ def gallery() -> list[str]:
 
 def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
     """The campaign with one point: `scenario`, with these fields of a campaign (`cca`, `engines`, `seeds`, …)."""
-    return Campaign.of({"name": scenario.name, "scenario": scenario.to_dict(), **fields}, scenario.name)
+    return Campaign.of({"name": scenario.name, "scenario": scenario, **fields}, scenario.name)
 
 
 def samples(scenario: Scenario, *, kept: bool) -> str:

@@ -236,7 +236,7 @@ class Live(Engine):
 
     def _plan(self, lib: ModuleType, scenario: Scenario, capture: Capture) -> dict[str, Any]:
         """The plan of a trial, before a chain becomes one path."""
-        return plan.build(scenario, lib.parse_tc, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
+        return plan.build(scenario, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
 
     def _refuse_controls(self, scenario: Scenario, modelled: plan.Controls) -> None:
         names = self.ccas()

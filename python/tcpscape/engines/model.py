@@ -80,7 +80,7 @@ def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Plan:
     with _PLANS_LOCK:
         plans = _plans.setdefault(scenario, {})
         if key not in plans:
-            text = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
+            text = json.dumps(plan.build(scenario, parameters(lib), capture), separators=(",", ":"))
             try:
                 plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
             except ValueError as e:

@@ -7,7 +7,7 @@ all flows cross the whole chain and none has an access link, the stages one behi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,24 +26,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Parse = Callable[[str], str]
-"""A parser of tc's words that returns the JSON of a queue; its ValueError names the wrong word."""
 Controls = Mapping[str, Sequence[Param]]
 """The parameters of each known congestion control, by its name."""
 
 
-def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
+def build(scenario: Scenario, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
     """The plan of a scenario. :raises ScenarioError: the path is empty, or a part of it does not exist."""
     if not any(link.forward or link.reverse for link in scenario.chain):
         refuse("path", "it is empty: no delay, no rate, no queue", "give it one, for example forward: netem delay 25ms")
-    places = _Places(scenario, parse)
+    places = _Places(scenario)
     return {
         "duration_ns": scenario.duration,
         "mtu": scenario.mtu,
         "kernel": scenario.kernel.plan(),
         "offload": scenario.offload,
         "ecn": scenario.ecn,
-        **_chain(scenario, parse),
+        **_chain(scenario),
         "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls) | places.of(flow)] * flow.count],
         **_traffic(scenario, places, controls),
         **places.plan(),
@@ -61,7 +59,7 @@ def build_checked(lib: ModuleType, scenario: Scenario, controls: Controls, captu
 
     :raises ScenarioError: names the field and the fix.
     """
-    return checked(lib, build(scenario, lib.parse_tc, controls, capture))
+    return checked(lib, build(scenario, controls, capture))
 
 
 def profile(lib: ModuleType, name: str) -> dict[str, Any]:
@@ -82,18 +80,18 @@ def checked(lib: ModuleType, fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _chain(scenario: Scenario, parse: Parse) -> dict[str, Any]:
+def _chain(scenario: Scenario) -> dict[str, Any]:
     """The links: the first one's directions, and the others where there are some."""
     chain = scenario.chain
-    own = {"forward": _direction(scenario, ("forward", "bottleneck"), parse), "reverse": _direction(scenario, ("reverse",), parse)}
+    own = {"forward": _direction(scenario, ("forward", "bottleneck")), "reverse": _direction(scenario, ("reverse",))}
     first = len(chain) - len(scenario.links)
-    links = [_link(link.forward, link.reverse, scenario, parse, number) for number, link in enumerate(scenario.links, first)]
+    links = [_link(link.forward, link.reverse, scenario, number) for number, link in enumerate(scenario.links, first)]
     if len(chain) == len(links):
         own, links = links[0], links[1:]
     return {**own, **({"links": links} if links else {})}
 
 
-def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Scenario, parse: Parse, number: int | None = None) -> dict[str, Any]:
+def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Scenario, number: int | None = None) -> dict[str, Any]:
     """Both directions of a link whose hops are all at routers; `number`: its place in the chain, None of an access link."""
     directions = {}
     for direction, hops in (("forward", forward), ("reverse", reverse)):
@@ -103,8 +101,8 @@ def _link(forward: Sequence[path.Hop], reverse: Sequence[path.Hop], scenario: Sc
         for hop in hops:
             first.append(len(stages))
             if isinstance(hop, path.TracedLink):
-                schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
-            stages += [{"qdisc": queue, "at": "router"} for queue in _queues(hop, scenario, "links", parse)]
+                schedule.append({"stage": first[-1], "depth": 0, "change": hop.changes()})
+            stages += [{"qdisc": queue, "at": "router"} for queue in _queues(hop, scenario, "links")]
         for change in scenario.changes if number is not None else ():
             if scenario.place_of(change) == (number, direction):
                 schedule.append({"stage": first[_changed(change, hops)], "depth": change.child, "change": change.plan()})
@@ -128,8 +126,8 @@ def _changed(change: Change, hops: Sequence[path.Hop]) -> int:
 class _Places:
     """The pairs of hosts of a scenario: one for each entry with an access link, and one for each span of the chain."""
 
-    def __init__(self, scenario: Scenario, parse: Parse) -> None:
-        self._scenario, self._parse = scenario, parse
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
         self._places: list[dict[str, Any]] = []
         self._shared: dict[tuple[int, int], int] = {}
 
@@ -157,7 +155,7 @@ class _Places:
             links = {"near": (back[0], there[1]), "far": (back[1], there[0])}
         else:
             links = {"near": (there[0], back[1]), "far": (there[1], back[0])}
-        plans = {name: _link(forward, reverse, self._scenario, self._parse) for name, (forward, reverse) in links.items()}
+        plans = {name: _link(forward, reverse, self._scenario) for name, (forward, reverse) in links.items()}
         return {"enter": span[0], "leave": span[1], **plans}
 
 
@@ -172,7 +170,7 @@ def _traffic(scenario: Scenario, places: _Places, controls: Controls) -> dict[st
     return {name: entries for name, entries in (("transfers", transfers), ("probes", probes)) if entries}
 
 
-def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dict[str, Any]:
+def _direction(scenario: Scenario, places: tuple[str, ...]) -> dict[str, Any]:
     """The stages of one direction, in order, and the schedule of their changes."""
     stages: list[dict[str, Any]] = []
     schedule: list[dict[str, Any]] = []
@@ -182,9 +180,9 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
         for i, hop in enumerate(getattr(scenario, place)):
             first.append(len(stages))
             at = "router" if scenario.is_topology else path.node(place, i, hop, loaded=loaded)
-            stages += [{"qdisc": q, "at": at} for q in _queues(hop, scenario, place, parse)]
+            stages += [{"qdisc": q, "at": at} for q in _queues(hop, scenario, place)]
             if isinstance(hop, path.TracedLink):
-                schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
+                schedule.append({"stage": first[-1], "depth": 0, "change": hop.changes()})
         for change in scenario.changes:
             if change.where == place:
                 if not first:
@@ -195,10 +193,10 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
     return {"stages": stages, "schedule": schedule}
 
 
-def _queues(hop: path.Hop, scenario: Scenario, place: str, parse: Parse) -> list[Any]:
-    texts = path.words(hop, scenario.rtt_ns)
+def _queues(hop: path.Hop, scenario: Scenario, place: str) -> list[Any]:
+    rtt_ns = scenario.rtt_ns
     with within(place):
-        return [json.loads(parse(text)) for text in texts]
+        return path.plan(hop, rtt_ns)
 
 
 def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The hops of a path: tc's own words, or fields that become those words.
+"""The hops of a path: tc's own words, or fields. :func:`plan` is what engines get of either, :func:`words` what people and tc read.
 
 Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queues/jitter.md) and `floor` cuts the low tail of the delay. A jitter in
 fields is normally distributed, as in `advise` and `sweep`; in tc's own words it is tc's, uniform.
@@ -30,7 +30,7 @@ from tcpscape.errors import ScenarioError, WordsError, refuse
 from tcpscape.scenario import traces
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time, is_address, written
 from tcpscape.scenario.traces import Opportunities
-from tcpscape.scenario.words import QueueDescription, describe
+from tcpscape.scenario.words import QueueDescription, describe, parameters
 
 TBF_BURST = 6056
 """Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
@@ -38,6 +38,8 @@ TRACE_BURST = 1600
 """Bytes: a full Ethernet frame and what tc's clock of 64 ns may round off at 10 Gbit/s. A link that follows a trace saves up no more."""
 MAX_LOSS_BURST = 10_000
 """Largest mean number of packets lost in a row."""
+MOST_COUNT = 2**32 - 1
+"""Largest count and probability of a netem: 32 bits, as in the kernel."""
 DEFAULT_BUFFER = "1bdp"
 """Queue of a structured bottleneck without `buffer`."""
 
@@ -117,11 +119,11 @@ class Netem(Spec):
     """Share of packets with a bit changed, which the receiver drops."""
     reorder: Percent = 0.0
     """Share of packets sent at once, past the delayed ones."""
-    gap: int = 0
+    gap: int = Field(default=0, ge=0, le=MOST_COUNT)
     """Only every packet of this number may be reordered; 0 is every one."""
     rate: Rate | None = None
     """netem's own rate, bit/s; keeps order."""
-    limit: int = 100_000
+    limit: int = Field(default=100_000, le=MOST_COUNT)
     """Most packets in the queue; further ones are dropped."""
 
     def sensible(self) -> Netem:
@@ -161,16 +163,52 @@ class Netem(Spec):
         """Whether the delay needs a queue of its own."""
         return self.order != "reorder" or self.floor > 0
 
-    def words(self) -> list[str]:
-        """tc's words, one text for each of its queues, in order."""
-        if not self.split:
-            return [self._netem(self._delays("netem"))]
+    def plan(self) -> list[dict[str, Any]]:
+        """Each of its queues in order, as `NetemSpec` and `JitterSpec` of crates/path have them: what :meth:`words` are parsed to."""
+        delays: dict[str, Any] = {"delay": self.delay - self.floor, "limit": self.limit}
+        if self.jitter:
+            delays |= {"jitter": self.jitter, "distribution": self.distribution}
+        impairments: dict[str, Any] = {name: _chance(share) for name in ("duplicate", "corrupt", "reorder") if (share := getattr(self, name))}
+        if self.loss:
+            impairments["loss"] = self._loss()
+        if self.rate:
+            impairments["rate"] = self.rate
+        if self.gap or self.reorder:
+            impairments["gap"] = self.gap or 1
         queues = []
         if self.order == "reorder":  # max(floor, delay + x) = floor + max(0, delay − floor + x)
-            queues.append(self._netem(self._delays("netem")))
+            correlation = {"delay_correlation": _chance(self.correlation)} if self.jitter and self.correlation else {}
+            queues.append({"kind": "netem", **delays, **correlation, **impairments})
         else:
             if self.loss or self.duplicate or self.corrupt or self.rate:
-                queues.append(self._netem(["netem"]))
+                queues.append({"kind": "netem", "limit": self.limit, **impairments})
+            order: dict[str, Any] = {"order": self.order} if self.jitter else {}
+            if self.jitter and self.tau:
+                order["tau"] = self.tau
+            queues.append({"kind": "jitter", **delays, **order})
+        if self.floor:
+            queues.append({"kind": "netem", "delay": self.floor, "limit": self.limit})
+        return queues
+
+    def _loss(self) -> dict[str, Any]:
+        """Independent loss, or Gilbert's model: a packet comes through in its good state and none in its bad one."""
+        if self.loss_burst == 1:
+            return {"model": "random", "p": _chance(self.loss)}
+        into, leave = self._gilbert
+        return {"model": "gemodel", "p": _chance(into), "r": _chance(leave), "h": 0, "k1": 0}
+
+    @property
+    def _gilbert(self) -> tuple[float, float]:
+        """Chances to enter and to leave the bad state, for the mean share and the mean run of losses: r = 1 / run, p = r · loss / (1 − loss)."""
+        leave = 1 / self.loss_burst
+        return min(1.0, leave * self.loss / (1 - self.loss)), leave
+
+    def words(self) -> list[str]:
+        """tc's words, one text for each of its queues, in order."""
+        if not self.split or self.order == "reorder":
+            queues = [self._netem(self._delays("netem"))]
+        else:
+            queues = [self._netem(["netem"])] if self.loss or self.duplicate or self.corrupt or self.rate else []
             queues.append(" ".join([*self._delays("jitter"), "limit", str(self.limit)]))
         if self.floor:
             queues.append(f"netem delay {_tc_time(self.floor)} limit {self.limit}")
@@ -202,9 +240,13 @@ class Netem(Spec):
         return " ".join([*words, "limit", str(self.limit)])
 
     def _bursts(self) -> list[str]:
-        """Gilbert's model with the mean share and the mean run of losses that are asked for: r = 1 / run, p = r · loss / (1 − loss)."""
-        leave = 1 / self.loss_burst
-        return ["gemodel", units.format_percent(min(1.0, leave * self.loss / (1 - self.loss))), units.format_percent(leave)]
+        """tc's words of Gilbert's model."""
+        return ["gemodel", *map(units.format_percent, self._gilbert)]
+
+
+def _chance(share: float) -> int:
+    """A share as netem has it: of 2³² − 1, as tc rounds it."""
+    return round(share * MOST_COUNT)
 
 
 def _trace(value: Any) -> Any:
@@ -325,14 +367,35 @@ class Link(Spec):
             fields = {k: v for k, v in fields.items() if k != "queue"} | {"buffer": self.buffer or DEFAULT_BUFFER}
         return fields
 
+    def plan(self, rtt_ns: int) -> dict[str, Any]:
+        """A `TbfSpec` of crates/path with the named queue as its child, or that queue alone where it shapes by itself."""
+        queue = self._queue(rtt_ns)
+        if queue and self._shapes:
+            return parameters(queue)
+        bucket = {"kind": "tbf", "rate": self.rate, "burst": self.burst, "limit": self._limit(rtt_ns)}
+        return {**bucket, "child": parameters(queue)} if queue else bucket
+
     def words(self, rtt_ns: int) -> str:
         """tc's words; `rtt_ns` is the RTT of the bandwidth-delay product."""
-        limit = units.buffer_bytes(self.buffer or DEFAULT_BUFFER, self.rate, rtt_ns)
-        bucket = f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
-        if self.queue in (None, FIFO):
+        bucket = f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {self._limit(rtt_ns)}"
+        queue = self._queue(rtt_ns)
+        if queue is None:
             return bucket
-        queue = queue_words(self.queue, self.rate, limit, limited=self.buffer is not None)
-        return queue if self.queue.partition(" ")[0] in SHAPERS else f"{bucket}; {queue}"
+        return queue if self._shapes else f"{bucket}; {queue}"
+
+    @property
+    def _shapes(self) -> bool:
+        """Whether the named queue shapes by itself."""
+        return self.queue is not None and self.queue.partition(" ")[0] in SHAPERS
+
+    def _limit(self, rtt_ns: int) -> int:
+        return units.buffer_bytes(self.buffer or DEFAULT_BUFFER, self.rate, rtt_ns)
+
+    def _queue(self, rtt_ns: int) -> str | None:
+        """tc's words of the named queue; None of a FIFO in bytes."""
+        if self.queue in (None, FIFO):
+            return None
+        return queue_words(self.queue, self.rate, self._limit(rtt_ns), limited=self.buffer is not None)
 
 
 MOST_BINS = 1_000_000
@@ -360,11 +423,12 @@ class TracedLink(Spec):
             refuse("bin", f"{units.format_time(self.bin)} cuts the trace into {count:,} intervals", f"write at least {least}, or leave it out")
         return self
 
-    def words(self, rtt_ns: int) -> str:
-        """tc's words at the trace's mean rate; :meth:`plan` has the changes."""
-        return Link(rate=units.format_rate(self.trace.mean_rate), buffer=self.buffer, burst=self.burst).words(rtt_ns)
+    @property
+    def at_mean_rate(self) -> Link:
+        """The link at the trace's mean rate, which it has before the first of its :meth:`changes`."""
+        return Link.model_construct(rate=self.trace.mean_rate, buffer=self.buffer, burst=self.burst)
 
-    def plan(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         """The changes of the rate, as the engine reads them."""
         points = self.trace.means(self.bin) if self.bin else self.trace.rates()
         return {"kind": "rate_trace", "points": [list(p) for p in points], "repeat": self.trace.period}
@@ -427,7 +491,21 @@ def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
     """tc's words for a hop, one text for each of its queues, in order."""
     if isinstance(hop, str):
         return [hop]
-    return hop.words() if isinstance(hop, Netem) else [hop.words(rtt_ns)]
+    if isinstance(hop, Netem):
+        return hop.words()
+    return [(hop.at_mean_rate if isinstance(hop, TracedLink) else hop).words(rtt_ns)]
+
+
+def plan(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[dict[str, Any]]:
+    """A hop as an engine's plan has it, each of its queues, in order: fields as they are, words parsed.
+
+    :raises WordsError: words that tc would refuse.
+    """
+    if isinstance(hop, str):
+        return [parameters(hop)]
+    if isinstance(hop, Netem):
+        return hop.plan()
+    return [(hop.at_mean_rate if isinstance(hop, TracedLink) else hop).plan(rtt_ns)]
 
 
 def node(part: str, index: int, hop: Hop, *, loaded: bool = False) -> Literal["sender", "router", "receiver"]:
