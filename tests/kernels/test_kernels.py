@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -346,6 +347,16 @@ def test_every_congestion_control_of_the_sources_is_on_and_named(tree):
 def test_a_source_that_lacks_what_trials_need_is_refused(tree):
     edit(tree / "Makefile", MAKEFILE.replace("-e UNKNOWN", "-e UNKNOWN -e TIME_TRAVEL -e NETEM"))
     with pytest.raises(EngineError, match=r"source: these sources do not take CONFIG_NET_SCH_NETEM, CONFIG_UML_TIME_TRAVEL_SUPPORT"):
+        building.build(BuildOptions(str(tree)))
+
+
+@pytest.mark.parametrize(("instead", "is_met"), [("CONFIG_PREEMPT_VOLUNTARY=y", True), ("CONFIG_PREEMPT=y", False)])
+def test_a_kernel_that_cannot_do_without_preemption_has_the_mildest_one(tree, instead, is_met):
+    edit(
+        tree / "Makefile",
+        MAKEFILE.replace("> $(O)/.config", f"> $(O)/.config; echo {instead} >> $(O)/.config").replace("-e UNKNOWN", "-e UNKNOWN -e PREEMPT_NONE"),
+    )
+    with nullcontext() if is_met else pytest.raises(EngineError, match="do not take CONFIG_PREEMPT_NONE"):
         building.build(BuildOptions(str(tree)))
 
 

@@ -20,6 +20,9 @@ Options = Mapping[str, str]
 OPTIONAL = "# OPTIONAL"
 FRAGMENT = Kind("a fragment of a configuration", "give a file of CONFIG_NAME=value lines", error=EngineError)
 SOURCE_FILE = Kind("a file of the sources", "take other sources", most=64 * MIB, error=EngineError)
+ALTERNATIVES = {"PREEMPT_NONE": "PREEMPT_VOLUNTARY"}
+"""Required option → the one that does as well where the sources do not offer it: from 7.0 on User-Mode Linux can be preempted, and the model
+without preemption is for architectures that cannot."""
 LINE = re.compile(r"CONFIG_(\w+)=(.*)|# CONFIG_(\w+) is not set")
 CCA_KCONFIG = "net/ipv4/Kconfig"
 CCA_OPTION = re.compile(r"^\s*config (TCP_CONG_\w+)", re.MULTILINE)
@@ -80,13 +83,19 @@ def parse_options(text: str) -> dict[str, str]:
 
 def check(config: RequestedConfig, options: Options, sources: Path) -> None:
     """Raises EngineError where the resulting `options` lack one that is required or that the user set."""
-    if lost := sorted(name for name in config.required if options.get(name, "n") != config.options[name]):
+    if lost := sorted(name for name in config.required if not _is_met(name, config, options)):
         names = ", ".join(f"CONFIG_{name}" for name in lost)
         refuse("source", f"these sources do not take {names}, which trials need", "take a newer Linux, or see docs/kernels.md", EngineError)
     if lost := sorted(name for name in config.by_user if options.get(name, "n") != config.options[name]):
         defined = _defined(sources, lost)
         reasons = "; ".join(_reason(name, config.options[name], options.get(name, "n"), name in defined) for name in lost)
         refuse("config", f"did not take: {reasons}", "switch on what they depend on, or leave them out", EngineError)
+
+
+def _is_met(name: str, config: RequestedConfig, options: Options) -> bool:
+    """Whether a required option, or its alternative, is as asked for."""
+    wanted = config.options[name]
+    return options.get(name, "n") == wanted or options.get(ALTERNATIVES.get(name, ""), "n") == wanted
 
 
 def overlay(sources: Path) -> str:
