@@ -25,6 +25,7 @@ FORMATS: Mapping[str, int] = {
     "edge": 1,
     "bound": 1,
     "comparison": 1,
+    "kernel-diff": 1,
     "validation": 1,
     "manifest": 2,
     "kernel": 1,

@@ -178,6 +178,7 @@ LONG = (
     "kernel build",
     "kernel remove",
     "kernel info",
+    "kernel diff",
     "run baseline --engine virtual",
     "cca load",
     "explore",

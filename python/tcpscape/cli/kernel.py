@@ -1,8 +1,11 @@
-"""`tcpscape kernel build`, `list`, `info`, `remove`."""
+"""`tcpscape kernel build`, `list`, `info`, `remove`, `diff`."""
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +13,19 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tcpscape import kernels
-from tcpscape.cli import streams, terminal
+from tcpscape.cli import options, streams, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
+from tcpscape.cli.terminal import Progress, resumable
+from tcpscape.errors import refuse
 from tcpscape.kernels.source import BuildProgress
+from tcpscape.scenario.vocabulary import FlowFields, PathFields
 from tcpscape.text.table import Table
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
+
+    from tcpscape.campaign.execute import Progress as Update
+    from tcpscape.validate.conditions import NamedScenario
 
 kernel = CommandGroup("kernel", "Real Linux kernels for the virtual engine.")
 
@@ -83,6 +92,89 @@ def remove(name: Annotated[str, Argument("A kernel's name.", complete="kernel")]
     """Remove a kernel with its build and its sources; your own tree is not touched."""
     freed = kernels.remove(name)
     print(f"removed {name}: {freed // MIB} MiB freed")
+
+
+WORSE = 1
+"""Exit status where --check finds the second kernel worse."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedPaths:
+    """The paths that both kernels run: one in numbers, a scenario, a list, or the default ones."""
+
+    conditions: PathFields
+    flows: FlowFields
+    duration: Annotated[str | None, Option("How long to watch.  [default: 10s]")] = None
+    scenario: Annotated[str | None, Option("A .yaml or .toml file or a gallery name instead.", complete="scenario")] = None
+    paths: Annotated[str | None, Option("A list of scenarios instead: .yaml, or .csv as of validate.", complete="file")] = None
+    cca: Annotated[str | None, Option("Congestion controls: every path under each.  [default: cubic, or the scenario's]", complete="ccas")] = None
+
+    def load(self) -> list[NamedScenario]:
+        """The paths. :raises TcpscapeError: where they are said twice, or one is wrong."""
+        from tcpscape.scenario import files
+        from tcpscape.scenario.options import ScenarioOptions, given
+        from tcpscape.validate import conditions, kernel_diff
+
+        ccas = options.ccas(self.cca)
+        if self.paths is not None and (self.scenario is not None or given(self.conditions)):
+            refuse("paths", "the path is said besides", "leave out one of the two")
+        said = ScenarioOptions(flow={**self.flows}, fields={"duration": self.duration}, conditions=self.conditions)
+        if self.paths is not None or not (self.scenario or given(self.conditions)):
+            if given(self.flows) or self.duration:
+                refuse("rtt", "missing, and options of flows need a path", "give it too, for example 50ms")
+            listed = kernel_diff.suite(self.paths)
+        elif self.scenario is not None:
+            listed = [conditions.NamedScenario(Path(self.scenario).stem, said.over(files.load(self.scenario)))]
+        else:
+            listed = [conditions.NamedScenario("path", said.scenario())]
+        return conditions.pairs(listed, ccas) if len(ccas) > 1 else [replace(c, scenario=c.scenario.with_cca(ccas[0])) if ccas else c for c in listed]
+
+
+@dataclass(frozen=True)
+class DiffOutput:
+    """What is told, kept and printed."""
+
+    least: Annotated[str, Option("Smallest difference that is told.")] = "1%"
+    check: Annotated[bool, Option("Exit with 1 where the second kernel is worse on a path: to gate an update.")] = False
+    out: Annotated[Path | None, Option("Keep trials and report.md here and resume from here.", complete="directory")] = None
+    as_json: Annotated[bool, options.json_output("One JSON document")] = False
+
+
+@kernel.subcommand("diff", examples=("kernel diff 6.1 6.12", "kernel diff 6.1 6.12 --rtt 80ms --rate 50mbit\n--loss 0.1% --cca cubic,bbr"))
+def diff(
+    first: Annotated[str, Argument("A kernel of `tcpscape kernel list`.", complete="kernel")],
+    second: Annotated[str, Argument("Another one; the same one tells how often chance raises an alarm.", complete="kernel")],
+    *,
+    paths: ComparedPaths,
+    results: DiffOutput,
+    output: options.ScreenOptions,
+    jobs: options.Jobs = 0,
+) -> int:
+    """Say what changes on a path, or on 24 usual ones, from one kernel to another, and by how much: only what is no chance is told."""
+    from tcpscape import engines, units, writing
+    from tcpscape.store.results import Store
+    from tcpscape.validate import kernel_diff
+    from tcpscape.words import kernel_diff as words
+
+    built, least = [kernels.find(name) for name in (first, second)], units.parse_percent(results.least, "least")
+    listed, out = paths.load(), results.out
+    both = tuple(engines.make(f"virtual:{name}") for name in (first, second))
+    with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("kernel diff", is_open=True) as progress:
+
+        def say(what: str) -> Update:
+            progress.say(what)
+            return progress.update
+
+        pair = kernel_diff.KernelPair((both[0], both[1]), (first, second), (built[0].release, built[1].release), jobs, store)
+        result = kernel_diff.difference(pair, listed, least, say)
+    screen = words.screen(result)
+    if out is not None:
+        writing.whole(out / "report.md", screen.markdown())
+    if results.as_json:
+        print(json.dumps(words.document(result), allow_nan=False))
+    else:
+        terminal.show(replace(screen, kept=f"kept in {out}: report.md and every trial" if out else ""), output)
+    return WORSE if results.check and any(d.is_worse for d in result.told) else 0
 
 
 class _Bar(BuildProgress):

@@ -22,7 +22,7 @@ from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import generator
 from tcpscape.studies.study import Study
 from tcpscape.trial import PRINTED, PRINTED_OF_SOME, Trial
-from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, diagnosis, divergence
+from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, diagnosis, divergence, kernel_diff
 
 
 class Drops(TypedDict):
@@ -239,6 +239,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("edge", "A line of tcpscape cliff --json.", cliff.EdgeDocument),
         Document("bound", "tcpscape bound --json.", bound.BoundDocument),
         Document("comparison", "tcpscape compare --json.", comparison.ComparisonDocument),
+        Document("kernel-diff", "tcpscape kernel diff --json.", kernel_diff.KernelDiffDocument),
         Document("validation", "summary.json of tcpscape validate.", divergence.ValidationDocument, finite=True),
         Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),
