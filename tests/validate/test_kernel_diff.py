@@ -92,7 +92,7 @@ def test_the_answer_says_where_how_much_and_which_changes_of_linux_lie_between()
     [(("6.12.3", "6.18"), "6.14", "7.1"), (("6.18.2", "7.1.5"), "7.1", "6.18:"), (("7.1.5", "6.18.2"), "6.19", "6.14")],
 )
 def test_the_changes_between_two_releases_are_those_after_the_older_one(releases, named, unnamed):
-    text = [f"{a}.{b}:" for (a, b), _ in words.CHANGES if words._between((a, b), releases)]
+    text = [f"{a}.{b}:" for (a, b), *_ in words.CHANGES if words._between((a, b), releases)]
     assert f"{named.rstrip(':')}:" in text
     assert f"{unnamed.rstrip(':')}:" not in text
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from tcpscape.stats.estimate import Estimate, Measured
-from tcpscape.text.numbers import Number, joined, number, percent
+from tcpscape.stats.estimate import Measured
+from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Lines, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import brief_percent, counted
@@ -24,22 +24,42 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "response_p95": ("the slowest answers (95th percentile) take {size} longer", "the slowest answers (95th percentile) take {size} less time"),
     "rtt_p50": ("the median RTT of {cca} is {size} longer", "the median RTT of {cca} is {size} shorter"),
     "rtt_p95": ("the RTT's 95th percentile of {cca} is {size} longer", "the RTT's 95th percentile of {cca} is {size} shorter"),
-    "retransmit_rate": ("{cca} sends {size} more of its segments again", "{cca} sends {size} fewer of its segments again"),
+    "retransmit_rate": ("{cca} sends {size} more segments again", "{cca} sends {size} fewer segments again"),
     "rtos": ("{cca} has {size} more timeouts", "{cca} has {size} fewer timeouts"),
     "cwnd": ("the mean congestion window of {cca} is {size} larger", "the mean congestion window of {cca} is {size} smaller"),
     "rwnd_limited": ("the receive window limits {cca} {size} longer", "the receive window limits {cca} for {size} less of the time"),
 }
 """Metric → what is said where it grows and where it shrinks."""
-CHANGES: Sequence[tuple[tuple[int, int], str]] = (
-    ((6, 14), "HyStart's start of a round was mended (also in later stable releases of older series)"),
-    ((6, 16), "the receive buffer may overshoot its limit less"),
-    ((6, 17), "recovery without RACK (RFC 6675) was removed, and the receive buffer is checked more strictly"),
-    ((6, 18), "tcp_rmem grows to 32 MiB by default, the receive window grows in another way, and AccECN's options came"),
-    ((6, 19), "SACKs are compressed for up to 33 % of the RTT instead of 5 %, at most 1 ms, with less slack, and tcp_rcvbuf_low_rtt came"),
-    ((7, 0), "AccECN can be negotiated, though not by default"),
-    ((7, 1), "netem's limit counts all of its packets, and its 4-state loss and slots were corrected"),
+TIMES = ("fct_p50", "fct_p95", "response_p50", "response_p95")
+CHANGES: Sequence[tuple[tuple[int, int], str, Sequence[str]]] = (
+    (
+        (6, 14),
+        "HyStart's start of a round was mended (also in later stable releases of older series).",
+        ("goodput", "rtt_p95", "cwnd", "retransmit_rate", *TIMES),
+    ),
+    ((6, 16), "The receive buffer's limit is overshot less.", ("goodput", "rwnd_limited")),
+    (
+        (6, 17),
+        "Recovery without RACK (RFC 6675) was removed; the receive buffer is checked more strictly.",
+        ("goodput", "retransmit_rate", "rtos", "rwnd_limited"),
+    ),
+    (
+        (6, 18),
+        "tcp_rmem goes up to 32 MiB by default, and the receive window grows in another way.",
+        ("goodput", "rwnd_limited", "rtt_p95", "cwnd", "retransmit_rate"),
+    ),
+    ((6, 19), "SACKs are compressed for up to 33 % of the RTT instead of 5 %, at most 1 ms.", ("goodput", "retransmit_rate", "cwnd", "rtos", *TIMES)),
+    (
+        (7, 1),
+        "netem's limit counts all of its packets; its 4-state loss and its slots were corrected.",
+        ("goodput", "retransmit_rate", "rtt_p50", "rtt_p95"),
+    ),
 )
-"""Changes of Linux that can show on a path, by the release that brought them, from release notes."""
+"""Changes of Linux that can show on a path, by the release that brought them, from release notes, and the metrics that they can move."""
+SHARES = ("retransmit_rate", "rwnd_limited")
+"""Metrics that are written in percent."""
+SURE = 0.001
+"""A chance below this is not told more exactly."""
 MOST_LINES = 4
 """Differences that are told in sentences; all are in the table."""
 DROP = ("chance", "first", "second")
@@ -104,6 +124,9 @@ def screen(result: KernelComparison) -> Screen:
     lines = [sentence(d, result) for d in result.told[1 : 1 + MOST_LINES]]
     tables: list[Table | Lines] = [Lines("Also", lines)] if lines else []
     tables += [table(result)] if result.told else []
+    tables += (
+        [Lines("Changes of Linux between the two that can show so; which it was, runs do not tell", known)] if (known := changes(result)) else []
+    )
     return Screen(
         f"{result.kernels[0]} and {result.kernels[1]}: {path}",
         answer(result),
@@ -136,28 +159,27 @@ def _goodput(result: KernelComparison) -> str:
 
 
 def sentence(difference: KernelDifference, result: KernelComparison) -> str:
-    """One difference: `on geo, with 7.1 cubic carries 12 % [9, 15] more.`"""
-    cca, name = difference.condition.cca, difference.metric.name
-    ratio = difference.comparison.ratio
-    grows = difference.means[1] > difference.means[0]
-    text = VERBS[name][not grows].format(cca=cca, size=_size(difference, ratio, grows=grows))
+    """One difference: `on geo, with 7.1 cubic carries 12 % [9, 15] more (18 Mbit/s → 20.2 Mbit/s).`"""
+    first, second = difference.means
     where = f"on {difference.condition.id}, with " if len(result.conditions) > 1 else "with "
+    text = VERBS[difference.metric.name][second < first].format(cca=difference.condition.cca, size=_size(difference)).replace("  ", " ")
     return f"{where}{result.kernels[1]} {text} ({_value(difference, 0)} → {_value(difference, 1)})."
 
 
 def _value(difference: KernelDifference, side: int) -> str:
     metric, mean = difference.metric, difference.means[side]
-    return percent(mean, 2) if metric.name in ("retransmit_rate", "rwnd_limited") else f"{number(mean)} {metric.printed_unit}".rstrip()
+    return percent(mean, 2) if metric.name in SHARES else f"{number(mean)} {metric.printed_unit}".rstrip()
 
 
-def _size(difference: KernelDifference, ratio: Estimate, *, grows: bool) -> str:
-    """`12 % [9, 15]`, or `2.4 times [2.1, 2.8] as much and thus` where a share would mislead."""
-    sign = 1 if grows else -1
-    if not math.isfinite(ratio.value):
-        return f"by {difference.comparison.difference.text()} {difference.metric.printed_unit}".rstrip()
-    low, high = sorted((sign * (ratio.low - 1), sign * (ratio.high - 1))) if math.isfinite(ratio.low) else (math.nan, math.nan)
-    interval = "" if math.isnan(low) else f" [{_points(low)}, {_points(high)}]"
-    return f"{_points(sign * (ratio.value - 1))} %{interval}"
+def _size(difference: KernelDifference) -> str:
+    """`12 % [9, 15]`; nothing where the first kernel has none of it."""
+    ratio, sign = difference.comparison.ratio, 1 if difference.change > 0 else -1
+    if not math.isfinite(difference.change):
+        return ""
+    interval = (
+        f" [{', '.join(_points(end) for end in sorted((sign * (ratio.low - 1), sign * (ratio.high - 1))))}]" if math.isfinite(ratio.low) else ""
+    )
+    return f"{_points(abs(difference.change))} %{interval}"
 
 
 def _points(share: float) -> str:
@@ -169,9 +191,12 @@ def _remarks(result: KernelComparison) -> Iterator[str]:
     """How sure it is, and which changes of Linux may be behind it."""
     few = f"Means of fresh runs, {percent(ALARM)} for any false alarm among {result.metrics_compared} comparisons ({result.trials} trials)"
     yield f"{few}; differences below {brief_percent(result.least)} are not told."
-    known = [f"{major}.{minor}: {text}" for (major, minor), text in CHANGES if _between((major, minor), result.releases)]
-    if result.told and known:
-        yield f"Changes of Linux between the two that can show on a path: {joined(known, 'and')}."
+
+
+def changes(result: KernelComparison) -> list[str]:
+    """The changes of Linux between the two kernels that can move what differs, each with the release that brought it."""
+    moved = {d.metric.name for d in result.told}
+    return [f"{a}.{b}: {text}" for (a, b), text, moves in CHANGES if _between((a, b), result.releases) and moved.intersection(moves)]
 
 
 def _between(release: tuple[int, int], releases: tuple[str, str]) -> bool:
@@ -199,7 +224,11 @@ def _columns(result: KernelComparison) -> Sequence[str]:
 
 def _row(d: KernelDifference) -> TableRow:
     unit = f", {d.metric.printed_unit}" if d.metric.printed_unit else ""
-    return d.condition.id, f"{d.metric.name}{unit}", *(Number.of(m) for m in d.means), d.comparison.ratio.cell(), Number.of(d.chance, 2)
+    return d.condition.id, f"{d.metric.name}{unit}", *(Number.of(m) for m in d.means), d.comparison.ratio.cell(), _chance(d.chance)
+
+
+def _chance(chance: float) -> Number:
+    return Number(chance, f"{chance:.2g}" if chance >= SURE else f"< {SURE:g}")
 
 
 def candidates(result: KernelComparison) -> list[Table]:
