@@ -18,7 +18,7 @@ PAGES := python/tcpscape/data/pages
 SHARE := wheel.data
 PROGRAMS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST)) $(if $(filter Linux,$(shell uname -s)),$(LIVE))
 
-.PHONY: help setup page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check bench fuzz fuzz-python refresh site clean
+.PHONY: help setup ready page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check bench fuzz fuzz-python refresh site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,7 +32,10 @@ NODE_20 := $(shell command -v npm >/dev/null && node -e 'const [a, b] = process.
 UV := $(shell command -v uv)
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile)
 
-setup: $(VENV)/.built $(VENV)/.tools $(PROGRAMS) page-where-possible ## the virtual environment with tcpscape in it; quick when nothing changed
+# Behind the engine, what needs it: the packages for tests, the programs and the page are made side by side.
+setup: ## the virtual environment with tcpscape in it; quick when nothing changed
+	@$(MAKE) --no-print-directory -j 3 ready
+ready: $(VENV)/.built $(VENV)/.tools $(PROGRAMS) page-where-possible
 
 # What running the model needs: the virtual environment, the libraries and maturin.
 $(VENV)/.run: pyproject.toml
@@ -46,7 +49,7 @@ $(VENV)/.run: pyproject.toml
 	@touch $@
 
 # What tests, checks and benchmarks need besides.
-$(VENV)/.tools: $(VENV)/.run
+$(VENV)/.tools: $(VENV)/.run | $(VENV)/.built
 	@echo "setup: installing the packages for tests and checks"
 	@$(BIN)/python scripts/requirements.py dev > $(VENV)/requirements.txt
 	@$(INSTALL) -r $(VENV)/requirements.txt
@@ -78,7 +81,7 @@ $(PROGRAMS) &: $(RUST_SOURCES) | $(VENV)/.built
 endif
 
 # Neither a machine without Node nor one without a network is kept from the rest.
-page-where-possible:
+page-where-possible: | $(VENV)/.built
 	@test -z "$(NODE_20)" || $(MAKE) --no-print-directory --silent $(PAGE) || echo "setup: the explorer's page is not built, for the reason above; the rest is complete"
 
 web: $(PAGE) ## the explorer's page, from web/ (needs Node 20.19 or newer)
