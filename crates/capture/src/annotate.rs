@@ -4,10 +4,10 @@
 //! What is left out: comments, names and statistics of the capture that was read; with `headers_only` payload, and all bytes of what is not
 //! TCP; with pseudonyms also the names of interfaces, and link-layer addresses are 0. Ports and everything else in headers stay.
 
-use crate::pcapng::{self, LinkType, Seen, Way};
-use crate::read::ip::{self, Ip};
+use crate::pcapng::{self, LinkType, PacketDirection, Seen};
+use crate::read::cutter::Cutter;
+use crate::read::decode::{read_ip, Ip};
 use crate::read::record::{Interface, Record};
-use crate::read::records::Records;
 use crate::read::Unreadable;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -53,7 +53,7 @@ const V6_BASE: u128 = 0x2001_0db8 << 96;
 
 /// Writes a capture again.
 pub struct Annotator {
-    records: Records,
+    records: Cutter,
     copy: Copier,
 }
 
@@ -75,7 +75,7 @@ impl Annotator {
         let file = pcapng::Writer::new(Vec::new(), program, "").unwrap_or_else(|_| unreachable!("memory takes everything"));
         let headers_only = headers_only || pseudonyms.is_some();
         let copy = Copier { file, interfaces: HashMap::new(), comments, pseudonyms, headers_only, frame: 0, bytes: Vec::new() };
-        Annotator { records: Records::default(), copy }
+        Annotator { records: Cutter::default(), copy }
     }
 
     /// Takes the next bytes of the capture, and gives the next ones of the file.
@@ -117,7 +117,7 @@ impl Copier {
         let seen = Seen {
             interface,
             at: record.stamp,
-            way: Way::Unknown,
+            direction: PacketDirection::Unknown,
             length: record.original.max(self.bytes.len() as u32),
             bytes: &self.bytes,
             comment: &comment,
@@ -152,7 +152,7 @@ struct Layout<'a> {
 fn layout<'a>(record: &Record<'a>) -> Option<Layout<'a>> {
     let (payload, _) = record.link.payload(record.bytes).ok()?;
     let link = record.bytes.len() - payload.len();
-    let ip = ip::read(payload, record.original.saturating_sub(link as u32)).ok()?;
+    let ip = read_ip(payload, record.original.saturating_sub(link as u32)).ok()?;
     Some(Layout { link, addresses: record.link.addresses(), ip })
 }
 

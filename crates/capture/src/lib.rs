@@ -19,7 +19,7 @@ pub mod pcapng;
 pub mod read;
 
 use frame::Connection;
-use pcapng::{LinkType, Seen, Way};
+use pcapng::{LinkType, PacketDirection, Seen};
 use std::io::{self, Write};
 use tcpscape_base::{Flags, Segment, Time};
 
@@ -76,8 +76,8 @@ pub fn write<W: Write>(out: W, meta: &Meta<'_>, events: impl Iterator<Item = Eve
                 seg.flags.0 &= !Flags::PSH.0;
             }
             flows[e.flow as usize].frame(&seg, e.received, &mut bytes);
-            let way = if e.received { Way::Inbound } else { Way::Outbound };
-            file.packet(&Seen { interface: 0, at: e.at, way, length: bytes.len() as u32, bytes: &bytes, comment: "" })?;
+            let direction = if e.received { PacketDirection::Inbound } else { PacketDirection::Outbound };
+            file.packet(&Seen { interface: 0, at: e.at, direction, length: bytes.len() as u32, bytes: &bytes, comment: "" })?;
             rest.seq += u64::from(seg.len);
             rest.len -= seg.len;
             if rest.len == 0 {

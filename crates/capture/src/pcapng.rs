@@ -16,7 +16,7 @@ pub enum LinkType {
 
 /// Which way a packet went through its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketDirection {
     /// In.
     Inbound,
     /// Out.
@@ -33,7 +33,7 @@ pub struct Seen<'a> {
     /// When.
     pub at: Time,
     /// In or out.
-    pub way: Way,
+    pub direction: PacketDirection,
     /// Its length.
     pub length: u32,
     /// Its first bytes, or all.
@@ -102,12 +102,12 @@ impl<W: Write> Writer<W> {
         self.u32(kept as u32);
         self.u32(seen.length);
         self.bytes(&seen.bytes[..kept]);
-        let way: u32 = match seen.way {
-            Way::Unknown => 0,
-            Way::Inbound => 1,
-            Way::Outbound => 2,
+        let flags: u32 = match seen.direction {
+            PacketDirection::Unknown => 0,
+            PacketDirection::Inbound => 1,
+            PacketDirection::Outbound => 2,
         };
-        self.option(EPB_FLAGS, &way.to_le_bytes());
+        self.option(EPB_FLAGS, &flags.to_le_bytes());
         self.comment(seen.comment);
         self.end(ENHANCED_PACKET)
     }

@@ -82,7 +82,7 @@ fn answer(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Strin
     let text = fs::read_to_string(file("job")).map_err(|e| format!("job: {e}"))?;
     let job: serde_json::Value = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;
     if job["probe"] == "netem" {
-        let report = tcpscape_testbed::probe::netem::probe().map_err(|e| format!("probe: {e}"))?;
+        let report = tcpscape_testbed::capabilities::netem::probe().map_err(|e| format!("probe: {e}"))?;
         return Ok(serde_json::json!({ "probe": report }).to_string());
     }
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;

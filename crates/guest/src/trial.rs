@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use tcpscape_plan::Plan;
-use tcpscape_testbed::course::{self, Course, CourseError, Place};
+use tcpscape_testbed::course::{self, CapturePoint, Course, CourseError};
 use tcpscape_testbed::flows::Options;
 use tcpscape_testbed::network::{Scope, Settings, Testbed, TestbedError};
 use tcpscape_testbed::report::Report;
@@ -27,7 +27,7 @@ pub struct Job {
     pub sysctls: BTreeMap<String, String>,
     /// Where packets are to be kept.
     #[serde(default)]
-    pub pcap: Vec<Place>,
+    pub pcap: Vec<CapturePoint>,
     /// Sampling interval of the summaries, ns.
     #[serde(default = "summary_interval")]
     pub sample_ns: u64,
@@ -55,7 +55,7 @@ pub enum TrialError {
 }
 
 /// Runs a trial; the calling thread ends in the sender's namespace. `home` is the namespace of the guest itself.
-pub fn run(job: &Job, home: &File, captures: &[(Place, PathBuf)]) -> Result<(Report, Watched), TrialError> {
+pub fn run(job: &Job, home: &File, captures: &[(CapturePoint, PathBuf)]) -> Result<(Report, Watched), TrialError> {
     let plan = &job.plan;
     sys::enter(home.as_fd()).map_err(TrialError::Namespace)?;
     let _modules = Modules::write(plan.connections())?;

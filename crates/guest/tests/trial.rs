@@ -6,7 +6,7 @@ use tcpscape_guest::trial::{run, Job};
 use tcpscape_plan::results::SizeClass;
 use tcpscape_plan::transfers::draw;
 use tcpscape_plan::{App, FlowPlan, Plan};
-use tcpscape_testbed::course::Place;
+use tcpscape_testbed::course::CapturePoint;
 use tcpscape_testbed::{report::Report, sys, watch::Watched};
 
 fn plan(text: &str) -> Plan {
@@ -21,7 +21,7 @@ fn job(plan: Plan) -> Job {
 fn on_this_kernel(job: Job, pcap: Option<std::path::PathBuf>) -> Option<(Report, Watched)> {
     let outcome = std::thread::spawn(move || {
         sys::prepare_signals();
-        let captures: Vec<_> = pcap.into_iter().map(|file| (Place::Sender, file)).collect();
+        let captures: Vec<_> = pcap.into_iter().map(|file| (CapturePoint::Sender, file)).collect();
         run(&job, &File::open("/proc/thread-self/ns/net").expect("proc"), &captures)
     });
     match outcome.join().expect("no panic") {

@@ -190,11 +190,10 @@ fn is_plausible(f: &FlowSummary, from: Time, until: Time) -> Result<(), String> 
         f.established == f.start_s.is_finite() && (!f.established || ns(f.start_s) >= from.0 as f64) && ns(f.stop_s) <= until.0 as f64,
         || format!("{}: it sent from {} to {} s, and was to do so from {from:?} to {until:?}", f.cca, f.start_s, f.stop_s),
     )?;
-    // Megabits a second are bits in 1,000 ns.
-    let interval = if f.established { ns(f.stop_s) - ns(f.start_s) } else { 0.0 };
-    let (carried, bits) = (f.goodput_mbps * interval.max(0.0), f.bytes_received as f64 * 8_000.0);
-    law(if interval > 0.0 { (carried - bits).abs() <= bits * 1e-12 } else { f.goodput_mbps == 0.0 }, || {
-        format!("{}: {} bytes in {interval} ns are not {} Mbit/s", f.cca, f.bytes_received, f.goodput_mbps)
+    // How much it is, the packets at the sender show (`tests/accounts.rs`).
+    let has_time = f.established && ns(f.stop_s) > ns(f.start_s);
+    law(f.goodput_mbps.is_finite() && (f.goodput_mbps > 0.0) == (has_time && f.bytes_received > 0), || {
+        format!("{}: {} Mbit/s of {} bytes from {} to {} s", f.cca, f.goodput_mbps, f.bytes_received, f.start_s, f.stop_s)
     })?;
     law(f.retransmits <= f.data_segs_out, || format!("{}: {} of {} segments sent again", f.cca, f.retransmits, f.data_segs_out))?;
     in_order(&f.rtt_ms).map_err(|problem| format!("{}: {problem}", f.cca))?;

@@ -17,7 +17,6 @@ mod pipes;
 mod probes;
 mod progress;
 mod setup;
-mod stack;
 mod transfers;
 
 use crate::checked::CheckedPlan;
@@ -30,12 +29,12 @@ pub use network::{Arrival, Departure, HostKind, Network};
 use node::{Node, Part};
 use observe::Observer;
 pub(crate) use observe::EVENTS_MAX;
+use packets::Stack;
 pub(crate) use pipes::Pipes;
 pub use probes::ProbePacket;
 use probes::Probes;
 use progress::Progress;
 use setup::Hosts;
-use stack::Stack;
 use tcpscape_base::{Duration, Time};
 use transfers::Transfers;
 

@@ -19,7 +19,6 @@ mod engine;
 pub mod events;
 mod flow;
 pub mod output;
-mod wire;
 
 pub use capture::write_pcapng;
 pub use checked::CheckedPlan;

@@ -129,6 +129,29 @@ fn what_came_out_at_the_end_is_not_missed() {
     assert!(untaken > 0, "no trial ended between two links");
 }
 
+/// On a path that loses nothing a receiver gets every byte that its sender sent, also what is on its way at the end; goodput is those bytes over the
+/// time from the SYN-ACK to the end that the plan says. All three are read off the packets at the sender.
+#[test]
+fn goodput_is_what_the_packets_at_the_sender_show() {
+    let json = r#"{"duration_ns":4000000000,"trace_packets":true,
+        "forward":{"stages":[{"qdisc":{"kind":"netem","limit":100000,"delay":20000000,"rate":20000000},"at":"router"}]},
+        "reverse":{"stages":[{"qdisc":{"kind":"netem","limit":100000,"delay":5000000},"at":"router"}]},
+        "flows":[{"cca":"cubic","rcvbuf":100000},{"cca":"reno","rcvbuf":60000,"start_ns":700000000,"stop_ns":2900000000},
+            {"cca":"cubic","start_ns":3990000000}]}"#;
+    let ends_s = [4.0, 2.9, 4.0];
+    let trial = CheckedPlan::new(Plan::from_json(json).unwrap()).unwrap().run(1);
+    let p = &trial.packets;
+    let of = |flow: usize, received: u8| (0..p.seq.len()).filter(move |&k| p.flow[k] as usize == flow && p.received[k] == received);
+    for (i, (flow, end_s)) in trial.flows.iter().zip(ends_s).enumerate() {
+        // The SYN has the number 0, so that the numbers of data end with their count and one.
+        let bytes = of(i, 0).map(|k| p.seq[k] + u64::from(p.len[k])).max().map_or(0, |end| end.saturating_sub(1));
+        let expected = of(i, 1).next().map_or(0.0, |syn_ack| bytes as f64 * 8e-6 / (end_s - p.t_ns[syn_ack] as f64 * 1e-9));
+        assert!((flow.goodput_mbps - expected).abs() <= 1e-9 * expected, "flow {i}: {} Mbit/s, {expected} expected", flow.goodput_mbps);
+    }
+    assert!(trial.flows[0].goodput_mbps > 5.0 && trial.flows[1].goodput_mbps > 3.0, "both carried data");
+    assert_eq!(trial.flows[2].goodput_mbps, 0.0, "its SYN-ACK came after the end");
+}
+
 /// Trials to run: `TCPSCAPE_ACCOUNT_TRIALS` for more.
 fn count() -> u64 {
     std::env::var("TCPSCAPE_ACCOUNT_TRIALS").ok().and_then(|n| n.parse().ok()).unwrap_or(60)

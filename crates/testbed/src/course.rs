@@ -51,7 +51,7 @@ const LEAST_INTERVAL: u64 = 1_000_000;
 /// Where packets are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum CapturePoint {
     /// All devices of the sender.
     Sender,
     /// The device towards the receiver of the router in the middle: of a chain's even number the one before its middle.
@@ -60,13 +60,13 @@ pub enum Place {
     Receiver,
 }
 
-impl Place {
+impl CapturePoint {
     /// Its name, as part of a file's name.
     pub fn name(self) -> &'static str {
         match self {
-            Place::Sender => "sender",
-            Place::Router => "router",
-            Place::Receiver => "receiver",
+            CapturePoint::Sender => "sender",
+            CapturePoint::Router => "router",
+            CapturePoint::Receiver => "receiver",
         }
     }
 }
@@ -85,7 +85,7 @@ pub struct Course<'a> {
     /// What its flows do besides their plans.
     pub options: Options,
     /// Where packets are recorded, and the file of each place.
-    pub captures: &'a [(Place, PathBuf)],
+    pub captures: &'a [(CapturePoint, PathBuf)],
     /// Whether the network's own account is held against the plan ([`prove`]); a program that makes the path may know more.
     pub is_proved: bool,
 }
@@ -145,9 +145,9 @@ impl Course<'_> {
         let [from, to] = self.plan.flows.first().map_or_else(|| ends(network, 0, false), |flow| ends(network, flow.place, flow.up));
         for (place, path) in self.captures {
             let (namespace, device) = match place {
-                Place::Sender => (Some(from.namespace), None),
-                Place::Router => network.router().map_or((None, None), |(namespace, device)| (Some(namespace), Some(device))),
-                Place::Receiver => (Some(to.namespace), None),
+                CapturePoint::Sender => (Some(from.namespace), None),
+                CapturePoint::Router => network.router().map_or((None, None), |(namespace, device)| (Some(namespace), Some(device))),
+                CapturePoint::Receiver => (Some(to.namespace), None),
             };
             let device = device.map(|name| CString::new(name).expect("a device's name"));
             let none = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no router; add a stage, or record at an end");

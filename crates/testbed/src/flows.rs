@@ -2,7 +2,7 @@
 //!
 //! What they are: the model's applications (docs/models/tcp/applications.md) as system calls: writes of `chunk` bytes as fast as
 //! the socket takes them, with a pause after each, by [`turns`] with pauses, or so many in all; reads of `size` bytes with or without a sleep
-//! before each, or a [`client`] and its server. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
+//! before each, or a client and its server ([`applications`]). Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
 //! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's
 //! stop time, as if the program had closed its socket without lingering.
 
@@ -20,8 +20,7 @@ use tcpscape_plan::requests::Client;
 use tcpscape_plan::results::ResponseSummary;
 use tcpscape_plan::{App, FlowPlan, PlayerSummary};
 
-mod client;
-mod paced;
+mod applications;
 pub(crate) mod sockets;
 
 pub use sockets::Buffers;

@@ -3,7 +3,7 @@
 //! What it is: all that a trial on a real kernel needs, whether that kernel runs in virtual time (`crates/guest`) or is this
 //! machine's own (`crates/live`): a trial's network ([`network`]: namespaces, veth pairs, queue disciplines from [`qdisc`] over
 //! [`netlink`]), its flows on real sockets ([`flows`]), watched while they run ([`watch`]), and the result with the model
-//! engine's names ([`report`]). What a kernel's queues do at all is measured by [`probe`].
+//! engine's names ([`report`]). What a kernel's queues do at all is measured by [`capabilities`].
 //!
 //! ```text
 //! plan ─→ network::Testbed::build ─→ course: flows, traffic (probes, transfers) ─→ watch (TCP_INFO, queues, changes) ─→ report, proof
@@ -16,6 +16,7 @@
 //! in user space for a packet: a writer is one `sendmmsg` of many writes, a reader one `recvmmsg` of many reads, so that a
 //! trial costs what the kernel's own work costs.
 
+pub mod capabilities;
 pub mod course;
 pub mod flows;
 pub mod netlink;
@@ -23,7 +24,6 @@ pub mod network;
 pub mod pause;
 pub mod pcap;
 pub mod poll;
-pub mod probe;
 pub mod probes;
 pub mod proof;
 pub mod qdisc;

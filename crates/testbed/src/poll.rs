@@ -67,3 +67,80 @@ impl Poll {
         }
     }
 }
+
+/// The timer's token.
+const TIMER: u64 = u64::MAX - 1;
+/// Most events that one wait gives.
+const EVENTS: usize = 256;
+
+/// What of a socket is waited for; errors always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Data to read, or a connection to accept.
+    Data,
+    /// A connection that is made, and room to write.
+    Room,
+    /// Nothing else.
+    Errors,
+}
+
+impl Interest {
+    fn flags(self) -> libc::c_int {
+        match self {
+            Interest::Data => libc::EPOLLIN,
+            Interest::Room => libc::EPOLLOUT,
+            Interest::Errors => 0,
+        }
+    }
+}
+
+/// A socket that is ready.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Whose it is.
+    pub token: u64,
+    /// Whether there is something in its error queue, or the connection is gone.
+    pub failed: bool,
+}
+
+/// Waits for sockets and for a time, which is met to the nanosecond that the kernel's timers have.
+pub struct Poller {
+    poll: Poll,
+    timer: Timer,
+    /// The time that the timer is set to.
+    set: u64,
+}
+
+impl Poller {
+    /// One that waits for nothing yet.
+    pub fn new() -> io::Result<Poller> {
+        let (poll, timer) = (Poll::new()?, Timer::new()?);
+        poll.add(timer.as_fd(), TIMER, libc::EPOLLIN)?;
+        Ok(Poller { poll, timer, set: 0 })
+    }
+
+    /// Waits for a socket from now on, until it is closed.
+    pub fn add(&self, socket: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.poll.add(socket, token, interest.flags())
+    }
+
+    /// Waits for something else of a socket.
+    pub fn change(&self, socket: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.poll.change(socket, token, interest.flags())
+    }
+
+    /// Waits until a socket is ready or the monotonic clock shows `at`, ns; gives the sockets that are ready, and whether that time has come.
+    pub fn wait_until(&mut self, at: u64, into: &mut Vec<Event>) -> io::Result<bool> {
+        into.clear();
+        // A timer that has run out stays ready.
+        if std::mem::replace(&mut self.set, at) != at {
+            self.timer.set((at > 0).then_some(at))?;
+        }
+        let mut room = [Ready { events: 0, u64: 0 }; EVENTS];
+        let ready = self.poll.wait(&mut room)?;
+        let failed = |flags: u32| flags & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0;
+        into.extend(ready.iter().map(|&event| Event { token: event.u64, failed: failed(event.events) }));
+        into.retain(|event| event.token != TIMER);
+        Ok(into.len() < ready.len())
+    }
+}

@@ -1,11 +1,10 @@
 //! Probes on real sockets: streams of single packets, each sent at its time, whose delays are measured.
 //!
-//! What they are: the model's probes (docs/models/methods/traffic.md) as UDP datagrams or ICMP echo requests. Source: udp(7), raw(7), RFC 792. Each
+//! What they are: the model's probes (docs/models/methods/traffic.md) as UDP datagrams or ICMP echo requests. Source: udp(7), raw(7) (a raw socket gives what it receives with its
+//! IPv4 header), RFC 792 (echo request and reply), RFC 1071 (checksum). Each
 //! packet carries its number in its first 8 bytes; when each was sent is kept here, since both ends have the same clock. A thread sends, one
 //! receives, and for `udp_echo` one sends back; the kernel itself answers ICMP. How it differs from ping(8): nothing is sent again, and a late
 //! answer counts until the end of the trial. A wake-up costs nothing in virtual time; in real time the kernel's stamp of a packet's arrival counts.
-
-mod icmp;
 
 use crate::flows::{thread, Clock, Options, Sleeps, PORT};
 use crate::network::Site;
@@ -16,6 +15,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use tcpscape_base::wire::sum;
 use tcpscape_base::Duration;
 use tcpscape_plan::probe::ProbeMeter;
 use tcpscape_plan::results::ProbeSummary;
@@ -51,7 +51,7 @@ impl Probe {
         }
         let port = PORT + number as u16;
         sys::enter(from.namespace)?;
-        let near = if plan.kind == ProbeKind::IcmpEcho { icmp::socket()? } else { udp(port)? };
+        let near = if plan.kind == ProbeKind::IcmpEcho { icmp()? } else { udp(port)? };
         sys::force_buffer(near.as_fd(), sys::Buffer::Send, SEND_BUFFER);
         sys::enter(to.namespace)?;
         let far = if plan.kind == ProbeKind::IcmpEcho { None } else { Some(udp(port)?) };
@@ -150,7 +150,7 @@ impl Shared {
     /// Sends packet k at `start + k · interval`, until `stop`.
     fn send(&self, probe: &Probe, stop: u64, clock: Clock) {
         sys::timer_slack(1);
-        let mut packet = vec![0; icmp::header(self.kind) + probe.plan.size as usize];
+        let mut packet = vec![0; header(self.kind) + probe.plan.size as usize];
         for k in 0.. {
             let at = probe.plan.start_ns.saturating_add(probe.plan.interval_ns.saturating_mul(k));
             if at >= stop {
@@ -159,7 +159,7 @@ impl Shared {
             while sys::now() < clock.zero + at {
                 sys::nap_until(clock.zero + at);
             }
-            icmp::fill(&mut packet, self.kind, self.number, k);
+            fill(&mut packet, self.kind, self.number, k);
             self.account.lock().expect("no thread panics with it").sends(sys::now().saturating_sub(clock.zero));
             if let Err(e) = probe.near.send_to_with_flags(&packet, &probe.to, libc::MSG_DONTWAIT) {
                 self.trouble(&format!("probe {}: packet {k} could not be sent: {e}", self.number + 1));
@@ -177,7 +177,7 @@ impl Shared {
             let late = if is_stamped && seen.at > 0 { sys::wall().saturating_sub(seen.at) } else { 0 };
             let at = sys::now().saturating_sub(clock.zero).saturating_sub(late);
             let bytes = &packet[..seen.length.min(LARGEST)];
-            if let Some(k) = icmp::number_of(bytes, self.kind, self.number).filter(|_| at <= clock.end) {
+            if let Some(k) = number_of(bytes, self.kind, self.number).filter(|_| at <= clock.end) {
                 self.account.lock().expect("no thread panics with it").arrives(k, at);
             }
         }
@@ -217,4 +217,80 @@ fn udp(port: u16) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
     Ok(socket)
+}
+
+/// Bytes of the header of an echo request.
+const HEADER: usize = 8;
+/// Types of messages.
+const REQUEST: u8 = 8;
+const REPLY: u8 = 0;
+/// The identifier of the first probe.
+const FIRST_ID: u16 = 0x7000;
+
+/// A socket that sends ICMP and gets all that its host does.
+fn icmp() -> io::Result<Socket> {
+    Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4))
+}
+
+/// Bytes before the payload that the program writes itself.
+fn header(kind: ProbeKind) -> usize {
+    if kind == ProbeKind::IcmpEcho {
+        HEADER
+    } else {
+        0
+    }
+}
+
+/// Writes what packet `k` of probe `probe` says.
+fn fill(packet: &mut [u8], kind: ProbeKind, probe: usize, k: u64) {
+    let payload = header(kind);
+    packet[payload..payload + 8].copy_from_slice(&k.to_be_bytes());
+    if kind == ProbeKind::IcmpEcho {
+        packet[..4].copy_from_slice(&[REQUEST, 0, 0, 0]);
+        packet[4..6].copy_from_slice(&(FIRST_ID + probe as u16).to_be_bytes());
+        packet[6..8].copy_from_slice(&(k as u16).to_be_bytes());
+        let check = !sum(packet, 0);
+        packet[2..4].copy_from_slice(&check.to_be_bytes());
+    }
+}
+
+/// The number of a packet that was received; None where it is not one of this probe.
+fn number_of(packet: &[u8], kind: ProbeKind, probe: usize) -> Option<u64> {
+    let mut message = packet;
+    if kind == ProbeKind::IcmpEcho {
+        let ip = usize::from(packet.first()? & 0x0f) * 4;
+        message = packet.get(ip..)?;
+        let id = u16::from_be_bytes(message.get(4..6)?.try_into().ok()?);
+        if message[0] != REPLY || id != FIRST_ID + probe as u16 {
+            return None;
+        }
+        message = message.get(HEADER..)?;
+    }
+    Some(u64::from_be_bytes(message.get(..8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_known_by_its_type_and_its_probe() {
+        let mut request = vec![0; HEADER + 10];
+        fill(&mut request, ProbeKind::IcmpEcho, 3, 70_000);
+        assert_eq!(!sum(&request, 0), 0, "a message with its checksum adds up to nothing");
+        let ip = [&[0x45][..], &[0; 19]].concat();
+        let received = |kind: u8| [&ip[..], &[kind], &request[1..]].concat();
+        assert_eq!(number_of(&received(REPLY), ProbeKind::IcmpEcho, 3), Some(70_000));
+        assert_eq!(number_of(&received(REQUEST), ProbeKind::IcmpEcho, 3), None);
+        assert_eq!(number_of(&received(REPLY), ProbeKind::IcmpEcho, 2), None);
+        assert_eq!(number_of(&received(REPLY)[..30], ProbeKind::IcmpEcho, 3), None);
+    }
+
+    #[test]
+    fn a_datagram_is_its_number_and_zeros() {
+        let mut datagram = vec![0; 20];
+        fill(&mut datagram, ProbeKind::Udp, 0, 258);
+        assert_eq!(datagram[..10], [0, 0, 0, 0, 0, 0, 1, 2, 0, 0]);
+        assert_eq!(number_of(&datagram, ProbeKind::Udp, 0), Some(258));
+    }
 }

@@ -92,7 +92,7 @@ pub fn flow_summary(flow: &Flow, seen: &mut Seen, zero: u64, duration: u64) -> F
         rtt_ms: rtt(&mut seen.srtt_us),
         srtt_ms: Some(f64::from(x.rtt()) / 1e3),
         min_rtt_ms: (x.min_rtt() < u32::MAX).then(|| f64::from(x.min_rtt()) / 1e3),
-        cwnd: CwndSummary { mean: (seen.cwnd.1 > 0).then(|| seen.cwnd.0 as f64 / seen.cwnd.1 as f64), max: Some(seen.cwnd_max) },
+        cwnd: CwndSummary { mean: (seen.samples > 0).then(|| seen.cwnd_sum as f64 / seen.samples as f64), max: Some(seen.cwnd_max) },
         limited_by: Some(limits(x.busy_time(), x.rwnd_limited(), x.sndbuf_limited(), seconds * 1e6)),
         ecn: x.ecn(),
         delivered_ce: x.delivered_ce().into(),

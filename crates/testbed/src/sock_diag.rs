@@ -77,9 +77,9 @@ impl<'a> Found<'a> {
         };
         SocketAddr::new(ip, u16::from_be_bytes([m[port], m[port + 1]]))
     }
-    /// Bytes received and not read; bytes written and not acknowledged.
-    pub fn queues(&self) -> (u32, u32) {
-        (u32_at(self.message, 56), u32_at(self.message, 60))
+    /// What waits at both ends of the socket.
+    pub fn queues(&self) -> Queues {
+        Queues { unread: u32_at(self.message, 56), unacknowledged: u32_at(self.message, 60) }
     }
     /// User who owns it.
     pub fn uid(&self) -> u32 {
@@ -99,6 +99,15 @@ impl<'a> Found<'a> {
         }
         details
     }
+}
+
+/// Bytes that wait in a socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// Received and not read.
+    pub unread: u32,
+    /// Written and not acknowledged.
+    pub unacknowledged: u32,
 }
 
 /// What the attributes of a socket say.

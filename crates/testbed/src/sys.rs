@@ -390,3 +390,27 @@ pub fn disconnect(socket: BorrowedFd<'_>) {
         libc::connect(socket.as_raw_fd(), &nowhere, size_of::<libc::sockaddr>() as libc::socklen_t);
     }
 }
+
+/// Has the kernel tell, in the socket's error queue, when the last byte that is written next was acknowledged. Linux: Documentation/networking/timestamping.rst.
+pub fn stamp_last_ack(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let flags: libc::c_uint = libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    set_option(socket, libc::SO_TIMESTAMPING, flags as libc::c_int)
+}
+
+/// Empties the socket's error queue; false where it had nothing in it, so that the connection itself has failed.
+pub fn take_stamps(socket: BorrowedFd<'_>) -> bool {
+    let mut taken = false;
+    loop {
+        let mut control = [0u64; 32];
+        // SAFETY: a header without data, and a control buffer that lives until the call returns.
+        let n = unsafe {
+            let mut m: libc::msghdr = std::mem::zeroed();
+            (m.msg_control, m.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
+            libc::recvmsg(socket.as_raw_fd(), &mut m, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
+        };
+        if n < 0 {
+            return taken;
+        }
+        taken = true;
+    }
+}

@@ -8,6 +8,7 @@ use crate::sys;
 use crate::transfers::{self, Transfers};
 use crate::watch::probe_samples;
 use tcpscape_plan::samples::ProbeSamples;
+use tcpscape_plan::transfers::draw;
 use tcpscape_plan::Plan;
 
 /// What a trial has beside flows, with its sockets.
@@ -31,7 +32,8 @@ impl<'a> Traffic<'a> {
         for (i, entry) in plan.transfers.iter().enumerate() {
             let [_, to] = ends(network, entry.flow.place, entry.flow.up);
             let port = plan.flows.len() + i;
-            let prepared = Transfers::prepare(entry, i, port, to, options, (seed, plan.duration_ns));
+            let drawn = draw(entry, i, seed, plan.duration_ns);
+            let prepared = Transfers::prepare(entry, drawn, port, to, options);
             traffic.transfers.push(prepared.map_err(io_at("transfers"))?);
         }
         for (i, probe) in plan.probes.iter().enumerate() {

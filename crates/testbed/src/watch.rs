@@ -22,8 +22,10 @@ const STOP_POLL: u64 = 1_000_000;
 pub struct Seen {
     /// Smoothed RTTs, µs.
     pub srtt_us: Vec<u32>,
-    /// Sum and number of congestion windows.
-    pub cwnd: (u64, u64),
+    /// Samples, and the sum of their congestion windows.
+    pub samples: u64,
+    /// See `samples`.
+    pub cwnd_sum: u64,
     /// Largest congestion window, segments.
     pub cwnd_max: u32,
     /// Largest receive window, bytes.
@@ -33,7 +35,14 @@ pub struct Seen {
     /// Bytes acknowledged until the end of each whole second, between two samples by proportion.
     pub acked: Vec<f64>,
     /// The last sample: its time, ns, and bytes acknowledged until then.
-    last: (u64, u64),
+    last: Acked,
+}
+
+/// So many bytes were acknowledged until a time, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Acked {
+    t: u64,
+    bytes: u64,
 }
 
 /// A second, ns.
@@ -164,7 +173,7 @@ fn sample(seen: &mut Watched, flows: &[Running], t: u64, summary: bool, asked: b
 impl Seen {
     /// So many bytes were acknowledged until `t`.
     fn acknowledged(&mut self, t: u64, bytes: u64) {
-        let (then, before) = std::mem::replace(&mut self.last, (t, bytes));
+        let Acked { t: then, bytes: before } = std::mem::replace(&mut self.last, Acked { t, bytes });
         while t > then && (self.acked.len() as u64 + 1) * SECOND <= t {
             let end = (self.acked.len() as u64 + 1) * SECOND;
             let share = end.saturating_sub(then) as f64 / (t - then) as f64;
@@ -177,7 +186,8 @@ impl Seen {
         if x.rtt() > 0 {
             self.srtt_us.push(x.rtt());
         }
-        self.cwnd = (self.cwnd.0 + u64::from(x.snd_cwnd()), self.cwnd.1 + 1);
+        self.cwnd_sum += u64::from(x.snd_cwnd());
+        self.samples += 1;
         self.cwnd_max = self.cwnd_max.max(x.snd_cwnd());
         self.rwnd_max = self.rwnd_max.max(x.snd_wnd());
     }

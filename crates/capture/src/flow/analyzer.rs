@@ -5,9 +5,8 @@
 
 use super::connection::Connection;
 use super::direction::Direction;
-use super::facts;
 use super::log::EVENTS;
-use super::record::FlowRecord;
+use super::record::{self, FlowRecord};
 use super::table::halve;
 use crate::packet::{Endpoint, Packet};
 use serde::Serialize;
@@ -170,7 +169,7 @@ impl Analyzer {
 
     fn conclude(&mut self, c: Connection) {
         self.totals.forwarded += c.forwarded.count;
-        facts::records(c, &mut self.done);
+        record::records(c, &mut self.done);
         if self.done.len() > 2 * self.budget.flows {
             self.choose();
         }

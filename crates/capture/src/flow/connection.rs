@@ -168,18 +168,18 @@ impl Connection {
         let report = Report { seen: *seen, ack, blocks: &blocks[..n], window: p.window, is_syn, ece: p.flags.has(Flags::ECE) };
         let said = d.ack(&report);
         let window = d.acks.window();
-        let edge = window.shift.map_or(0, |_| shown(ack) + window.bytes(p.window, is_syn));
+        let edge = window.shift.map(|_| shown(ack) + window.bytes(p.window, is_syn));
         let ack = limits::Ack {
             t: seen.t,
             frame: seen.frame,
             ack: shown(ack),
             edge,
-            window: if is_syn { 0 } else { p.window },
+            window: Some(p.window).filter(|_| !is_syn),
             sacked: said.sacked,
             delivered: d.acks.board().delivered(),
             dsack: said.dsack,
-            tsval: seen.tsval(),
-            tsecr: seen.tsecr.unwrap_or(0),
+            tsval: seen.stamp.tsval,
+            tsecr: seen.tsecr,
             len: p.len,
         };
         match &mut self.limits[of] {
@@ -226,15 +226,15 @@ impl Connection {
             Trigger::Timeout | Trigger::AfterTimeout => limits::Repeat::Timeout,
             Trigger::Probe => limits::Repeat::Probe,
         });
-        let mss = self.directions[side].log.segment_size().unwrap_or(0);
+        let mss = self.directions[side].log.segment_size().filter(|&size| size > 0);
         tracker.data(&limits::Data {
             t: seen.t,
             frame: seen.frame,
             seq: shown(seen.start),
             len: seen.len,
             mss,
-            tsval: seen.tsval(),
-            tsecr: seen.tsecr.unwrap_or(0),
+            tsval: seen.stamp.tsval,
+            tsecr: seen.tsecr,
             psh: seen.flags.has(Flags::PSH),
             repeat,
         });

@@ -2,8 +2,7 @@
 //! acknowledged, `log` what is handed on.
 
 use super::acks::{Acks, Report, Said};
-use super::arrivals::{Cause, Evidence, Part, Piece};
-use super::data::Data;
+use super::data::{Cause, Data, Evidence, Part, Piece};
 use super::end::{End, Seen};
 use super::log::{Happened, Log};
 use super::repeats::Trigger;

@@ -12,7 +12,7 @@ const RECENT: usize = 128;
 const ENOUGH: u32 = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct Sighting {
     interface: u32,
     ttl: u8,
     /// An interface that shows the same packets again, and how often it has.
@@ -22,7 +22,7 @@ struct Way {
 /// What is known of the ways on which the packets of both ends were seen.
 #[derive(Debug, Default)]
 pub struct Forwarded {
-    ways: [Option<Way>; 2],
+    sightings: [Option<Sighting>; 2],
     last: u64,
     recent: Option<Box<[u64; RECENT]>>,
     next: usize,
@@ -33,15 +33,15 @@ pub struct Forwarded {
 impl Forwarded {
     /// Whether this packet was seen before on its way.
     pub fn is_again(&mut self, side: usize, p: &Packet) -> bool {
-        let way = *self.ways[side].get_or_insert(Way { interface: p.interface, ttl: p.ttl, again: None });
+        let first = *self.sightings[side].get_or_insert(Sighting { interface: p.interface, ttl: p.ttl, again: None });
         let digest = digest(p, side);
-        let is_other = p.interface != way.interface || p.ttl < way.ttl;
-        let is_left_out = p.interface != way.interface && way.again.is_some_and(|(i, n)| i == p.interface && n >= ENOUGH);
+        let is_other = p.interface != first.interface || p.ttl < first.ttl;
+        let is_left_out = p.interface != first.interface && first.again.is_some_and(|(i, n)| i == p.interface && n >= ENOUGH);
         let is_again = is_left_out || (is_other && self.has(digest));
         if is_again {
             self.count += 1;
-            let n = way.again.filter(|a| a.0 == p.interface).map_or(0, |a| a.1);
-            self.ways[side] = Some(Way { again: Some((p.interface, n.saturating_add(1))), ..way });
+            let n = first.again.filter(|a| a.0 == p.interface).map_or(0, |a| a.1);
+            self.sightings[side] = Some(Sighting { again: Some((p.interface, n.saturating_add(1))), ..first });
             return true;
         }
         if is_other && self.recent.is_none() {

@@ -6,26 +6,21 @@
 //! show has no value. Measured differences: `docs/diagnosis.md`.
 //! What it does not model: urgent data, multipath TCP, segments with overlapping payloads that differ.
 //!
-//! [`Analyzer`] is the door and the table of connections, `connection` takes a packet, `direction` is one end's data: `data` has what was seen
-//! sent, by way of `arrivals` (what came here), `acks` what was acknowledged, by way of `scoreboard` (what came there), and `log` the counters
-//! and rows; `facts` makes records of it.
+//! [`Analyzer`] is the door and the table of connections, `connection` takes a packet, whose order and echoes `end` knows; `direction` is one end's
+//! data: `data` has what was seen sent (what came here), `acks` what was acknowledged, by way of `scoreboard` (what came there), and `log` the
+//! counters and rows; `record` makes records of it.
 //! Nothing is allocated for a packet beyond its rows, whose number is bounded.
 
 mod acks;
 mod analyzer;
 mod answers;
-mod arrivals;
 mod connection;
-mod counts;
 mod data;
 mod direction;
-mod echo;
 mod end;
-mod facts;
 mod forwarded;
 mod handshake;
 mod log;
-mod order;
 mod record;
 mod repeats;
 mod rtt;
@@ -36,7 +31,7 @@ mod vantage;
 mod window;
 
 pub use analyzer::{Analyzer, Budget, Totals};
-pub use counts::Counts;
+pub use log::Counts;
 pub use record::{Facts, FlowRecord};
 pub use rtt::Summary;
 pub use table::{AckRow, EventRow, Fate, Kind, SegmentRow, Side};

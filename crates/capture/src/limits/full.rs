@@ -17,40 +17,34 @@ const MOST_SEGMENTS: u32 = 123;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullSize {
     /// What has the votes, and how many.
-    size: u32,
+    size: Option<u32>,
     votes: u32,
-    /// What had enough of them last; 0 none.
-    known: u32,
+    /// What had enough of them last.
+    known: Option<u32>,
 }
 
 impl FullSize {
-    /// Takes a segment or a super-packet, whose `mss` is what the SYNs agreed on; gives the payload of a full segment now; 0 unknown.
-    pub(super) fn take(&mut self, d: &Data) -> u32 {
-        let is_of = |size: u32| size > 0 && d.len % size == 0;
-        if is_of(d.mss) {
-            self.vote(d.mss);
-        } else if is_of(self.size) && d.len > self.size {
-            self.vote(self.size);
-        } else if !d.psh && d.mss > 0 {
-            // A sender cuts a super-packet into as few segments as the path allows.
-            let parts = (d.len.div_ceil(d.mss)..=MOST_SEGMENTS).find(|k| d.len % k == 0);
-            parts.into_iter().for_each(|k| self.vote(d.len / k));
+    /// Takes a segment or a super-packet, whose `mss` is what the SYNs agreed on; gives the payload of a full segment now.
+    pub(super) fn take(&mut self, d: &Data) -> Option<u32> {
+        let is_of = |size: &u32| d.len % size == 0;
+        // A sender cuts a super-packet into as few segments as the path allows.
+        let fewest = |mss: u32| (d.len.div_ceil(mss)..=MOST_SEGMENTS).find(|k| d.len % k == 0);
+        let by_size = || self.size.filter(is_of).filter(|&size| d.len > size);
+        let by_parts = || d.mss.filter(|_| !d.psh).and_then(fewest).map(|k| d.len / k);
+        if let Some(size) = d.mss.filter(is_of).or_else(by_size).or_else(by_parts) {
+            self.vote(size);
         }
         if self.votes >= REPEATED {
             self.known = self.size;
         }
-        if self.known > 0 {
-            self.known.min(d.mss)
-        } else {
-            d.mss
-        }
+        d.mss.map(|mss| self.known.map_or(mss, |known| known.min(mss)))
     }
 
     fn vote(&mut self, size: u32) {
-        if size == self.size {
+        if self.size == Some(size) {
             self.votes = (self.votes + 1).min(MOST_VOTES);
         } else if self.votes == 0 {
-            (self.size, self.votes) = (size, 1);
+            (self.size, self.votes) = (Some(size), 1);
         } else {
             self.votes -= 1;
         }
@@ -65,7 +59,7 @@ mod tests {
 
     /// What a full segment is after segments of these lengths, without PSH.
     fn after(full: &mut FullSize, lengths: impl IntoIterator<Item = u32>) -> u32 {
-        lengths.into_iter().map(|len| full.take(&Data { len, mss: MSS, ..Data::default() })).last().unwrap_or(0)
+        lengths.into_iter().filter_map(|len| full.take(&Data { len, mss: Some(MSS), ..Data::default() })).last().unwrap_or(0)
     }
 
     #[test]
@@ -74,7 +68,7 @@ mod tests {
         assert_eq!(after(&mut full, [1_200; 3]), MSS);
         assert_eq!(after(&mut full, [1_200]), 1_200);
         // Ends of writes, and what the receiver's window cut once, change nothing.
-        assert_eq!(full.take(&Data { len: 700, mss: MSS, psh: true, ..Data::default() }), 1_200);
+        assert_eq!(full.take(&Data { len: 700, mss: Some(MSS), psh: true, ..Data::default() }), Some(1_200));
         assert_eq!(after(&mut full, [333]), 1_200);
     }
 

@@ -13,7 +13,6 @@
 //! [`Tracker`] is the door, `view` the sender's knowledge as it can be told from the place of capture, `times` what the packets time here,
 //! `episodes` the repairs, `full` how large full segments are, `judge` the gaps of a few round trips, `window` the rules for them, `intervals` the bounded list of results.
 
-mod doubt;
 mod episodes;
 mod full;
 mod intervals;
@@ -23,8 +22,8 @@ mod tracker;
 mod view;
 mod window;
 
-pub use doubt::Doubt;
 pub use intervals::{thinned, Interval};
+pub use judge::Doubt;
 pub use tracker::Tracker;
 
 #[cfg(test)]
@@ -104,12 +103,12 @@ pub struct Data {
     pub seq: u64,
     /// Bytes of payload.
     pub len: u32,
-    /// Payload of a full segment as the SYNs agreed on it; 0 where it is not known yet.
-    pub mss: u32,
-    /// TSval; 0 without timestamps.
-    pub tsval: u32,
-    /// TSecr; 0 without timestamps.
-    pub tsecr: u32,
+    /// Payload of a full segment as the SYNs agreed on it, at least a byte; none where it is not known yet.
+    pub mss: Option<u32>,
+    /// TSval.
+    pub tsval: Option<u32>,
+    /// TSecr; none where it echoes nothing.
+    pub tsecr: Option<u32>,
     /// PSH flag.
     pub psh: bool,
     /// Whether it is sent again.
@@ -125,20 +124,20 @@ pub struct Ack {
     pub frame: u64,
     /// The next byte that the receiver expects.
     pub ack: u64,
-    /// Right edge of the window: `ack` plus the scaled window; 0 where the scale is not known.
-    pub edge: u64,
-    /// The window as the header has it, not scaled; 0 of a SYN.
-    pub window: u16,
+    /// Right edge of the window: `ack` plus the scaled window; none where the scale is not known.
+    pub edge: Option<u64>,
+    /// The window as the header has it, not scaled; none of a SYN.
+    pub window: Option<u16>,
     /// Bytes that it is the first to report by SACK.
     pub sacked: u32,
     /// Bytes received so far, as far as this ACK and those before it say: in order and reported by SACK, each once.
     pub delivered: u64,
     /// Bytes that it reports as received twice.
     pub dsack: u32,
-    /// TSval; 0 without timestamps.
-    pub tsval: u32,
-    /// TSecr; 0 without timestamps.
-    pub tsecr: u32,
+    /// TSval.
+    pub tsval: Option<u32>,
+    /// TSecr; none where it echoes nothing.
+    pub tsecr: Option<u32>,
     /// Its own payload, bytes.
     pub len: u32,
 }

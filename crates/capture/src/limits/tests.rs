@@ -35,28 +35,24 @@ impl Script {
     /// The sender sends at `t`.
     fn send(&mut self, t: u64, seq: u64, len: u32, repeat: Option<Repeat>) {
         let psh = len % MSS != 0;
-        self.packets.push((t + self.away, Packet::Data(Data { seq, len, mss: MSS, psh, repeat, ..Data::default() })));
+        self.packets.push((t + self.away, Packet::Data(Data { seq, len, mss: Some(MSS), psh, repeat, ..Data::default() })));
     }
 
     /// An ACK reaches the sender at `t`.
     fn ack(&mut self, t: u64, ack: u64, window: u64, sacked: u32) {
         let delivered = ack + u64::from(sacked);
-        self.packets.push((t - self.away, Packet::Ack(Ack { ack, edge: ack + window, sacked, delivered, ..Ack::default() })));
+        self.packets.push((t - self.away, Packet::Ack(Ack { ack, edge: Some(ack + window), sacked, delivered, ..Ack::default() })));
     }
 
     /// TSval of a packet that is seen at `t`, in ticks of 1 ms.
-    fn tsval(&self, t: u64) -> u32 {
-        if self.is_timed {
-            1 + (t / MS) as u32
-        } else {
-            0
-        }
+    fn tsval(&self, t: u64) -> Option<u32> {
+        self.is_timed.then_some(1 + (t / MS) as u32)
     }
 
     /// The TSval that a segment seen at `t` echoes: of the last ACK that had reached its sender.
-    fn echo(&self, t: u64) -> u32 {
+    fn echo(&self, t: u64) -> Option<u32> {
         let before = &self.packets[..self.packets.partition_point(|p| p.0 + 2 * self.away <= t)];
-        before.iter().rev().find(|p| matches!(p.1, Packet::Ack(_))).map_or(0, |p| self.tsval(p.0))
+        before.iter().rev().find(|p| matches!(p.1, Packet::Ack(_))).and_then(|p| self.tsval(p.0))
     }
 
     /// What a tracker makes of it; frame 4 is the first after the handshake.

@@ -1,10 +1,9 @@
 //! From packets to gaps, from gaps to intervals.
 
-use super::doubt::Doubt;
 use super::episodes::Episodes;
 use super::full::FullSize;
 use super::intervals::Interval;
-use super::judge::Judge;
+use super::judge::{Doubt, Judge};
 use super::times::{Opening, RoundTrips, Spacing};
 use super::view::{Moment, View};
 use super::window::{Ending, Gap};
@@ -229,10 +228,10 @@ impl Tracker {
     fn closed_until(&self, d: &Data, last: Departure) -> Option<u64> {
         // A segment that was cut to the window's room waited for more (RFC 9293 §3.8.6.2.1).
         let room = self.view.room(self.nxt).unwrap_or(0);
-        let is_cut = d.len < d.mss && room < u64::from(d.mss);
+        let is_cut = d.mss.is_some_and(|mss| d.len < mss && room < u64::from(mss));
         let need = u64::from(match (d.repeat.is_some() || is_cut, self.view.supposes()) {
-            (true, _) if d.mss > 0 => d.mss,
-            (_, true) if d.mss > 0 => d.len.min(d.mss),
+            (true, _) => d.mss.unwrap_or(d.len),
+            (_, true) => d.len.min(d.mss.unwrap_or(d.len)),
             _ => d.len,
         });
         if !self.view.knows_edge || d.t <= last.t + self.prompt() {
@@ -255,11 +254,11 @@ impl Tracker {
     }
 
     fn depart(&mut self, d: &Data, end: u64) {
-        let is_cut = self.view.room(end).is_some_and(|room| room < u64::from(d.mss));
+        let is_cut = self.view.room(end).zip(d.mss).is_some_and(|(room, mss)| room < u64::from(mss));
         // The last segment of what was written has PSH (RFC 9293 §3.9.1.2, MUST-61).
-        let is_short = d.psh && d.mss > 0 && d.len % d.mss != 0 && !is_cut;
+        let is_short = d.psh && d.mss.is_some_and(|mss| d.len % mss != 0) && !is_cut;
         if d.repeat.is_some_and(|repeat| self.episodes.repeats(repeat, self.nxt)) {
-            if let (0, Some(reported)) = (d.tsecr, self.reported) {
+            if let (None, Some(reported)) = (d.tsecr, self.reported) {
                 self.view.repaired(d.t.saturating_sub(reported));
             }
         }
@@ -269,8 +268,10 @@ impl Tracker {
         self.view.fits(self.nxt);
         self.view.forget(self.nxt);
         self.judge.departed(d, is_short, before, self.nxt - self.view.delivered.min(self.nxt));
-        let is_tight =
-            self.view.room(self.nxt).is_some_and(|room| room < u64::from(d.mss) + (self.view.edge - self.view.una.min(self.view.edge)) / 8);
+        let is_tight = self
+            .view
+            .room(self.nxt)
+            .is_some_and(|room| room < u64::from(d.mss.unwrap_or(0)) + (self.view.edge - self.view.una.min(self.view.edge)) / 8);
         self.last = Some(Departure { t: d.t, frame: d.frame, is_drained: is_short, is_tight });
     }
 
@@ -280,11 +281,8 @@ impl Tracker {
     }
 }
 
-/// Payload of a full segment; where only super-packets were seen, that of an Ethernet. 0 unknown.
-fn full_segment(d: &Data) -> u32 {
-    match (d.mss, d.len > ETHERNET) {
-        (0, true) if d.tsval != 0 => ETHERNET - 52,
-        (0, true) => ETHERNET - 40,
-        (mss, _) => mss,
-    }
+/// Payload of a full segment; where only super-packets were seen, that of an Ethernet. None where it is unknown.
+fn full_segment(d: &Data) -> Option<u32> {
+    let headers = if d.tsval.is_some() { 52 } else { 40 };
+    d.mss.or((d.len > ETHERNET).then_some(ETHERNET - headers))
 }

@@ -48,10 +48,10 @@ pub(super) struct View {
     echoed: Option<(u32, u64)>,
     /// The window's scale, where the handshake was not seen.
     supposed_shift: Option<u32>,
-    /// The window of the last ACK whose scale is not known; 0 none.
-    unscaled: u64,
+    /// The window of the last ACK, if its scale is not known.
+    unscaled: Option<u16>,
     /// The last TSecr of a segment: only the first that has it left when its ACK came.
-    last_echo: u32,
+    last_echo: Option<u32>,
     /// Steps of the right edge that no segment has used up: edge and when it came.
     edges: VecDeque<(u64, Moment)>,
     pub(super) edge: u64,
@@ -140,32 +140,34 @@ impl View {
 
     /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`; everything before `nxt` had been sent.
     pub(super) fn data(&mut self, d: &Data, nxt: u64, mut seen: impl FnMut(&View, u64)) {
-        let echoes = d.tsecr != 0;
         while let Some(first) = self.waiting.front().copied() {
             let age = d.t.saturating_sub(first.t);
-            let is_echoed = echoes && first.tsval != 0;
-            if is_echoed && ahead(d.tsecr, first.tsval) > 0 {
+            let stamps = d.tsecr.zip(first.tsval);
+            if stamps.is_some_and(|(echo, value)| ahead(echo, value) > 0) {
                 break;
             }
-            let is_first = is_echoed && self.echoed.map_or(true, |(v, _)| ahead(v, first.tsval) > 0);
-            let is_certain = is_echoed && (ahead(first.tsval, d.tsecr) > 0 || is_first)
-                || first.edge >= d.seq + u64::from(d.len) && self.edge < d.seq + u64::from(d.len) && self.knows_edge;
+            let is_new = |value: u32| self.echoed.map_or(true, |(v, _)| ahead(v, value) > 0);
+            let first_echo = stamps.map(|(_, value)| value).filter(|&value| is_new(value));
+            let end = d.seq + u64::from(d.len);
+            let is_certain = first_echo.is_some()
+                || stamps.is_some_and(|(echo, value)| ahead(value, echo) > 0)
+                || first.edge.is_some_and(|edge| edge >= end) && self.edge < end && self.knows_edge;
             if !is_certain && age < self.response() {
                 break;
             }
-            if is_first {
-                self.echoed = Some((first.tsval, first.t));
+            if let Some(value) = first_echo {
+                self.echoed = Some((value, first.t));
             }
             self.waiting.pop_front();
             let at = self.take(&first);
             seen(self, at);
         }
-        if let (true, Some((v, t))) = (echoes && d.tsecr != self.last_echo, self.echoed) {
+        if let (Some(echo), Some((v, t))) = (d.tsecr.filter(|_| d.tsecr != self.last_echo), self.echoed) {
             self.last_echo = d.tsecr;
             // Of a sender that had nothing under way the time since the ACK may be a silence of its application: it can but lower the least.
             let delay = d.t - t.min(d.t);
             let may_be_silence = self.una >= nxt && self.floor.is_some_and(|f| delay >= f);
-            if v == d.tsecr && d.repeat.is_none() && !self.is_empty && !may_be_silence {
+            if v == echo && d.repeat.is_none() && !self.is_empty && !may_be_silence {
                 self.measured(delay);
             }
         }
@@ -184,15 +186,15 @@ impl View {
 
     /// The edge of an ACK whose window's scale was not seen: the least scale with which everything sent fitted.
     fn supposed_edge(&self, a: &Ack) -> u64 {
-        self.supposed_shift.map_or(0, |shift| a.ack + (u64::from(a.window) << shift))
+        self.supposed_shift.map_or(0, |shift| a.ack + (u64::from(a.window.unwrap_or(0)) << shift))
     }
 
     /// Everything up to `nxt` was sent, so that the window's scale must allow for it, where it was not seen. Only a flow that the receiver's window
     /// holds fills what this supposes.
     pub(super) fn fits(&mut self, nxt: u64) {
-        let window = self.unscaled;
+        let Some(window) = self.unscaled.filter(|&window| window > 0).map(u64::from) else { return };
         let least = (0..=MOST_SHIFT).find(|shift| self.una + (window << shift) >= nxt);
-        if window > 0 && least > self.supposed_shift {
+        if least > self.supposed_shift {
             self.supposed_shift = least;
             self.edges.clear();
             self.edge = 0;
@@ -220,8 +222,8 @@ impl View {
     /// Applies an ACK; when it reached the sender, on the segments' clock.
     fn take(&mut self, a: &Ack) -> u64 {
         let at = Moment { t: a.t + self.response(), frame: a.frame };
-        self.unscaled = if a.edge > 0 { 0 } else { u64::from(a.window) };
-        let edge = if a.edge > 0 { a.edge } else { self.supposed_edge(a) };
+        self.unscaled = if a.edge.is_some() { None } else { a.window };
+        let edge = a.edge.unwrap_or_else(|| self.supposed_edge(a));
         // A repeated ACK reports a segment that came out of order, also where the capture cut its SACK option off.
         let is_repeated = a.ack == self.una && a.len == 0 && edge <= self.edge;
         let moved = a.ack > self.una || a.sacked > 0 || is_repeated;

@@ -5,9 +5,8 @@
 //! time resolutions to the base 2 and offsets, and counts of drops in big-endian files, which `pcap-parser` 0.17 does not read as the draft
 //! has them.
 
-use super::clock::{Clock, Unit};
 use super::link::LinkType;
-use super::record::{Interface, Next, Record, LONGEST};
+use super::record::{Clock, Interface, Next, Record, Unit, LONGEST};
 use pcap_parser::{parse_block_be, parse_block_le, Block, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption};
 
 /// Most interfaces of a file.

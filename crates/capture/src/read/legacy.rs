@@ -2,9 +2,8 @@
 //!
 //! Source: draft-ietf-opsawg-pcap. Read by the crate `pcap-parser`, whose records are taken once they are whole.
 
-use super::clock::{Clock, Unit};
 use super::link::LinkType;
-use super::record::{Interface, Next, Record, LONGEST};
+use super::record::{Clock, Interface, Next, Record, Unit, LONGEST};
 use super::Unreadable;
 use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header, PcapHeader};
 

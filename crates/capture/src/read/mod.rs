@@ -2,27 +2,24 @@
 //!
 //! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng, <https://www.tcpdump.org/linktypes.html>; RFC 791, 8200, 9293.
 //! How it differs from libpcap: nothing is opened here, who has the bytes feeds them; a file that is damaged or ends early gives what came
-//! before; the time of an interface never runs backwards ([`clock`]).
+//! before; the time of an interface never runs backwards ([`record::Clock`]).
 //! What it does not do: put IP fragments together (the first one has the TCP header), look into tunnels, decrypt.
 //!
-//! [`Reader`] is the door. [`container`] cuts the file into [`record`]s ([`legacy`]: pcap, [`blocks`]: pcapng), [`link`], [`ip`] and [`tcp`]
-//! take a record's layers off, [`report`] has them do so, makes the packet and counts. Memory: one record, at most [`record::LONGEST`], and [`blocks::MOST_INTERFACES`] interfaces.
+//! [`Reader`] is the door. [`cutter`] cuts the file into [`record`]s ([`legacy`]: pcap, [`blocks`]: pcapng), [`decode`] makes a packet of a record,
+//! behind the header of its [`link`], [`report`] counts. Memory: one record, at most [`record::LONGEST`], and [`blocks::MOST_INTERFACES`] interfaces.
 
 mod blocks;
-mod clock;
-mod container;
-pub(crate) mod ip;
+pub(crate) mod cutter;
+pub(crate) mod decode;
 mod legacy;
 mod link;
 pub(crate) mod record;
-pub(crate) mod records;
 mod report;
-mod tcp;
 
 pub use report::{ClockSteps, InterfaceReport, ReadReport};
 
 use crate::packet::Packet;
-use records::Records;
+use cutter::Cutter;
 use report::Tally;
 
 /// Why a file is not read at all: one line, for the user.
@@ -70,7 +67,7 @@ impl Skipped {
 /// Reads a capture.
 #[derive(Debug, Default)]
 pub struct Reader {
-    records: Records,
+    records: Cutter,
     tally: Tally,
 }
 

@@ -1,12 +1,12 @@
-//! A record becomes a packet ([`Tally::record`]), or is passed over: counts of both, and sentences for the user.
+//! What was read of a file: counts of packets and of what was passed over, and sentences for the user.
 
+use super::cutter::Cutter;
+use super::decode::Decoder;
 use super::record::{Interface, Record};
-use super::records::Records;
 use super::Skipped;
-use super::{ip, tcp};
-use crate::packet::{Endpoint, Packet};
+use crate::packet::Packet;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use tcpscape_base::Time;
 
 /// Steps back of the capture's clocks.
@@ -75,20 +75,17 @@ pub struct Tally {
     packets: u64,
     skipped: [u64; Skipped::ALL.len()],
     options_cut: u64,
-    fragmented: u64,
-    without_length: u64,
     first: Option<Time>,
     last: Time,
-    /// Interfaces of a capture on `any`: those of the file and the one that each packet names → number.
-    named: HashMap<(u32, u32), u32>,
+    decoder: Decoder,
 }
 
 impl Tally {
-    /// Takes a packet of the file apart; hands it on if it is TCP.
+    /// Has a packet of the file taken apart; hands it on if it is TCP.
     #[inline]
     pub fn record(&mut self, record: &Record<'_>, sink: &mut impl FnMut(&Packet)) {
         self.frames += 1;
-        match self.packet(record) {
+        match self.decoder.packet(self.frames, record) {
             Ok(packet) => {
                 self.packets += 1;
                 self.options_cut += u64::from(packet.options.is_cut);
@@ -100,46 +97,9 @@ impl Tally {
         }
     }
 
-    #[inline]
-    fn packet(&mut self, record: &Record<'_>) -> Result<Packet, Skipped> {
-        let (payload, named) = record.link.payload(record.bytes)?;
-        let header = (record.bytes.len() - payload.len()) as u32;
-        let ip = ip::read(payload, record.original.saturating_sub(header))?;
-        let tcp = tcp::read(ip.tcp, ip.rest)?;
-        let at = record.at.ok_or(Skipped::NoTime)?;
-        self.fragmented += u64::from(ip.is_fragment);
-        self.without_length += u64::from(ip.without_length);
-        Ok(Packet {
-            frame: self.frames,
-            at,
-            from: Endpoint { address: ip.from, port: tcp.ports[0] },
-            to: Endpoint { address: ip.to, port: tcp.ports[1] },
-            interface: named.map_or(record.interface, |n| self.number(record.interface, n)),
-            seq: tcp.seq,
-            ack: tcp.ack,
-            len: tcp.len,
-            flags: tcp.flags,
-            window: tcp.window,
-            ecn: ip.ecn,
-            ttl: ip.ttl,
-            id: ip.id,
-            size: ip.size,
-            options: tcp.options,
-        })
-    }
-
-    /// A number for an interface that packets name, apart from those of the file.
-    fn number(&mut self, interface: u32, named: u32) -> u32 {
-        let next = NAMED + self.named.len() as u32;
-        if self.named.len() == MOST_NAMED {
-            return self.named.get(&(interface, named)).copied().unwrap_or(interface);
-        }
-        *self.named.entry((interface, named)).or_insert(next)
-    }
-
     /// The report of these records.
-    pub fn finish(self, records: Records) -> ReadReport {
-        let Records { container, bytes, end, .. } = records;
+    pub fn finish(self, records: Cutter) -> ReadReport {
+        let Cutter { container, bytes, end, .. } = records;
         let (format, interfaces) = (container.format(), container.interfaces());
         let skipped: BTreeMap<_, _> =
             Skipped::ALL.iter().map(|&(reason, name)| (name, self.skipped[reason as usize])).filter(|s| s.1 > 0).collect();
@@ -166,8 +126,8 @@ impl Tally {
             bytes,
             skipped,
             options_cut: self.options_cut,
-            fragmented: self.fragmented,
-            without_length: self.without_length,
+            fragmented: self.decoder.fragmented,
+            without_length: self.decoder.without_length,
             interfaces: listed,
             clock_steps,
             first_ns: self.first.unwrap_or_default().0,
@@ -180,10 +140,6 @@ impl Tally {
     }
 }
 
-/// Numbers of interfaces that packets name begin here.
-const NAMED: u32 = 1 << 24;
-/// Most of them; packets of others keep the number of the capture's interface.
-const MOST_NAMED: usize = 1 << 12;
 /// Interfaces that the report lists.
 const MOST_REPORTED: usize = 64;
 

@@ -14,7 +14,7 @@ use super::Link;
 use std::io::{self, Write};
 use std::sync::Arc;
 use tcpscape_base::{Duration, Time};
-use tcpscape_capture::pcapng::{LinkType, Seen, Way, Writer};
+use tcpscape_capture::pcapng::{LinkType, PacketDirection, Seen, Writer};
 use tcpscape_path::Direction;
 
 /// Largest packet: what a super-packet that is not cut may have.
@@ -69,8 +69,8 @@ pub fn write_pcapng<W: Write>(out: W, link: &Link, about: &About<'_>) -> io::Res
         };
         let Some(length) = frame(log, &line, &mut bytes) else { continue };
         let at = Time(about.zero.saturating_add(line.at.0));
-        let (interface, way) = side(&line);
-        file.packet(&Seen { interface, at, way, length, bytes: &bytes[VNET_HEADER..], comment: &comment })?;
+        let (interface, direction) = side(&line);
+        file.packet(&Seen { interface, at, direction, length, bytes: &bytes[VNET_HEADER..], comment: &comment })?;
     }
     file.finish()
 }
@@ -81,13 +81,13 @@ pub fn missing(link: &Link) -> Option<String> {
     (beyond > 0).then(|| format!("the capture has the first {MOST_PACKETS} packets of each direction; {beyond} further ones are not in it"))
 }
 
-/// Interface and way of a line.
-fn side(line: &Line) -> (u32, Way) {
+/// Interface and direction of a line.
+fn side(line: &Line) -> (u32, PacketDirection) {
     match (line.direction, line.event) {
-        (Direction::Forward, None) => (0, Way::Inbound),
-        (Direction::Forward, Some(_)) => (1, Way::Outbound),
-        (Direction::Reverse, None) => (1, Way::Inbound),
-        (Direction::Reverse, Some(_)) => (0, Way::Outbound),
+        (Direction::Forward, None) => (0, PacketDirection::Inbound),
+        (Direction::Forward, Some(_)) => (1, PacketDirection::Outbound),
+        (Direction::Reverse, None) => (1, PacketDirection::Inbound),
+        (Direction::Reverse, Some(_)) => (0, PacketDirection::Outbound),
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | Can the emulator have its packets? | [`backends`] |
 //! | How late does a thread wake up? | [`timer`] |
-//! | Which queues are there, and does netem behave? | [`tcpscape_testbed::probe`] |
+//! | Which queues are there, and does netem behave? | [`tcpscape_testbed::capabilities`] |
 
 pub mod backends;
 pub mod timer;
@@ -13,7 +13,7 @@ use crate::channel::Channel;
 use crate::spaces::Options;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value};
-use tcpscape_testbed::probe::{kinds, netem};
+use tcpscape_testbed::capabilities::{kinds, netem};
 
 /// What is asked.
 #[derive(Debug, Default, Deserialize)]
@@ -31,7 +31,7 @@ type Measure = fn() -> Result<Value, String>;
 /// Every measurement by name.
 const MEASURES: &[(&str, Measure)] = &[
     ("backends", || Ok(json!(backends::probe()))),
-    ("kinds", || found(kinds::probe())),
+    ("kinds", || found(kinds())),
     ("netem", || found(netem::probe())),
     ("timer", || found(timer::probe())),
     ("rate", || found(backends::rates())),

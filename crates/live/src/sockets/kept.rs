@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use tcpscape_testbed::sock_diag::{Bbr, Found, Id, Memory};
+use tcpscape_testbed::sock_diag::{Bbr, Found, Id, Memory, Queues};
 use tcpscape_testbed::tcp_info::{TcpInfo, FIELDS};
 
 /// One sample of a socket.
@@ -19,8 +19,8 @@ pub struct Sample {
     pub memory: Option<Memory>,
     /// BBR's numbers.
     pub bbr: Option<Bbr>,
-    /// Bytes received and not read; bytes written and not acknowledged.
-    pub queues: (u32, u32),
+    /// What waits at both ends.
+    pub queues: Queues,
 }
 
 impl Sample {
@@ -37,8 +37,10 @@ impl Sample {
 /// A socket that was seen.
 #[derive(Clone, Debug)]
 pub struct Socket {
-    /// This end and the other.
-    pub ends: (SocketAddr, SocketAddr),
+    /// This end.
+    pub local: SocketAddr,
+    /// The other.
+    pub remote: SocketAddr,
     /// Its congestion control.
     pub control: String,
     /// User who owns it.
@@ -57,11 +59,11 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Bytes that were acknowledged and received while it was watched.
-    pub fn carried(&self) -> (u64, u64) {
-        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return (0, 0) };
+    /// Bytes that were acknowledged and received, together, while it was watched.
+    fn carried(&self) -> u64 {
+        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return 0 };
         let grown = |of: fn(&TcpInfo) -> u64| of(&last.info).saturating_sub(if self.was_there { of(&first.info) } else { 0 });
-        (grown(TcpInfo::bytes_acked), grown(TcpInfo::bytes_received))
+        grown(TcpInfo::bytes_acked) + grown(TcpInfo::bytes_received)
     }
 
     fn push(&mut self, sample: Sample) {
@@ -102,8 +104,8 @@ impl Socket {
 /// What a socket's list entry says besides TCP_INFO.
 type Extra = fn(&Sample) -> Option<u64>;
 const EXTRA: &[(&str, Extra)] = &[
-    ("rqueue", |s| Some(u64::from(s.queues.0))),
-    ("wqueue", |s| Some(u64::from(s.queues.1))),
+    ("rqueue", |s| Some(u64::from(s.queues.unread))),
+    ("wqueue", |s| Some(u64::from(s.queues.unacknowledged))),
     ("rmem", |s| s.memory.map(|m| u64::from(m.rmem))),
     ("rcvbuf", |s| s.memory.map(|m| u64::from(m.rcvbuf))),
     ("wmem_queued", |s| s.memory.map(|m| u64::from(m.wmem_queued))),
@@ -161,10 +163,11 @@ impl Kept {
             socket.push(sample);
             self.samples += socket.samples.len() - before;
         } else if self.has_room() {
-            let control = details.control.to_owned();
+            let (local, remote) = found.ends();
             let new = Socket {
-                ends: found.ends(),
-                control,
+                local,
+                remote,
+                control: details.control.to_owned(),
                 uid: found.uid(),
                 ended: None,
                 was_there: is_first || self.refused > 0,
@@ -212,10 +215,9 @@ impl Kept {
     /// The sockets that carried data, those that carried most first, and how many carried none.
     pub fn into_active(self) -> (Vec<Socket>, usize) {
         let all = self.sockets.len();
-        let moved = |s: &Socket| s.carried().0 + s.carried().1;
-        let mut active: Vec<Socket> = self.sockets.into_values().filter(|s| moved(s) > 0).collect();
+        let mut active: Vec<Socket> = self.sockets.into_values().filter(|s| s.carried() > 0).collect();
         active.iter_mut().for_each(|s| s.samples.extend(s.same.take()));
-        active.sort_by_key(|s| (std::cmp::Reverse(moved(s)), s.ends));
+        active.sort_by_key(|s| (std::cmp::Reverse(s.carried()), s.local, s.remote));
         let idle = all - active.len();
         (active, idle)
     }
@@ -229,8 +231,7 @@ impl Kept {
             self.refused += 1; // found without a look at every socket, since a list may have many for which there is no room
             return false;
         }
-        let mut least: Vec<(u64, u64)> =
-            self.sockets.iter().filter(|(_, s)| s.ended.is_some()).map(|(c, s)| (s.carried().0 + s.carried().1, *c)).collect();
+        let mut least: Vec<(u64, u64)> = self.sockets.iter().filter(|(_, s)| s.ended.is_some()).map(|(c, s)| (s.carried(), *c)).collect();
         least.sort_unstable();
         for (_, cookie) in least.iter().take(least.len().div_ceil(2)) {
             self.samples -= self.sockets.remove(cookie).map_or(0, |s| s.samples.len());

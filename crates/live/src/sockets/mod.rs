@@ -242,7 +242,7 @@ fn line(socket: &Socket) -> Value {
     let columns: Map<String, Value> = socket.columns().into_iter().map(|(name, v)| (name.to_owned(), json!(bytes(v)))).collect();
     let end = |a: std::net::SocketAddr| json!([a.ip(), a.port()]);
     json!({
-        "event": "socket", "local": end(socket.ends.0), "remote": end(socket.ends.1), "control": socket.control, "uid": socket.uid,
+        "event": "socket", "local": end(socket.local), "remote": end(socket.remote), "control": socket.control, "uid": socket.uid,
         "ended_s": socket.ended.map(|t| t as f64 / 1e9), "was_there": socket.was_there, "columns": columns,
     })
 }

@@ -27,7 +27,7 @@ use job::{Backend, Job};
 use serde::Serialize;
 use serde_json::{json, Value};
 use tcpscape_base::Column;
-use tcpscape_testbed::course::{time_zero, Course, Finished, Place};
+use tcpscape_testbed::course::{time_zero, CapturePoint, Course, Finished};
 use tcpscape_testbed::flows::{Buffers, Options as FlowOptions, Sleeps};
 use tcpscape_testbed::network::{Network, Scope, Settings, Testbed};
 use tcpscape_testbed::report::Report;
@@ -92,7 +92,8 @@ fn netem(job: &Job) -> Result<(Finished, Check), String> {
 fn watched(job: &Job, zero: u64, network: &mut dyn Network) -> Result<(Finished, Machine), String> {
     let monitor = Monitor::start(job.planted.clock_step).map_err(|e| format!("thread: {e}"))?;
     let buffers = if job.force_buffers { Buffers::Forced } else { Buffers::Allowed };
-    let captures: Vec<_> = job.pcap.iter().filter(|_| job.backend == Backend::Netem).map(|file| (Place::Sender, file.clone())).collect();
+    let captures: Vec<_> =
+        job.pcap.iter().filter(|_| job.backend == Backend::Netem).map(|file| (CapturePoint::Sender, file.clone())).collect();
     let options = FlowOptions { buffers, cpu: true, sleeps: Sleeps::Plain };
     let is_proved = job.backend == Backend::Netem;
     let course = Course { plan: &job.plan, seed: job.seed, zero, sample_ns: job.sample_ns, options, captures: &captures, is_proved };

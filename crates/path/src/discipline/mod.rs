@@ -4,16 +4,14 @@
 //! |---|---|
 //! | from words to a specification to a machine | [`Discipline`], [`Child`] in `specification.rs` |
 //! | what a specification means, in plain units | [`Description`] in `description.rs` |
-//! | packets in and out while it runs | [`Qdisc`], [`Freed`] in `qdisc.rs` |
+//! | packets in and out while it runs; cutting what segmentation offload made larger than an MTU | [`Qdisc`], [`Freed`], [`segments`] in `qdisc.rs` |
 //! | the packet that a parent has looked at, counts of packets and bytes | [`Queued`], [`Policy`] in `queued.rs` |
 //! | what it counts | [`StageStats`] in `stats.rs`; that nothing is missing there, [`check_accounts`] in `accounts.rs` |
 //! | what can change while it runs | [`Patch`] in `patch.rs` |
-//! | cutting what segmentation offload made larger than an MTU | [`segments`] in `body.rs` |
 //!
 //! Nothing here knows any discipline by name.
 
 mod accounts;
-mod body;
 mod description;
 mod patch;
 mod qdisc;
@@ -22,12 +20,11 @@ mod specification;
 mod stats;
 
 pub use accounts::check_accounts;
-pub use body::{segments, Body};
 pub use description::{Description, Marking};
 pub use patch::Patch;
 pub(crate) use patch::DELAY_MAX;
 pub(crate) use qdisc::report_parent;
-pub use qdisc::{Aged, AnyQdisc, Dropped, Freed, Qdisc};
+pub use qdisc::{segments, Aged, AnyQdisc, Body, Dropped, Freed, Qdisc};
 pub use queued::{Books, Load, Policy, Queued};
 #[cfg(test)]
 pub(crate) use specification::{spec, try_spec};

@@ -1,8 +1,7 @@
 //! A discipline as a specification: read from tc's words, printed back, checked, described, and made into a machine.
 
-use super::body::Body;
 use super::description::Description;
-use super::qdisc::AnyQdisc;
+use super::qdisc::{AnyQdisc, Body};
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
 

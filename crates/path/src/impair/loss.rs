@@ -5,7 +5,7 @@
 //! How it differs: nothing known; each model draws from the stream called `loss`.
 //! What it does not model: loss that depends on packet size or on the queue.
 
-use super::crandom::Crandom;
+use super::chance::Crandom;
 use crate::values::Prob;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::Stream;

@@ -1,5 +1,4 @@
 //! netem's judges: small machines that decide about one packet at a time. netem asks them in turn and does the holding.
 
-pub mod crandom;
+pub mod chance;
 pub mod loss;
-pub mod reorder;

@@ -460,6 +460,19 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_has_timed_is_spaced_by_whole_quanta_unless_the_rate_is_low() {
+        let departures = |words: &str| {
+            let mut q = fq(&format!("fq {words} quantum 3028 initial_quantum 3028 timer_slack 0"));
+            put(&mut q, &[(1, 0); 6]);
+            drain(&mut q).iter().map(|d| d.0).collect::<Vec<_>>()
+        };
+        // Two frames are a quantum, which takes 2.4224 ms at 10 Mbit/s.
+        assert_eq!(departures("maxrate 10mbit"), [0, 0, 2_422, 2_422, 4_844, 4_844]);
+        // At 500 kbit/s a frame takes 24.224 ms.
+        assert_eq!(departures("maxrate 500kbit"), [0, 24_224, 48_448, 72_672, 96_896, 121_120]);
+    }
+
+    #[test]
     fn limits_and_horizon() {
         let mut q = fq("fq limit 12 flow_limit 10");
         put(&mut q, &[[(1, 1); 11], [(2, 1); 11]].concat());

@@ -1,4 +1,4 @@
-//! How connections begin and end: start and stop times, resets.
+//! Connections: which slot and which number they have, how they begin and end (start and stop times, resets).
 
 use super::neighbours::Neighbours;
 use super::node::{Node, Part};
@@ -7,6 +7,18 @@ use tcpscape_base::{Flags, Segment};
 use tcpscape_tcp::Transmit;
 
 impl Engine<'_> {
+    /// The number that packets of the connection in slot `i` carry.
+    #[inline]
+    pub(super) fn number(&self, i: usize) -> usize {
+        self.transfers.number(i)
+    }
+
+    /// The slot of the connection whose packets carry this number; none when it is over.
+    #[inline]
+    pub(super) fn slot(&self, number: usize) -> Option<usize> {
+        self.transfers.slot(number)
+    }
+
     /// The start time of a connection has come, or its stop time.
     pub(super) fn start_or_stop(&mut self, i: usize) {
         if !self.flows[i].is_to_open(self.now) {

@@ -3,16 +3,15 @@
 //! A packet knows what comes next on its way; the pipes of `pipes.rs` are passed one after the other, and each asks for its own events. Super-packets
 //! exist on the sending host only, unless segmentation offloads are on: they are cut as they leave it. A host without a queue hands a packet to its
 //! device at once; who sent it hears of it when the batch is done.
+//! What a packet carries is a segment, possibly a super-packet, and how it is cut; or what a probe sends, which is no segment.
 
 use super::pipes::{PipePlan, Pipes, Route};
 use super::probes::ProbePacket;
 use crate::checked::CheckedPlan;
-use crate::wire::{Load, Wire};
 use tcpscape_base::{Ecn, Edt, Packet, Segment, Time, ETH_HEADER};
-use tcpscape_path::{Direction, Host, Pipe, StageStats};
+use tcpscape_path::{Body, Direction, Host, Pipe, StageStats};
 use tcpscape_plan::results::QueueAccount;
-use tcpscape_plan::LinkId;
-use tcpscape_plan::Plan;
+use tcpscape_plan::{LinkId, Plan};
 use tcpscape_tcp::Transmit;
 
 /// Flow numbers that queues see of neighbour discovery: of a question that travels down the chain, and its answer; and of one that travels up.
@@ -93,9 +92,9 @@ struct Begin {
     next: u32,
 }
 
-/// The way of a flow's packets, there and back.
+/// The way of a flow's packets, there and back, laid once for all flows of its kind.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct RoundTrip {
     /// The number of its hosts' place.
     place: u32,
     data: Begin,
@@ -112,9 +111,9 @@ pub struct Network {
     /// For each way the pipes behind its first, in order, and then a machine.
     hops: Vec<Hop>,
     /// By place, for data down and up.
-    places: Vec<[Way; 2]>,
+    places: Vec<[RoundTrip; 2]>,
     /// By flow.
-    ways: Vec<Way>,
+    trips: Vec<RoundTrip>,
     /// Those that send down and up, and whether their receivers have a queue of their own.
     hosts: [HostKind; 2],
     receivers_queues: [bool; 2],
@@ -145,7 +144,7 @@ impl Network {
         let mut network = Network {
             hops: Vec::new(),
             places: Vec::new(),
-            ways: Vec::new(),
+            trips: Vec::new(),
             hosts: hosts(all, &legs),
             receivers_queues: receivers_queues(plan),
             legs,
@@ -168,13 +167,13 @@ impl Network {
     }
 
     /// Writes down the hops of a way.
-    fn lay(&mut self, place: u32, there: &[u32], back: &[u32], up: bool) -> Way {
+    fn lay(&mut self, place: u32, there: &[u32], back: &[u32], up: bool) -> RoundTrip {
         let mut begin = |pipes: &[u32], machine| {
             let begin = Begin { pipe: pipes[0], next: self.hops.len() as u32 };
             self.hops.extend(pipes[1..].iter().map(|&pipe| Hop::Pipe(pipe)).chain([machine]));
             begin
         };
-        Way {
+        RoundTrip {
             place,
             data: begin(there, Hop::Receiver),
             back: begin(back, Hop::Sender),
@@ -185,7 +184,7 @@ impl Network {
 
     /// The next number of a flow is that of one between the hosts of a place, whose data travel up the chain or down.
     pub fn join(&mut self, place: usize, up: bool) {
-        self.ways.push(self.places[place][usize::from(up)]);
+        self.trips.push(self.places[place][usize::from(up)]);
     }
 
     /// The host that sends what travels up the chain, or down.
@@ -230,7 +229,7 @@ impl Network {
     /// Gives a segment to the host of a flow's sender; gives the pipe that it enters, and whether its queue has room.
     #[inline]
     pub fn send(&mut self, now: Time, flow: usize, t: &Transmit) -> (u32, bool) {
-        let (way, segment) = (self.ways[flow], t.segment);
+        let (way, segment) = (self.trips[flow], t.segment);
         let size = segment.frame_len() + u32::from(t.segs - 1) * (segment.frame_len() - segment.len);
         if way.bare {
             self.departed.push(Departure { flow, burst: t.burst, bytes: size });
@@ -254,7 +253,7 @@ impl Network {
     /// Gives a segment to the host of a flow's receiver; gives the pipe that it enters.
     #[inline]
     pub fn send_back(&mut self, now: Time, flow: usize, segment: Segment) -> u32 {
-        let way = self.ways[flow];
+        let way = self.trips[flow];
         let edt = way.receivers_queue.then(|| Edt::at(now));
         let p = self.single(flow as u32, way.place, segment.frame_len(), Load::Segment(segment));
         self.enter(now, way.back, Packet { ecn: segment.ecn, edt, ..p })
@@ -262,7 +261,7 @@ impl Network {
 
     /// Gives a packet of a probe, whose number among flows this is, to its host, or the answer to the far one; gives the pipe that it enters.
     pub fn send_single(&mut self, now: Time, number: usize, size: u32, packet: ProbePacket) -> u32 {
-        let way = self.ways[number];
+        let way = self.trips[number];
         let begin = if packet.is_answer { way.back } else { way.data };
         self.enter(now, begin, self.single(number as u32, way.place, size, Load::Probe(packet)))
     }
@@ -416,4 +415,76 @@ fn receivers_queues(plan: &Plan) -> [bool; 2] {
 fn used_last(route: &Route, has_data_up: bool) -> impl Iterator<Item = u32> + '_ {
     let of_data_up = route.down.last().filter(|_| has_data_up);
     route.up.last().into_iter().chain(of_data_up).copied()
+}
+
+/// What a packet carries, and what comes next on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    pub load: Load,
+    /// A place in the network's list of hops.
+    pub next: u32,
+    /// Payload of each MTU-sized packet inside a segment.
+    pub mss: u16,
+}
+
+/// What is carried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Load {
+    /// A segment, or several in one.
+    Segment(Segment),
+    /// What a probe sends.
+    Probe(ProbePacket),
+    /// Neighbour discovery: a question that travels up the chain or down, or its answer, at the end of the way back.
+    Discovery { up: bool },
+}
+
+impl Body for Wire {
+    #[inline]
+    fn segment(&self) -> Option<&Segment> {
+        match &self.load {
+            Load::Segment(segment) => Some(segment),
+            Load::Probe(_) | Load::Discovery { .. } => None,
+        }
+    }
+    #[inline]
+    fn payload(&self) -> u32 {
+        self.segment().map_or(0, |s| s.len)
+    }
+    #[inline]
+    fn split(&self, index: u32, _of: u32) -> Wire {
+        let load = self.segment().map_or(self.load, |s| Load::Segment(s.part(index, u32::from(self.mss))));
+        Wire { load, ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcpscape_base::{Ecn, Flags, Packet};
+    use tcpscape_path::segments;
+
+    #[test]
+    fn a_probes_packet_is_no_segment_and_comes_out_as_it_went_in() {
+        let packet = ProbePacket { probe: 3, number: 7, is_answer: true };
+        let wire = Wire { load: Load::Probe(packet), next: 0, mss: 1_448 };
+        assert!(wire.segment().is_none() && wire.payload() == 0);
+        assert!(matches!(wire.split(0, 1).load, Load::Probe(p) if p == packet));
+    }
+
+    /// 4000 bytes in three packets are two full segments and the rest, each with 66 bytes of headers: a path cuts by the MSS.
+    #[test]
+    fn a_path_cuts_a_super_packet_into_full_segments() {
+        let segment = Segment { seq: 1, len: 4_000, flags: Flags::ACK.with(Flags::PSH), ..Segment::default() };
+        let body = Wire { load: Load::Segment(segment), mss: 1_448, next: 0 };
+        let (id, flow, hosts, size) = (0, 0, 0, 4_000 + 3 * 66);
+        let p = Packet { id, flow, hosts, size, segs: 3, ecn: Ecn::NotEct, edt: None, corrupt: false, body };
+        let part = |p: Packet<Wire>| p.body.segment().map(|s| (s.seq, p.size, s.flags.has(Flags::PSH)));
+        let parts: Vec<_> = segments(&p).filter_map(part).collect();
+        assert_eq!(parts, [(1, 1_514, false), (1_449, 1_514, false), (2_897, 1_170, true)]);
+    }
+
+    #[test]
+    fn a_packet_is_no_larger_for_knowing_its_way() {
+        assert_eq!(std::mem::size_of::<Wire>(), 72);
+    }
 }

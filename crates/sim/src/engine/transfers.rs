@@ -95,6 +95,16 @@ impl<'a> Transfers<'a> {
         (slot != NONE).then_some(slot as usize)
     }
 
+    /// The number that packets of the connection in a slot carry.
+    #[inline]
+    pub fn number(&self, slot: usize) -> usize {
+        if slot < self.first_slot {
+            slot
+        } else {
+            self.first_number + self.holder(slot)
+        }
+    }
+
     /// The connection in a slot behind those of the plan's flows.
     #[cold]
     fn holder(&self, slot: usize) -> usize {
@@ -149,22 +159,6 @@ impl<'a> Transfers<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// The number that packets of the connection in slot `i` carry.
-    #[inline]
-    pub(super) fn number(&self, i: usize) -> usize {
-        if i < self.plan_flows {
-            i
-        } else {
-            self.transfers.first_number + self.transfers.holder(i)
-        }
-    }
-
-    /// The slot of the connection whose packets carry this number; none when it is over.
-    #[inline]
-    pub(super) fn slot(&self, number: usize) -> Option<usize> {
-        self.transfers.slot(number)
-    }
-
     /// Connections begin, or the trial ends for those that are open.
     #[cold]
     pub(super) fn run_transfers(&mut self) {

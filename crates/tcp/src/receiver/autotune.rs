@@ -221,6 +221,14 @@ mod tests {
     }
 
     #[test]
+    fn growth_counts_twice_and_is_rounded_down_before() {
+        // Nothing more than before: twice 10,000 and 16 segments. Half as much again: 46,000, and twice a half of that.
+        assert_eq!([wanted(10_000, 10_000, 1_000), wanted(15_000, 10_000, 1_000)], [36_000, 92_000]);
+        // A ten-thousandth of 36,002 is 3, which counts as 6.
+        assert_eq!(wanted(10_001, 10_000, 1_000), 36_002 + 6);
+    }
+
+    #[test]
     fn the_buffer_is_counted_in_segments() {
         // 1,448 + header area + 576, raised by 128 until half of it holds 1,448: 2,984 or 2,920 for each segment of twice what was read,
         // plus 16 segments, plus twice the growth.

@@ -9,7 +9,6 @@ use crate::Jiffies;
 use std::collections::VecDeque;
 use tcpscape_base::{Kernel, Segment, Time};
 
-mod accecn;
 mod acceptance;
 mod ack;
 mod autotune;

@@ -87,10 +87,10 @@ impl Connection {
         }
         r.congestion = self.ecn.echoes(s);
         let by_sack = r.delivery.sacked + r.duplicate.map_or(0, |d| d.segments);
-        self.delivery.count(by_sack, r.congestion);
+        self.rate.count(by_sack, r.congestion);
         if !r.was_idle {
             self.read_number(context, r);
-            r.delivered = self.delivery.delivered().wrapping_sub(r.prior.delivered);
+            r.delivered = self.rate.delivered().wrapping_sub(r.prior.delivered);
             r.congestion |= self.read_ace(s, r.delivered);
         }
     }
@@ -109,7 +109,7 @@ impl Connection {
     #[inline]
     pub fn sample(&mut self, r: &AckReport, usable: bool) -> AckSample {
         let (now_us, min_rtt_us, marked) = (self.now_us(), self.rtt.min_us(), self.flight.marked_lost());
-        let rate = self.delivery.sample(r.delivery.sampled.as_ref(), r.delivered, now_us, min_rtt_us, usable);
+        let rate = self.rate.sample(r.delivery.sampled.as_ref(), r.delivered, now_us, min_rtt_us, usable);
         AckSample {
             acked: r.delivered,
             ack: r.ack,
@@ -131,7 +131,7 @@ impl Connection {
             una: self.flight.una(),
             in_flight: self.flight.in_flight(),
             sacked_end: self.flight.sacked_end(),
-            delivered: self.delivery.delivered(),
+            delivered: self.rate.delivered(),
             marked_lost: self.flight.marked_lost(),
         }
     }
@@ -170,7 +170,7 @@ impl Connection {
     fn read_number(&mut self, context: Context, r: &mut AckReport) {
         let sacked_before = self.flight.sacked();
         Reading::of(&mut self.flight, &mut r.delivery, context, r.ack).acknowledge();
-        self.delivery.count(r.delivery.acked_first, r.congestion);
+        self.rate.count(r.delivery.acked_first, r.congestion);
         self.note_sampled(&r.delivery);
         r.reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
         self.measure_rtt(sacked_before > 0, r);
@@ -186,7 +186,7 @@ impl Connection {
         // for a second one.
         let alone = delivery.acked == 1 && !delivery.partial && !was_sacked && r.ack - r.prior.una < u64::from(self.cfg.mss);
         let by_number = delivery.acked_times.is_some() && !delivery.acked_resent;
-        let next_delivered = || delivery.sampled.as_ref().map_or(0, |p| p.delivered_then).wrapping_add(1) == self.delivery.delivered();
+        let next_delivered = || delivery.sampled.as_ref().map_or(0, |p| p.delivered_then).wrapping_add(1) == self.rate.delivered();
         let quiet = delivery.sacked == 0 && !r.congestion && r.duplicate.is_none();
         r.maybe_delayed = alone && by_number && quiet && next_delivered();
         r.rtt_us = rtt.last.map_or(-1, |us| us as i64);
@@ -223,7 +223,7 @@ impl Connection {
             return false;
         }
         let marks = self.ecn.accurate.read(s.flags.ace(), s.ceb, packets, self.cfg.mss);
-        self.delivery.count_marks(marks);
+        self.rate.count_marks(marks);
         marks > 0
     }
 
@@ -236,7 +236,7 @@ impl Connection {
     #[inline]
     fn note_sampled(&mut self, delivery: &Delivery) {
         if let Some(p) = &delivery.sampled {
-            self.delivery.sampled(p);
+            self.rate.sampled(p);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Connection {
     pub peer: Peer,
     pub ecn: EcnState,
     pub flight: Flight,
-    pub delivery: DeliveryRate,
+    pub rate: DeliveryRate,
     pub rtt: Rtt,
 }
 
@@ -41,7 +41,7 @@ impl Connection {
             peer: Peer::default(),
             ecn: EcnState::new(cfg.ecn, &*cfg.congestion),
             flight: Flight::new(),
-            delivery: DeliveryRate::new(),
+            rate: DeliveryRate::new(),
             rtt: Rtt::new(&cfg.jiffies),
         }
     }
@@ -77,11 +77,11 @@ impl Connection {
     #[inline]
     pub fn counts(&self) -> Counts {
         Counts {
-            delivered: self.delivery.delivered(),
-            delivered_ce: self.delivery.delivered_ce(),
+            delivered: self.rate.delivered(),
+            delivered_ce: self.rate.delivered_ce(),
             lost: self.flight.marked_lost(),
-            delivered_us: self.delivery.delivered_us(),
-            app_limited: self.delivery.app_limited_until(),
+            delivered_us: self.rate.delivered_us(),
+            app_limited: self.rate.app_limited_until(),
         }
     }
 

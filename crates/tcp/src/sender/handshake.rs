@@ -88,7 +88,7 @@ impl Sender {
         c.ecn.on_syn_ack(s);
         c.peer.on_syn_ack(s);
         c.stats.max_rwnd = s.wnd;
-        c.delivery.established(c.now.time.micros(), c.ecn.accurate.syn_was_marked);
+        c.rate.established(c.now.time.micros(), c.ecn.accurate.syn_was_marked);
         self.outbound.stop_timer();
         c.rtt.progressed();
         let rtt_us = self.handshake.rtt_us(s, c);

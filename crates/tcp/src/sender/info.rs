@@ -200,7 +200,7 @@ impl Sender {
             in_flight: c.flight.in_flight(),
             unacked: c.flight.out(),
             pacing_rate: w.pacing_rate,
-            delivery_rate: c.delivery.bytes_per_second(c.cfg.mss),
+            delivery_rate: c.rate.bytes_per_second(c.cfg.mss),
             ca_state: self.repair.state(),
             retransmits: c.stats.retransmits,
             spurious: c.stats.dsack_dups,
@@ -208,9 +208,9 @@ impl Sender {
             reo_wnd_steps: self.repair.reordering_steps(),
             rwnd: c.peer.window(),
             bytes_acked: self.bytes_acked(),
-            delivered: c.delivery.delivered(),
+            delivered: c.rate.delivered(),
             lost: c.flight.marked_lost(),
-            delivered_ce: c.delivery.delivered_ce(),
+            delivered_ce: c.rate.delivered_ce(),
         }
     }
 

@@ -6,7 +6,6 @@
 //! docs/models/tcp/sender.md. Source: RFC 9293, 5681, 6298, 6675, 6937, 8985, 5682, 3522, 3708, 7323, and observed behaviour of Linux 6.1 and
 //! 6.12. How it differs, what it does not model: there.
 
-mod accecn;
 mod ack;
 mod config;
 mod connection;
@@ -31,7 +30,7 @@ use ack::Kind;
 use connection::Connection;
 use governor::Governor;
 use handshake::{Handshake, State};
-use outbound::{Outbound, Purpose, Push};
+use outbound::{Outbound, Purpose, Reason};
 use repair::{Repair, Rest};
 use report::{Actions, Resend, TimerOrder, WindowOrder};
 use tcpscape_base::{Segment, Time};
@@ -335,7 +334,7 @@ impl Sender {
         if self.c.flight.has_lost_to_send() && self.governor.cwnd() > self.c.flight.in_flight() {
             self.send_lost();
         }
-        let sent = self.outbound.send_pending(Push::All, &mut self.c, &mut self.governor, self.repair.standing());
+        let sent = self.outbound.send_pending(Reason::All, &mut self.c, &mut self.governor, self.repair.standing());
         self.repair.on_sent(sent);
     }
 
@@ -359,7 +358,7 @@ impl Sender {
             let left = if resent {
                 self.outbound.probe_with_last(&mut self.c, &mut self.governor, self.repair.state())
             } else {
-                let sent = self.outbound.send_pending(Push::Probe, &mut self.c, &mut self.governor, self.repair.standing());
+                let sent = self.outbound.send_pending(Reason::Probe, &mut self.c, &mut self.governor, self.repair.standing());
                 self.repair.on_sent(sent);
                 sent > 0
             };

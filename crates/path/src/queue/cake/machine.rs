@@ -417,3 +417,34 @@ impl<B> Cake<B> {
         (self.params, self.quantum, self.memory_max)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_byte_has_34_bits() {
+        assert_eq!(PerByte::new(2_500_000).of(1_514), 605_600);
+        // 142.857142857… ns, of which 8 bits are before the point and 26 behind it: of 700 MB, which take 100 s, 4.5 ns are lost.
+        let byte = PerByte::new(7_000_000);
+        assert!(((1 << 33)..(1 << 34)).contains(&byte.ns) && byte.fraction == 26, "{byte:?}");
+        assert_eq!([7, 700, 700_000_000].map(|bytes| byte.of(bytes)), [999, 99_999, 99_999_999_995]);
+        // A byte at 64 B/s, the least rate: 15.6 ms, which take 24 bits.
+        assert_eq!((PerByte::new(0), PerByte::new(1).of(64)), (PerByte::new(64), 1_000_000_000));
+    }
+
+    /// At 8 ns a byte 1,000 bytes take 8 µs, which make room for 4 µs of drops.
+    #[test]
+    fn drops_delay_the_next_packet_by_half_of_what_was_sent_at_most() {
+        let mut gate = Gate { rate: Some(PerByte::new(125_000_000)), ..Gate::default() };
+        gate.idle_until(1_000);
+        gate.sent(1_000);
+        assert_eq!(gate.opens(), 9_000);
+        gate.dropped(250);
+        assert_eq!(gate.opens(), 11_000);
+        gate.dropped(1_000);
+        assert_eq!(gate.opens(), 13_000);
+        gate.idle_until(100_000);
+        assert_eq!(gate.opens(), 100_000, "an idle link owes nothing and gains nothing");
+    }
+}

@@ -3,9 +3,8 @@
 use super::slot::SlotMachine;
 use super::NetemSpec;
 use crate::discipline::{segments, AnyQdisc, Body, Cause, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
-use crate::impair::crandom::{Chance, Crandom};
+use crate::impair::chance::{Chance, Crandom, Reorder};
 use crate::impair::loss::{Loss, LossMachine};
-use crate::impair::reorder::Reorder;
 use crate::parts::dist;
 use crate::parts::due::{Due, Held};
 use std::collections::VecDeque;

@@ -5,15 +5,13 @@
 
 mod compression;
 mod delayed;
-mod quick;
 mod segment_size;
 
 pub(super) use compression::Limits;
 
 use crate::Jiffies;
 use compression::Compression;
-use delayed::{DelayedAck, Rhythm};
-use quick::QuickAcks;
+use delayed::{DelayedAck, QuickAcks, Rhythm, MOST_QUICK};
 use segment_size::SegmentSize;
 use tcpscape_base::{Kernel, Segment, Time};
 
@@ -155,7 +153,7 @@ impl AckPolicy {
     #[inline]
     pub fn on_data(&mut self, now: Time, jiffies: &Jiffies, window: u32) {
         if self.delayed.on_data(now, jiffies) != Rhythm::Steady {
-            self.quick.raise(window, self.segment(), quick::MOST);
+            self.quick.raise(window, self.segment(), MOST_QUICK);
         }
     }
     /// A segment with data has been dealt with while `window` was offered.
@@ -176,7 +174,7 @@ impl AckPolicy {
     }
     /// A segment came that shows that something is wrong: ACKs should not be late.
     pub fn on_trouble(&mut self, jiffies: &Jiffies, window: u32) {
-        self.hurry(jiffies, window, quick::MOST);
+        self.hurry(jiffies, window, MOST_QUICK);
     }
     /// Acknowledges up to `most` segments one by one.
     pub fn hurry(&mut self, jiffies: &Jiffies, window: u32, most: u32) {

@@ -8,11 +8,9 @@
 
 mod board;
 mod reading;
-mod sack;
 mod segment;
 
-pub(super) use reading::{echoes_before, timestamp, Context, Delivery, Reading, Sampled, Span};
-pub(super) use sack::{Duplicate, SackOption};
+pub(super) use reading::{echoes_before, timestamp, Context, Delivery, Duplicate, Reading, SackOption, Sampled, Span};
 pub(super) use segment::{Departure, Marks, Sent, Transmission};
 
 use crate::cc::LostPacket;

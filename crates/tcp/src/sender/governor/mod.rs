@@ -303,10 +303,13 @@ impl Governor {
         self.window.cwnd.max(INIT_CWND)
     }
 
-    /// The parts, for tests.
     #[cfg(test)]
-    pub fn parts(&mut self) -> (&mut Window, &WindowUse) {
-        (&mut self.window, &self.usage)
+    pub fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+    #[cfg(test)]
+    pub fn usage(&self) -> &WindowUse {
+        &self.usage
     }
 }
 

@@ -1,7 +1,7 @@
 //! What leaves: what the application has written, when it may go, what the host's own queues still hold, the timer, and the segments on their
 //! way out.
 //!
-//! `sending.rs` decides about new data and sends again what is lost, `timers.rs` sets the timer; here are the writer, the segments that come
+//! `sending.rs` decides about new data and sends again what is lost, `timer.rs` sets the timer; here are the writer, the segments that come
 //! out, and what the host says of them. Source: RFC 9293 §3.8 and §3.9.1.2, RFC 896 (Nagle), observed behaviour of Linux 6.1 and 6.12
 //! (docs/models/tcp/sender.md). How it differs: see "Refused by the own queue" there: a loop over several bursts ends at the refused one in
 //! Linux; here the later ones are taken back unseen. Not modelled: urgent data.
@@ -11,7 +11,6 @@ mod pacer;
 mod send_buffer;
 mod sending;
 mod timer;
-mod timers;
 
 use super::connection::Connection;
 use super::flight::{timestamp, Marks};
@@ -21,7 +20,7 @@ use super::Transmit;
 use host_queue::HostQueue;
 use pacer::Pacer;
 use send_buffer::{SendBuffer, Unsent};
-pub(super) use sending::Push;
+pub(super) use sending::Reason;
 use std::collections::VecDeque;
 use tcpscape_base::{Ecn, Flags, Segment, Time};
 pub(super) use timer::Purpose;
@@ -157,7 +156,7 @@ impl Outbound {
             self.buffer.push();
             self.push_pending(c, g, st)
         } else if self.buffer.is_single() {
-            self.send_pending(Push::One, c, g, st)
+            self.send_pending(Reason::One, c, g, st)
         } else {
             0
         }
@@ -183,7 +182,7 @@ impl Outbound {
     fn note_application_limit(&self, c: &mut Connection, g: &Governor) {
         let drained = self.buffer.end() - c.flight.nxt() < u64::from(c.cfg.mss) && self.host.memory() == 0;
         if drained && c.flight.in_flight() < g.cwnd() && !c.flight.has_lost_to_send() {
-            c.delivery.limit_by_application(c.flight.in_flight());
+            c.rate.limit_by_application(c.flight.in_flight());
         }
     }
 
@@ -349,9 +348,18 @@ impl Outbound {
 
     /// The parts, for tests.
     #[cfg(test)]
-    pub fn parts(&mut self) -> (&mut SendBuffer, &Pacer, &HostQueue, &Timer) {
-        (&mut self.buffer, &self.pacer, &self.host, &self.timer)
+    pub fn parts(&mut self) -> Parts<'_> {
+        Parts { buffer: &mut self.buffer, pacer: &self.pacer, host: &self.host, timer: &self.timer }
     }
+}
+
+/// What tests see.
+#[cfg(test)]
+pub(super) struct Parts<'a> {
+    pub buffer: &'a mut SendBuffer,
+    pub pacer: &'a Pacer,
+    pub host: &'a HostQueue,
+    pub timer: &'a Timer,
 }
 
 /// Largest payload of a super-packet, bytes: 64 KiB less 192 of headers and one.

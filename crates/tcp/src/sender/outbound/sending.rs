@@ -5,8 +5,7 @@
 //! retransmissions of RFC 6675 (the loss probe does their work).
 
 use super::send_buffer::Unsent;
-use super::timer::Purpose;
-use super::timers::may_probe;
+use super::timer::{may_probe, Purpose};
 use super::{Outbound, GSO_MAX};
 use crate::sender::connection::Connection;
 use crate::sender::flight::timestamp;
@@ -16,7 +15,7 @@ use tcpscape_base::{CaState, Flags};
 
 /// Why data are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sender) enum Push {
+pub(in crate::sender) enum Reason {
     /// Everything that may go.
     All,
     /// One super-packet, while a write goes on.
@@ -60,7 +59,7 @@ impl Outbound {
         if self.buffer.is_empty() {
             return 0;
         }
-        let sent = self.send_pending(Push::All, c, g, st);
+        let sent = self.send_pending(Reason::All, c, g, st);
         if sent == 0 && !self.buffer.is_empty() {
             self.schedule_window_probe(c);
         }
@@ -68,16 +67,16 @@ impl Outbound {
     }
 
     /// Sends unsent data as far as they may go; returns how many segments left.
-    pub fn send_pending(&mut self, push: Push, c: &mut Connection, g: &mut Governor, st: Standing) -> u32 {
+    pub fn send_pending(&mut self, reason: Reason, c: &mut Connection, g: &mut Governor, st: Standing) -> u32 {
         let most = self.burst_segments(c, g);
         let (mut sent, mut limited) = (0, false);
         loop {
-            match self.next(push, most, c, g, st) {
+            match self.next(reason, most, c, g, st) {
                 Next::Leaves(len) => {
                     let was_idle = c.flight.out() == 0;
                     sent += self.send_new(len, c, g, st);
                     // A probe that is scheduled below would replace it.
-                    if push == Push::Probe || !may_probe(st.state) {
+                    if reason == Reason::Probe || !may_probe(st.state) {
                         self.restart_rto(was_idle, c);
                     }
                 }
@@ -87,7 +86,7 @@ impl Outbound {
                     break;
                 }
             }
-            if push != Push::All {
+            if reason != Reason::All {
                 break;
             }
         }
@@ -95,7 +94,7 @@ impl Outbound {
         if sent > 0 || limited {
             g.judge_use(c, st.state, limited, self.buffer.is_blocked());
         }
-        if sent > 0 && push != Push::Probe {
+        if sent > 0 && reason != Reason::Probe {
             self.schedule_probe_after_sending(c, st.state);
         }
         sent
@@ -115,12 +114,12 @@ impl Outbound {
     }
 
     /// What becomes of the next unsent data; `most` segments make a burst.
-    fn next(&mut self, push: Push, most: u32, c: &Connection, g: &Governor, st: Standing) -> Next {
+    fn next(&mut self, reason: Reason, most: u32, c: &Connection, g: &Governor, st: Standing) -> Next {
         if self.buffer.is_empty() || self.wait_for_pacing(c, g) {
             return Next::Waits;
         }
         let quota = match cwnd_quota(c, g) {
-            0 if push == Push::Probe => 1,
+            0 if reason == Reason::Probe => 1,
             0 => return Next::Waits,
             n => n,
         };
@@ -133,12 +132,12 @@ impl Outbound {
         }
         let single = self.buffer.is_single();
         let burst = if len <= c.cfg.mss {
-            if single && push != Push::Probe && self.nagle_holds(len < c.cfg.mss, c) {
+            if single && reason != Reason::Probe && self.nagle_holds(len < c.cfg.mss, c) {
                 return Next::Waits;
             }
             c.cfg.mss
         } else {
-            if push == Push::All {
+            if reason == Reason::All {
                 if let Some(wait) = self.waits_for_larger(len, most, c, g, st) {
                     return wait;
                 }
@@ -200,7 +199,7 @@ impl Outbound {
         // Every super-packet has PSH.
         let push = segments > 1 || head.push;
         let departure_ns = self.depart(len, segments, c, g, st.state);
-        let departure = c.delivery.depart(departure_ns, was_idle, c.flight.marked_lost());
+        let departure = c.rate.depart(departure_ns, was_idle, c.flight.marked_lost());
         c.flight.send(len, c.cfg.mss, push, &departure);
         if len % c.cfg.mss != 0 {
             self.buffer.small_sent(c.flight.nxt());
@@ -294,7 +293,7 @@ impl Outbound {
         }
         let (n, len) = c.flight.same_state_run(id, most, end);
         let departure_ns = self.depart(len, n, c, g, state);
-        let departure = c.delivery.depart(departure_ns, false, c.flight.marked_lost());
+        let departure = c.rate.depart(departure_ns, false, c.flight.marked_lost());
         let push = c.flight.send_again(id, n, &departure);
         c.stats.retransmits += u64::from(n);
         let flags = if push { Flags::PSH } else { Flags::default() };

@@ -7,11 +7,9 @@
 //! Source: RFC 5681 §3.2, RFC 6675 §5, RFC 6937 §3, RFC 8985 §6.2, §6.3 and §7.4, RFC 2018 §8, RFC 4015 §3.4, RFC 3168 §6.1.2. How it differs:
 //! docs/models/tcp/recovery.md and rack.md. Not modelled: connections without SACK.
 
-mod frto;
 mod prr;
 mod rack;
 mod recovery;
-mod tlp;
 mod undo;
 
 use super::connection::Connection;
@@ -19,14 +17,13 @@ use super::flight::Marks;
 use super::governor::Governor;
 use super::report::{AckReport, Actions, Copies, Overtaken, Resend, Standing, TakenBack, TimerOrder, Waiting, Watch, WindowOrder};
 use crate::cc::View;
-#[cfg(test)]
-pub(super) use frto::Frto;
 use prr::{Progress, Prr};
-use rack::{Bounds, Rack, DUP_THRESH};
+use rack::{Bounds, Outcome, ProbeAck, Rack, Tlp, DUP_THRESH};
 pub(super) use recovery::Phase;
 use recovery::{Evidence, Next, Recovery, Verdict};
 use tcpscape_base::CaState;
-use tlp::{Outcome, ProbeAck, Tlp};
+#[cfg(test)]
+pub(super) use undo::Frto;
 
 /// Repair of one connection.
 pub(super) struct Repair {
@@ -111,7 +108,7 @@ impl Repair {
     #[inline(always)]
     pub fn on_ack(&mut self, r: &AckReport, c: &mut Connection, governor: &mut Governor, waiting: Waiting) -> Actions {
         self.learn(r, c);
-        self.rack.adapt(r.delivery.sampled.as_ref().map_or(0, |p| p.delivered_then), c.delivery.delivered());
+        self.rack.adapt(r.delivery.sampled.as_ref().map_or(0, |p| p.delivered_then), c.rate.delivered());
         if self.recovery.phase() == Phase::Open && !r.is_alarming() && !self.tlp.is_out() {
             let timer = if r.restarts_timer { TimerOrder::Restart(CaState::Open) } else { TimerOrder::Keep };
             return Actions { window: self.growth(r, governor), timer, resend: Resend::Nothing, orderly: true };
@@ -553,10 +550,13 @@ impl Repair {
         }
     }
 
-    /// The parts, for tests.
     #[cfg(test)]
-    pub fn parts(&mut self) -> (&mut Recovery, &mut Rack, &mut Tlp) {
-        (&mut self.recovery, &mut self.rack, &mut self.tlp)
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+    #[cfg(test)]
+    pub fn rack(&mut self) -> &mut Rack {
+        &mut self.rack
     }
 }
 

@@ -4,9 +4,8 @@
 //! RFC 5682 §3.1 (F-RTO). Judging changes nothing; `mod.rs` carries the verdicts out (`carry_out`). How it differs:
 //! docs/models/tcp/recovery.md. Not modelled: connections without SACK.
 
-use super::frto::{AfterTimeout, Conclusion, Frto};
 use super::prr::Prr;
-use super::undo::Undo;
+use super::undo::{AfterTimeout, Conclusion, Frto, Undo};
 use tcpscape_base::CaState;
 
 /// Where a connection stands.

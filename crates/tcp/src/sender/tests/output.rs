@@ -125,6 +125,49 @@ fn rate_samples_take_the_slower_of_sending_and_acknowledging() {
     assert_eq!((s.delivered, s.interval_us), (2, 161_000));
 }
 
+/// Lengths of what leaves.
+fn lengths(x: &mut Script) -> Vec<u32> {
+    x.sent().iter().map(|burst| burst.1).collect()
+}
+
+/// Page sender, "Size of a burst": at 100 ms and a window of ten a burst has two segments.
+#[test]
+fn a_burst_is_what_was_written_without_a_short_end_that_nagles_rule_holds() {
+    for (nodelay, expected) in [(true, vec![2_896, 1_548]), (false, vec![2_896, 1_448])] {
+        let mut x = Script::with(SenderConfig { nodelay, ..config() }, 100);
+        x.write(0.0, 100);
+        assert_eq!(lengths(&mut x), [100], "nothing short is in flight yet");
+        x.write(10.0, 3 * u64::from(MSS) + 100);
+        assert_eq!(lengths(&mut x), expected, "nodelay {nodelay}");
+    }
+    let mut x = Script::new();
+    x.peer_window(0.0, 2 * MSS + 500);
+    x.write_segs(1.0, 10);
+    assert_eq!(lengths(&mut x), [2 * MSS], "the receiver's window has no room for a third segment");
+}
+
+/// Page sender, "Waiting for a fuller burst".
+#[test]
+fn a_segment_waits_for_the_next_ack_if_that_is_near() {
+    let mut x = Script::full_window(10, 20);
+    x.set_ssthresh(10);
+    x.ack(100.0, 1);
+    assert_eq!(x.sent(), [(10, MSS)], "nothing has left for 100 ms");
+    x.ack(100.2, 2);
+    assert_eq!(x.sent(), [], "the ACK of what was sent at 0 is due");
+    x.ack(100.4, 3);
+    assert_eq!(x.sent(), [(11, 2 * MSS)]);
+
+    // Half of the window left 50 ms later: its ACKs are not near when those of the first half have come.
+    let mut x = Script::new();
+    x.set_ssthresh(10);
+    x.write_segs(0.0, 5);
+    x.write_segs(50.0, 25);
+    assert_eq!(x.sent_segs().len(), 10);
+    x.ack(100.0, 5);
+    assert_eq!(lengths(&mut x), [2 * MSS, 2 * MSS, MSS]);
+}
+
 #[test]
 fn small_queues_let_two_bursts_wait_in_the_host() {
     let mut x = Script::with(SenderConfig { tsq: true, watch_host: true, ..config() }, 100);

@@ -28,10 +28,10 @@ impl Script {
         &self.s.c.flight
     }
     pub fn phase(&mut self) -> Phase {
-        self.s.repair.parts().0.phase()
+        self.s.repair.recovery().phase()
     }
     pub fn has_reneged(&mut self) -> bool {
-        self.s.repair.parts().0.has_reneged()
+        self.s.repair.recovery().has_reneged()
     }
     /// The left edge when the reduction began that could be undone.
     pub fn undo_from(&self) -> Option<u64> {
@@ -39,7 +39,7 @@ impl Script {
     }
     /// Recoveries for which the reordering window stays as it is.
     pub fn window_kept_for(&mut self) -> u8 {
-        self.s.repair.parts().1.kept_for()
+        self.s.repair.rack().kept_for()
     }
     pub fn probe_is_out(&self) -> bool {
         self.s.repair.probe_is_out()
@@ -58,7 +58,7 @@ impl Script {
         self.s.governor.owns_window()
     }
     pub fn is_window_limited(&mut self) -> bool {
-        self.s.governor.parts().1.is_limited()
+        self.s.governor.usage().is_limited()
     }
     pub fn ecn_mode(&self) -> EcnMode {
         self.s.c.ecn.mode
@@ -75,23 +75,23 @@ impl Script {
         self.s.outbound.waiting().next_departure_ns
     }
     pub fn pacing_timer(&mut self) -> Option<Time> {
-        self.s.outbound.parts().1.timer()
+        self.s.outbound.parts().pacer.timer()
     }
     /// Memory that the host's queue holds, bytes.
     pub fn host_memory(&mut self) -> u64 {
-        self.s.outbound.parts().2.memory()
+        self.s.outbound.parts().host.memory()
     }
     /// Memory that the send buffer may use, bytes.
     pub fn buffer_size(&mut self) -> u32 {
-        *self.s.outbound.parts().0.size()
+        *self.s.outbound.parts().buffer.size()
     }
     /// Memory that it holds, bytes.
     pub fn memory(&mut self) -> u64 {
-        self.s.outbound.parts().0.used(&self.s.c.flight)
+        self.s.outbound.parts().buffer.used(&self.s.c.flight)
     }
     /// What the timer is for and when it fires, ms.
     pub fn timer(&mut self) -> Option<(Purpose, f64)> {
-        let fires = self.s.outbound.parts().3.fires()?.0 as f64 / 1e6 - self.base as f64;
+        let fires = self.s.outbound.parts().timer.fires()?.0 as f64 / 1e6 - self.base as f64;
         Some((self.s.outbound.purpose()?, fires))
     }
 }
@@ -99,33 +99,33 @@ impl Script {
 /// What a test arranges.
 impl Script {
     pub fn set_cwnd(&mut self, cwnd: u32) {
-        self.s.governor.parts().0.cwnd = cwnd;
+        self.s.governor.window_mut().cwnd = cwnd;
     }
     pub fn set_ssthresh(&mut self, ssthresh: u32) {
-        self.s.governor.parts().0.ssthresh = ssthresh;
+        self.s.governor.window_mut().ssthresh = ssthresh;
     }
     pub fn set_pacing_rate(&mut self, rate: u64) {
-        self.s.governor.parts().0.pacing_rate = rate;
+        self.s.governor.window_mut().pacing_rate = rate;
     }
     pub fn set_buffer_size(&mut self, bytes: u32) {
-        *self.s.outbound.parts().0.size() = bytes;
+        *self.s.outbound.parts().buffer.size() = bytes;
     }
     /// Room in a send buffer that TCP sizes.
     pub fn make_room(&mut self, bytes: u64) {
-        self.s.outbound.parts().0.grow(bytes, u32::MAX);
+        self.s.outbound.parts().buffer.grow(bytes, u32::MAX);
     }
     /// Data that end at `high` have overtaken a segment that begins at `low`.
     pub fn see_reordering(&mut self, low: u64, high: u64) {
-        self.s.repair.parts().1.reordering.overtaken(Overtaken { low, high }, MSS);
+        self.s.repair.rack().reordering.overtaken(Overtaken { low, high }, MSS);
     }
     pub fn widen_reordering_window(&mut self, steps: u32) {
-        self.s.repair.parts().1.widen(steps);
+        self.s.repair.rack().widen(steps);
     }
     /// Unsent data of `len` bytes, in a buffer of their own.
     pub fn append_buffer(&mut self, len: u32) {
-        self.s.outbound.parts().0.begin();
-        self.s.outbound.parts().0.append(len, true, len);
-        self.s.outbound.parts().0.push();
+        self.s.outbound.parts().buffer.begin();
+        self.s.outbound.parts().buffer.append(len, true, len);
+        self.s.outbound.parts().buffer.push();
     }
     /// What waits may go.
     pub fn release(&mut self) {

@@ -1,6 +1,12 @@
-//! Which queues a kernel has, by setting each one up: a module that can be loaded is loaded by that.
+//! What a kernel's queues do, found by short measurements, never by their mere presence.
+//!
+//! Which queues there are is found here, by setting each one up: a module that can be loaded is loaded by that. Whether netem does what it is told
+//! is measured in [`netem`], on two hosts and one link ([`range`]).
 
-use super::range::{Range, RangeError};
+pub mod netem;
+pub mod range;
+
+use range::{Range, RangeError};
 use serde::Serialize;
 use tcpscape_path::parse_tc;
 
@@ -33,7 +39,7 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Tries every queue, in new network namespaces.
-pub fn probe() -> Result<Vec<Kind>, RangeError> {
+pub fn kinds() -> Result<Vec<Kind>, RangeError> {
     let mut range = Range::build()?;
     let mut kinds = Vec::new();
     for &(name, words) in WORDS {
