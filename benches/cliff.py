@@ -18,7 +18,7 @@ from table import MODELS, insert, markdown
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.levels import Axis, Cliff, jitter_axis, loss_axis
+from tcpscape.findings.cliff.levels import Cliff, LevelAxis, jitter_axis, loss_axis
 from tcpscape.scenario.options import Conditions
 
 PAGE = MODELS / "methods" / "cliff.md"
@@ -49,7 +49,7 @@ class Curve:
     name: str
     label: str
     cca: str
-    axis: Axis
+    axis: LevelAxis
     paths: Paths
     """What is run for one measurement at a level."""
     grid: Sequence[float]
@@ -89,7 +89,7 @@ def lossy(name: str, cca: str, low: float, high: float) -> Curve:
 
 def paced(name: str, jitter_ms: int) -> Curve:
     """Along the application's rate, under jitter; the base is the same rate without it."""
-    axis = Axis("rate", "MiB/s", 0.25, 16.0, 0.05, origin=None, log=True)
+    axis = LevelAxis("rate", "MiB/s", 0.25, 16.0, 0.05, origin=None, log=True)
     grid = [float(x) for x in np.geomspace(0.25, 16, 31)]
     jitter = jitter_ms * 1_000_000
     what = f"rig, RTT 50 ms, jitter {jitter_ms} ms, rate (80 % kept)"
@@ -128,7 +128,7 @@ class Bench:
         self.runner = Runner(make("model"), jobs)
         self.keep = keep / self.runner.engine.version
 
-    def measure(self, curve: Curve, paths: Paths, first: int) -> search.Measure:
+    def measure(self, curve: Curve, paths: Paths, first: int) -> search.Measuring:
         """Goodput in Mbit/s, the mean over what one measurement consists of."""
         return search.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
 

@@ -17,7 +17,7 @@ from table import insert, markdown
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis
+from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Cliff, LevelAxis, jitter_axis
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
 
@@ -68,7 +68,7 @@ def said(found: Cliff) -> str:
     return f"{found.edge.value / by:.1f} [{found.edge.low / by:.1f}, {found.edge.high / by:.1f}] ({found.runs} runs)"
 
 
-SHARE = Axis("jitter", "of the RTT", 0.0, 1.0, JITTER_RESOLUTION)
+SHARE = LevelAxis("jitter", "of the RTT", 0.0, 1.0, JITTER_RESOLUTION)
 RTTS_MS, LOSSES = (12.0, 24.0, 50.0, 100.0, 200.0), (0.0, 1e-4, 1e-3, 1e-2)
 MAP_SHARES = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.28, 0.4)
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tcpscape.findings.diagnosis.observed import Endpoint, ObservedFlow
+from tcpscape.findings.diagnosis.observed import ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import from_samples
 from tcpscape.interchange import trial_flows
 from tcpscape.stats import Estimate
 
 FIELDS = ("rtt_ms", "jitter_ms", "rate_mbps", "buffer_bytes", "loss_pct")
-ENDS = Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2)
+ENDS = SocketAddress("10.0.0.1", 1), SocketAddress("10.0.0.2", 2)
 Answer = tuple[str, float | None, Estimate | None]
 """Case, truth, what was told."""
 

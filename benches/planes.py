@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.levels import Axis, Cliff
-from tcpscape.findings.cliff.search import Effort, Measure, PairedRuns, RatioCell, ratio_cells, verdict
+from tcpscape.findings.cliff.levels import Cliff, LevelAxis
+from tcpscape.findings.cliff.search import Effort, Measuring, PairedRuns, RatioCell, ratio_cells, verdict
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import TAIL, student
 
 GROWTH = 2
 """Factor by which the runs of an undecided cell grow from one look to the next."""
-Across = Callable[[float], Measure]
+Across = Callable[[float], Measuring]
 """A level of the second axis → what measures along the first axis there."""
 MeasurePairs = Callable[[Sequence[tuple[float, float]], range], list[tuple[list[float], list[float]]]]
 """(cells as (x, y), which seeds, counted from 0) → for each cell the metric under both congestion controls, under the same seeds."""
@@ -47,7 +47,7 @@ class SecondAxis:
 class Contour:
     """The edge along `axis` at each level of a second axis."""
 
-    axis: Axis
+    axis: LevelAxis
     across: str
     """Name of the second axis."""
     unit: str
@@ -61,7 +61,7 @@ class Contour:
         return sum(cliff.runs for _, cliff in self.points)
 
 
-def contour(measure: Across, axis: Axis, second: SecondAxis, effort: Effort = Effort()) -> Contour:
+def contour(measure: Across, axis: LevelAxis, second: SecondAxis, effort: Effort = Effort()) -> Contour:
     """The edge at every level of the second axis, from the lowest.
 
     A level without an edge is no start for its neighbour. Express the first axis so that neighbours resemble each other (jitter as a share

@@ -29,7 +29,7 @@ from tcpscape.engines.virtual import Virtual
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.diagnosis import limits, path
 from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange, RecognisedControl, ReplaySettings
-from tcpscape.findings.diagnosis.observed import Cause, Endpoint, LimitInterval, ObservedFlow
+from tcpscape.findings.diagnosis.observed import Cause, LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.replay.judging import Judged
 from tcpscape.findings.diagnosis.replay.judging import judged as judge
 from tcpscape.scenario.scenario import Scenario
@@ -170,7 +170,7 @@ def flow_of(case: Path) -> tuple[ObservedFlow, dict[str, Any]]:
     samples = {"t_s": t, "srtt_us": info["srtt_us"].to_numpy()}
     seconds = float(flow["stop_s"]) - started
     whole = flow["goodput_mbps"] * flow["seconds"] / seconds
-    ends = (Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2))
+    ends = (SocketAddress("10.0.0.1", 1), SocketAddress("10.0.0.2", 2))
     return ObservedFlow(*ends, None, None, seconds, 0.0, "sender", whole, facts, samples=samples, limits=_limits(info, seconds)), known
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from replays import settings, side, without_jitter
 from tcpscape import engines
 from tcpscape.findings.diagnosis.fitted import Direction, FittedPath, RecognisedControl
-from tcpscape.findings.diagnosis.observed import Endpoint, ObservedFlow
+from tcpscape.findings.diagnosis.observed import ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.replay import zone
 from tcpscape.findings.diagnosis.replay.lab import open_lab
 from tcpscape.scenario.scenario import Scenario
@@ -120,7 +120,7 @@ def main() -> None:
         case = draw(i)
         answer = truth(case, arguments.out / f"{i}.json")
         where, sure = side(answer)
-        ends = (Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2))
+        ends = (SocketAddress("10.0.0.1", 1), SocketAddress("10.0.0.2", 2))
         flow = ObservedFlow(*ends, None, None, SECONDS, 0.0, "sender", answer["goodputs"][case.cca][0])
         lab = open_lab(flow, case.path, RecognisedControl(case.cca, 1.0), settings())
         assert not isinstance(lab, str)

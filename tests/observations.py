@@ -4,7 +4,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import Alternative, Assumption, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice, Zone
-from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 
@@ -41,7 +41,7 @@ def flow(port=5201, **fields):
         "limits": limits,
         **fields,
     }
-    return ObservedFlow(Endpoint("10.0.0.1", 40000), Endpoint("10.0.0.2", port), **given)
+    return ObservedFlow(SocketAddress("10.0.0.1", 40000), SocketAddress("10.0.0.2", port), **given)
 
 
 def observation(*flows, kind="pcap", name="slow.pcap", **fields):

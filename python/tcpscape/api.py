@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 from tcpscape import engines, units
 from tcpscape.campaign import execute, executors, record, source
 from tcpscape.campaign.campaign import Campaign, by_engine
-from tcpscape.campaign.execute import Execution, Progress, Runner
+from tcpscape.campaign.execute import Execution, Runner, TrialsDone
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Record
 from tcpscape.controls import classes, spelling
@@ -151,7 +151,7 @@ def run(
     jobs: int = 0,
     out: str | Path | None = None,
     verify: bool = False,
-    progress: Progress | None = None,
+    progress: TrialsDone | None = None,
     **options: Unpack[TrialFields],
 ) -> Outcome:
     """Runs a scenario once for each congestion control and seed.
@@ -219,7 +219,7 @@ def sweep(
     jobs: int = 0,
     out: str | Path | None = None,
     verify: bool = False,
-    progress: Progress | None = None,
+    progress: TrialsDone | None = None,
     **options: Unpack[TrialFields],
 ) -> Outcome:
     """Runs a path at every point of some axes, for each congestion control.
@@ -272,7 +272,7 @@ def advise(
     engine: str = "model",
     jobs: int = 0,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: TrialsDone | None = None,
     **options: Unpack[TrialFields],
 ) -> Advice:
     """Runs congestion controls on a path and says which to use, how certain that is, what would change it, and what to type.
@@ -318,7 +318,7 @@ def advise_calls(
     engine: str = "model",
     jobs: int = 0,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: TrialsDone | None = None,
 ) -> CallAdvice:
     """Says which queue to put before a home's link, and which congestion control to upload with, so that a call stays good beside uploads.
 
@@ -357,7 +357,7 @@ def cliff(
     engine: str = "model",
     jobs: int = 0,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: TrialsDone | None = None,
     **options: Unpack[TrialFields],
 ) -> dict[str, Cliff]:
     """Finds where goodput falls below a share of what it is without the impairment: the edge, its interval and the chaos zone around it.
@@ -432,7 +432,7 @@ def diagnose(
     quick: bool = False,
     jobs: int = 0,
     out: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: TrialsDone | None = None,
 ) -> Diagnosis:
     """What a capture, or another tool's measurement, says of its path, what limits its flows, and what would be better by how much.
 
@@ -529,7 +529,7 @@ def load(source: str | Path) -> Scenario | Record:
     return record.load(Path(source)) if os.path.isdir(source) else files.load(source)
 
 
-def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:
+def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: TrialsDone | None) -> Outcome:
     """Runs a campaign, and keeps it in `out` where there is one."""
     from tcpscape.words import campaign as answer  # noqa: F401 (has its table)
 

@@ -8,7 +8,7 @@ docs/reference/formats.md is the promise that goes with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,11 +44,14 @@ def stamped(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {FIELD: FORMATS[kind], **values}
 
 
-def printed(kind: Any, document: Any) -> dict[str, Any]:
-    """A document of the type `kind` as JSON has it: objects within as their fields, None for numbers that are infinite or not known."""
+def printed(kind: Any, document: Any, **sentences: Callable[[Any], str]) -> dict[str, Any]:
+    """A document of the type `kind` as JSON has it: objects within as their fields, None for numbers that are infinite or not known.
+
+    `sentences`: name of a fact that the document has in words → what makes its sentence (`caveat` of an estimate).
+    """
     from pydantic import TypeAdapter
 
-    plain: dict[str, Any] = finite(TypeAdapter(kind).dump_python(document, mode="json"))
+    plain: dict[str, Any] = finite(TypeAdapter(kind).dump_python(document, mode="json", context=sentences))
     return plain
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from patience import PATIENCE_S
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 from tcpscape.errors import INTERRUPTED
 from tcpscape.store.results import Store
 from tcpscape.text import numbers
@@ -80,7 +80,7 @@ def test_an_interrupted_run_says_what_it_kept(cli, tmp_path, monkeypatch):
     def interrupted(self, now, total):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Progress, "update", interrupted)
+    monkeypatch.setattr(ProgressLine, "update", interrupted)
     got = cli("run", "baseline", "--engine", "mock", "--jobs", "1", "--seeds", "3", "--out", tmp_path)
     assert (got.status, got.out) == (130, "")
     assert re.fullmatch(r"interrupted: [1-3] trials? ran, kept in .*; the same command goes on from here\n", got.err)

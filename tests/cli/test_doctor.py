@@ -10,7 +10,7 @@ from conftest import ROOT
 from tcpscape.cli import doctor
 from tcpscape.engines import host
 from tcpscape.engines.host import survey
-from tcpscape.engines.host.survey import Lateness, Netem, NetemCheck, Survey
+from tcpscape.engines.host.survey import KernelNetem, Lateness, NetemCheck, Survey
 from tcpscape.schemas.documents import DOCUMENTS
 
 WELL = Survey(
@@ -18,7 +18,7 @@ WELL = Survey(
     settings={"user.max_user_namespaces": "9"},
     backends={"packet": None},
     queues={"netem": None, "tbf": None},
-    netem=Netem(True, None, True),
+    netem=KernelNetem(True, None, True),
     controls=("reno", "cubic"),
     realtime=1,
     late=Lateness(50, 900, 2000),
@@ -44,9 +44,12 @@ MACHINES = {
         replace(WELL, backends={"packet": "packets of device fwd: it takes CAP_NET_RAW"}),
         {"live:emulator": "AF_PACKET: packets of device fwd: it takes CAP_NET_RAW"},
     ),
-    "no netem": (replace(WELL, netem=Netem(False, "this kernel has no netem: modprobe sch_netem", False)), {"live:netem": "modprobe sch_netem"}),
+    "no netem": (
+        replace(WELL, netem=KernelNetem(False, "this kernel has no netem: modprobe sch_netem", False)),
+        {"live:netem": "modprobe sch_netem"},
+    ),
     "bad netem": (
-        replace(WELL, netem=Netem(True, "netem does not do what it is told: 20 ms asked", False, (LATE,))),
+        replace(WELL, netem=KernelNetem(True, "netem does not do what it is told: 20 ms asked", False, (LATE,))),
         {"live:netem": "use --engine live:emulator"},
     ),
     "few queues": (
@@ -78,7 +81,7 @@ def test_each_lack_has_a_line_and_what_to_do(name, monkeypatch):
 
 
 def test_a_tree_that_netem_refuses_is_named():
-    text, fix = doctor.LIVE["live:netem"](replace(WELL, netem=Netem(True, None, False, (TREE,))))
+    text, fix = doctor.LIVE["live:netem"](replace(WELL, netem=KernelNetem(True, None, False, (TREE,))))
     assert text == "does what it is told, without a seed of its own; not in 1 of the trees that were tried: tbf; netem"
     assert fix == ""
 

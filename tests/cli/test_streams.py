@@ -24,7 +24,7 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
 from tcpscape.cli import terminal
 from tcpscape.cli.streams import PLAIN
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 from tcpscape.errors import EXIT_OUTPUT
 from tcpscape.findings.cliff import search
 from tcpscape.scenario.fields import validate
@@ -132,7 +132,7 @@ def watched(monkeypatch, capsys, **environment):
         monkeypatch.setenv(name, value)
     clock = iter(float(s) for s in range(1000))
     monkeypatch.setattr(terminal.sys.stderr, "isatty", lambda: True)
-    with Progress("sweep", clock=lambda: next(clock)) as progress:
+    with ProgressLine("sweep", clock=lambda: next(clock)) as progress:
         for done in range(60):
             progress.update(done, 60)
     return capsys.readouterr().err
@@ -282,7 +282,7 @@ BAR = re.compile(r"(\d+)/(\d+)")
 COUNT = re.compile(r"(\d+) trials")
 
 
-class Watched(Progress):
+class Watched(ProgressLine):
     """Progress on a terminal whose clock moves on by a second with every look; keeps what is drawn after each update."""
 
     def __init__(self, what="running", *, is_open=False):

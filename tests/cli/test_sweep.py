@@ -15,7 +15,7 @@ from patience import PATIENCE_S
 from tcpscape.campaign import execute, record
 from tcpscape.campaign import source as asked
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 from tcpscape.engines import REGISTRY
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
@@ -242,7 +242,7 @@ def test_an_interrupt_says_how_to_go_on(cli, tmp_path, monkeypatch):
 
     run = Mock.run
     with monkeypatch.context() as m:
-        m.setattr(Progress, "update", interrupted)
+        m.setattr(ProgressLine, "update", interrupted)
         m.setattr(Mock, "run", lambda *a, **k: time.sleep(0.05) or run(*a, **k))
         got = cli("sweep", *QUICK, "--jobs", "1", "--out", tmp_path)
     for thread in threading.enumerate():  # the trial that was running ends, and is kept too

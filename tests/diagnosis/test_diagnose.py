@@ -15,7 +15,7 @@ import observations
 from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape import formats
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import checked, diagnosis, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
@@ -141,8 +141,8 @@ def values(alias):
         (reasons.SENTENCES, Why),
         (answer.PLACES, Vantage),
         (answer.SIDES, Side),
-        (words.VERDICTS, Verdict),
-        (answer.COMPARED, Verdict),
+        (words.VERDICTS, ChoiceVerdict),
+        (answer.COMPARED, ChoiceVerdict),
         (answer.QUEUES, get_type_hints(FittedPath)["queue"]),
         (answer.REPLAYS, get_type_hints(Replay)["verdict"]),
     ],
@@ -151,7 +151,7 @@ def test_every_value_has_its_phrase(phrases, named):
     assert set(phrases) == set(values(named))
 
 
-@pytest.mark.parametrize("verdict", get_args(Verdict))
+@pytest.mark.parametrize("verdict", get_args(ChoiceVerdict))
 @pytest.mark.parametrize("choice", ["cubic", "bbr", None])
 def test_every_verdict_is_a_sentence(verdict, choice):
     advised = ReplayAdvice(choice, choice and observations.estimate(1.1), verdict)
@@ -241,9 +241,13 @@ def test_a_flow_is_named_by_its_ends(text, ports):
 
 
 def test_an_address_of_ipv6_has_brackets():
-    six = observations.Endpoint("2001:db8::1", 443)
-    assert (six.text, observations.Endpoint("", 0).text, observations.Endpoint("10.0.0.1", 0).text) == ("[2001:db8::1]:443", "?", "10.0.0.1")
-    seen = observation(observations.ObservedFlow(six, observations.Endpoint("fe80::1", 5), 1, 1, 1.0, 0.0, "sender", 1.0))
+    six = observations.SocketAddress("2001:db8::1", 443)
+    assert (six.text, observations.SocketAddress("", 0).text, observations.SocketAddress("10.0.0.1", 0).text) == (
+        "[2001:db8::1]:443",
+        "?",
+        "10.0.0.1",
+    )
+    seen = observation(observations.ObservedFlow(six, observations.SocketAddress("fe80::1", 5), 1, 1, 1.0, 0.0, "sender", 1.0))
     for text in ("[2001:db8::1]:443", "2001:db8::1", "[fe80::1]:5,[2001:db8::1]", "fe80::1"):
         assert len(observed.matching(seen, text)) == 1
 

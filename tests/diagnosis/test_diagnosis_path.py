@@ -22,7 +22,7 @@ from tcpscape.findings.diagnosis.control.classify import FILE, features, trained
 from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
-from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
+from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, fit
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import exposed, waits
@@ -89,7 +89,7 @@ def flow(sent: Any, forward: Any, reverse: Any, lost: Any = None, vantage: str =
         "tsecr": u32(np.ones(n)),
     }
     events = {"t": ns(again[lost]), "seq": segments["seq"][lost], "kind": np.ones(int(lost.sum()), dtype=np.uint8), "len": segments["len"][lost]}
-    ends = Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2)
+    ends = SocketAddress("10.0.0.1", 1), SocketAddress("10.0.0.2", 2)
     return ObservedFlow(
         *ends,
         n,

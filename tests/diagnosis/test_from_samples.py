@@ -13,7 +13,7 @@ import forked
 from patience import PATIENCE_S
 from tcpscape.findings.diagnosis import diagnosis, limits
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
-from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import from_samples
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.interchange import observing
@@ -91,7 +91,7 @@ class TestPaths:
 
 def flow(columns: dict[str, list[float]], **facts: object) -> ObservedFlow:
     samples = {name: np.array(values) for name, values in columns.items()}
-    return ObservedFlow(Endpoint("10.0.0.1", 1), Endpoint("10.0.0.2", 2), 500, 10**6, 1.0, 0.0, "sender", 8.0, facts, samples=samples)
+    return ObservedFlow(SocketAddress("10.0.0.1", 1), SocketAddress("10.0.0.2", 2), 500, 10**6, 1.0, 0.0, "sender", 8.0, facts, samples=samples)
 
 
 class TestLittle:
@@ -173,7 +173,7 @@ class TestLittle:
 def held(times_s, vantage="receiver", intervals=(), timeouts_s=()):
     segments = {"t": (np.asarray(times_s) * 1e9).astype(np.uint64), "len": np.full(len(times_s), 1448, np.uint32)}
     events = {"t": (np.asarray(timeouts_s, float) * 1e9).astype(np.uint64), "kind": np.full(len(timeouts_s), limits.TIMEOUT, np.uint8)}
-    end = Endpoint("10.0.0.1", 1)
+    end = SocketAddress("10.0.0.1", 1)
     facts = {"rtt": {"p50_ms": 40.0}, "begins_in_mid_connection": False}
     return ObservedFlow(end, end, len(times_s), 0, 30.0, 0.0, vantage, 1.0, facts, segments, {}, events, limits=intervals)
 

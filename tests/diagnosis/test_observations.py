@@ -193,4 +193,4 @@ class TestLimits:
         assert limits.of_samples({"t_s": np.arange(3.0)}) == ()
 
 
-_END = tcp_info.Endpoint("192.0.2.1", 1)
+_END = tcp_info.SocketAddress("192.0.2.1", 1)

@@ -11,7 +11,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.findings.diagnosis.fitted import Assumption, FittedPath, PathChange, RecognisedControl, Replay, ReplaySettings, Withheld
-from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow, observed_rtt, smoothed_rtt
+from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress, observed_rtt, smoothed_rtt
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.replay import advice, hosts, judging, scenario, zone
 from tcpscape.findings.diagnosis.replay.lab import MOST_EVENTS, open_lab
@@ -24,7 +24,7 @@ from tcpscape.words.diagnosis import guidance
 from tcpscape.words.fitted_path import assumption
 from tcpscape.words.fitted_path import text as text_of
 
-ENDS = (Endpoint("192.0.2.1", 1), Endpoint("192.0.2.2", 2))
+ENDS = (SocketAddress("192.0.2.1", 1), SocketAddress("192.0.2.2", 2))
 NOTHING = FittedPath(None, None, None, None, None, None, None, None, None, None, None, None, None)
 SECONDS = 8.0
 

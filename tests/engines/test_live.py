@@ -238,7 +238,7 @@ def in_real_time(monkeypatch):
             return scenario.duration / 1e9
 
         def verify(self, scenarios):
-            control = live.Control(self.rtt_ms, 1000.0)
+            control = live.ControlCell(self.rtt_ms, 1000.0)
             if problems := list(control.problems):
                 raise EngineError(f"verify: {problems[0]}")
             return [f"control cell: {len(scenarios)} scenarios"]
@@ -275,9 +275,9 @@ def test_engines_that_are_not_in_real_time_have_nothing_to_verify(cli):
 
 
 def test_a_control_cell_says_why_it_is_bad():
-    assert list(live.Control(0.05, 1000.0).problems) == []
-    assert list(live.Control(None, 0.0).problems) == ["a path without impairments carries nothing"]
-    assert list(live.Control(0.05, 1000.0, ("the clock was set",)).problems) == ["the clock was set"]
+    assert list(live.ControlCell(0.05, 1000.0).problems) == []
+    assert list(live.ControlCell(None, 0.0).problems) == ["a path without impairments carries nothing"]
+    assert list(live.ControlCell(0.05, 1000.0, ("the clock was set",)).problems) == ["the clock was set"]
 
 
 def test_packets_are_written_as_the_emulator_saw_them(engine, tmp_path):

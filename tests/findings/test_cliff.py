@@ -10,12 +10,12 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.levels import LOSS_FROM, Axis, jitter_axis, loss_axis
+from tcpscape.findings.cliff.levels import LOSS_FROM, LevelAxis, jitter_axis, loss_axis
 from tcpscape.findings.cliff.search import PairedRuns, ratio_cells, verdict
 from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 
-SHARE = Axis("share", "1", 0.0, 1.0, 0.01)
+SHARE = LevelAxis("share", "1", 0.0, 1.0, 0.01)
 STEEP = 8
 
 
@@ -121,7 +121,7 @@ def test_what_falls_before_the_first_level_lies_between_it_and_the_origin():
 
 def test_an_axis_with_a_base_of_its_own_that_falls():
     """A rate from 16 to 1 at which goodput is the rate itself, of which an impairment takes more than half below 4."""
-    axis = Axis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
+    axis = LevelAxis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
     calm = world(lambda x: x)
     cliff = search.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
     assert cliff.edge.value == pytest.approx(4.0, rel=0.05)
@@ -164,7 +164,7 @@ def test_efforts_that_make_no_sense():
 
 def test_axes_that_make_no_sense():
     with pytest.raises(ScenarioError, match="axis"):
-        Axis("loss", "1", 0.0, 1.0, 0.05, log=True)
+        LevelAxis("loss", "1", 0.0, 1.0, 0.05, log=True)
     with pytest.raises(ScenarioError, match="base"):
         search.find(world(lambda x: x), SHARE, base=world(lambda x: x))
 
@@ -286,7 +286,7 @@ def test_the_search_agrees_with_a_dense_grid(cca):
 planes = bench("planes")
 MapEffort, SecondAxis, contour, fill = planes.MapEffort, planes.SecondAxis, planes.contour, planes.fill
 
-CONTOUR_SHARE = Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
+CONTOUR_SHARE = LevelAxis("jitter", "of RTT", 0.0, 1.0, 0.01)
 
 
 def noise(*seed, sigma=0.05):

@@ -15,7 +15,7 @@ from tcpscape.findings import damage
 from tcpscape.findings.advice.adviser import Adviser
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
-from tcpscape.findings.spike import Step, goodput_of
+from tcpscape.findings.spike import RateDrop, goodput_of
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import spikes
@@ -140,7 +140,7 @@ def test_advice_is_json_even_where_there_are_no_numbers(cli):
 # The spike of several flows against the weighted sum of their bounds: worked arithmetic on made samples, and the study's parts on the model.
 
 
-STEP = Step(6.0, 60_000_000, 30_000_000, 25.0)
+STEP = RateDrop(6.0, 60_000_000, 30_000_000, 25.0)
 """60 to 30 Mbit/s at 6 s."""
 
 

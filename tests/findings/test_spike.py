@@ -12,7 +12,7 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings import spike
-from tcpscape.findings.spike import Recording, Step
+from tcpscape.findings.spike import RateDrop, Recording
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Capture
 
@@ -34,7 +34,7 @@ def recorded(cell):
 
 
 def step_of(cell, at):
-    return Step(at, 60_000_000, round(60_000_000 / float(cell["r"])), float(cell["d_ms"]))
+    return RateDrop(at, 60_000_000, round(60_000_000 / float(cell["r"])), float(cell["d_ms"]))
 
 
 @pytest.mark.parametrize("cell", PUBLISHED, ids=[f"{c['cca']}-{c['d_ms']}" for c in PUBLISHED])
@@ -79,7 +79,7 @@ def known(peak=140.0, before=55.0, rate=50.0):
 def test_a_known_shape():
     """d = 50 ms, 60 to 20 Mbit/s: Q = 100 ms. 50 Mbit/s against 19.13 the new link carries: r = 2.614, bound 80.7 ms.
     Rise above the standing queue: 140 − 55 = 85 ms."""
-    result = spike.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
+    result = spike.measure(known(), RateDrop(12.0, 60_000_000, 20_000_000, 50.0))
     assert (result.peak_ms, result.own_queue_ms, result.rise_ms) == (90.0, 5.0, 85.0)
     assert result.bound_ms == 100
     assert result.last_bound_ms == pytest.approx((50 / (20 * 1448 / 1514) - 1) * 50)
@@ -91,12 +91,12 @@ def test_the_peak_is_aligned_to_the_step():
     """What is more than 1 s before the step or 5 s after it does not count."""
     series = known()
     series.srtt_ms[(series.t_s < 10.9) | (series.t_s > 17.1)] = 500
-    assert spike.measure(series, Step(12.0, 60_000_000, 20_000_000, 50.0)).peak_ms == 90
+    assert spike.measure(series, RateDrop(12.0, 60_000_000, 20_000_000, 50.0)).peak_ms == 90
 
 
 def test_a_judgement_counts_runs():
     """Peaks of 90 and 110 ms around Q = 100: one of two above; both above the corrected 80.7."""
-    step = Step(12.0, 60_000_000, 20_000_000, 50.0)
+    step = RateDrop(12.0, 60_000_000, 20_000_000, 50.0)
     result = spike.judge([spike.measure(known(peak), step) for peak in (140.0, 160.0)])
     assert (result.above, result.above_corrected, result.bound_ms) == (0.5, 1.0, 100)
     assert (result.peak_ms.value, result.queue_peak_ms.n) == (100, 0)
@@ -118,7 +118,7 @@ DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
 def test_a_scenario_says_its_step(hop):
     said = {"forward": ["netem delay 10ms"], "bottleneck": [hop], "reverse": ["netem delay 40ms"], "duration": "60s"}
     changes = [{"where": "reverse", "at": "5s", "set": {"delay": "40ms"}}, {**DROP, "at": "20s", "set": {"rate": "80mbit"}}, DROP]
-    assert spike.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
+    assert spike.step_of(Scenario.of({**said, "changes": changes})) == RateDrop(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def trial():
 
 def test_the_model_has_its_spike_where_the_step_is(trial):
     """d = 25 ms, r = 3, a full link: the queue itself peaks at Q = 50 ms or above, and nothing like it comes before."""
-    step = Step(8.0, 60_000_000, 20_000_000, 25.0)
+    step = RateDrop(8.0, 60_000_000, 20_000_000, 25.0)
     result = spike.measure(spike.of_trial(trial, every_s=0), step)
     assert result.queue_peak_ms >= result.bound_ms == 50
     assert 8.0 < result.peak_at_s < 9.0
@@ -169,7 +169,7 @@ def test_what_was_in_flight_is_what_the_acks_show_a_way_back_later():
 
 
 def test_a_slow_reader_sees_no_more_than_a_fast_one(trial):
-    step = Step(8.0, 60_000_000, 20_000_000, 25.0)
+    step = RateDrop(8.0, 60_000_000, 20_000_000, 25.0)
     every = spike.measure(spike.of_trial(trial, every_s=0), step).peak_ms
     slow = [spike.measure(spike.of_trial(trial, phase_s=p), step) for p in spike.phases(5)]
     assert max(s.peak_ms for s in slow) <= every
@@ -203,7 +203,7 @@ def test_a_window_that_never_changes_is_the_closed_form(need_model, window):
         }
     )
     run = Runner(make("model"), 1, Capture(samples_ns=1_000_000, queue_samples_ns=1_000_000)).run(said, [0])[0]
-    result = spike.measure(spike.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
+    result = spike.measure(spike.of_trial(run, every_s=0), RateDrop(4.0, 60_000_000, 20_000_000, 50.0))
     assert result.queue_peak_ms == pytest.approx(window * FRAME_MS - 50, abs=2 * FRAME_MS)
     assert result.flight_mbps == pytest.approx(spike.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
     standing = window * FRAME_MS / 3 - 50

@@ -25,7 +25,7 @@ from tcpscape.report import cells, diagram, figures, tables
 from tcpscape.report.build import claims_section
 from tcpscape.report.diagram import PathView, swatch
 from tcpscape.report.figures import EmbeddedFigure, FigureRequest
-from tcpscape.report.page import Answer, Deployment, FigureGroup, Heading, Page, Provenance, Step, render
+from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, Step, ToDeploy, render
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -144,7 +144,7 @@ def test_a_page_of_every_part():
         ("a <caveat>",),
         (PathView.of("", [scenario()], "25 Mbit/s <over> satellite"),),
         (FigureGroup("", (figure, replace(figure, name="more"))),),
-        Deployment("Use <bbr>.", (Step("Until the next start", "sysctl -w net.ipv4.tcp_congestion_control=bbr", "as root"),)),
+        ToDeploy("Use <bbr>.", (Step("Until the next start", "sysctl -w net.ipv4.tcp_congestion_control=bbr", "as root"),)),
         (tables.PageTable("cells", "x", ("a",), [[tables.word("<1>")]]),),
         claims_section([judged("reproduced")]),
         Provenance("tcpscape advise <x>"),
@@ -223,8 +223,8 @@ def test_hostile_names_are_text_in_the_diagram():
     text = render(Page(Heading("run", name, name), (Answer(name),), (name,), (drawn,), provenance=Provenance(name, ((name, name),))))
     assert "<script>alert" not in text
     assert text.count("<script>") == 1
-    node = diagram.Node(name, ((name, palette.LOOKS[0]),))
-    assert "<script>" not in diagram.horizontal((node, node), (diagram.Link((name,)),), diagram.Link((name,)), "a")
+    node = diagram.Box(name, ((name, palette.LOOKS[0]),))
+    assert "<script>" not in diagram.horizontal((node, node), (diagram.Arrow((name,)),), diagram.Arrow((name,)), "a")
 
 
 @pytest.mark.parametrize("lines", [1, 4])

@@ -113,7 +113,7 @@ def test_a_quantile_that_few_values_cannot_bound_is_open():
     values = np.random.default_rng(9).lognormal(0, 0.3, 36)
     few, enough = stats.quantile(values[:35], 0.9), stats.quantile(values, 0.9)
     assert math.isinf(few.high)
-    assert few.caveat == "35 values cannot bound it above; 36 can"
+    assert few.caveat == stats.Caveat(stats.Weakness.OPEN, 35, 0.9, needed=36)
     assert few.text().endswith("∞]")
     assert enough.high == values.max() or math.isfinite(enough.high)
     assert stats.quantile(values[:10], 0.1).low == 0
@@ -122,11 +122,13 @@ def test_a_quantile_that_few_values_cannot_bound_is_open():
 
 
 def test_few_values_carry_a_caveat():
-    assert "near normal" in stats.mean([1.0, 2.0, 3.0]).caveat
-    assert stats.mean([1.0, 2.0, 3.0, 2.5, 1.5]).caveat == "5 values: a mode with a share below 45 % may be unseen"
-    assert stats.mean(np.arange(12.0)).caveat == ""
-    assert "skewed" in stats.cv([1.0] * 11 + [9.0]).caveat
-    assert stats.cv(np.arange(12.0)).caveat == ""
+    """A mode with a share of p is missed by n values with (1 - p)^n: 0.549^5 is 5 %."""
+    assert stats.mean([1.0, 2.0, 3.0]).caveat.weakness is stats.Weakness.FEW
+    five = stats.mean([1.0, 2.0, 3.0, 2.5, 1.5]).caveat
+    assert (five.weakness, five.n, five.limit) == (stats.Weakness.UNSEEN_MODE, 5, pytest.approx(0.451, abs=1e-3))
+    assert stats.mean(np.arange(12.0)).caveat is None
+    assert stats.cv([1.0] * 11 + [9.0]).caveat.weakness is stats.Weakness.SKEWED
+    assert stats.cv(np.arange(12.0)).caveat is None
 
 
 def test_runs_needed_from_values_has_the_interval_of_the_cv():

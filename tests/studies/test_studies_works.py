@@ -6,7 +6,7 @@ from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.errors import StudyError
-from tcpscape.findings.spike import Step
+from tcpscape.findings.spike import RateDrop
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import known, spikes, study
 from tcpscape.studies import run as runs
@@ -191,10 +191,10 @@ def scenario(**fields):
 
 def test_the_step_is_read_from_the_scenario():
     change = {"where": "bottleneck", "at": "5s", "set": {"rate": "20mbit"}}
-    assert spikes.step_of(scenario(changes=[change])) == Step(5, 60_000_000, 20_000_000, 50)
+    assert spikes.step_of(scenario(changes=[change])) == RateDrop(5, 60_000_000, 20_000_000, 50)
     ramp = {"where": "bottleneck", "ramp": ["4s", "5s"], "start": {"rate": "60mbit"}, "end": {"rate": "30mbit"}}
-    assert spikes.step_of(scenario(changes=[ramp])) == Step(4, 60_000_000, 30_000_000, 50)
-    assert spikes.step_of(scenario(flows=[{}, {"start": "6s", "count": 2}])) == Step(6, 60_000_000, 20_000_000, 50)
+    assert spikes.step_of(scenario(changes=[ramp])) == RateDrop(4, 60_000_000, 30_000_000, 50)
+    assert spikes.step_of(scenario(flows=[{}, {"start": "6s", "count": 2}])) == RateDrop(6, 60_000_000, 20_000_000, 50)
     assert spikes.step_of(scenario(bottleneck={"rate": "60mbit"}, changes=[change])).before_bps == 60_000_000
 
 

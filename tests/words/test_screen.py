@@ -15,7 +15,7 @@ from tcpscape.findings.calls import REMEDIES
 from tcpscape.findings.steps import Step
 from tcpscape.names import wrapped
 from tcpscape.scenario import bottleneck, files
-from tcpscape.stats import Estimate
+from tcpscape.stats import Caveat, Estimate, Weakness
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
@@ -346,3 +346,18 @@ def test_what_a_screen_shows_is_what_a_shell_reads(width):
     pasted = "".join(f"set -- {part}\nprintf '%s\\0' \"$@\" --\n" for part in shown.replace("\\\n", "\0").splitlines()).replace("\0", "\\\n")
     read = subprocess.run(["bash", "-c", pasted], capture_output=True, text=True, check=True).stdout.split("\0")
     assert [word for word in read[:-1] if word != "--"] == [word for line in lines for word in words(printable(line)) if word != "--"]
+
+
+@pytest.mark.parametrize(
+    ("caveat", "text"),
+    [
+        (Caveat(Weakness.FEW, 3), "3 values: the interval holds only where they are near normal"),
+        (Caveat(Weakness.UNSEEN_MODE, 5, 0.451), "5 values: a mode with a share below 45 % may be unseen"),
+        (Caveat(Weakness.SKEWED, 12), "skewed values: seldom runs may raise the CV beyond its interval"),
+        (Caveat(Weakness.OPEN, 35, 0.9, 36), "35 values cannot bound it above; 36 can"),
+        (Caveat(Weakness.OPEN, 5, 0.1, 36), "5 values cannot bound it below; 36 can"),
+        (Caveat(Weakness.OPEN, 5, 0.5, 6), "5 values cannot bound it; 6 can"),
+    ],
+)
+def test_what_weakens_an_interval_has_a_sentence(caveat, text):
+    assert sentences.caveat(caveat) == text

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema, field_serializer, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from tcpscape import metrics, units
@@ -151,6 +151,10 @@ Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_group, json_
 _SEEDS = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "[0-9]"}], "examples": ["20", "5..9", "1,4,7"]}
 
 
+Base = str | dict[str, Any] | SkipJsonSchema[InstanceOf[Scenario]]
+"""What a campaign varies: a file, a gallery name, fields with `${axis}` in them, or a scenario as it is."""
+
+
 class Campaign(Spec):
     """What to run."""
 
@@ -158,7 +162,7 @@ class Campaign(Spec):
     """What results and reports call it."""
     about: str = ""
     """What it is for, as one or two sentences."""
-    scenario: str | dict[str, Any] | SkipJsonSchema[InstanceOf[Scenario]] | None = None
+    scenario: Base | None = None
     """A file, a gallery name or a scenario's fields, with `${axis}` where an axis goes; in Python also a scenario."""
     conditions: Annotated[dict[str, Any], AfterValidator(expect_flow)] = Field(default_factory=dict)
     """A path in a user's words, instead of a scenario."""
@@ -196,6 +200,10 @@ class Campaign(Spec):
     """Interval of the samples kept of each flow, ns; 0 is none, unless a metric asks for some."""
     queue_samples: Time = 0
     """Interval of the samples kept of each queue, ns; 0 is none."""
+
+    @field_serializer("scenario")
+    def _plain(self, scenario: str | dict[str, Any] | Scenario | None) -> str | dict[str, Any] | None:
+        return scenario.to_dict() if isinstance(scenario, Scenario) else scenario
 
     @model_validator(mode="before")
     @classmethod

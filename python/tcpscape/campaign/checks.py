@@ -68,7 +68,7 @@ class Check:
         """The statistic's: the metric's, or none of cv, n and ratios."""
         return "1" if self.below is not None else self.statistic.unit_of(self.metric.unit)
 
-    def judge(self, values: Sequence[float], name: str) -> Verdict:
+    def judge(self, values: Sequence[float], name: str) -> CheckResult:
         """Whether it holds for the values of the metric in one condition; those that are not known (NaN) do not count."""
         known = stats.known(values)
         if not known:
@@ -76,7 +76,7 @@ class Check:
         whole = statistics.STATISTICS["median"] if self.statistic.end else self.statistic
         return self.verdict(name, whole.heading, whole.of(known, self.metric.unit))
 
-    def judge_ratio(self, above: Sequence[Trial], below: Sequence[Trial], name: str) -> Verdict:
+    def judge_ratio(self, above: Sequence[Trial], below: Sequence[Trial], name: str) -> CheckResult:
         """Whether it holds for the ratio of the means of two conditions; trials of the same seeds are compared as pairs."""
         a, b = ([self.metric.of(t) for t in trials] for trials in (above, below))
         if any(map(math.isnan, (*a, *b))):
@@ -84,12 +84,12 @@ class Check:
         is_paired = [(t.seed, t.engine) for t in above] == [(t.seed, t.engine) for t in below]
         return self.verdict(name, "ratio of means", (stats.ratio if is_paired else stats.mean_ratio)(a, b))
 
-    def verdict(self, name: str, title: str, estimate: Estimate) -> Verdict:
+    def verdict(self, name: str, title: str, estimate: Estimate) -> CheckResult:
         """Whether it holds for an estimate of a condition, called `title`: for its value, or for the end of its interval that is checked."""
         value: float = getattr(estimate, self.statistic.end or "value")
         if self.statistic.end and math.isnan(value):
             refuse("check", "one measurement has no interval", "repeat it, or check its median", CheckError)
-        return Verdict(self, name, title, estimate, value, OPERATORS[self.op](value, self.number))
+        return CheckResult(self, name, title, estimate, value, OPERATORS[self.op](value, self.number))
 
 
 class CheckError(TcpscapeError):
@@ -97,7 +97,7 @@ class CheckError(TcpscapeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """A check of one condition."""
 
     check: Check
@@ -212,7 +212,7 @@ def metric_of(text: str) -> Metric:
         raise CheckError(str(e)) from None
 
 
-def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[Verdict]:
+def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[CheckResult]:
     """A verdict for each condition that the check chooses; a condition is its axes (`cca` among them), its name and its trials."""
     expect(check, [(at, name) for at, name, _ in conditions])
     if check.below is not None:
@@ -220,7 +220,7 @@ def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Seque
     return [check.judge([check.metric.of(t) for t in trials], name) for at, name, trials in conditions if is_chosen(check.chosen, at)]
 
 
-def _judge_ratios(check: Check, below: Mapping[str, str], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[Verdict]:
+def _judge_ratios(check: Check, below: Mapping[str, str], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[CheckResult]:
     """A verdict for each condition above, over the one below that has the same values of all other axes."""
     varied = {axis for axis in below if below[axis] != check.chosen[axis]}
     verdicts = []

@@ -26,7 +26,7 @@ from tcpscape.trial import Capture, Trial
 
 LOOK_S = 0.2
 """How often what other writers of the store have run is looked for, s."""
-Progress = Callable[[int, int], None]
+TrialsDone = Callable[[int, int], None]
 """Called with trials done and trials in all."""
 ScenarioSeeds = Sequence[tuple[Scenario, Sequence[int]]]
 """Scenarios, each with the seeds to run it with."""
@@ -41,7 +41,7 @@ class Runner:
     """Cores; 0 is all. For the local executor."""
     capture: Capture = field(default_factory=Capture)
     store: Store | None = None
-    progress: Progress | None = None
+    progress: TrialsDone | None = None
     executor: Executor | None = None
     """Where trials run; None is this machine."""
 
@@ -135,7 +135,7 @@ class Execution:
     """Cores; 0 is all. For the local executor."""
     store: Store | None = None
     """Where trials are kept, and found again; None keeps them in memory alone."""
-    progress: Progress | None = None
+    progress: TrialsDone | None = None
     make: Callable[[str], Engine] = engines.make
     """An engine by its name."""
     executor: Executor | None = None
@@ -168,12 +168,12 @@ def run_all(campaigns: Sequence[Campaign], execution: Execution = Execution()) -
 class _Together:
     """The progress of several campaigns as one."""
 
-    def __init__(self, show: Progress | None, expected: Sequence[int]) -> None:
+    def __init__(self, show: TrialsDone | None, expected: Sequence[int]) -> None:
         """`expected`: trials of each campaign."""
         self._show, self._expected = show, expected
         self._before = self._now = self._to_come = 0
 
-    def begin(self, place: int) -> Progress | None:
+    def begin(self, place: int) -> TrialsDone | None:
         """The function that the campaign at this place reports to; the one before it is over."""
         self._before, self._now, self._to_come = self._before + self._now, 0, sum(self._expected[place + 1 :])
         return self._update if self._show else None

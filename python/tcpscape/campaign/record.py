@@ -38,7 +38,7 @@ from tcpscape.store.results import FILE, Store
 from tcpscape.store.rows import MOST_OF_LABEL
 from tcpscape.trial import Trial
 
-Document = dict[str, Any]
+ManifestEntry = dict[str, Any]
 """A manifest, plain values: its fields are those of :class:`StoredManifest`."""
 Key = tuple[Any, ...]
 """What a cell and its repetition have in common: engine, congestion control, where it stands on the axes."""
@@ -50,7 +50,7 @@ _REPLACED = ("seeds", "precision", "max_seeds", "metric", "metrics", "samples", 
 """Fields of a campaign in which the same campaign may differ; the scenario and the axes are compared by themselves."""
 
 
-def document(outcome: Outcome, head: Mapping[str, Any], command: str) -> Document:
+def document(outcome: Outcome, head: Mapping[str, Any], command: str) -> ManifestEntry:
     """The manifest of an outcome; `head` says whose it is (`kind`, `name`, `part`, `study`, `tcpscape`)."""
     cells = [
         {
@@ -70,7 +70,7 @@ def document(outcome: Outcome, head: Mapping[str, Any], command: str) -> Documen
     )
 
 
-def current(document: Document) -> Document:
+def current(document: ManifestEntry) -> ManifestEntry:
     """A document of any format as one of this version's. :raises StoreError: for a format that this version does not know."""
     if formats.expect("manifest", document, "out") == FORMAT:
         return document
@@ -95,9 +95,9 @@ def _with_distribution(hop: Any) -> Any:
     return {"distribution": "uniform", **hop} if isinstance(hop, dict) and "jitter" in hop else hop
 
 
-def accumulate(before: Sequence[Document], new: Document) -> list[Document]:
+def accumulate(before: Sequence[ManifestEntry], new: ManifestEntry) -> list[ManifestEntry]:
     """The documents of a directory once `new` is there; it takes the place of the first that it replaces or continues."""
-    after: list[Document] = []
+    after: list[ManifestEntry] = []
     place: int | None = None
     for old in before:
         if not (old["part"] == new["part"] if new["kind"] == "study" else _covers(new, old) or _same(new, old)):
@@ -110,7 +110,9 @@ def accumulate(before: Sequence[Document], new: Document) -> list[Document]:
     return after
 
 
-def conflict(before: Iterable[Document], kind: str, name: str, parts: Mapping[str, Campaign], versions: Mapping[str, str]) -> tuple[str, str] | None:
+def conflict(
+    before: Iterable[ManifestEntry], kind: str, name: str, parts: Mapping[str, Campaign], versions: Mapping[str, str]
+) -> tuple[str, str] | None:
     """The problem and the fix where a campaign, or the parts of a study, cannot be run into a directory with these documents; None where they can.
 
     `versions`: those of the engines.
@@ -130,12 +132,12 @@ def conflict(before: Iterable[Document], kind: str, name: str, parts: Mapping[st
     return None
 
 
-def commands(document: Document) -> list[str]:
+def commands(document: ManifestEntry) -> list[str]:
     """The commands that measured its cells, each once."""
     return list(dict.fromkeys(names.command(cell["command"]) for cell in document["cells"]))
 
 
-def _continues(part: Campaign, old: Document, versions: Mapping[str, str]) -> bool:
+def _continues(part: Campaign, old: ManifestEntry, versions: Mapping[str, str]) -> bool:
     """Whether a part's document can be continued: under the same conditions, and without mixing versions of an engine in it."""
     if _identity({"campaign": part.to_dict(), "base": base_values(part)}) != _identity(old):
         return False
@@ -144,12 +146,12 @@ def _continues(part: Campaign, old: Document, versions: Mapping[str, str]) -> bo
     return covers or old["versions"].items() <= versions.items()
 
 
-def _same(new: Document, old: Document) -> bool:
+def _same(new: ManifestEntry, old: ManifestEntry) -> bool:
     agree = all(old["versions"][engine] == version for engine, version in new["versions"].items() if engine in old["versions"])
     return agree and _identity(new) == _identity(old)
 
 
-def _identity(document: Document) -> Document:
+def _identity(document: ManifestEntry) -> ManifestEntry:
     """What the same campaign has in common whatever its seeds, congestion controls, engines and axes' values are."""
     campaign = document["campaign"]
     levels, pool = campaign.get("axes", {}), campaign.get("pool", ())
@@ -167,7 +169,7 @@ def _without_cca(base: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _covers(new: Document, old: Document) -> bool:
+def _covers(new: ManifestEntry, old: ManifestEntry) -> bool:
     """Whether every cell of the old one is in the new one, with the same scenarios."""
     there = {_key(cell): _scenarios(cell) for cell in new["cells"]}
     return all(there.get(_key(cell)) == _scenarios(cell) for cell in old["cells"])
@@ -181,7 +183,7 @@ def _scenarios(cell: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{k: v for k, v in scenario.items() if k not in _DESCRIBING} for scenario in cell["scenarios"]]
 
 
-def _joined(old: Document, new: Document) -> Document:
+def _joined(old: ManifestEntry, new: ManifestEntry) -> ManifestEntry:
     """One document with the cells of both, in the order of a campaign with all of their values."""
     every = _alike([*old["cells"], *new["cells"]])
     cells = list({_key(cell): cell for cell in every}.values())
@@ -294,7 +296,7 @@ def save(record: Record, root: Path) -> bool:
 
 
 def _save(record: Record, store: Store) -> bool:
-    after: list[Document] = []
+    after: list[ManifestEntry] = []
 
     def add(before: list[Any]) -> list[Any]:
         after[:] = _added(_known(before, store.root), record)
@@ -324,7 +326,7 @@ def exists(root: Path) -> bool:
         return bool(store.manifests())
 
 
-def _added(before: list[Document], record: Record) -> list[Document]:
+def _added(before: list[ManifestEntry], record: Record) -> list[ManifestEntry]:
     after = before
     for part, outcome in record.parts.items():
         head = {"kind": record.kind, "name": record.name, "part": part, "tcpscape": record.version, "study": None}
@@ -334,24 +336,24 @@ def _added(before: list[Document], record: Record) -> list[Document]:
     return after
 
 
-def _of_study(documents: list[Document], study: Mapping[str, Any]) -> list[Document]:
+def _of_study(documents: list[ManifestEntry], study: Mapping[str, Any]) -> list[ManifestEntry]:
     """The documents in the order of the study's parts, its own fields in the first one alone."""
     order = [part["name"] for part in study["parts"]]
     placed = sorted(documents, key=lambda d: order.index(d["part"]) if d["part"] in order else len(order))
     return [{**d, "study": dict(study) if i == 0 else None} for i, d in enumerate(placed)]
 
 
-def _is_alone(documents: Sequence[Document], record: Record) -> bool:
+def _is_alone(documents: Sequence[ManifestEntry], record: Record) -> bool:
     """Whether the directory holds exactly what `record` says."""
     counts = [len(outcome.cells) for outcome in record.parts.values()]
     return [len(d["cells"]) for d in documents] == counts and all(commands(d) == [record.command] for d in documents)
 
 
-def _documents(store: Store) -> list[Document]:
+def _documents(store: Store) -> list[ManifestEntry]:
     return _known(store.manifests(), store.root)
 
 
-def _known(documents: list[Any], root: Path) -> list[Document]:
+def _known(documents: list[Any], root: Path) -> list[ManifestEntry]:
     """The documents as this version writes them, if all of them are manifests."""
     for found in map(problem, documents):
         if found:
@@ -382,7 +384,7 @@ def _load(store: Store) -> Record:
     return Record(kind, name, command, {label: outcome for label, (_, outcome) in parts.items()}, study, version, several)
 
 
-def _labelled(documents: Sequence[Document]) -> Iterable[tuple[str, Document]]:
+def _labelled(documents: Sequence[ManifestEntry]) -> Iterable[tuple[str, ManifestEntry]]:
     """Each document with its part's name: of a study its own, otherwise the campaign's, numbered where several have the same."""
     taken: dict[str, int] = {}
     for document in documents:
@@ -394,7 +396,7 @@ def _labelled(documents: Sequence[Document]) -> Iterable[tuple[str, Document]]:
         yield name if taken[name] == 1 else f"{name}-{taken[name]}", document
 
 
-def _outcome(document: Document, store: Store) -> Outcome:
+def _outcome(document: ManifestEntry, store: Store) -> Outcome:
     try:
         campaign = Campaign.of(document["campaign"])
         tables = campaign.capture().tables

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tcpscape import _core
 from tcpscape.capture.read import CAPTURE
-from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow, SocketAddress
 from tcpscape.reading.streams import STDIN, Stream
 from tcpscape.writing import cannot_write, replacing
 
@@ -69,8 +69,8 @@ class Pseudonyms:
             facts["interfaces"] = [{**interface, "name": ""} for interface in facts["interfaces"]]
         return replace(observation, name=ANONYMOUS_NAME, flows=flows, facts=facts)
 
-    def _end(self, end: Endpoint) -> Endpoint:
-        return Endpoint(self.address(end.address), end.port)
+    def _end(self, end: SocketAddress) -> SocketAddress:
+        return SocketAddress(self.address(end.address), end.port)
 
 
 EVENTS: Mapping[int, str] = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tcpscape import _core
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
 from tcpscape.reading.files import Kind
 from tcpscape.reading.streams import Stream
 
@@ -71,8 +71,8 @@ def _left_out(totals: Mapping[str, int]) -> Iterator[str]:
 def _flow(flow: Mapping[str, Any]) -> ObservedFlow:
     facts, rows = flow["facts"], flow["rows"]
     return ObservedFlow(
-        source=Endpoint(*flow["from"]),
-        destination=Endpoint(*flow["to"]),
+        source=SocketAddress(*flow["from"]),
+        destination=SocketAddress(*flow["to"]),
         packets=facts.get("packets"),
         bytes=facts["bytes"],
         seconds=facts["seconds"],

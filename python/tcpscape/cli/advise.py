@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.cli.terminal import Progress, resumable
+from tcpscape.cli.terminal import ProgressLine, resumable
 from tcpscape.errors import refuse
 from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 
@@ -107,7 +107,7 @@ def advise(
     engine, expected = engines.make(runner.engine), checks.read(results.check)
     if results.report and not results.out:
         refuse("report", "there is nowhere to write it", "add --out DIR")
-    with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
+    with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), ProgressLine("advise", is_open=True) as progress:
         adviser = Adviser(
             conditions,
             options.ccas(flows.cca, engine),
@@ -161,7 +161,7 @@ def _calls(
     home = HomeLink.of(link | {**trials.hosts, "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
     engine, queues = engines.make(runner.engine), remedies(link.get("queue"))
     ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
-    with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
+    with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), ProgressLine("advise", is_open=True) as progress:
         running = Runner(engine, runner.jobs, store=store, progress=progress.update)
         adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, steps.told(progress.say))
         advice = adviser.advise()

@@ -13,7 +13,7 @@ from tcpscape.cli.command import Option
 
 if TYPE_CHECKING:
     from tcpscape.campaign.campaign import Campaign, Case
-    from tcpscape.campaign.checks import Check, Verdict
+    from tcpscape.campaign.checks import Check, CheckResult
     from tcpscape.campaign.outcome import Cell, Outcome
     from tcpscape.trial import Trial
 
@@ -55,7 +55,7 @@ def settle(checks: Iterable[Check], conditions: Sequence[Condition], *, as_json:
     finish([v for check in checks for v in judge(check, conditions)], as_json=as_json)
 
 
-def finish(verdicts: Sequence[Verdict], *, as_json: bool = False, mark: str = "") -> None:
+def finish(verdicts: Sequence[CheckResult], *, as_json: bool = False, mark: str = "") -> None:
     """Prints verdicts, with --json on stderr so that stdout stays JSON lines of results; exit status 1 unless all hold.
 
     `mark` begins each line: `- ` makes a list in Markdown of them.

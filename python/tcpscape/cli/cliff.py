@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 from tcpscape.errors import refuse
 from tcpscape.names import with_options
 from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
@@ -86,7 +86,7 @@ def cliff(
     along, paths = path.impairment(), path.conditions(flows.each, trials.hosts)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
-    with Progress("cliff", is_open=True) as progress:
+    with ProgressLine("cliff", is_open=True) as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         cases = itertools.product(options.ccas(flows.cca, engine), paths)
         searches = [answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)) for cca, at in cases]

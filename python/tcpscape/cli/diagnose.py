@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape import names, units
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 from tcpscape.errors import printable, refuse
 from tcpscape.text.numbers import percent
 
@@ -49,7 +49,7 @@ class ReplayOptions:
     replay: Annotated[bool, Option("Repeat the observation on the model, and compare other congestion controls.", name="--replay/--no-replay")] = True
     jobs: options.Jobs = 0
 
-    def settings(self, progress: Progress) -> ReplaySettings | None:
+    def settings(self, progress: ProgressLine) -> ReplaySettings | None:
         """How the model replays; None where it does not."""
         if not self.replay:
             return None
@@ -114,7 +114,7 @@ def diagnose(
         expected = checked.read_checks(results.check)
     expect_known(known.cca, known.kernel)
     observation = _observed(source, watched, results)
-    with Progress("diagnosis", is_open=True) as progress:
+    with ProgressLine("diagnosis", is_open=True) as progress:
         result = diagnosis.diagnose(observation, _settings(chosen, known, progress), steps.told(progress.say))
     pseudonyms = Pseudonyms() if results.anonymise else None
     shown = observing.anonymised(result, pseudonyms) if pseudonyms else result
@@ -195,7 +195,7 @@ def _reading(source: str, done: int, total: int | None) -> str:
     return f"reading {printable(source)}: {percent(done / total)}" if total else f"reading {printable(source)}: {done / 1e6:.0f} MB"
 
 
-def _settings(chosen: ChosenFlows, known: ReplayOptions, progress: Progress) -> DiagnosisSettings:
+def _settings(chosen: ChosenFlows, known: ReplayOptions, progress: ProgressLine) -> DiagnosisSettings:
     """What is asked for, as the diagnosis takes it."""
     from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 

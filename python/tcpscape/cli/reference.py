@@ -82,7 +82,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReferenceRow:
     """A row of a table of the reference: what it is called, what it is, and the pages that it belongs to."""
 
     name: str
@@ -104,52 +104,52 @@ _READ = ("report", "plot", "compare", "export")
 _CHECK = (*_KEEP, "report", "compare", "validate", "diagnose")
 """Commands with --check."""
 
-EXIT_STATUSES: tuple[Row, ...] = (
-    Row("0", "The command did what was asked, and every --check holds."),
-    Row("1", "A --check does not hold, or a bound of validate is missed. Results are complete and kept.", _CHECK),
-    Row(str(EXIT_USER_ERROR), "The input is wrong or the command cannot run here. One line on stderr says what, where and how to mend it."),
-    Row(
+EXIT_STATUSES: tuple[ReferenceRow, ...] = (
+    ReferenceRow("0", "The command did what was asked, and every --check holds."),
+    ReferenceRow("1", "A --check does not hold, or a bound of validate is missed. Results are complete and kept.", _CHECK),
+    ReferenceRow(str(EXIT_USER_ERROR), "The input is wrong or the command cannot run here. One line on stderr says what, where and how to mend it."),
+    ReferenceRow(
         "other",
         "That of the command behind emulate or cca load: 126 where it cannot be run, 127 where there is none, 128 and the number of the "
         "signal that ended it, 124 after --duration of emulate. An error of tcpscape is 2 with a line on stderr that begins with error:.",
         ("emulate", "cca"),
     ),
-    Row(str(EXIT_OUTPUT), "The answer could not be written to stdout, for example because a disk is full."),
-    Row(str(EXIT_HUNG_UP), "The terminal was closed (SIGHUP). What was kept with --out stays, and the same command goes on from there."),
-    Row(str(EXIT_INTERRUPTED), "Ended by Ctrl-C (SIGINT). What was kept with --out stays, and the same command goes on from there."),
-    Row(str(EXIT_TERMINATED), "Ended by SIGTERM. What was kept with --out stays, and the same command goes on from there."),
+    ReferenceRow(str(EXIT_OUTPUT), "The answer could not be written to stdout, for example because a disk is full."),
+    ReferenceRow(str(EXIT_HUNG_UP), "The terminal was closed (SIGHUP). What was kept with --out stays, and the same command goes on from there."),
+    ReferenceRow(str(EXIT_INTERRUPTED), "Ended by Ctrl-C (SIGINT). What was kept with --out stays, and the same command goes on from there."),
+    ReferenceRow(str(EXIT_TERMINATED), "Ended by SIGTERM. What was kept with --out stays, and the same command goes on from there."),
 )
 """Exit status → meaning. Any other one, and a traceback, is a bug of tcpscape."""
 
-ENVIRONMENT: tuple[Row, ...] = (
-    Row("SHELL", "The shell that runs without a command.", ("emulate",)),
-    Row(
+ENVIRONMENT: tuple[ReferenceRow, ...] = (
+    ReferenceRow("SHELL", "The shell that runs without a command.", ("emulate",)),
+    ReferenceRow(
         "BROWSER",
         "The browser that opens the page, as Python's webbrowser reads it; without it, DISPLAY or WAYLAND_DISPLAY the address is only printed.",
         ("explore",),
     ),
-    Row("COLUMNS", "Width of the screen in characters, in place of the terminal's own; between 40 and what the table needs."),
-    Row("NO_COLOR", "If it is set, nothing is coloured, and progress is a line every ten seconds; so with TERM=dumb."),
-    Row(
+    ReferenceRow("COLUMNS", "Width of the screen in characters, in place of the terminal's own; between 40 and what the table needs."),
+    ReferenceRow("NO_COLOR", "If it is set, nothing is coloured, and progress is a line every ten seconds; so with TERM=dumb."),
+    ReferenceRow(
         "XDG_CACHE_HOME", "Where kernels and logs of the virtual engine are, in tcpscape/ below it; ~/.cache without it.", (*_RUN, "kernel", "doctor")
     ),
-    Row(
+    ReferenceRow(
         "TCPSCAPE_MEMORY",
         "Most memory that a campaign may take, a size such as 16GiB; 2GiB without it. What would take more is refused before it runs.",
         _RUN,
     ),
-    Row(
+    ReferenceRow(
         "TCPSCAPE_TRIALS_PER_GUEST",
         "Trials that one kernel of the virtual engine serves, 1 without it. More save its start; such trials cannot be repeated bit for bit.",
         _RUN,
     ),
-    Row(
+    ReferenceRow(
         "TCPSCAPE_HOOK_PATIENCE",
         "Seconds of real time that a call of a congestion control in Python may take, 5 without it; 0 is no limit. All "
         "calls of a trial may take twice as long together, and four times as long for each simulated second.",
         _RUN,
     ),
-    Row(
+    ReferenceRow(
         "TCPSCAPE_PATIENCE",
         "Seconds of real time that a trial on the virtual engine may take, in place of a limit that follows from its simulated duration.",
         _RUN,
@@ -157,25 +157,25 @@ ENVIRONMENT: tuple[Row, ...] = (
 )
 """Environment variables that change what a command does."""
 
-FILES: tuple[Row, ...] = (
-    Row("DIR/results.sqlite", "Every finished trial of a directory given by --out, and what was asked for.", (*_KEEP, *_READ)),
-    Row(
+FILES: tuple[ReferenceRow, ...] = (
+    ReferenceRow("DIR/results.sqlite", "Every finished trial of a directory given by --out, and what was asked for.", (*_KEEP, *_READ)),
+    ReferenceRow(
         "DIR/samples/, DIR/queue_samples/, DIR/probe_samples/, DIR/packets/",
         "Samples of flows, queues and probes, and packets; a Parquet file for each trial that has them.",
         (*_KEEP, *_READ),
     ),
-    Row(
+    ReferenceRow(
         "DIR/report.html, DIR/figures/, DIR/tables/, DIR/scenarios/",
         "The report and its parts. The page loads nothing from elsewhere.",
         (*_KEEP, "report"),
     ),
-    Row("DIR/advice.json", "The answer of advise as JSON.", ("advise", "report")),
-    Row("DIR/cells.csv", "A row for each cell of a sweep.", ("sweep",)),
-    Row("OUT/NAME/NAME.csv", "A row for each cell of a study, beside the published numbers.", ("study",)),
-    Row("DIR/edges.csv, DIR/levels.csv", "The edges that cliff found, and every level that it measured.", ("cliff",)),
-    Row("DIR/summary.json, DIR/conditions.csv, DIR/results.csv, DIR/report.md", "What validate measured.", ("validate",)),
-    Row("~/.cache/tcpscape/kernels/NAME/", "A kernel for the virtual engine, its sources and its build.", (*_RUN, "kernel")),
-    Row("~/.cache/tcpscape/logs/", "The last output of kernels that died.", _RUN),
+    ReferenceRow("DIR/advice.json", "The answer of advise as JSON.", ("advise", "report")),
+    ReferenceRow("DIR/cells.csv", "A row for each cell of a sweep.", ("sweep",)),
+    ReferenceRow("OUT/NAME/NAME.csv", "A row for each cell of a study, beside the published numbers.", ("study",)),
+    ReferenceRow("DIR/edges.csv, DIR/levels.csv", "The edges that cliff found, and every level that it measured.", ("cliff",)),
+    ReferenceRow("DIR/summary.json, DIR/conditions.csv, DIR/results.csv, DIR/report.md", "What validate measured.", ("validate",)),
+    ReferenceRow("~/.cache/tcpscape/kernels/NAME/", "A kernel for the virtual engine, its sources and its build.", (*_RUN, "kernel")),
+    ReferenceRow("~/.cache/tcpscape/logs/", "The last output of kernels that died.", _RUN),
 )
 """Files that commands write and read; DIR stands for the directory that --out names."""
 
@@ -331,7 +331,7 @@ def _children(entry: Entry, every: Iterable[Entry]) -> list[Entry]:
 def _tables(entry: Entry) -> Iterator[str]:
     tables = {"EXIT STATUS": EXIT_STATUSES, "ENVIRONMENT": ENVIRONMENT, "FILES": FILES}
     for title, rows in tables.items():
-        chosen: list[Row] = [row for row in rows if row.concerns(entry)]
+        chosen: list[ReferenceRow] = [row for row in rows if row.concerns(entry)]
         if chosen:
             yield f".SH {title}"
         for row in chosen:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tcpscape import names
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.cli.terminal import Progress, resumable
+from tcpscape.cli.terminal import ProgressLine, resumable
 from tcpscape.errors import refuse
 from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 
@@ -124,7 +124,7 @@ def run(
     cases = campaign.cases()
     terminal.announce(engine, cases, results.seeds)
     terminal.prepare([campaign], runner.jobs, verified=results.verify)
-    with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("run") as progress:
+    with nullcontext() if out is None else Store(out) as store, resumable(store), ProgressLine("run") as progress:
         outcome, holds_more = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:
         _write_pcap(engine, outcome, results.pcap)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tcpscape import writing
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
-from tcpscape.cli.terminal import Progress, resumable
+from tcpscape.cli.terminal import ProgressLine, resumable
 
 if TYPE_CHECKING:
     from tcpscape.campaign.record import Record
@@ -102,7 +102,7 @@ def run(
     on_both = runnable.changed({"engines": list(dict.fromkeys(e for e in (engine, other) if e))})
     terminal.prepare(on_both.parts, engines.jobs, verified=engines.verify)
     contrast = None
-    with Store(root) as store, resumable(store), Progress(f"{name} on {engine}" + (f" and {other}" if other else "")) as progress:
+    with Store(root) as store, resumable(store), ProgressLine(f"{name} on {engine}" + (f" and {other}" if other else "")) as progress:
         record.expect(store, record.STUDY, name, {part.name: part for part in ours.parts}, {engine: make(engine).version})
         execution = Execution(engines.jobs, store, progress.update)
         if other is None:

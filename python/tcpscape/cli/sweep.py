@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tcpscape import names, writing
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.cli.terminal import Progress, resumable
+from tcpscape.cli.terminal import ProgressLine, resumable
 from tcpscape.errors import refuse, shown
 from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 from tcpscape.units import counted
@@ -131,7 +131,7 @@ def sweep(
     root = place.out or DEFAULT_OUT / names.component(f"sweep-{campaign.name}", keep=" %=")
     executor = executors.make(place.executor, place.jobs)
     terminal.prepare([campaign], place.jobs, verified=place.verify)
-    with Store(root) as store, resumable(store), Progress(campaign.name, is_open=campaign.precision is not None) as progress:
+    with Store(root) as store, resumable(store), ProgressLine(campaign.name, is_open=campaign.precision is not None) as progress:
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()

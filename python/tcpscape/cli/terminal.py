@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tcpscape.trial import Trial
 
 
-__all__ = ["Progress", "announce", "console", "hook_cost", "prepare", "print_table", "resumable", "show", "to_open"]
+__all__ = ["ProgressLine", "announce", "console", "hook_cost", "prepare", "print_table", "resumable", "show", "to_open"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -90,7 +90,7 @@ def _announce_real_time(engine: Engine, cases: Sequence[tuple[Case, int]], jobs:
         click.echo(f"note: {how}: {brief_time(seconds * NS_PER_S)}; a shorter duration or fewer seeds take less", err=True)
 
 
-class Progress:
+class ProgressLine:
     """A line that says how far the work is.
 
     The part that is done never shrinks on it: where the number of trials is not known before the work ends, as in a search or with
@@ -115,7 +115,7 @@ class Progress:
         self._before, self._step, self._total = 0, 0, 0
         self._bar: Bar | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 
 if TYPE_CHECKING:
-    from tcpscape.campaign.execute import Progress as Update
+    from tcpscape.campaign.execute import TrialsDone as Update
 
 DEFAULT_OUT = Path("out/validate")
 MISSED = 1
@@ -67,7 +67,7 @@ def validate(
     said = asdict(conditions) | asdict(repetition) | {"cca": tuple(options.ccas(conditions.cca))}
     request = validation.ValidationOptions(out, jobs=jobs, **said)
     bounds = compare.read_bounds(answer.check) if answer.check else []
-    with Progress("validate", is_open=True) as progress:
+    with ProgressLine("validate", is_open=True) as progress:
 
         def say(what: str) -> Update:
             progress.say(what)

@@ -45,7 +45,7 @@ PATIENCE_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class Registered:
     """A congestion control that was registered."""
 
     name: str
@@ -54,7 +54,7 @@ class Control:
     """The kernel's number of its structure."""
 
 
-def register(file: Path) -> list[Control]:
+def register(file: Path) -> list[Registered]:
     """Registers the congestion controls of an object file; all of them or none.
 
     :raises EngineError: in one line, where this user, this machine or this kernel cannot, and where a name is taken.
@@ -74,7 +74,7 @@ def register(file: Path) -> list[Control]:
             refuse(FIELD, "bpftool does not say what it registered", "look at `bpftool struct_ops show`, and report its version", EngineError)
         if other := next((kind for kind, _, _ in structures if kind != KERNEL_TYPE), None):
             refuse(FIELD, f"{file} has a {other}, which is no congestion control", f"take it out, or use {tool} struct_ops register", EngineError)
-        return [Control(_name(tool, number, name), number) for _, name, number in structures]
+        return [Registered(_name(tool, number, name), number) for _, name, number in structures]
     except BaseException:
         _take_out(tool, [number for _, _, number in structures])
         raise
@@ -85,7 +85,7 @@ def bpftool() -> str | None:
     return shutil.which("bpftool", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
 
 
-def unregister(controls: Sequence[Control]) -> None:
+def unregister(controls: Sequence[Registered]) -> None:
     """Takes controls out of the kernel again; one that somebody else took out already is no error. :raises EngineError: one that the kernel keeps."""
     _take_out(_tool(), [control.number for control in controls])
 

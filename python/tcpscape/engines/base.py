@@ -114,13 +114,13 @@ def addresses_of(engine: str, version: str, scenario: Scenario, seeds: Sequence[
     return [hashlib.sha256(f"{prefix}|{seed}".encode()).hexdigest()[:24] for seed in seeds]
 
 
-Row = Mapping[str, Any]
+EngineRow = Mapping[str, Any]
 """A summary as an engine gives it."""
 Columns = Mapping[str, tuple[str, Any]]
 """A table: numpy's type and the buffer of each column."""
 
 
-def trial(engine: Engine, scenario: Scenario, seed: int, summary: Row, tables: Mapping[str, Columns], capture: Capture, **own: Any) -> Trial:
+def trial(engine: Engine, scenario: Scenario, seed: int, summary: EngineRow, tables: Mapping[str, Columns], capture: Capture, **own: Any) -> Trial:
     """The trial that a summary and tables are; `own`: fields that the engine makes itself, in place of those made here or beside them.
 
     Its caveats are those of the summary, then the engine's own; one that stands twice is kept once.
@@ -152,12 +152,12 @@ def frame(columns: Columns) -> pl.DataFrame:
     return pl.DataFrame({name: pl.Series(name, np.frombuffer(data, dtype=dtype)) for name, (dtype, data) in columns.items()})
 
 
-def flow_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[FlowResult, ...]:
+def flow_results(scenario: Scenario, rows: Sequence[EngineRow]) -> tuple[FlowResult, ...]:
     """The flows of a trial, each with the label that the scenario gives its congestion control (`cubic:hystart=0`), its group and its direction."""
     return tuple(_flow(scenario, group, flow, row) for (group, flow), row in zip(_connections(scenario), rows, strict=True))
 
 
-def probe_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[ProbeResult, ...]:
+def probe_results(scenario: Scenario, rows: Sequence[EngineRow]) -> tuple[ProbeResult, ...]:
     """The probes of a trial, by their names."""
     return tuple(
         ProbeResult(
@@ -177,7 +177,7 @@ def probe_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[ProbeResult,
     )
 
 
-def transfers_results(scenario: Scenario, rows: Sequence[Row]) -> tuple[TransfersResult, ...]:
+def transfers_results(scenario: Scenario, rows: Sequence[EngineRow]) -> tuple[TransfersResult, ...]:
     """What became of the connections of each entry of the scenario's transfers."""
     return tuple(
         TransfersResult(
@@ -195,7 +195,7 @@ def _connections(scenario: Scenario) -> Iterator[tuple[int, Flow]]:
     return ((group, flow) for group, flow in enumerate(scenario.flows) for _ in range(flow.count))
 
 
-def _flow(scenario: Scenario, group: int, flow: Flow, row: Row) -> FlowResult:
+def _flow(scenario: Scenario, group: int, flow: Flow, row: EngineRow) -> FlowResult:
     named = {**row, "cca": flow.cca, "group": group, "direction": flow.direction}
     if scenario.is_topology:
         named["path_rtt_ms"] = scenario.rtt_of(flow) / 1e6
@@ -204,6 +204,6 @@ def _flow(scenario: Scenario, group: int, flow: Flow, row: Row) -> FlowResult:
     return FlowResult.of(named)
 
 
-def _times(values: Row) -> Rtt:
+def _times(values: EngineRow) -> Rtt:
     """Percentiles of times, ms; each None where there was no time."""
     return Rtt(**{name: values.get(name) for name in Rtt.__slots__})

@@ -85,7 +85,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class ControlCell:
     """The control cell: one bulk flow on a path without delay, loss or rate. What it measures is what the machine adds and carries at most."""
 
     rtt_ms: float | None
@@ -188,14 +188,14 @@ class Live(Engine):
         for process in running:
             process.kill()
 
-    def control(self, stops: int) -> Control:
+    def control(self, stops: int) -> ControlCell:
         """The control cell of this process, measured where it has not been yet."""
         with _CONTROL_LOCK:
             if self.version not in _controls:
                 _controls[self.version] = self._measure_control(stops)
             return _controls[self.version]
 
-    def _measure_control(self, stops: int) -> Control:
+    def _measure_control(self, stops: int) -> ControlCell:
         flags: list[str] = []
         cells = []
         for app in ({"kind": "paced", "chunk": 1000, "rate_Bps": 500_000.0}, {"kind": "bulk", "chunk": 65_536}):
@@ -205,7 +205,7 @@ class Live(Engine):
             cells.append(summary["flows"][0])
             if app["kind"] == "paced":  # a bulk flow takes all that the machine has
                 flags = list(summary.get("caveats", ()))
-        return Control((cells[0].get("rtt_ms") or {}).get("p50"), cells[1]["goodput_mbps"], tuple(flags))
+        return ControlCell((cells[0].get("rtt_ms") or {}).get("p50"), cells[1]["goodput_mbps"], tuple(flags))
 
     def _job(self, scenario: Scenario, seed: int, capture: Capture, pcap: Path | None = None) -> dict[str, Any]:
         """A trial as the program reads it. Refuses, by name, what this kernel or the backend cannot do."""
@@ -270,7 +270,7 @@ class Live(Engine):
         profile = self._profile(scenario)
         return {field: profile[sysctl] for field, _, sysctl in limits.BUFFERS} if profile else {}
 
-    def _trial(self, scenario: Scenario, seed: int, capture: Capture, control: Control, stops: int) -> Trial:
+    def _trial(self, scenario: Scenario, seed: int, capture: Capture, control: ControlCell, stops: int) -> Trial:
         summary, tables = self._answer(scenario, self._job(scenario, seed, capture), stops)
         flows = flow_results(scenario, summary["flows"])
         built = trial(
@@ -312,7 +312,7 @@ class Live(Engine):
                 with self._lock:
                     self._running.discard(process)
 
-    def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult], control: Control, capture: Capture) -> Iterator[str]:
+    def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult], control: ControlCell, capture: Capture) -> Iterator[str]:
         """What is known of the scenario, the machine and the control cell beside what the trial itself found."""
         own = scenario.kernel == Profile()
         yield from limits.hints(scenario) if own else limits.caveats(scenario, simulated=False)
@@ -344,7 +344,7 @@ class Live(Engine):
                 )
 
 
-_controls: dict[str, Control] = {}
+_controls: dict[str, ControlCell] = {}
 """The control cells of this process, by the engine's version."""
 _CONTROL_LOCK = threading.RLock()
 

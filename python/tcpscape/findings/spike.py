@@ -306,7 +306,7 @@ class Bound(ShownAsTable):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RateDrop:
     """A drop of capacity in an experiment."""
 
     at_s: float
@@ -329,7 +329,7 @@ class Step:
         return goodput_of(self.after_bps)
 
 
-def step_of(scenario: Scenario) -> Step:
+def step_of(scenario: Scenario) -> RateDrop:
     """The first drop of the bottleneck's rate that a scenario makes at one moment (`changes: [{where: bottleneck, at: 30s, set: {rate: …}}]`)."""
     rates = [rate_bps(hop) for hop in scenario.bottleneck]
     for change in sorted(scenario.changes, key=lambda c: c.at or 0):
@@ -337,7 +337,7 @@ def step_of(scenario: Scenario) -> Step:
             before, rates[change.hop] = rates[change.hop], change.set.rate
             if before and change.set.rate < before:
                 back = sum(delay_ns(hop) for hop in scenario.reverse)
-                return Step(change.at / NS_PER_S, before, change.set.rate, scenario.rtt_ns / NS_PER_MS, back / NS_PER_MS)
+                return RateDrop(change.at / NS_PER_S, before, change.set.rate, scenario.rtt_ns / NS_PER_MS, back / NS_PER_MS)
     refuse("changes", f"{scenario.name} has no drop of the bottleneck's rate", "write changes: [{where: bottleneck, at: 30s, set: {rate: 20mbit}}]")
 
 
@@ -350,7 +350,7 @@ def goodput_of(rate_bps: float) -> float:
 class Spike:
     """The spike of one run. Delays in ms above the path's own d; rates in Mbit/s of data."""
 
-    step: Step
+    step: RateDrop
     peak_ms: float
     """Largest smoothed RTT from 1 s before the drop to 5 s after it, minus d."""
     peak_at_s: float
@@ -397,7 +397,7 @@ class Spike:
         return self.recent_mbps / goodput_of(self.step.before_bps)
 
 
-def measure(recording: Recording, step: Step) -> Spike:
+def measure(recording: Recording, step: RateDrop) -> Spike:
     """The spike of a recording, with its windows aligned to the step."""
     at, d = step.at_s, step.d_ms / 1e3
     back = d if step.back_ms is None else step.back_ms / 1e3

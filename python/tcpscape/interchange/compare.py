@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from tcpscape.scenario.scenario import Scenario
 
 from tcpscape.campaign import checks
-from tcpscape.campaign.checks import Check, CheckError
-from tcpscape.campaign.checks import Verdict as CheckVerdict
+from tcpscape.campaign.checks import Check, CheckError, CheckResult
 
-Verdict = Literal["different", "slightly different", "alike", "undecided"]
+Difference = Literal["different", "slightly different", "alike", "undecided"]
 """Whether two means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
 
 
@@ -117,7 +116,7 @@ class ComparedCondition:
         return self.is_same or self.comparison.alike or difference.low == difference.high == 0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Difference:
         """Whether the means differ."""
         if self.differs:
             return "slightly different" if self.alike else "different"
@@ -361,9 +360,9 @@ class ComparisonChecks:
                 refuse_option("check", f"{name} has no {stat}", f"write {name}, {name}.low{',' if other else ' or'} {name}.high{other}", CheckError)
         return cls(parsed)
 
-    def verdicts(self, comparison: ResultComparison) -> list[CheckVerdict]:
+    def verdicts(self, comparison: ResultComparison) -> list[CheckResult]:
         """A verdict for each check and condition."""
-        verdicts: list[CheckVerdict] = []
+        verdicts: list[CheckResult] = []
         for check in self.checks:
             if both := OF_BOTH.get(check.metric.name):
                 checks.expect(check, [(_axes_of(r), r.name) for r in comparison.rows])

@@ -56,7 +56,7 @@ class _Iperf3Object(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Stream(_Iperf3Object):
+class StreamReport(_Iperf3Object):
     """A stream in an interval or at the end: bytes, s, µs."""
 
     socket: Socket | None = None
@@ -77,17 +77,17 @@ class Stream(_Iperf3Object):
     sender: Flag | None = None
 
 
-class Interval(_Iperf3Object):
+class IntervalReport(_Iperf3Object):
     """An interval of all streams."""
 
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[StreamReport, ...] = ()
 
 
 class Ends(_Iperf3Object):
     """A stream's two ends."""
 
-    sender: Stream | None = None
-    receiver: Stream | None = None
+    sender: StreamReport | None = None
+    receiver: StreamReport | None = None
 
 
 class End(_Iperf3Object):
@@ -98,7 +98,7 @@ class End(_Iperf3Object):
     receiver_tcp_congestion: Text | None = None
 
 
-class Test(_Iperf3Object):
+class Parameters(_Iperf3Object):
     """The parameters of the test."""
 
     protocol: Text = "TCP"
@@ -121,16 +121,16 @@ class Start(_Iperf3Object):
     version: Text = "iperf 3"
     tcp_mss: Known = None
     tcp_mss_default: Known = None
-    test_start: Test = Test()
+    test_start: Parameters = Parameters()
     accepted_connection: Any = None
     """Present in a server's document, which does not contain the client's measurements."""
 
 
-class Document(_Iperf3Object):
+class Iperf3Test(_Iperf3Object):
     """A test."""
 
     start: Start = Start()
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[IntervalReport, ...] = ()
     end: End = End()
     error: Text | None = None
     title: Text | None = None
@@ -156,12 +156,12 @@ def _imported(text: str, path: Path) -> ImportedFile:
     return ImportedFile(tuple(trials), frozenset(unknown))
 
 
-def tests(text: str, path: Path) -> list[tuple[Document, bool]]:
+def tests(text: str, path: Path) -> list[tuple[Iperf3Test, bool]]:
     """The tests of a text, each with whether its end is missing; `path` is the text's name.
 
     :raises InterchangeError: for what is no output of iperf3.
     """
-    return [(documents.as_type(Document, fields, Origin(str(path), FILE)), broken) for fields, broken in _documents(text, path)]
+    return [(documents.as_type(Iperf3Test, fields, Origin(str(path), FILE)), broken) for fields, broken in _documents(text, path)]
 
 
 def _documents(text: str, path: Path) -> list[tuple[Any, bool]]:
@@ -201,7 +201,7 @@ def _tests(events: list[Any]) -> Iterator[tuple[dict[str, Any], bool]]:
     yield test, "end" not in test
 
 
-def streams(document: Document, path: Path) -> list[tuple[bool, int | None, Ends]]:
+def streams(document: Iperf3Test, path: Path) -> list[tuple[bool, int | None, Ends]]:
     """The streams of a test: whether the client sends, its socket, both ends.
 
     :raises InterchangeError: where it is no test of TCP, or measured nothing.
@@ -214,7 +214,7 @@ def streams(document: Document, path: Path) -> list[tuple[bool, int | None, Ends
     return found
 
 
-def _trial(document: Document, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
+def _trial(document: Iperf3Test, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
     """A test as a trial, and the columns it does not know."""
     found = streams(document, path)
     own = base.read_provenance(_json(document.extra_data))
@@ -248,7 +248,7 @@ def _mss(start: Start) -> float | None:
     return next((size for size in (start.tcp_mss, start.tcp_mss_default) if size is not None and size >= 1), None)
 
 
-def _weaknesses(document: Document, unknown: set[str]) -> Iterator[str]:
+def _weaknesses(document: Iperf3Test, unknown: set[str]) -> Iterator[str]:
     if "bytes_received" in unknown:
         yield "what arrived was not reported: goodput is what the sender handed to its socket"
     if any(s.omitted for n in document.intervals for s in n.streams):
@@ -262,7 +262,7 @@ def _json(text: str | None) -> object:
         return None
 
 
-def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
+def _streams(document: Iperf3Test) -> Iterator[tuple[bool, int | None, Ends]]:
     """Whether the client sends, the socket, and both ends: from the sums, or from the intervals where there are none."""
     if document.end.streams:
         for ends in document.end.streams:
@@ -275,7 +275,7 @@ def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
         intervals = [s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted]
         if intervals:
             counts = [s.retransmits for s in intervals if s.retransmits is not None]
-            total = Stream(
+            total = StreamReport(
                 socket=socket,
                 end=intervals[-1].end,
                 bytes=min(MOST, sum(s.bytes for s in intervals)),
@@ -285,10 +285,10 @@ def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
             yield sends, socket, Ends(sender=total) if sends else Ends(receiver=total)
 
 
-def flow_of(document: Document, socket: int | None, ends: Ends, cca: str | None = None) -> tuple[FlowResult, set[str]]:
+def flow_of(document: Iperf3Test, socket: int | None, ends: Ends, cca: str | None = None) -> tuple[FlowResult, set[str]]:
     """A stream as a flow, and the columns that are not known."""
     arrived = ends.receiver
-    sent = ends.sender or Stream()
+    sent = ends.sender or StreamReport()
     if arrived is not None and not arrived.bytes and sent.bytes and (document.error or document.start.accepted_connection):
         arrived = None  # 0 because the other side never reported it
     counted = arrived or sent
@@ -318,7 +318,7 @@ def flow_of(document: Document, socket: int | None, ends: Ends, cca: str | None 
     return flow, unknown if arrived else unknown | {"bytes_received"}
 
 
-def samples_of(document: Document, sockets: list[int | None]) -> pl.DataFrame | None:
+def samples_of(document: Iperf3Test, sockets: list[int | None]) -> pl.DataFrame | None:
     """The intervals as samples of flows: totals so far, windows in packets; None where there are none."""
     import polars as pl
 

@@ -18,14 +18,14 @@ from tcpscape import capture
 from tcpscape.capture import Pseudonyms, verdicts
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
-from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow, SocketAddress
 from tcpscape.interchange import flent, iperf3, ss, trial_flows
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind, Origin
 from tcpscape.reading.streams import STDIN, Stream
 from tcpscape.store import database as results
 
-Progress = Callable[[int, int | None], None]
+BytesRead = Callable[[int, int | None], None]
 """Told how many bytes of how many are read; None is not known."""
 HEAD = 4096
 """First bytes of a content, unpacked, by which its kind is recognised."""
@@ -43,11 +43,11 @@ class ObservedKind:
     """What it can tell and what not, a sentence."""
     recognises: Callable[[bytes], bool]
     """Whether a content that begins with these bytes is of this kind."""
-    observe: Callable[[Stream, Progress], Observation]
+    observe: Callable[[Stream, BytesRead], Observation]
     """Reads it; nothing of it was taken before."""
 
 
-def _whole(kind: Kind, observe: Callable[[bytes, str], Observation]) -> Callable[[Stream, Progress], Observation]:
+def _whole(kind: Kind, observe: Callable[[bytes, str], Observation]) -> Callable[[Stream, BytesRead], Observation]:
     """Reads a content whole, as small ones are."""
     return lambda stream, progress: observe(stream.rest(kind.most_unpacked or kind.most), stream.origin.name)
 
@@ -90,7 +90,7 @@ TITLES: Mapping[str, str] = {"sockets": "sockets of this machine"} | {name: titl
 """Kind of an observation → what a screen calls its source; that of live sockets is of no file."""
 
 
-def observe(source: Path | str, progress: Progress = lambda done, total: None) -> Observation:
+def observe(source: Path | str, progress: BytesRead = lambda done, total: None) -> Observation:
     """What a file or a result directory shows; `-` is standard input.
 
     :raises TcpscapeError: one line, where nothing is there, or it is of no kind that shows flows.
@@ -147,7 +147,7 @@ def anonymised(diagnosis: Diagnosis, pseudonyms: Pseudonyms) -> Diagnosis:
     """The same diagnosis with pseudonyms in place of addresses."""
 
     def renamed(flow: ObservedFlow) -> ObservedFlow:
-        ends = (Endpoint(pseudonyms.address(end.address), end.port) for end in (flow.source, flow.destination))
+        ends = (SocketAddress(pseudonyms.address(end.address), end.port) for end in (flow.source, flow.destination))
         return replace(flow, source=next(ends), destination=next(ends))
 
     observation = pseudonyms.observation(diagnosis.observation)

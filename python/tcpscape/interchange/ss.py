@@ -17,7 +17,7 @@ from datetime import datetime
 import numpy as np
 
 from tcpscape.errors import printable
-from tcpscape.findings.diagnosis.observed import Endpoint, Observation
+from tcpscape.findings.diagnosis.observed import Observation, SocketAddress
 from tcpscape.interchange import tcp_info
 from tcpscape.interchange.base import LONGEST_TEXT, InterchangeError
 from tcpscape.reading.files import MIB, Kind, Origin, decoded
@@ -93,7 +93,7 @@ ZEROS: tuple[tuple[str, tuple[str, ...]], ...] = (
 class _Row:
     """A socket in one list."""
 
-    ends: tuple[Endpoint, Endpoint]
+    ends: tuple[SocketAddress, SocketAddress]
     state: str
     list_number: int
     t_s: float
@@ -117,7 +117,7 @@ def observe(content: bytes, name: str) -> Observation:
         origin.refuse("has no socket with its TCP information" if rows else "has no socket of ss in it", "list them with `ss -tin`")
     is_timed = all(not math.isnan(row.t_s) for row in known)
     lists = len({row.list_number for row in known})
-    sockets: dict[tuple[Endpoint, Endpoint], list[_Row]] = {}
+    sockets: dict[tuple[SocketAddress, SocketAddress], list[_Row]] = {}
     for row in known:
         sockets.setdefault(row.ends, []).append(row)
     zero = min(row.t_s for row in known) if is_timed else 0.0
@@ -138,7 +138,7 @@ def _notes(lists: int, is_timed: bool, without: int) -> Iterator[str]:
 def _rows(text: str, origin: Origin) -> Iterator[_Row]:
     """Every socket of every list, in order."""
     t, number, count = math.nan, 0, 0
-    seen: set[tuple[Endpoint, Endpoint]] = set()
+    seen: set[tuple[SocketAddress, SocketAddress]] = set()
     row: _Row | None = None
     days = 0.0
     for line in text.splitlines():
@@ -188,7 +188,7 @@ def _time(line: str) -> float | None:
     return None
 
 
-def _endpoint(text: str) -> Endpoint | None:
+def _endpoint(text: str) -> SocketAddress | None:
     """`192.0.2.7:443`, `[::1]:443`, `[::ffff:192.0.2.7]:443`, `10.0.0.1%eth0:443`; None of listening sockets and of ports without a number."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]").partition("%")[0].removeprefix("::ffff:")
@@ -197,7 +197,7 @@ def _endpoint(text: str) -> Endpoint | None:
             port = str(socket.getservbyname(port, "tcp"))
         except (OSError, ValueError):
             return None
-    return Endpoint(printable(host[:LONGEST_TEXT]), int(port)) if len(port) <= 5 and int(port) < 65_536 else None
+    return SocketAddress(printable(host[:LONGEST_TEXT]), int(port)) if len(port) <= 5 and int(port) < 65_536 else None
 
 
 def _read(text: str, row: _Row) -> None:

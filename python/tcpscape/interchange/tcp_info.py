@@ -14,7 +14,7 @@ import numpy as np
 
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis import limits
-from tcpscape.findings.diagnosis.observed import Columns, Endpoint, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.observed import Columns, Observation, ObservedFlow, SocketAddress
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.stats.estimate import Floats
 from tcpscape.units import counted
@@ -50,8 +50,8 @@ AS_RECEIVER = (
 class SampledEnd:
     """One socket's samples."""
 
-    local: Endpoint
-    remote: Endpoint
+    local: SocketAddress
+    remote: SocketAddress
     columns: Columns
     """Of TCP_INFO, and `t_s`."""
     control: str | None = None
@@ -217,7 +217,7 @@ def watch(text: str, duration_s: float, progress: Callable[[float, int], None] =
 
 
 def _end(socket: SampledSocket) -> SampledEnd:
-    return SampledEnd(Endpoint(*socket.local), Endpoint(*socket.remote), socket.columns, socket.control or None, socket.was_there)
+    return SampledEnd(SocketAddress(*socket.local), SocketAddress(*socket.remote), socket.columns, socket.control or None, socket.was_there)
 
 
 def _notes(summary: Mapping[str, Any]) -> Iterator[str]:

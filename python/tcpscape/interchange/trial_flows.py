@@ -17,7 +17,7 @@ import numpy as np
 from tcpscape.controls import spelling
 from tcpscape.errors import printable
 from tcpscape.findings.diagnosis import limits
-from tcpscape.findings.diagnosis.observed import Columns, Endpoint, Observation, ObservedFlow, Vantage
+from tcpscape.findings.diagnosis.observed import Columns, Observation, ObservedFlow, SocketAddress, Vantage
 from tcpscape.interchange import flent, iperf3, tcp_info
 from tcpscape.interchange.base import HEADERS, LONGEST_TEXT, MTU, InterchangeError, by_flow
 from tcpscape.reading import documents
@@ -104,13 +104,13 @@ def observe_iperf3(content: bytes, name: str) -> Observation:
     return Observation("iperf3", name, tuple(sorted(flows, key=lambda flow: -(flow.bytes or 0))), tuple(notes))
 
 
-def _stream(document: iperf3.Document, place: int, client_sends: bool, socket: int | None, ends: iperf3.Ends) -> ObservedFlow:
+def _stream(document: iperf3.Iperf3Test, place: int, client_sends: bool, socket: int | None, ends: iperf3.Ends) -> ObservedFlow:
     """A stream; a client's document names the client's end first."""
     result, unknown = iperf3.flow_of(document, socket, ends)
     known = {connection.socket: connection for connection in document.start.connected}
     at = known.get(socket)
-    local = Endpoint(at.local_host, at.local_port) if at else Endpoint("client", FIRST_PORT + place)
-    remote = Endpoint(at.remote_host, at.remote_port) if at else Endpoint("server", PORT)
+    local = SocketAddress(at.local_host, at.local_port) if at else SocketAddress("client", FIRST_PORT + place)
+    remote = SocketAddress(at.remote_host, at.remote_port) if at else SocketAddress("server", PORT)
     sends = any(s.sender is not False and s.socket == socket for n in document.intervals for s in n.streams) if document.intervals else client_sends
     samples = columns(iperf3.samples_of(document, [socket]))
     mss = document.start.tcp_mss or document.start.tcp_mss_default
@@ -181,11 +181,11 @@ def _of_trial(trial: Trial, unknown: frozenset[str], place: int) -> Iterator[Obs
     known = by_flow(trial.samples)
     for i, result in enumerate(trial.flows):
         samples = columns(known.get(i))
-        ends = Endpoint(SENDER, min(65_535, FIRST_PORT + i)), Endpoint(RECEIVER, min(65_535, PORT + place - 1))
+        ends = SocketAddress(SENDER, min(65_535, FIRST_PORT + i)), SocketAddress(RECEIVER, min(65_535, PORT + place - 1))
         yield replace(_flow(result, samples, ends, "sender"), facts=_facts(trial, result, unknown))
 
 
-def _flow(result: FlowResult, samples: Columns, ends: tuple[Endpoint, Endpoint], vantage: Vantage) -> ObservedFlow:
+def _flow(result: FlowResult, samples: Columns, ends: tuple[SocketAddress, SocketAddress], vantage: Vantage) -> ObservedFlow:
     source, destination = ends
     control = spelling.name_of(result.cca) if result.cca != "unknown" else None
     return ObservedFlow(

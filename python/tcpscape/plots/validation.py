@@ -13,7 +13,7 @@ from tcpscape.controls import palette
 from tcpscape.plots import style
 from tcpscape.validate.compare import Divergence, groups
 from tcpscape.validate.conditions import FAMILIES
-from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, Bundle, Parting, Partings, Quantity
+from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, Bundle, Parting, Partings, SampledQuantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +155,7 @@ def _zoom(first: Parting, lasting: Parting | None, end: float) -> tuple[float, f
     return max(0.0, first.t_s - BEFORE_S), min(end, max(first.t_s + AFTER_S, last))
 
 
-def _draw_traces(ax: Axes, bundle: Bundle, quantity: Quantity, colour: str, span: tuple[float, float]) -> None:
+def _draw_traces(ax: Axes, bundle: Bundle, quantity: SampledQuantity, colour: str, span: tuple[float, float]) -> None:
     """The lines of a bundle in one panel."""
     inside = (bundle.t_s >= span[0] - 0.05) & (bundle.t_s <= span[1] + 0.05)
     t, rows = bundle.t_s[inside], bundle.values[quantity.column][:, inside]

@@ -11,7 +11,7 @@ from tcpscape.findings.advice.answer import Advice
 from tcpscape.plots import Context, bars, base, style
 from tcpscape.report import figures, tables
 from tcpscape.report.figures import EmbeddedFigure
-from tcpscape.report.page import Deployment, Heading, Step
+from tcpscape.report.page import Heading, Step, ToDeploy
 from tcpscape.report.tables import PageTable
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from tcpscape.controls.deployment import Deployment as Commands
+    from tcpscape.controls.deployment import Deployment
 
 TITLES = {
     "before": "Before: note the value, to go back to it",
@@ -68,20 +68,20 @@ def drawn(result: Advice, formats: Sequence[str], root: Path) -> Iterator[tuple[
         yield figures.embedded(name, about, svg_text, draw(result, Context(width=style.NARROW)), written), written
 
 
-def deploy(result: Advice) -> Deployment:
+def deploy(result: Advice) -> ToDeploy:
     """What to type, from trying it to going back; where nothing has to change or nothing can be recommended, that."""
     commands = result.deployment
     if commands is None:
-        return Deployment(words.sentence(result))
+        return ToDeploy(words.sentence(result))
     steps = list(_steps(commands)) if commands.now else [Step(TITLES["verify"], "\n".join(commands.verify))]
     larger = result.lever.deployments if result.lever else ()
     steps += [
         replace(step, title=f"{step.title} ({words.SYSCTLS[buffer]}, on the {words.HOSTS[buffer]})") for buffer, own in larger for step in _steps(own)
     ]
-    return Deployment(" ".join(commands.notes), steps)
+    return ToDeploy(" ".join(commands.notes), steps)
 
 
-def _steps(commands: Commands) -> Iterator[Step]:
+def _steps(commands: Deployment) -> Iterator[Step]:
     """From trying it to going back."""
     for name, title in TITLES.items():
         if lines := getattr(commands, name):

@@ -17,7 +17,7 @@ from tcpscape.report import cells, figures, tables
 from tcpscape.report.cells import CellEstimates
 from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import FigureRequest
-from tcpscape.report.page import Answer, Claims, FigureGroup, Heading, Page, Provenance, render
+from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, PublishedClaims, render
 from tcpscape.report.tables import PageTable
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
@@ -217,14 +217,14 @@ CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 COLUMNS = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
 
 
-def claims_section(claims: Sequence[JudgedClaim]) -> Claims | None:
+def claims_section(claims: Sequence[JudgedClaim]) -> PublishedClaims | None:
     """The claims as a part of a page; None without any."""
     if not claims:
         return None
     by_verdict = {verdict: [c for c in claims if c.verdict == verdict] for verdict in FAILURES_FIRST}
     folded = by_verdict["reproduced"]
     shown = [c for verdict in FAILURES_FIRST if verdict != "reproduced" for c in by_verdict[verdict]]
-    return Claims(
+    return PublishedClaims(
         tally=[(verdict, len(of_verdict), CLASSES[verdict]) for verdict, of_verdict in by_verdict.items() if of_verdict],
         open=_table(shown, "Not reproduced, or not decided by these runs") if shown else None,
         reproduced=_table(folded, "Reproduced") if folded else None,

@@ -39,7 +39,7 @@ HEAD = 7.0
 
 
 @dataclass(frozen=True)
-class Node:
+class Box:
     """A box: its title, and its lines, each with the look whose marker stands before it."""
 
     title: str
@@ -58,7 +58,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Link:
+class Arrow:
     """An arrow and the lines beside it."""
 
     lines: Sequence[str]
@@ -71,14 +71,14 @@ class Link:
         return max(LEAST_LINK, 24 + max(map(_width, self.lines), default=0.0))
 
 
-def describe(nodes: Sequence[Node], links: Sequence[Link], back: Link) -> str:
+def describe(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow) -> str:
     """The drawing in words."""
     boxes = [": ".join(filter(None, [node.title, ", ".join(text for text, _ in node.lines)])) for node in nodes]
     steps = [f"{box} → {', '.join(link.lines)}".removesuffix(" → ") for box, link in zip(boxes, links, strict=False)]
     return f"{'; then '.join([*steps, boxes[-1]])}. {back.what} return: {', '.join(back.lines) or 'without delay'}."
 
 
-def horizontal(nodes: Sequence[Node], links: Sequence[Link], back: Link, name: str) -> Markup:
+def horizontal(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow, name: str) -> Markup:
     """The chain from left to right; `name`: the beginning of its ids."""
     tallest, above = max(node.height for node in nodes), LINE * max(len(link.lines) for link in links) - LINE
     height = max(tallest, 2 * above + LINE)
@@ -99,7 +99,7 @@ def horizontal(nodes: Sequence[Node], links: Sequence[Link], back: Link, name: s
     return _svg(parts, x + 1, turn + LINE + 8, name, describe(nodes, links, back))
 
 
-def vertical(nodes: Sequence[Node], links: Sequence[Link], back: Link, name: str) -> Markup:
+def vertical(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow, name: str) -> Markup:
     """The chain from top to bottom, at most 340 px wide; `name`: the beginning of its ids."""
     y, parts, middles = 1.0, [], []
     width = WIDTH - MARGIN - 1
@@ -129,11 +129,11 @@ def _wrapped(text: str, width: float) -> list[str]:
     return wrap(text, int(width / (CHARACTER * FONT)))
 
 
-def _ack_text(back: Link) -> str:
+def _ack_text(back: Arrow) -> str:
     return ", ".join([back.what, *back.lines]) if back.lines else f"{back.what}, not delayed"
 
 
-def _box(node: Node, x: float, y: float, width: float, height: float) -> Markup:
+def _box(node: Box, x: float, y: float, width: float, height: float) -> Markup:
     """A box with its title and its lines."""
     parts = [Markup('<rect class="box" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5"/>').format(x, y, width, height)]
     parts.append(_text(node.title, x + PAD, y + LINE, "start", "title"))
@@ -187,7 +187,7 @@ NO_LOOKS: Mapping[str, Look] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class PlaceQuantity:
     """One property of a place on the path, of all scenarios."""
 
     before: str
@@ -222,8 +222,8 @@ class PathView:
         :param looks: congestion controls with the look that they have in the figures.
         :param name: the beginning of the ids in the page.
         """
-        nodes: Sequence[Node] = (_sender(scenarios, looks), _router(scenarios), _receiver(scenarios))
-        links: Sequence[Link] = (_link(scenarios, "forward"), Link(()))
+        nodes: Sequence[Box] = (_sender(scenarios, looks), _router(scenarios), _receiver(scenarios))
+        links: Sequence[Arrow] = (_link(scenarios, "forward"), Arrow(()))
         back = _link(scenarios, "reverse")
         if any(s.extras for s in scenarios):
             nodes, links, back = _network(scenarios, looks)
@@ -231,7 +231,7 @@ class PathView:
         return cls(part, words, wide, vertical(nodes, links, back, f"{name}-narrow"))
 
 
-def _sender(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Node:
+def _sender(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Box:
     """The congestion controls with their looks, the number of flows, and what the application sends."""
     mixed = any(len(set(s.ccas)) > 1 for s in scenarios)
     names = list(dict.fromkeys(cca for s in scenarios for cca in s.ccas))
@@ -242,16 +242,16 @@ def _sender(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Node:
     application = f"application {rates}" if rates else ""
     player = "video player" if any(f.player for s in scenarios for f in s.flows) else ""
     title = "Sender" if mixed or len(names) == 1 else "Sender, each in turn"
-    return Node(title, (*shown, *((text, None) for text in (f"and {rest} more" if rest else "", application, player) if text)))
+    return Box(title, (*shown, *((text, None) for text in (f"and {rest} more" if rest else "", application, player) if text)))
 
 
-def _receiver(scenarios: Sequence[Scenario]) -> Node:
+def _receiver(scenarios: Sequence[Scenario]) -> Box:
     """The receive buffer, where it is not autotuned."""
     sizes = _ends((f.rcvbuf for s in scenarios for f in s.flows), format_size)
-    return Node("Receiver", ((f"buffer {sizes}", None),) if sizes else ())
+    return Box("Receiver", ((f"buffer {sizes}", None),) if sizes else ())
 
 
-def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[Sequence[Node], Sequence[Link], Link]:
+def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[Sequence[Box], Sequence[Arrow], Arrow]:
     """Hosts at the left, a box for each link of the chain with both its directions, hosts at the right; routers are on the arrows between."""
     first = scenarios[0]
     alike = [s for s in scenarios if len(s.chain) == len(first.chain)]
@@ -265,11 +265,11 @@ def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[
         lines = [line for way, texts in ways.items() for line in _fitted(f"{way}: ", texts or ("not delayed",))]
         if i == 0 and any(s.changes for s in scenarios):
             lines.append("changes during the trial")
-        boxes.append(Node(topology.title(first.chain, i).capitalize(), tuple((line, None) for line in lines)))
-    hosts = [Node(f"Hosts, {side}", _hosts(scenarios, way, looks)) for side, way in (("left", "down"), ("right", "up"))]
-    routers = [Link((name,)) for name in first.routers]
+        boxes.append(Box(topology.title(first.chain, i).capitalize(), tuple((line, None) for line in lines)))
+    hosts = [Box(f"Hosts, {side}", _hosts(scenarios, way, looks)) for side, way in (("left", "down"), ("right", "up"))]
+    routers = [Arrow((name,)) for name in first.routers]
     is_up = any(e.direction == "up" for s in scenarios for e in s.endpoints)
-    return [hosts[0], *boxes, hosts[1]], routers, Link(("the other way round",), "ACKs, and data that travel up," if is_up else "ACKs")
+    return [hosts[0], *boxes, hosts[1]], routers, Arrow(("the other way round",), "ACKs, and data that travel up," if is_up else "ACKs")
 
 
 def _fitted(before: str, texts: Sequence[str]) -> Sequence[str]:
@@ -301,18 +301,18 @@ def _ends(values: Iterable[int], text: Callable[[int], str]) -> str:
     return "–".join(text(value) for value in known[:: max(1, len(known) - 1)])
 
 
-def _router(scenarios: Sequence[Scenario]) -> Node:
+def _router(scenarios: Sequence[Scenario]) -> Box:
     """The bottleneck's rate, its queue and its buffer, and what changes on the path during a trial."""
     chains = [s.queues("bottleneck") for s in scenarios]
     rated = any(q.rate_bps for s in scenarios for chain in s.queues("forward") for q in chain)
     lines = _lines(chains) if any(chains) else ("forwards at once" if rated else "no bottleneck",)
     changing = ("changes during the trial",) if any(s.changes for s in scenarios) else ()
-    return Node("Router", tuple((line, None) for line in (*lines, *changing)))
+    return Box("Router", tuple((line, None) for line in (*lines, *changing)))
 
 
-def _link(scenarios: Sequence[Scenario], part: Literal["forward", "reverse"]) -> Link:
+def _link(scenarios: Sequence[Scenario], part: Literal["forward", "reverse"]) -> Arrow:
     """What the hops of one direction do to packets."""
-    return Link(_lines([s.queues(part) for s in scenarios]))
+    return Arrow(_lines([s.queues(part) for s in scenarios]))
 
 
 def _lines(chains: Sequence[Sequence[Chain]]) -> tuple[str, ...]:
@@ -351,8 +351,8 @@ def _distributions(queues: Iterable[Sequence[QueueDescription]]) -> list[str]:
     return list(dict.fromkeys(q.distribution for of_one in queues for q in of_one if q.distribution and q.jitter_ns))
 
 
-def _merged(before: str, unit: str, values: Iterable[float]) -> Quantity:
-    return Quantity(before, unit, tuple(dict.fromkeys(values)))
+def _merged(before: str, unit: str, values: Iterable[float]) -> PlaceQuantity:
+    return PlaceQuantity(before, unit, tuple(dict.fromkeys(values)))
 
 
 def _given(limits: Iterable[float]) -> list[float]:

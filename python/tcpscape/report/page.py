@@ -94,7 +94,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Deployment:
+class ToDeploy:
     """What to deploy: a sentence, and the steps from trying it to going back."""
 
     summary: str
@@ -102,7 +102,7 @@ class Deployment:
 
 
 @dataclass(frozen=True)
-class Claims:
+class PublishedClaims:
     """Published claims and their verdicts."""
 
     tally: Sequence[tuple[str, int, str]]
@@ -146,9 +146,9 @@ class Page:
     """What limits the validity of the answer; shown right below it."""
     paths: Sequence[PathView] = ()
     figures: Sequence[FigureGroup] = ()
-    deploy: Deployment | None = None
+    deploy: ToDeploy | None = None
     tables: Sequence[PageTable] = ()
-    claims: Claims | None = None
+    claims: PublishedClaims | None = None
     provenance: Provenance | None = None
 
     @property

@@ -7,7 +7,7 @@ docs/models/methods/statistics.md.
 """
 
 from tcpscape.stats.comparison import MOST_RUNS, Comparison, compare, is_alike, runs_missing, share, win_probability
-from tcpscape.stats.estimate import Estimate, known
+from tcpscape.stats.estimate import Caveat, Estimate, Weakness, known
 from tcpscape.stats.means import difference, mean, mean_ratio, ratio
 from tcpscape.stats.modes import Mode, Shape, shape
 from tcpscape.stats.order import median, median_ratio, quantile, spearman
@@ -17,11 +17,13 @@ from tcpscape.stats.statistic import STATISTICS, Statistic
 __all__ = [
     "MOST_RUNS",
     "STATISTICS",
+    "Caveat",
     "Comparison",
     "Estimate",
     "Mode",
     "Shape",
     "Statistic",
+    "Weakness",
     "compare",
     "cv",
     "difference",

@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Estimate, Floats, Numbers, array, single
+from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Caveat, Estimate, Floats, Numbers, Weakness, array, single
 from tcpscape.stats.means import difference, mean_ratio, ratio
 from tcpscape.stats.order import median_ratio
 
@@ -61,7 +61,7 @@ class Comparison:
         return not (self.differs or self.alike)
 
     @property
-    def caveat(self) -> str:
+    def caveat(self) -> Caveat | None:
         """What weakens the answers."""
         return self.ratio.caveat or self.difference.caveat or self.win.caveat
 
@@ -121,7 +121,7 @@ def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:
     if n < 2:
         return Estimate(value, math.nan, math.nan, n, "1")
     low, high = single(paired_bounds(x, y) if paired else unpaired_bounds(x, y))
-    return Estimate(value, low, high, n, "1", f"{n} values: few for a win probability" if n < FEW and not paired else "")
+    return Estimate(value, low, high, n, "1", Caveat(Weakness.FEW_PAIRS, n) if n < FEW and not paired else None)
 
 
 def paired_bounds(a: Floats, b: Floats) -> Bounds:

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import WrapSerializer
+from pydantic import Field, PlainSerializer, SerializationInfo, WrapSerializer
 from typing_extensions import TypedDict
 
 from tcpscape.text.numbers import Number, number, percent
@@ -60,6 +61,45 @@ class Measured(Interval):
     """Number of measurements."""
 
 
+class Weakness(Enum):
+    """What the values alone show against an interval."""
+
+    FEW = "few"
+    """So few values that the interval holds only where they are near normal."""
+    UNSEEN_MODE = "unseen mode"
+    """A mode with a share below `limit` may be unseen."""
+    SKEWED = "skewed"
+    """Seldom runs may raise the CV beyond its interval."""
+    OPEN = "open"
+    """The values cannot bound the quantile `limit`; `needed` of them can."""
+    FEW_PAIRS = "few for a win probability"
+    """So few values that a win probability is rough."""
+    MEAN_NOT_POSITIVE = "mean not positive"
+    """A CV of values whose mean is not positive, which has no interval."""
+    NEGATIVE = "negative"
+    """A ratio of values of which some are negative, which has no interval."""
+    ONE_SAMPLE = "one sample"
+    """A single sample, whose rounding alone is the interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """Why an interval may cover less than 95 %; its sentence is `words.sentences.caveat`."""
+
+    weakness: Weakness
+    n: int
+    """Values that there are."""
+    limit: float = math.nan
+    """Share or quantile that the weakness is about, from 0 to 1; NaN where it is about none."""
+    needed: int = 0
+    """Values that suffice, where that is known."""
+
+
+def _sentence(caveat: Caveat | None, info: SerializationInfo) -> str:
+    """The sentence of a document, by the words that it is printed with (`formats.printed`)."""
+    return info.context["caveat"](caveat) if caveat and info.context else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A value, its 95 % interval, the number of measurements behind it and its unit.
@@ -77,8 +117,8 @@ class Estimate:
     """Measurements behind it."""
     unit: str = ""
     """Empty or `1` of a plain number."""
-    caveat: str = ""
-    """Why the interval may cover less than 95 %; empty where nothing is known against it."""
+    caveat: Annotated[Caveat | None, PlainSerializer(_sentence, return_type=str), Field(json_schema_extra={"default": ""})] = None
+    """Why the interval may cover less than 95 %; nothing where nothing is known against it. A document has its sentence."""
 
     def text(self, digits: int = 3, most: float | None = None, unit: str = "") -> str:
         """`12.3 [11.8, 12.9]`: the :meth:`cell` as one text."""
@@ -164,12 +204,12 @@ def without_interval(value: float, n: int, unit: str) -> Estimate:
     return Estimate(value if n else math.nan, math.nan, math.nan, n, unit)
 
 
-def caveat_of_number(n: int) -> str:
-    """What weakens any interval of so few values; empty from 5 on."""
-    return f"{n} values: the interval holds only where they are near normal" if n < NORMAL_BELOW else ""
+def caveat_of_number(n: int) -> Caveat | None:
+    """What weakens any interval of so few values; None from 5 on."""
+    return Caveat(Weakness.FEW, n) if n < NORMAL_BELOW else None
 
 
-def caveat_of_moments(*samples: Floats) -> str:
+def caveat_of_moments(*samples: Floats) -> Caveat | None:
     """What weakens an interval of a mean, ratio or CV of these samples: few values, and modes unseen.
 
     Skewness is no caveat: the intervals of means that miss are those of samples that look less skewed than their distribution is.
@@ -177,14 +217,14 @@ def caveat_of_moments(*samples: Floats) -> str:
     n = min(np.size(s) for s in samples)
     if n < NORMAL_BELOW:
         return caveat_of_number(n)
-    return f"{n} values: a mode with a share below {100 * unseen_share(n):.0f} % may be unseen" if n < UNSEEN_BELOW else ""
+    return Caveat(Weakness.UNSEEN_MODE, n, unseen_share(n)) if n < UNSEEN_BELOW else None
 
 
-def caveat_of_spread(x: Floats) -> str:
+def caveat_of_spread(x: Floats) -> Caveat | None:
     """What weakens an interval of the CV of these values: the same, and that it rests on few runs."""
     if caveat := caveat_of_moments(x):
         return caveat
-    return "skewed values: seldom runs may raise the CV beyond its interval" if abs(skewness(np.ravel(x))) > SKEWNESS else ""
+    return Caveat(Weakness.SKEWED, np.size(x)) if abs(skewness(np.ravel(x))) > SKEWNESS else None
 
 
 def unseen_share(n: int) -> float:

@@ -13,7 +13,20 @@ from functools import lru_cache
 import numpy as np
 
 from tcpscape.errors import refuse
-from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_number, single, student, without_interval
+from tcpscape.stats.estimate import (
+    TAIL,
+    Bounds,
+    Caveat,
+    Estimate,
+    Floats,
+    Numbers,
+    Weakness,
+    array,
+    caveat_of_number,
+    single,
+    student,
+    without_interval,
+)
 from tcpscape.stats.means import mover
 
 RANGE = 5
@@ -57,7 +70,7 @@ def median_ratio(above: Numbers, below: Numbers, *, paired: bool = False) -> Est
     if n < 2 or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, "1")
     if min(float(a.min()), float(b.min())) < 0:
-        return Estimate(value, math.nan, math.nan, n, "1", "a ratio of values that are negative has no interval")
+        return Estimate(value, math.nan, math.nan, n, "1", Caveat(Weakness.NEGATIVE, n))
     low, high = single(median_ratio_bounds(a, b, paired=paired))
     return Estimate(value, low, high, n, "1", caveat_of_number(n))
 
@@ -132,10 +145,7 @@ def _lower(ordered: Floats, rank: tuple[int, float]) -> Floats:
     return ends
 
 
-def _open(n: int, q: float) -> str:
-    """The caveat that names the open end and the number of values that would close it; empty where no end is open."""
+def _open(n: int, q: float) -> Caveat | None:
+    """The caveat that an end is open, with the number of values that would close it; None where none is."""
     needed = math.ceil(math.log(TAIL) / math.log(max(q, 1 - q)))
-    if n >= needed:
-        return ""
-    side = "above" if q > 0.5 else "below" if q < 0.5 else "it"
-    return f"{n} values cannot bound it{'' if side == 'it' else ' ' + side}; {needed} can"
+    return Caveat(Weakness.OPEN, n, q, needed) if n < needed else None

@@ -16,9 +16,11 @@ from tcpscape.stats.estimate import (
     MOST,
     TAIL,
     Bounds,
+    Caveat,
     Estimate,
     Floats,
     Numbers,
+    Weakness,
     array,
     caveat_of_spread,
     counts,
@@ -44,7 +46,7 @@ def cv(values: Numbers) -> Estimate:
     if spread <= _ROUNDING * abs(at):
         return Estimate(0.0, 0.0, 0.0, n, "1", caveat_of_spread(x))
     if at <= 0:
-        return Estimate(spread / at if at else math.inf, math.nan, math.nan, n, "1", "a CV of values whose mean is not positive has no interval")
+        return Estimate(spread / at if at else math.inf, math.nan, math.nan, n, "1", Caveat(Weakness.MEAN_NOT_POSITIVE, n))
     low, high = single(cv_bounds(x))
     return Estimate(spread / at, low, high, n, "1", caveat_of_spread(x))
 

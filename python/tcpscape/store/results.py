@@ -69,7 +69,7 @@ class Store:
         self._database = Database(self.root, create=create)
         if create:
             writing.clear(self.root, *(self.root / table for table in SIDE_TABLES))
-        self._claims = Claims(self._database, self._place)
+        self._claims = WriterClaims(self._database, self._place)
         self.saved = 0
         """Trials saved through this object."""
         weakref.finalize(self, _close, self._claims, self._database)
@@ -168,7 +168,7 @@ class Store:
             connection.executemany("INSERT INTO manifests (document) VALUES (?)", texts)
 
 
-def _close(claims: Claims, database: Database, *, interrupted: bool = False) -> None:
+def _close(claims: WriterClaims, database: Database, *, interrupted: bool = False) -> None:
     try:
         claims.end(interrupted=interrupted)
     except StoreError:
@@ -206,7 +206,7 @@ _PLANS = "SELECT writer, document FROM plans ORDER BY rowid"
 _FORGET = "DELETE FROM plans WHERE writer = ? AND document = ?"
 
 
-class Claims:
+class WriterClaims:
     """The claims and plans of one writer, which is there from its first claim on. Threads may share it; a forked process is another writer."""
 
     def __init__(self, database: Database, folder: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Row = tuple[str, str, bytes | None]
+TrialRow = tuple[str, str, bytes | None]
 """Address, the trial as JSON without its queues, the queues as compressed JSON; None where there are none."""
 _STAMP = f'{{"{formats.FIELD}":'
 _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
@@ -89,7 +89,7 @@ class QueueReports(Sequence[Mapping[str, Any]]):
         return tuple, (self._values(),)
 
 
-def encode(trial: Trial) -> Row:
+def encode(trial: Trial) -> TrialRow:
     """Everything about a trial but its side tables."""
     values = {**trial.to_dict(), "address": trial.address}
     queues = values.pop("queues")

@@ -292,7 +292,7 @@ class StudyMeasure:
     judge: Callable[[Result, Claim], JudgedClaim]
 
 
-Measure = CellMeasure | StudyMeasure
+AnyMeasure = CellMeasure | StudyMeasure
 
 
 def printed_range(text: str) -> tuple[float, float]:

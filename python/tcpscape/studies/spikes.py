@@ -20,7 +20,7 @@ import numpy as np
 from tcpscape import stats, units
 from tcpscape.errors import StudyError, refuse
 from tcpscape.findings import spike
-from tcpscape.findings.spike import Recording, Spike, Step
+from tcpscape.findings.spike import RateDrop, Recording, Spike
 from tcpscape.metrics.queues import shapers
 from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
@@ -54,7 +54,7 @@ class Part:
 
 
 @lru_cache(maxsize=KEPT_PARTS)
-def _parts_of_key(key: _CacheKey, step: Step) -> tuple[Part, ...]:
+def _parts_of_key(key: _CacheKey, step: RateDrop) -> tuple[Part, ...]:
     trial, at = key.trial, step.at_s
     flow_parts = []
     for number, flow in enumerate(trial.flows):
@@ -66,7 +66,7 @@ def _parts_of_key(key: _CacheKey, step: Step) -> tuple[Part, ...]:
     return tuple(flow_parts)
 
 
-def parts(trial: Trial, step: Step) -> tuple[Part, ...]:
+def parts(trial: Trial, step: RateDrop) -> tuple[Part, ...]:
     """The flows that run at the drop."""
     return _parts_of_key(_CacheKey.of(trial), step)
 
@@ -76,26 +76,26 @@ def _weighted(rates: Sequence[float], d_ms: Sequence[float]) -> float:
     return spike.weighted(list(zip(d_ms, rates, strict=True))) if sum(rates) > 0 else math.nan
 
 
-def weighted_bound(trial: Trial, step: Step) -> float:
+def weighted_bound(trial: Trial, step: RateDrop) -> float:
     """Q: (r - 1) of the links times the flows' d, weighted with their shares in the 1.2 s before the drop, ms."""
     flows = parts(trial, step)
     return spike.spike(step.ratio, _weighted([p.last_mbps for p in flows], [p.d_ms for p in flows]))
 
 
-def flight(trial: Trial, step: Step) -> float:
+def flight(trial: Trial, step: RateDrop) -> float:
     """The same with what each flow had in flight at the drop: its shares, and r = their rates together over what the new link carries; ms."""
     flows = parts(trial, step)
     rates = [p.flight_mbps for p in flows]
     return spike.spike(sum(rates) / step.after_goodput_mbps, _weighted(rates, [p.d_ms for p in flows]))
 
 
-def queue(trial: Trial, step: Step) -> float:
+def queue(trial: Trial, step: RateDrop) -> float:
     """The largest delay in the queue after the drop, ms."""
     flows = parts(trial, step)
     return flows[0].series.queue_peak(step.at_s, step.at_s + PEAK_WINDOW_S[1], step.after_bps) if flows else math.nan
 
 
-def standing(trial: Trial, step: Step) -> float:
+def standing(trial: Trial, step: RateDrop) -> float:
     """What the queue holds at the drop, in the time that it takes at the new rate, ms."""
     flows = parts(trial, step)
     if not flows or not len(flows[0].series.queue_s):
@@ -104,18 +104,18 @@ def standing(trial: Trial, step: Step) -> float:
     return float(at_drop) * 8e3 / step.after_bps
 
 
-def risen(trial: Trial, step: Step) -> float:
+def risen(trial: Trial, step: RateDrop) -> float:
     """The largest delay in the queue after the drop beyond what stood in it at the drop, ms."""
     return queue(trial, step) - standing(trial, step)
 
 
-def share(trial: Trial, step: Step) -> float:
+def share(trial: Trial, step: RateDrop) -> float:
     """The first flow's share of the bandwidth at the drop."""
     rates = [p.last_mbps for p in parts(trial, step)]
     return rates[0] / sum(rates) if sum(rates) > 0 else math.nan
 
 
-def peaks(trial: Trial, step: Step) -> float:
+def peaks(trial: Trial, step: RateDrop) -> float:
     """The flows' own peaks, weighted with their shares: of each the largest smoothed RTT after the drop less its d, ms.
 
     It is for a fair queue, in which each flow waits behind its own packets.
@@ -134,23 +134,23 @@ KEPT, KEPT_WHOLE = 4096, 512
 MS = 1e-6
 """ms of a ns."""
 
-TrialQuantity = Callable[[Trial, Step], float]
+TrialQuantity = Callable[[Trial, RateDrop], float]
 """A trial and the drop of capacity in it → a number, NaN where it is not known."""
 
 
-def step_of(scenario: Scenario) -> Step:
+def step_of(scenario: Scenario) -> RateDrop:
     """The drop of capacity in a scenario; the round trip is that of its path, all of it behind the bottleneck."""
     before = _rate(scenario)
     d_ms = scenario.rtt_ns * MS
     for change in scenario.changes:
         after, at = (change.set, change.at) if change.at is not None else (change.end, change.ramp[0] if change.ramp else None)
         if change.where == "bottleneck" and after and after.rate and at is not None:
-            return Step(at / units.NS_PER_S, before, after.rate, d_ms)
+            return RateDrop(at / units.NS_PER_S, before, after.rate, d_ms)
     first, late = min(f.start for f in scenario.flows), max(f.start for f in scenario.flows)
     if late == first:
         raise StudyError(f"claims: {scenario.name} has no drop of capacity; add changes, or flows that come later")
     early = sum(f.count for f in scenario.flows if f.start == first)
-    return Step(late / units.NS_PER_S, before, before * early // scenario.flow_count, d_ms)
+    return RateDrop(late / units.NS_PER_S, before, before * early // scenario.flow_count, d_ms)
 
 
 def _rate(scenario: Scenario) -> int:
@@ -176,11 +176,11 @@ class _CacheKey:
 
 
 @lru_cache(maxsize=KEPT)
-def _spikes_of_key(key: _CacheKey, step: Step) -> tuple[Spike, ...]:
+def _spikes_of_key(key: _CacheKey, step: RateDrop) -> tuple[Spike, ...]:
     return tuple(spike.measure(spike.of_trial(key.trial, phase_s=p), step) for p in spike.phases(PHASES))
 
 
-def _spikes(trial: Trial, step: Step) -> tuple[Spike, ...]:
+def _spikes(trial: Trial, step: RateDrop) -> tuple[Spike, ...]:
     """The spike as readings at each phase measure it."""
     return _spikes_of_key(_CacheKey.of(trial), step)
 
@@ -200,23 +200,23 @@ def _mean(field: Callable[[Spike], float]) -> TrialQuantity:
     return lambda trial, step: float(np.mean([field(s) for s in _spikes(trial, step)]))
 
 
-def _window(trial: Trial, step: Step) -> float:
+def _window(trial: Trial, step: RateDrop) -> float:
     """Peak of the smoothed RTT in the work's own window, minus d, ms."""
     return float(np.mean([spike.of_trial(trial, phase_s=p).peak(*PAPERS_WINDOW_S)[0] - step.d_ms for p in spike.phases(PHASES)]))
 
 
-def _of_queue(trial: Trial, step: Step) -> float:
+def _of_queue(trial: Trial, step: RateDrop) -> float:
     """Largest delay in the queue after the drop, ms, from every sample of it."""
     return _recording(trial).queue_peak(step.at_s, step.at_s + spike.PEAK_WINDOW_S[1], step.after_bps)
 
 
-def _flight(trial: Trial, step: Step) -> float:
+def _flight(trial: Trial, step: RateDrop) -> float:
     """The bound with what was in flight at the drop, ms."""
     d_s = step.d_ms / 1e3
     return spike.spike(_recording(trial).carried(step.at_s, step.at_s + d_s) / step.after_goodput_mbps, step.d_ms)
 
 
-def _signal(trial: Trial, step: Step) -> float:
+def _signal(trial: Trial, step: RateDrop) -> float:
     """Time from the drop to the first reduction of the window, ms; NaN where there is none in the 5 s after it."""
     if trial.samples is None:
         return float("nan")
@@ -227,7 +227,7 @@ def _signal(trial: Trial, step: Step) -> float:
     return (after[0] - step.at_s) * 1e3 if after else float("nan")
 
 
-def _dropped(trial: Trial, step: Step, until_s: float) -> tuple[float, float]:
+def _dropped(trial: Trial, step: RateDrop, until_s: float) -> tuple[float, float]:
     """Packets that the bottleneck dropped and packets that arrived at it, from the drop to `until_s` after it; NaN where it was not sampled."""
     places = shapers(trial)
     if trial.queue_samples is None or not places:
@@ -246,31 +246,31 @@ def _increase(shaping: pl.DataFrame, depth: int, column: str, at_s: float, until
     return float(ends[1] - ends[0])
 
 
-def _lost_of_excess(trial: Trial, step: Step) -> float:
+def _lost_of_excess(trial: Trial, step: RateDrop) -> float:
     """Share of what would have queued in the d after the drop that was dropped."""
     lost, _ = _dropped(trial, step, step.d_ms / 1e3)
     excess = (step.before_bps - step.after_bps) * step.d_ms / 1e3 / 8 / spike.FULL_FRAME
     return lost / excess
 
 
-def _lost_of_all(trial: Trial, step: Step) -> float:
+def _lost_of_all(trial: Trial, step: RateDrop) -> float:
     """Share of what arrived in the d after the drop that was dropped."""
     lost, arrived = _dropped(trial, step, step.d_ms / 1e3)
     return quotient(lost, arrived)
 
 
-def _drops(trial: Trial, step: Step) -> float:
+def _drops(trial: Trial, step: RateDrop) -> float:
     """Packets that the bottleneck dropped in the 5 s after the drop."""
     return _dropped(trial, step, spike.PEAK_WINDOW_S[1])[0]
 
 
-def _shrunk(trial: Trial, step: Step) -> float:
+def _shrunk(trial: Trial, step: RateDrop) -> float:
     """The first flow's goodput before the drop over that in 2 to 5 s after it."""
     series = _recording(trial)
     return quotient(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + spike.PEAK_WINDOW_S[1]))
 
 
-def _thin(trial: Trial, step: Step) -> float:
+def _thin(trial: Trial, step: RateDrop) -> float:
     """Peak of the last flow's smoothed RTT after the drop, minus d, ms."""
     return spike.of_trial(trial, len(trial.flows) - 1, every_s=0).peak(step.at_s, step.at_s + spike.PEAK_WINDOW_S[1])[0] - step.d_ms
 
@@ -280,7 +280,7 @@ def _over(numerator: TrialQuantity, divisor: TrialQuantity) -> TrialQuantity:
     return lambda trial, step: quotient(numerator(trial, step), divisor(trial, step))
 
 
-def _bound(_: Trial, step: Step) -> float:
+def _bound(_: Trial, step: RateDrop) -> float:
     """(r - 1) d, ms."""
     return spike.spike(step.ratio, step.d_ms)
 

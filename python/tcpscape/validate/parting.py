@@ -43,7 +43,7 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class Quantity:
+class SampledQuantity:
     """A column of the samples."""
 
     column: str
@@ -62,23 +62,23 @@ class Quantity:
 
 
 QUANTITIES = (
-    Quantity("cwnd", "cwnd, packets", quantum=1),
-    Quantity("ssthresh", "ssthresh, packets", quantum=1),
-    Quantity("srtt_us", "smoothed RTT, ms", 1e-3, "mean", 0.1),
-    Quantity("rttvar_us", "RTT deviation, ms", 1e-3, "mean", 0.1),
-    Quantity("min_rtt_us", "minimum RTT, ms", 1e-3, "mean", 0.1),
-    Quantity("rto_us", "RTO, ms", 1e-3, "mean", 10),
-    Quantity("in_flight", "in flight, packets", quantum=1),
-    Quantity("unacked", "unacknowledged, packets", quantum=1),
-    Quantity("pacing_rate", "pacing rate, Mbit/s", 8e-6, quantum=0.01),
-    Quantity("delivery_rate", "delivery rate, Mbit/s", 8e-6, quantum=0.01),
-    Quantity("retransmits", "retransmissions", quantum=1),
-    Quantity("spurious_retransmits", "needless retransmissions", quantum=1),
-    Quantity("reordering", "reordering metric, packets", flows="mean", quantum=0.5),
-    Quantity("lost", "marked lost, packets", quantum=1),
-    Quantity("rwnd", "receive window, kB", 1e-3, quantum=1),
-    Quantity("delivered", "delivered, packets", quantum=2),
-    Quantity("bytes_acked", "acknowledged, MB", 1e-6, quantum=0.003),
+    SampledQuantity("cwnd", "cwnd, packets", quantum=1),
+    SampledQuantity("ssthresh", "ssthresh, packets", quantum=1),
+    SampledQuantity("srtt_us", "smoothed RTT, ms", 1e-3, "mean", 0.1),
+    SampledQuantity("rttvar_us", "RTT deviation, ms", 1e-3, "mean", 0.1),
+    SampledQuantity("min_rtt_us", "minimum RTT, ms", 1e-3, "mean", 0.1),
+    SampledQuantity("rto_us", "RTO, ms", 1e-3, "mean", 10),
+    SampledQuantity("in_flight", "in flight, packets", quantum=1),
+    SampledQuantity("unacked", "unacknowledged, packets", quantum=1),
+    SampledQuantity("pacing_rate", "pacing rate, Mbit/s", 8e-6, quantum=0.01),
+    SampledQuantity("delivery_rate", "delivery rate, Mbit/s", 8e-6, quantum=0.01),
+    SampledQuantity("retransmits", "retransmissions", quantum=1),
+    SampledQuantity("spurious_retransmits", "needless retransmissions", quantum=1),
+    SampledQuantity("reordering", "reordering metric, packets", flows="mean", quantum=0.5),
+    SampledQuantity("lost", "marked lost, packets", quantum=1),
+    SampledQuantity("rwnd", "receive window, kB", 1e-3, quantum=1),
+    SampledQuantity("delivered", "delivered, packets", quantum=2),
+    SampledQuantity("bytes_acked", "acknowledged, MB", 1e-6, quantum=0.003),
 )
 """The quantities that are compared over time: columns of `FlowSamples` that both engines have."""
 UNSET_SSTHRESH = 0x7FFF_FFFF
@@ -118,7 +118,7 @@ def bundle(label: str, trials: Sequence[Trial], step_ns: int = SAMPLE_NS) -> Bun
     return Bundle(label, grid / 1e9, values, tuple(t.seed for t in sampled), tuple(t.goodput_mbps for t in sampled))
 
 
-def _on_grid(samples: pl.DataFrame, columns: Sequence[Quantity], grid: NDArray[np.int64]) -> dict[str, Floats]:
+def _on_grid(samples: pl.DataFrame, columns: Sequence[SampledQuantity], grid: NDArray[np.int64]) -> dict[str, Floats]:
     """One trial's columns at the grid's times (the last sample up to then, with a tenth of a step's grace), the flows put together."""
     flows = [part.sort("t_ns") for part in samples.partition_by("flow")]
     on_grid = {}
@@ -143,7 +143,7 @@ def _last_value(t: NDArray[np.int64], values: Floats, grid: NDArray[np.int64]) -
 class Parting:
     """One quantity that parts."""
 
-    quantity: Quantity
+    quantity: SampledQuantity
     t_s: float
     """From when on."""
     a: float
@@ -260,14 +260,14 @@ def _shifted(values: Floats, by: int) -> Floats:
     return values[:, np.clip(np.arange(values.shape[1]) - by, 0, values.shape[1] - 1)]
 
 
-def _differ(q: Quantity, x: Floats, y: Floats) -> Flags:
+def _differ(q: SampledQuantity, x: Floats, y: Floats) -> Flags:
     """Whether two values differ by more than 2 % and the quantity's quantum."""
     gap = np.abs(x - y)
     far: Flags = (gap > RELATIVE * np.maximum(np.abs(x), np.abs(y))) & (gap > q.quantum)
     return far
 
 
-def _apart(q: Quantity, a: Floats, b: Floats, labels: Flags) -> Flags:
+def _apart(q: SampledQuantity, a: Floats, b: Floats, labels: Flags) -> Flags:
     """For each labelling and time whether the two groups are apart: the values themselves, or their means over what follows."""
     pooled = np.vstack([a, b])
     far = np.stack([_differ(q, np.median(pooled[label], axis=0), np.median(pooled[~label], axis=0)) for label in labels])
@@ -303,7 +303,7 @@ def _beyond(pooled: Floats, labels: Flags) -> NDArray[np.int8]:
     return out
 
 
-def _outside(q: Quantity, x: Floats, y: Floats) -> Flags:
+def _outside(q: SampledQuantity, x: Floats, y: Floats) -> Flags:
     """Where traces are outside what the other ones say a sample earlier, then and later, by more than a trifle."""
     near = np.stack([_shifted(y, by) for by in (-1, 0, 1)])
     tiny = TRIFLE * q.quantum + 1e-9 * np.abs(x)
@@ -311,7 +311,7 @@ def _outside(q: Quantity, x: Floats, y: Floats) -> Flags:
     return outside
 
 
-def _part_exactly(quantities: Sequence[Quantity], a: Bundle, b: Bundle, n: int, window: int) -> Partings:
+def _part_exactly(quantities: Sequence[SampledQuantity], a: Bundle, b: Bundle, n: int, window: int) -> Partings:
     """Where each engine gave one trace whatever the seed: the first sample that differs at all, and the first difference that counts."""
     first, lasting = [], []
     for q in quantities:
@@ -325,7 +325,7 @@ def _part_exactly(quantities: Sequence[Quantity], a: Bundle, b: Bundle, n: int, 
     return Partings(_sorted(lasting), _sorted(first), True, 0.0, (len(a.seeds), len(b.seeds)))
 
 
-def _first_lasting(q: Quantity, a: Bundle, b: Bundle, apart: Flags, window: int) -> Parting | None:
+def _first_lasting(q: SampledQuantity, a: Bundle, b: Bundle, apart: Flags, window: int) -> Parting | None:
     """The first time from which the bundles are apart for most of the window."""
     if len(apart) < window:
         return None
@@ -334,6 +334,6 @@ def _first_lasting(q: Quantity, a: Bundle, b: Bundle, apart: Flags, window: int)
     return _parting(q, a, b, apart, int(starts[0])) if len(starts) else None
 
 
-def _parting(q: Quantity, a: Bundle, b: Bundle, apart: Flags, at: int) -> Parting:
+def _parting(q: SampledQuantity, a: Bundle, b: Bundle, apart: Flags, at: int) -> Parting:
     values = [float(np.median(side.values[q.column][:, at])) for side in (a, b)]
     return Parting(q, float(a.t_s[at]), values[0], values[1], float(np.mean(apart[at:])))

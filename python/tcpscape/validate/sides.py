@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tcpscape import engines, metrics, writing
-from tcpscape.campaign.execute import Progress, Runner
+from tcpscape.campaign.execute import Runner, TrialsDone
 from tcpscape.engines.base import Engine
 from tcpscape.errors import StoreError, TcpscapeError, refuse
 from tcpscape.reading import documents
@@ -291,7 +291,7 @@ LIVE = "live"
 TRACES = "traces"
 """Directory of the trials with samples, in that of the validation."""
 
-Say = Callable[[str], Progress | None]
+Say = Callable[[str], TrialsDone | None]
 """Called with a line about the next step; returns the function that takes its progress, or None."""
 
 
@@ -351,7 +351,7 @@ class Side(ABC):
         """Why it cannot run a condition; None where it can."""
 
     @abstractmethod
-    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[SideRuns]:
+    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: TrialsDone | None = None) -> list[SideRuns]:
         """The runs of each condition with its number of seeds; recorded results give all their runs, whatever the number."""
 
     @property
@@ -359,7 +359,7 @@ class Side(ABC):
         """Whether further runs are possible."""
         return True
 
-    def traces(self, condition: NamedScenario, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
+    def traces(self, condition: NamedScenario, seeds: Sequence[int], progress: TrialsDone | None = None) -> list[Trial]:
         """Trials with samples every 10 ms; empty where a side has no traces."""
         return []
 
@@ -393,14 +393,14 @@ class EngineSide(Side):
             return str(e)
         return None
 
-    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[SideRuns]:
+    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: TrialsDone | None = None) -> list[SideRuns]:
         """Runs what the store does not hold already."""
         runner = Runner(self.engine, self.jobs, store=self.store, progress=progress)
         trials_by_condition = runner.run_all([(self.scenario(c), range(n)) for c, n in work])
         counts = [[f.count for f in c.scenario.flows] for c, _ in work]
         return [SideRuns(tuple(TrialNumbers.of(t, n) for t in trials)) for trials, n in zip(trials_by_condition, counts, strict=True)]
 
-    def traces(self, condition: NamedScenario, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
+    def traces(self, condition: NamedScenario, seeds: Sequence[int], progress: TrialsDone | None = None) -> list[Trial]:
         """The same trials again, with samples."""
         runner = Runner(self.engine, self.jobs, Capture(samples_ns=SAMPLE_NS), self.traced, progress)
         return runner.run(self.scenario(condition), seeds)
@@ -427,7 +427,7 @@ class RecordedSide(Side):
         """Conditions that it has no results of."""
         return None if condition.id in self.record.runs else f"against: {self.record.name} has no results of {condition.id}; record it"
 
-    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[SideRuns]:
+    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: TrialsDone | None = None) -> list[SideRuns]:
         """All that was recorded."""
         return [self.record.runs[c.id] for c, _ in work]
 

@@ -91,7 +91,7 @@ class ValidationOptions:
 
 
 @dataclass(frozen=True)
-class Session:
+class ValidationSession:
     """A plan, and what is needed to describe and to repeat it."""
 
     plan: ValidationPlan
@@ -102,7 +102,7 @@ class Session:
     against: str | None
 
 
-def prepare(options: ValidationOptions) -> Session:
+def prepare(options: ValidationOptions) -> ValidationSession:
     """The plan; everything that can be checked before a run is checked."""
     seeds = seeds_of(options.seeds)
     _expect_size((options.random or options.shared or options.topology or 0) * (len(options.cca) if options.paired else 1), seeds)
@@ -120,7 +120,7 @@ def prepare(options: ValidationOptions) -> Session:
     for condition in selected:
         condition.scenario.expect_path()
     plan = ValidationPlan(selected, a, b, seeds, options.precision, options.most_seeds)
-    return Session(plan, source, specs, options.against)
+    return ValidationSession(plan, source, specs, options.against)
 
 
 def _expect_size(count: int, seeds: tuple[int, int]) -> None:
@@ -201,7 +201,7 @@ def _drawn_topologies(options: ValidationOptions, n: int) -> tuple[list[NamedSce
     return draw.conditions(), f"{n} topologies drawn at random (seed {options.seed})"
 
 
-def resume(out: Path, id: str, options: ValidationOptions) -> Session:
+def resume(out: Path, id: str, options: ValidationOptions) -> ValidationSession:
     """The session that wrote `out`, for one of its conditions with as many runs as it had."""
     summary = _summary(out)
     matching = [c for c in conditions.read(out / CONDITIONS) if c.id == id]
@@ -344,14 +344,14 @@ class Explanation:
 class Validation:
     """A validation that is done: the divergence of its conditions, and what was derived from it."""
 
-    session: Session
+    session: ValidationSession
     result: ValidationResult
     checked: Sequence[CheckedBound] = ()
     ranks: Ranks | None = None
     explanations: Sequence[Explanation] = ()
 
 
-def complete(session: Session, bounds: Sequence[Check], k: int, out: Path, say: Say = quiet) -> Validation:
+def complete(session: ValidationSession, bounds: Sequence[Check], k: int, out: Path, say: Say = quiet) -> Validation:
     """Runs the validation, checks the bounds, and explains the `k` worst conditions; recorded results have no traces to explain them by.
 
     The conditions are written into `out`, so that the validation can be resumed.
@@ -363,7 +363,7 @@ def complete(session: Session, bounds: Sequence[Check], k: int, out: Path, say: 
     return Validation(session, result, checked, ranks(result.divergences), explanations)
 
 
-def look_into(session: Session, id: str, say: Say = quiet) -> Validation:
+def look_into(session: ValidationSession, id: str, say: Say = quiet) -> Validation:
     """Runs the plan and explains the condition called `id`."""
     result = run(session.plan, say)
     return Validation(session, result, explanations=[explain(result, result.find(id), say)])

@@ -91,7 +91,7 @@ class Measurement(Opened):
         """What the page shows of it at once."""
         return OpenedDocument(kind="measurement", name=self.name, about="a measurement")
 
-    def observation(self, progress: observing.Progress) -> Observation:
+    def observation(self, progress: observing.BytesRead) -> Observation:
         """What it shows; read once, and again where the file has changed. :raises TcpscapeError: one line, where it cannot be read."""
         with self._lock, naming(self._path, self.name):
             version = reading.version(self._path, observing.SOURCE)

@@ -15,7 +15,7 @@ from tcpscape.campaign.groups import Viewing
 from tcpscape.controls.deployment import BUFFERS, DEFAULT, Deployment
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.answer import Advice, Standing, StandingNumbers
-from tcpscape.findings.advice.choice import GOALS, Verdict
+from tcpscape.findings.advice.choice import GOALS, ChoiceVerdict
 from tcpscape.findings.advice.levers import CAUSES, Buffer, Lever
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.findings.damage import Delay
@@ -28,7 +28,7 @@ from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import format_size
 from tcpscape.words import paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, lead, link_mbps, remarks
-from tcpscape.words.sentences import runs_text
+from tcpscape.words.sentences import caveat, runs_text
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
@@ -114,7 +114,7 @@ class AdviceDocument(TypedDict):
     """What the best one is best in: goodput, delay, video."""
     choice: str | None
     """The congestion control to use; null where nothing can be recommended."""
-    verdict: Verdict
+    verdict: ChoiceVerdict
     """How certain that is."""
     by: str
     """The goal that decided, where those compared are as good by `goal` itself."""
@@ -447,7 +447,7 @@ def document(advice: Advice) -> dict[str, Any]:
         best=advice.best,
         ranking=[_standing(s) for s in advice.ranking],
     )
-    return printed(AdviceDocument, values)
+    return printed(AdviceDocument, values, caveat=caveat)
 
 
 def _order(advice: Advice) -> OrderDocument | None:

@@ -13,6 +13,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, table_of
+from tcpscape.words.sentences import caveat
 
 
 class CallCaseDocument(TypedDict):
@@ -146,7 +147,7 @@ def document(advice: CallAdvice) -> dict[str, Any]:
         engine=advice.engine,
         caveats=list(advice.caveats),
     )
-    return printed(CallsDocument, values)
+    return printed(CallsDocument, values, caveat=caveat)
 
 
 def _case(case: CallCase) -> CallCaseDocument:

@@ -49,7 +49,7 @@ def screen(outcome: Outcome, *, wide: bool = False) -> Screen:
 def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
-    weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
+    weak = sentences.caveats(cell.mean() for cell in cells)
     of_traffic = (*groups.player_caveats(cells[0].scenarios[0]), *traffic.caveats(outcome))
     caveats = dict.fromkeys((*outcome.caveats, *smoothed(outcome, ("added_rtt",)), *of_traffic, *weak))
     count = len(cells[0].trials)
@@ -226,7 +226,7 @@ def notes(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
 
 def weaknesses(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
     """Whatever weakens the table of these cells: caveats of trials and of medians, each once."""
-    return list(dict.fromkeys((*outcome.caveats, *(s.median.caveat for s in cells if s.median.caveat))))
+    return list(dict.fromkeys((*outcome.caveats, *sentences.caveats(s.median for s in cells))))
 
 
 def _beside(cell: Cell, name: str, wide: bool) -> Number:
@@ -272,7 +272,7 @@ class CellDocument(TypedDict):
 def documents(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[CellDocument]:
     """A line of `--json` for each cell; what is not finite is null."""
     for s in cells:
-        caveats = {c for t in s.cell.trials for c in t.caveats} | ({s.median.caveat} - {""})
+        caveats = {c for t in s.cell.trials for c in t.caveats} | {*sentences.caveats([s.median])}
         yield CellDocument(
             format=1,
             name=outcome.name,

@@ -24,7 +24,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table, table_of
-from tcpscape.words import paths
+from tcpscape.words import paths, sentences
 
 EDGES = TableFormat(
     "edges",
@@ -300,7 +300,7 @@ def _caveats(searches: Sequence[CliffSearch]) -> Iterator[str]:
     if any(s.result.edge and (math.isinf(s.result.edge.low) or math.isinf(s.result.edge.high)) for s in searches):
         yield "an end of an interval lies beyond the axis"
     yield from dict.fromkeys(caveat for s in searches for caveat in limits.caveats(s.scenario))
-    yield from dict.fromkeys(s.result.baseline.caveat for s in searches if s.result.baseline.caveat)
+    yield from sentences.caveats(s.result.baseline for s in searches)
 
 
 def document(search: CliffSearch, engine: Mapping[str, str]) -> EdgeDocument:

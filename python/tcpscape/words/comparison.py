@@ -9,7 +9,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from tcpscape.interchange.compare import ComparedCondition, ResultComparison, Verdict, differ
+from tcpscape.interchange.compare import ComparedCondition, Difference, ResultComparison, differ
 from tcpscape.names import argument, with_options
 from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Measured
@@ -17,9 +17,9 @@ from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words.paths import differences
-from tcpscape.words.sentences import runs_text
+from tcpscape.words.sentences import caveat, runs_text
 
-VERDICTS: Mapping[Verdict, str] = {
+VERDICTS: Mapping[Difference, str] = {
     "different": "they differ",
     "slightly different": "they differ, the means by less than 5 %",
     "alike": "no difference: the means are within 5 %",
@@ -44,7 +44,7 @@ class ComparedDocument(TypedDict):
 
     condition: str
     """Name of the condition."""
-    verdict: Verdict
+    verdict: Difference
     """Whether the means differ: `slightly different` is by less than 5 %, `alike` is surely within 5 %."""
     same_runs: bool
     """Whether both sides are the very same trials."""
@@ -131,7 +131,7 @@ def _differing_paths(rows: Sequence[ComparedCondition]) -> Iterator[str]:
 def _weaknesses(rows: Sequence[ComparedCondition]) -> list[str]:
     """Whatever weakens the verdicts."""
     apart = [r for r in rows if differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
-    found = sorted({r.comparison.caveat for r in rows if r.comparison.caveat and not r.is_same})
+    found = sorted({caveat(r.comparison.caveat) for r in rows if r.comparison.caveat and not r.is_same})
     if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
         found.append("a side with one measurement has no interval: nothing is decided; repeat it")
     if apart:

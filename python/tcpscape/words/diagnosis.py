@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from typing_extensions import TypedDict
 
-from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
@@ -41,7 +41,7 @@ SIDES: Mapping[Side, str] = {"stable": "stable", "chaos zone": "in the chaos zon
 """Side of the jitter cliff, in words."""
 REPLAYS: Mapping[str, str] = {"agrees": "agrees", "differs": "differs", "impossible": "not possible"}
 """Whether a replay repeats the observation, in words."""
-COMPARED: Mapping[Verdict, str] = {
+COMPARED: Mapping[ChoiceVerdict, str] = {
     "better": "as much as {own}",
     "as good": "as good as {own}",
     "undecided": "undecided, against {own}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
 from tcpscape.findings.diagnosis.observed import Cause, observed_rtt
@@ -21,7 +21,7 @@ RARE_PCT = 0.0005
 """Random loss below this, %, is called none."""
 CLEAR = 1.05
 """Gain from which a setting is named beside the congestion control."""
-VERDICTS: Mapping[Verdict, str] = {
+VERDICTS: Mapping[ChoiceVerdict, str] = {
     "better": "{choice} would carry more than {own}",
     "as good": "Nothing to change: no other congestion control carries clearly more than {own}",
     "undecided": "Whether another congestion control would carry more is undecided: the intervals are too wide",

@@ -7,7 +7,7 @@ are the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -18,7 +18,7 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics.base import Metric
 from tcpscape.metrics.flows import jain_index, limits
 from tcpscape.scenario import bottleneck
-from tcpscape.stats import Estimate
+from tcpscape.stats import Caveat, Estimate, Weakness
 from tcpscape.text.numbers import number, percent
 from tcpscape.units import counted
 from tcpscape.words import traffic
@@ -33,8 +33,30 @@ UNSURE = 1.3
 """Share over the equal share that the interval of a share may reach where flows are said to share evenly without reserve."""
 EVEN_INDEX = 0.95
 """Jain's index from which several points count as even alike."""
+CAVEATS: Mapping[Weakness, str] = {
+    Weakness.FEW: "{n} values: the interval holds only where they are near normal",
+    Weakness.UNSEEN_MODE: "{n} values: a mode with a share below {percent:.0f} % may be unseen",
+    Weakness.SKEWED: "skewed values: seldom runs may raise the CV beyond its interval",
+    Weakness.OPEN: "{n} values cannot bound it{side}; {needed} can",
+    Weakness.FEW_PAIRS: "{n} values: few for a win probability",
+    Weakness.MEAN_NOT_POSITIVE: "a CV of values whose mean is not positive has no interval",
+    Weakness.NEGATIVE: "a ratio of values that are negative has no interval",
+    Weakness.ONE_SAMPLE: "one sample",
+}
+"""What weakens an interval → its sentence."""
 Point = tuple[tuple[str, str], ...]
 """Values of the axes: (axis, value) …"""
+
+
+def caveat(of: Caveat) -> str:
+    """`3 values: the interval holds only where they are near normal`."""
+    side = " above" if of.limit > 0.5 else " below" if of.limit < 0.5 else ""
+    return CAVEATS[of.weakness].format(n=of.n, percent=100 * of.limit, side=side, needed=of.needed)
+
+
+def caveats(estimates: Iterable[Estimate]) -> list[str]:
+    """What weakens these estimates, each once."""
+    return list(dict.fromkeys(caveat(estimate.caveat) for estimate in estimates if estimate.caveat))
 
 
 def run_answer(outcome: Outcome) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tcpscape.cli import reference
-from tcpscape.cli.reference import Entry, Parameter, Row
+from tcpscape.cli.reference import Entry, Parameter, ReferenceRow
 from website.markdown import block, code, sentence, table
 
 FOLDER = "reference/commands/"
@@ -49,7 +49,7 @@ def _environment(entry: Entry) -> str:
     return f"## Exit statuses\n\n{_table('Status', statuses)}## Environment\n\n{_table('Variable', variables)}"
 
 
-def _table(heading: str, rows: tuple[Row, ...] | list[Row]) -> str:
+def _table(heading: str, rows: tuple[ReferenceRow, ...] | list[ReferenceRow]) -> str:
     return table([heading, "Meaning"], [(code(row.name), _escaped(row.about)) for row in rows])
 
 

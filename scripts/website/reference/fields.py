@@ -60,7 +60,7 @@ TYPES = {
     "tuple[str, ...]": "list of words",
     "dict[str, Any]": "[fields](#conditions)",
     "dict[str, str]": "name → text",
-    "str | dict[str, Any]": "file, name, or [fields](scenario.md)",
+    "Base": "file, name, or [fields](scenario.md)",
     "Name": "text, one component of a path",
     "str": "text",
     "int": "whole number",

@@ -64,7 +64,7 @@ class NetemCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Netem:
+class KernelNetem:
     """What the kernel's netem does."""
 
     present: bool
@@ -98,7 +98,7 @@ class Survey:
     """The emulator's backends (`packet`: AF_PACKET): why it cannot be had, None where it can."""
     queues: Mapping[str, str | None] = field(default_factory=dict)
     """Queues by tc's name: how to get it, None where it is there."""
-    netem: Netem | None = None
+    netem: KernelNetem | None = None
     """What the kernel's netem does."""
     controls: tuple[str, ...] = ()
     """Congestion controls that are ready."""
@@ -146,7 +146,7 @@ def survey(say: Callable[[str], None] = lambda what: None) -> Survey:
         return Survey(**known, unmeasured="a trial in real time is running; ask again when it is over" if is_waiting else str(e))
 
 
-def netem(root: bool = False) -> Netem:
+def netem(root: bool = False) -> KernelNetem:
     """What this kernel's netem does; about a second. `root`: without a user namespace.
 
     :raises EngineError: there are no namespaces, or it could not be measured.
@@ -192,8 +192,8 @@ def _probe(root: bool, measures: Sequence[str], say: Callable[[str], None]) -> M
         return dict(process.result())
 
 
-def _netem(report: Mapping[str, Any]) -> Netem:
-    return Netem(report["present"], report["problem"], report["seeded"], tuple(NetemCheck(**check) for check in report["checks"]))
+def _netem(report: Mapping[str, Any]) -> KernelNetem:
+    return KernelNetem(report["present"], report["problem"], report["seeded"], tuple(NetemCheck(**check) for check in report["checks"]))
 
 
 def _words(file: Path) -> tuple[str, ...]:

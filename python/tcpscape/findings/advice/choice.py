@@ -31,7 +31,7 @@ WORTH_QOE = 0.1
 KEPT = 0.5
 """Share of the best goodput that a congestion control has to keep to be chosen for its delay."""
 
-Verdict = Literal["better", "as good", "undecided", "only", "nothing carried", "none deployable"]
+ChoiceVerdict = Literal["better", "as good", "undecided", "only", "nothing carried", "none deployable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Decision:
 
     choice: str | None
     """None where nothing can be recommended."""
-    verdict: Verdict
+    verdict: ChoiceVerdict
     leader: str = ""
     """The better one of the two that were compared, by the mean."""
     follower: str = ""

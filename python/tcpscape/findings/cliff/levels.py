@@ -48,7 +48,7 @@ SCALES = {"ns": (1e-6, "ms"), "1": (100.0, "%")}
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class LevelAxis:
     """An axis along which a path gets worse, from `gentle` to `harsh`, and the lattice of levels on it.
 
     `harsh` may be the smaller number (a rate that falls). On a logarithmic axis both ends are above 0.
@@ -109,14 +109,14 @@ class Axis:
         yield from sorted({max(self.first, round(share * self.last)) for share in shares}, reverse=True)
 
 
-def jitter_axis(rtt_ns: int) -> Axis:
+def jitter_axis(rtt_ns: int) -> LevelAxis:
     """Jitter from none to the RTT, ns, in steps of 1 % of the RTT."""
-    return Axis("jitter", "ns", 0.0, float(rtt_ns), JITTER_RESOLUTION * rtt_ns)
+    return LevelAxis("jitter", "ns", 0.0, float(rtt_ns), JITTER_RESOLUTION * rtt_ns)
 
 
-def loss_axis() -> Axis:
+def loss_axis() -> LevelAxis:
     """Random loss, a fraction, in steps of 5 % of the level."""
-    return Axis("loss", "1", LOSS_FROM, LOSS_TO, LOSS_RESOLUTION, log=True)
+    return LevelAxis("loss", "1", LOSS_FROM, LOSS_TO, LOSS_RESOLUTION, log=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def level(at: float, values: Sequence[float], base: Sequence[float], threshold: 
 class Cliff(ShownAsTable):
     """The cliff of one congestion control along one axis of one path: what a search returns."""
 
-    axis: Axis
+    axis: LevelAxis
     baseline: Estimate
     """The metric without the impairment, in its unit; that of the gentlest level where every level has a baseline of its own."""
     levels: tuple[Level, ...]

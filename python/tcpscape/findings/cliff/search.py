@@ -31,7 +31,7 @@ import numpy as np
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse, shown
-from tcpscape.findings.cliff.levels import HALF, Axis, Cliff, is_chaotic, jitter_axis, level, loss_axis
+from tcpscape.findings.cliff.levels import HALF, Cliff, LevelAxis, is_chaotic, jitter_axis, level, loss_axis
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -224,7 +224,7 @@ AROUND = 5
 BASE_SHARE = 0.25
 """The base is repeated where its relative error exceeds this share of a level's: below, it adds at most 3 % to the interval."""
 
-Measure = Callable[[Sequence[float], range], list[list[float]]]
+Measuring = Callable[[Sequence[float], range], list[list[float]]]
 """(levels in the axis' unit, which seeds, counted from 0) → the metric of each level's runs, larger is better; the same seeds for all."""
 
 
@@ -257,7 +257,7 @@ def effort(threshold: float, most: int) -> Effort:
     return Effort(threshold, most=most) if most else replace(QUICK, threshold=threshold)
 
 
-def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | None = None, base: Measure | None = None) -> Cliff:
+def find(measure: Measuring, axis: LevelAxis, effort: Effort = Effort(), near: float | None = None, base: Measuring | None = None) -> Cliff:
     """Runs along the axis and finds the edge. A path that carries nothing without the impairment has none.
 
     `near` is a level near which the edge is expected; it replaces the walk. `base` measures the metric without the impairment at each level, where
@@ -279,7 +279,7 @@ def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | 
 class _Search:
     """A search in progress: the runs of each level so far, by the level's step on the lattice."""
 
-    def __init__(self, measure: Measure, base: Measure | None, axis: Axis, effort: Effort) -> None:
+    def __init__(self, measure: Measuring, base: Measuring | None, axis: LevelAxis, effort: Effort) -> None:
         self.measure, self.base, self.axis, self.effort = measure, base, axis, effort
         self.values: dict[int, Floats] = {}
         self.bases: dict[int, Floats] = {}
@@ -294,7 +294,7 @@ class _Search:
         calm = self.bases[self.axis.first] if self.base else self.shared
         return not calm.any()
 
-    def _extended(self, measure: Measure, values: Floats, at: float, n: int) -> Floats:
+    def _extended(self, measure: Measuring, values: Floats, at: float, n: int) -> Floats:
         """The values and those of further runs at a level, `n` in all."""
         if n <= len(values):
             return values
@@ -481,7 +481,7 @@ def on_path(runner: Runner, path: Conditions, cca: str, along: Impairment, effor
     return find(measure(runner, lambda share: [path.model_copy(update={"loss": share}).scenario(cca)]), loss_axis(), effort)
 
 
-def measure(runner: Runner, along: Along, first: int = 0) -> Measure:
+def measure(runner: Runner, along: Along, first: int = 0) -> Measuring:
     """Goodput in Mbit/s, the mean over the scenarios of a level under one seed; seed 0 of a search is the engine's seed `first`."""
 
     def run(levels: Sequence[float], seeds: range) -> list[list[float]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import get_args
 
 from tcpscape.campaign import checks
-from tcpscape.campaign.checks import Check, CheckError, Verdict
+from tcpscape.campaign.checks import Check, CheckError, CheckResult
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.observed import Cause
@@ -31,7 +31,7 @@ def read_checks(texts: Sequence[str]) -> list[Check]:
     return parsed
 
 
-def verdicts(expected: Sequence[Check], diagnosis: Diagnosis, text: Callable[[Reason], str]) -> list[Verdict]:
+def verdicts(expected: Sequence[Check], diagnosis: Diagnosis, text: Callable[[Reason], str]) -> list[CheckResult]:
     """A verdict for each check and each flow that it chooses; `text` says why a value is missing.
 
     :raises CheckError: where a check chooses no flow, or the value is not identifiable.
@@ -44,7 +44,7 @@ def verdicts(expected: Sequence[Check], diagnosis: Diagnosis, text: Callable[[Re
     return judged
 
 
-def _verdict(check: Check, name: str, diagnosis: FlowDiagnosis, text: Callable[[Reason], str]) -> Verdict:
+def _verdict(check: Check, name: str, diagnosis: FlowDiagnosis, text: Callable[[Reason], str]) -> CheckResult:
     metric = check.metric
     estimate = READERS[metric.name](diagnosis)
     if estimate is None:

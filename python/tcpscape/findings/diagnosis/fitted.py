@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse, shown
-from tcpscape.findings.advice.choice import Verdict
+from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.reasons import Reason, Reasons
 from tcpscape.findings.steps import Tell, untold
 from tcpscape.stats.estimate import WithInterval
@@ -218,7 +218,7 @@ class ReplayAdvice:
     """The congestion control to use; None where nothing can be advised."""
     gain: WithInterval | None
     """Its goodput / that of the congestion control in use: 1.35 is 35 % more."""
-    verdict: Verdict | Withheld
+    verdict: ChoiceVerdict | Withheld
     """`undecided` also where the choice is the probable one, and the gain's interval holds 1."""
     controls: Sequence[Alternative] = ()
     """Every congestion control that was run."""

@@ -26,7 +26,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class SocketAddress:
     """One end of a connection."""
 
     address: str
@@ -61,9 +61,9 @@ class LimitInterval:
 class FlowEnds:
     """Who talks to whom."""
 
-    source: Endpoint
+    source: SocketAddress
     """Who sends the data."""
-    destination: Endpoint
+    destination: SocketAddress
 
 
 @dataclass(frozen=True)
@@ -176,15 +176,15 @@ def chosen(observation: Observation, most: int, text: str = "") -> list[Observed
     return [flow for flow in flows if (flow.bytes or 0) >= least]
 
 
-def _read(part: str, text: str) -> Endpoint:
+def _read(part: str, text: str) -> SocketAddress:
     """One end; port 0 and an empty address are any."""
     match = _END.fullmatch(part)
     if not part or match is None or int(match["port"] or 0) > 65535:
         refuse("flow", f"{shown(text)} names no end of a connection", EXAMPLE)
-    return Endpoint(match["six"] or match["four"] or match["bare"] or "", int(match["port"] or 0))
+    return SocketAddress(match["six"] or match["four"] or match["bare"] or "", int(match["port"] or 0))
 
 
-def _fits(flow: ObservedFlow, ends: Sequence[Endpoint]) -> bool:
+def _fits(flow: ObservedFlow, ends: Sequence[SocketAddress]) -> bool:
     """Whether the ends are those of a flow, in either order."""
     both = (flow.source, flow.destination)
     if len(ends) == 1:
@@ -192,7 +192,7 @@ def _fits(flow: ObservedFlow, ends: Sequence[Endpoint]) -> bool:
     return any(_is(both[0], a) and _is(both[1], b) for a, b in (ends, ends[::-1]))
 
 
-def _is(end: Endpoint, wanted: Endpoint) -> bool:
+def _is(end: SocketAddress, wanted: SocketAddress) -> bool:
     return (not wanted.address or end.address.lower() == wanted.address.lower()) and (not wanted.port or end.port == wanted.port)
 
 

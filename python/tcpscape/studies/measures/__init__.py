@@ -14,10 +14,10 @@ from collections.abc import Mapping
 
 from tcpscape.errors import refuse
 from tcpscape.studies.measures import cells, cliffs, flows
-from tcpscape.studies.result import CellMeasure, JudgedClaim, Measure, Result, StudyMeasure
+from tcpscape.studies.result import AnyMeasure, CellMeasure, JudgedClaim, Result, StudyMeasure
 from tcpscape.studies.study import Claim
 
-REGISTRY: Mapping[str, Measure] = {
+REGISTRY: Mapping[str, AnyMeasure] = {
     "mean": CellMeasure(cells.mean, cells.error_of_mean),
     "median": CellMeasure(cells.median, cells.error_of_mean),
     "cv": CellMeasure(cells.cv, cells.error_of_cv),

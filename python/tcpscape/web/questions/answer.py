@@ -183,7 +183,7 @@ def _missing(outcome: Outcome) -> tuple[bool, int | None, str]:
 
 def _caveats(outcome: Outcome) -> Iterator[str]:
     """Whatever weakens the answer, as under the table of `tcpscape run`."""
-    yield from dict.fromkeys((*outcome.caveats, *(caveat for cell in outcome.cells if (caveat := cell.mean().caveat))))
+    yield from dict.fromkeys((*outcome.caveats, *sentences.caveats(cell.mean() for cell in outcome.cells)))
 
 
 def _urgency(seed: int) -> int:

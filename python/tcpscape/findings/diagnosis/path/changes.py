@@ -48,7 +48,7 @@ UNITS = {"rtt": "ms", "rate": "mbps"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Plateaus:
     """Two plateaus of a series of bins."""
 
     place: int
@@ -191,16 +191,16 @@ def parted(x: Floats, near: int, before: float, after: float) -> int:
     return min(low + int(np.argmin(cost)), x.size - 1)
 
 
-def two_plateaus(x: Floats) -> Step | None:
+def two_plateaus(x: Floats) -> Plateaus | None:
     """The place that parts a series into two steady levels; None where there is none."""
-    best: tuple[float, Step] | None = None
+    best: tuple[float, Plateaus] | None = None
     for k in range(SIDE, x.size - TRANSITION - SIDE + 1):
         left, right = x[:k], x[k + TRANSITION :]
         a, b = float(np.median(left)), float(np.median(right))
         cost = float(np.sum(np.abs(left - a)) + np.sum(np.abs(right - b)) + np.sum(np.minimum(np.abs(x[k : k + TRANSITION] - a), abs(a - b))))
         spread = max(float(np.quantile(s, 0.9) - np.quantile(s, 0.1)) / 2 for s in (left[1:], right))
         if best is None or cost < best[0]:
-            best = cost, Step(k, a, b, spread)
+            best = cost, Plateaus(k, a, b, spread)
     if best is None or best[1].spread > min(WIDEST, STEADY * abs(best[1].after - best[1].before)):
         return None
     return best[1]

@@ -26,7 +26,7 @@ from tcpscape import stats
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.reasons import Reason
-from tcpscape.stats.estimate import Estimate, Flags, Floats
+from tcpscape.stats.estimate import Caveat, Estimate, Flags, Floats, Weakness
 
 FAR_BELOW, BELOW = 16.0, 8.0
 """With jitter, how far the smallest RTT is below the mean, in mean deviations: most, usual."""
@@ -162,7 +162,7 @@ def base_rtt(series: Series, plateau: Plateau | None) -> Estimate:
     usual = float(np.quantile(series.rtt[series.settled], 0.5))
     low = max(0.0, least * (1 - ROUNDING) - ROUNDING)
     if len(series.t) == 1:
-        return Estimate(least, low, max(least + rounded, float(series.rtt[0])), n, "ms", "one sample")
+        return Estimate(least, low, max(least + rounded, float(series.rtt[0])), n, "ms", Caveat(Weakness.ONE_SAMPLE, 1))
     if not series.has_jitter:
         high = max(least + rounded, min(usual, least + rounded + UNSEEN * deviation))
         return Estimate(least + rounded / 2, low, high * (1 + ROUNDING) + ROUNDING, n, "ms")

@@ -20,7 +20,7 @@ from tcpscape import stats
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.controls.documentation import load_fidelity
-from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Verdict, decide
+from tcpscape.findings.advice.choice import GOALS, CandidateRuns, ChoiceVerdict, decide
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.fitted import Alternative, Replay, ReplayAdvice, Withheld
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -58,7 +58,7 @@ def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     choice = _surest(compared, decision.choice) if decision.choice else None
     controls = [compared.alternative(cca) for cca in compared.order if cca != lab.own]
     gain = _with_path(lab, choice, compared.gain(choice), replay) if choice else None
-    verdict: Verdict = "as good" if decision.choice == lab.own and decision.verdict == "better" else decision.verdict
+    verdict: ChoiceVerdict = "as good" if decision.choice == lab.own and decision.verdict == "better" else decision.verdict
     if verdict == "better" and gain and not gain.low > 1:
         verdict = "undecided"
     return ReplayAdvice(choice, gain, verdict, controls, settings, lab.fitted.assumptions[0])
