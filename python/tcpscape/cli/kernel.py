@@ -15,7 +15,7 @@ import click
 from tcpscape import kernels
 from tcpscape.cli import options, streams, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
-from tcpscape.cli.terminal import Progress, resumable
+from tcpscape.cli.terminal import ProgressLine, resumable
 from tcpscape.errors import refuse
 from tcpscape.kernels.source import BuildProgress
 from tcpscape.scenario.vocabulary import FlowFields, PathFields
@@ -24,7 +24,7 @@ from tcpscape.text.table import Table
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from tcpscape.campaign.execute import Progress as Update
+    from tcpscape.campaign.execute import TrialsDone as Update
     from tcpscape.validate.conditions import NamedScenario
 
 kernel = CommandGroup("kernel", "Real Linux kernels for the virtual engine.")
@@ -159,7 +159,7 @@ def diff(
     built, least = [kernels.find(name) for name in (first, second)], units.parse_percent(results.least, "least")
     listed, out = paths.load(), results.out
     both = tuple(engines.make(f"virtual:{name}") for name in (first, second))
-    with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("kernel diff", is_open=True) as progress:
+    with nullcontext() if out is None else Store(out) as store, resumable(store), ProgressLine("kernel diff", is_open=True) as progress:
 
         def say(what: str) -> Update:
             progress.say(what)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape import metrics
-from tcpscape.campaign.execute import Progress, Runner
+from tcpscape.campaign.execute import Runner, TrialsDone
 from tcpscape.engines.base import Engine
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.metrics import Metric
@@ -146,7 +146,7 @@ class KernelPair:
         """Whether both are the same executable."""
         return self.engines[0].version == self.engines[1].version
 
-    def run(self, scenarios: Sequence[NamedScenario], seeds: range, progress: Progress | None) -> list[tuple[list[Trial], list[Trial]]]:
+    def run(self, scenarios: Sequence[NamedScenario], seeds: range, progress: TrialsDone | None) -> list[tuple[list[Trial], list[Trial]]]:
         """The trials of each scenario on both kernels."""
         if not scenarios:
             return []
@@ -177,7 +177,7 @@ def difference(
     pair: KernelPair,
     scenarios: Sequence[NamedScenario],
     least: float = LEAST,
-    say: Callable[[str], Progress | None] = lambda _: None,
+    say: Callable[[str], TrialsDone | None] = lambda _: None,
     runs: StageRuns | None = None,
 ) -> KernelComparison:
     """Runs the scenarios on both kernels and judges what differs.
