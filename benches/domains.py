@@ -3,6 +3,8 @@
     .venv/bin/python benches/diagnosis.py run CORPUS OUT --no-replay     # diagnoses each view, keeps each document in OUT
     .venv/bin/python benches/domains.py CORPUS OUT                       # the table of docs/diagnosis.md
     .venv/bin/python benches/domains.py CORPUS OUT --wrong limit         # the views that are wrong with certainty, what was said and what is true
+    .venv/bin/python benches/domains.py CORPUS OUT --calibration         # names by their probability, and intervals that hold the truth, by domain
+    .venv/bin/python benches/domains.py --write                          # draws, diagnoses and writes both tables of calibration: `make bench`
 
 A number is *right* within its tolerance, *wrong* outside of it where its interval excludes the truth, *unsure* where the interval holds the truth, and
 *silent* where none is given. What limits a flow is that which its first sentence about it names: *wrong* if that held the flow for less than
@@ -14,17 +16,23 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import subprocess
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
 import diagnosis
 import limits
+import table
 from corpus import DOMAINS
 
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "diagnosis.md"
 SOME = 0.3
 """Share of the time from which a cause that is named is not simply wrong."""
 GOALS = ("limit", "rtt", "jitter", "direction", "loss", "rate", "buffer", "control")
@@ -108,6 +116,110 @@ def verdicts(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> d
     return found
 
 
+BINS = (0.0, 0.5, 0.8, 0.9, 1.0)
+"""Ends of the bins of a probability."""
+MOST_LIKELY = "best candidate"
+"""What counts where no name is given: the first candidate, with its probability."""
+COVERED = ("rtt", "jitter", "loss", "rate", "buffer")
+"""Goals whose numbers have intervals of 95 %."""
+WRITTEN = {"draw": "calibration", "cases": "112"}
+"""The set that `--write` draws: 336 views, of eight trials of each domain."""
+
+
+def axes(truth: Mapping[str, Any], flow: Mapping[str, Any]) -> Iterator[str]:
+    """The domains that a view lies in, one of each axis that a capture itself shows."""
+    shown, facts, scenario = truth["shown"], flow["facts"], truth["scenario"]
+    yield "all"
+    yield f"drawn as {truth['domain']}"
+    yield f"seen at the {shown['place']}"
+    yield f"opened by the {shown['opened']}"
+    yield "timestamps" if truth["timestamps"] else "no timestamps"
+    yield "SACK" if facts.get("sack") else "no SACK"
+    yield "super-packets" if scenario.get("offload") else "single segments"
+    yield f"segments of {'less than 1,448' if (size := facts.get('segment_size') or 0) < 1448 else '1,448' if size <= 1460 else 'more than 1,460'} bytes"
+    per_ack = (facts.get("segments") or 0) / max(1, facts.get("acks") or 0)
+    yield "an ACK for each segment" if per_ack < 1.3 else "an ACK for two segments" if per_ack < 2.5 else "an ACK for more than two segments"
+    yield f"{shown['snap']} bytes of each packet"
+
+
+def named(truth: Mapping[str, Any], flow: Mapping[str, Any]) -> tuple[str, float, bool] | None:
+    """What is named (a control, a family, the best candidate of an unknown one), with which probability, and whether it is right."""
+    cca, true = flow["cca"], truth["cca"][0]
+    first = next(iter(cca["candidates"]), None)
+    if cca["name"] != "unknown":
+        return "name", cca["confidence"], cca["name"] == true
+    if first is None or not cca["confidence"]:
+        return None
+    if "they do the same here" in cca["reason"]:
+        return "family", cca["confidence"], any(true in family for family in FAMILIES)
+    return MOST_LIKELY, cca["confidence"], first == true
+
+
+def intervals(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, bool]:
+    """Goal → whether its interval holds the truth, of the numbers that are given and whose truth is known."""
+    true, path = truth["path"], flow["path"]
+    count, share = diagnosis.lost(truth, case)
+    truths = {"rtt": ("rtt_ms", true["rtt_ms"]), "jitter": ("jitter_ms", true["jitter_ms"]), "rate": ("rate_mbps", true["rate_mbps"])}
+    truths |= {
+        "loss": ("loss_pct", share if count >= diagnosis.FEWEST_LOSSES or not count else None),
+        "buffer": ("buffer_bytes", true["buffer_bytes"]),
+    }
+    given = {goal: (path[field], value) for goal, (field, value) in truths.items() if value is not None and path[field]}
+    return {goal: estimate["low"] <= value <= estimate["high"] for goal, (estimate, value) in given.items() if estimate["low"] is not None}
+
+
+def calibration(corpus: Path, out: Path) -> dict[str, str]:
+    """The tables `names` and `intervals` of docs/diagnosis.md."""
+    views, held_in = defaultdict(Counter), defaultdict(Counter)  # type: ignore[var-annotated]
+    for name, truth, flow in rows(corpus, out):
+        if flow is None:
+            continue
+        said, covered = named(truth, flow), intervals(corpus / name, truth, flow)
+        for axis in axes(truth, flow):
+            views[axis]["n"] += 1
+            if said:
+                kind, probability, is_right = said
+                bin_ = next(k for k, end in enumerate(BINS[1:]) if probability <= end or end == 1.0)
+                for key in (kind, bin_):
+                    views[axis][key, is_right] += 1
+            for goal, is_held in covered.items():
+                held_in[axis][goal, is_held] += 1
+    order = sorted(views, key=lambda axis: (axis != "all", not axis.startswith("drawn"), axis))
+    return {"names": _names(views, order), "intervals": _intervals(views, held_in, order)}
+
+
+def _of(counts: Counter[Any], key: Any) -> str:
+    """`39 of 41`; empty of none."""
+    right, wrong = counts[key, True], counts[key, False]
+    return f"{right} of {right + wrong}" if right + wrong else ""
+
+
+def _names(views: Mapping[str, Counter[Any]], order: Sequence[str]) -> str:
+    bins = [f"{low:g} to {high:g}" for low, high in pairwise(BINS)]
+    head = ["domain", "views", *bins, "names", "families"]
+    cells = [[axis, str(views[axis]["n"]), *(_of(views[axis], key) for key in (*range(len(bins)), "name", "family"))] for axis in order]
+    return table.markdown(head, [row for row in cells if any(row[2:])])
+
+
+def _intervals(views: Mapping[str, Counter[Any]], held_in: Mapping[str, Counter[Any]], order: Sequence[str]) -> str:
+    head = ["domain", "views", *COVERED]
+    return table.markdown(head, [[axis, str(views[axis]["n"]), *(_of(held_in[axis], goal) for goal in COVERED)] for axis in order])
+
+
+def write(page: Path) -> None:
+    """Draws the set of :data:`WRITTEN`, diagnoses each view without a replay and writes both tables into the page."""
+    here = Path(__file__).parent
+    with TemporaryDirectory() as work:
+        corpus, out = Path(work, "corpus"), Path(work, "out")
+        for command in (
+            ["corpus.py", str(corpus), "--domains", "--draw", WRITTEN["draw"], "--cases", WRITTEN["cases"]],
+            ["diagnosis.py", "run", str(corpus), str(out), "--no-replay"],
+        ):
+            subprocess.run([sys.executable, str(here / command[0]), *command[1:]], check=True)
+        for name, text in calibration(corpus, out).items():
+            table.insert(page, name, text)
+
+
 def contradictions(flow: Mapping[str, Any]) -> Iterator[str]:
     """What in an answer speaks against the rest of it."""
     answer, path, shares = flow["answer"], flow["path"], flow["limited_by"] or {}
@@ -147,10 +259,18 @@ def cell(counts: Counter[str]) -> str:
 def main() -> None:
     """Prints the table, or the wrong ones of a goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("corpus", type=Path, nargs="?")
+    parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--wrong", choices=(*GOALS, "contradictions"))
+    parser.add_argument("--calibration", action="store_true")
+    parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
+    if arguments.write:
+        return write(PAGE)
+    if arguments.corpus is None or arguments.out is None:
+        parser.error("give a corpus and the directory of its diagnoses, or --write")
+    if arguments.calibration:
+        return print("\n\n".join(calibration(arguments.corpus, arguments.out).values()))
     tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for name, truth, flow in rows(arguments.corpus, arguments.out):
         shown = truth["shown"]
@@ -171,7 +291,7 @@ def main() -> None:
             print(f"{name} {truth['domain']}, {truth['kind']} {truth['cca'][0]}, {shown}\n  {flow['answer']}\n  {against or ''} {true} {shares}")
             print(f"  {flow['cca']['name']} {flow['cca']['confidence']:.3f} {flow['facts'].get('limits_doubt', '')}")
     if arguments.wrong:
-        return
+        return None
     print(f"| domain | views | {' | '.join(GOALS)} | contradictions | failed |\n{'|---' * (len(GOALS) + 4)}|")
     for key in (*DOMAINS, *sorted(set(tables) - set(DOMAINS) - {"all"}), "all"):
         counts = tables[key]

@@ -17,6 +17,7 @@ from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, Obs
 from tcpscape.findings.diagnosis.path import from_samples
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.interchange import observing
+from tcpscape.stats import Estimate
 
 
 @cache
@@ -225,6 +226,60 @@ def test_a_clockwork_at_the_sender_is_an_application_and_turns_of_more_and_less_
     turns = held(np.cumsum(np.repeat(0.002 / gains, 20)), "sender")
     assert (limits.paces(clockwork), limits.paces(turns)) == (False, None)
     assert limits.paces(replace(clockwork, vantage="receiver")) is None
+
+
+def test_segments_by_a_clock_are_an_applications_where_no_queue_spaces_them():
+    window, pace = ((LimitInterval(0, 9, cause),) for cause in ("congestion_window", "pacing"))
+    times = np.arange(0, 9, 0.004)
+    far, near = (
+        replace(held(times, place, limits_), facts={"rtt": {"p50_ms": 40.0}, "timestamps": True})
+        for place, limits_ in (("receiver", window), ("sender", pace))
+    )
+    first = lambda flow, path: limits.refined(flow, None, path)[0].cause  # noqa: E731
+    unseen, wide, full = FittedPath(), FittedPath(rate_mbps=Estimate(8, 7.9, 8.1, 9)), FittedPath(rate_mbps=Estimate(1.1, 1.0, 1.2, 9))
+    assert [first(one, path) for one in (far, near) for path in (unseen, wide)] == ["application"] * 4
+    assert [first(one, full) for one in (far, near)] == ["congestion_window", "pacing"]
+    assert first(replace(far, facts={"rtt": {"p50_ms": 40.0}, "timestamps": False}), unseen) == "congestion_window"
+    growing = np.sort(9 * np.sqrt(np.arange(2250) / 2250))  # a window that grows by a segment each round trip
+    assert first(replace(far, segments=held(growing).segments), unseen) == "congestion_window"
+
+
+@pytest.mark.parametrize(
+    ("cause", "flight", "rate", "is_told"),
+    [
+        ("send_buffer", "constant", "varies", True),
+        ("send_buffer", "sawtooth", "varies", False),
+        ("application", "constant", "steady", True),
+        ("application", "constant", "varies", False),
+        ("application", "runs out", "varies", True),
+    ],
+)
+def test_away_from_the_sender_a_cause_that_flight_and_rate_speak_against_is_a_doubt(cause, flight, rate, is_told):
+    """500 round trips of 40 ms, with 20 segments in the mean."""
+    numbers = np.tile([14, 26, 17, 23], 125) if rate == "varies" else np.full(500, 20)
+    times = np.concatenate([0.04 * k + np.arange(n) * 0.04 / n for k, n in enumerate(numbers)])
+    place = np.concatenate([np.arange(n) / n for n in numbers])
+    flights = {
+        "constant": 29_000 - 4_000 * (place > 0.5),
+        "sawtooth": np.interp(times % 4, (0, 4), (15_000, 29_000)),
+        "runs out": 1_448 + 27_000 * place,
+    }[flight]
+    seen = held(times, "middle", (LimitInterval(0, 20, cause),))
+    seen = replace(seen, segments={**seen.segments, "flight_by_echo": flights.astype(np.uint32)})
+    found = limits.doubted(seen)
+    assert [one.cause for one in found.limits] == [cause if is_told else "unknown"]
+    assert found.limits_doubt == (None if is_told else "end_of_writes")
+
+
+def test_a_timer_at_the_sender_is_a_pace_where_a_control_that_paces_shows():
+    rng = np.random.default_rng(3)
+    seen = held(np.cumsum(rng.uniform(0.001, 0.009, 2000)), "sender", (LimitInterval(0, 10, "pacing"),))
+    told = [RecognisedControl("bbr", 0.97), RecognisedControl("unknown", 0.6, {"bbr": 0.6, "nv": 0.1})]
+    assert all(limits.doubted(seen, control) is seen for control in told)
+    full = FittedPath(rate_mbps=Estimate(1.1, 1.0, 1.2, 9))
+    assert limits.doubted(seen, RecognisedControl("unknown", 0.0), full) is seen
+    found = limits.doubted(seen, RecognisedControl("unknown", 0.0))
+    assert ([one.cause for one in found.limits], found.limits_doubt) == (["unknown"], "pace_or_application")
 
 
 def test_without_packets_the_sources_own_intervals_stay():

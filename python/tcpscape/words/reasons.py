@@ -73,6 +73,14 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "without TCP timestamps nothing shows which ACK a segment answers: capture a connection with timestamps"
         " (net.ipv4.tcp_timestamps=1 at both ends)"
     ),
+    "end_of_writes": (
+        "writes end as where an application has no more to send or its socket buffer is full, and flight and rate vary as a congestion window's:"
+        " capture at the sender"
+    ),
+    "pace_or_application": (
+        "a timer spaces the segments, the application's or that of a pace, and no congestion control that paces shows:"
+        " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
+    ),
     "few packets": "too few packets in both directions",
     "few delays measured": "too few delays of single packets can be measured",
     "busy at the begin": "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known",

@@ -327,6 +327,21 @@ fn the_silence_before_a_timeout_is_the_timeouts() {
 }
 
 #[test]
+fn what_a_full_window_keeps_waits_for_the_window_though_its_ack_is_lost_and_the_timer_repeats() {
+    for away in [0, 5 * MS] {
+        let mut s = Script::new(40, away);
+        for k in 0..30 {
+            let (t, nxt) = (50 * MS + k * 400 * MS, 10 * k * FULL);
+            (0..10).for_each(|i| s.send(t, nxt + i * FULL, MSS, None));
+            // The ACK that takes all ten and opens the window is lost; that of the repetition comes.
+            s.send(t + 250 * MS, nxt, MSS, Some(Repeat::Timeout));
+            s.ack(t + 399 * MS, nxt + 10 * FULL, 10 * FULL, 0);
+        }
+        assert!(s.share(Cause::ReceiveWindow) > 0.9, "{away}");
+    }
+}
+
+#[test]
 fn what_is_kept_does_not_grow_with_the_packets() {
     let mut s = Script::new(40, 0);
     for k in 0..200_000u64 {

@@ -185,11 +185,14 @@ impl Tracker {
         let Departure { is_drained, is_tight, .. } = last;
         let is_unsure = self.is_unsure(d, last);
         let mut gap = Gap { from: last.t, to: d.t, ending: Ending::Timer, is_drained, is_tight, is_unsure, frames };
+        let closed_until = self.closed_until(d, last);
         if d.repeat == Some(Repeat::Timeout) {
-            gap.ending = Ending::Known(Cause::Timeout);
+            // What a full window keeps waits for the window, also where the timer repeats what may have arrived: the ACKs that open it are lost.
+            let is_full = closed_until == Some(d.t) && !last.is_drained;
+            gap.ending = Ending::Known(if is_full { Cause::ReceiveWindow } else { Cause::Timeout });
             return self.judge_later(gap);
         }
-        if let Some(at) = self.closed_until(d, last) {
+        if let Some(at) = closed_until {
             // Where more room came before the segment left, it waited for more still (RFC 9293 §3.8.6.2.1), unless it left for another reason.
             let is_asked = progress.is_some_and(|m| d.t <= m.t + self.prompt());
             let tolerance = self.prompt() + if self.view.is_near() { 0 } else { self.view.response() };

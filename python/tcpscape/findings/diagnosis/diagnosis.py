@@ -108,7 +108,7 @@ def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagno
     reasons: dict[str, Reason] = {}
     fitted = path.fit(flow)
     control = _control(flow, settings.cca, fitted)
-    flow = replace(flow, limits=limits.refined(flow, control))
+    flow = limits.doubted(replace(flow, limits=limits.refined(flow, control, fitted)), control, fitted)
     limited_by = limits.shares_of(flow) or None
     if limited_by is None:
         reasons["limited_by"] = Reason("limits unseen")

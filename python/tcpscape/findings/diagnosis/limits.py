@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, RecognisedControl
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import Cause, Columns, LimitInterval, ObservedFlow, edges
 from tcpscape.stats.estimate import Floats
 
@@ -47,19 +47,42 @@ DEEP, BACK = 0.4, 0.75
 """Share of the rate before it below which a probe begins, and which must be reached again after it."""
 STEADY = 0.1
 """Four of five changes of the rate are smaller than this share of it; BBR's are 0.25 in three of eight round trips."""
+LEAST_BURSTS = 100
+"""Bursts from which on their distances say that a clock sends them."""
+BURST = 8
+"""Gaps below this part of the longest ones are inside a burst."""
+EQUAL, CLOCKED = 0.05, 0.8
+"""Distances within this share of the usual one are equal, and so are those of so many bursts that a clock sends."""
+PARTS = 8
+"""Parts of a flow whose segments are counted."""
+NEARLY = 0.8
+"""Goodput / rate of the bottleneck from which on its queue may be what spaces the packets."""
+LEAST_WINDOW_S, PER_WINDOW = 0.02, 12
+"""Least length of a window, s, and segments that it has at least in the mean."""
+FEWEST_WINDOWS = 16
+"""Round trips from which on the largest flights and the rates of a flow say what holds it."""
+LEVEL, CONSTANT = 0.05, 0.5
+"""Largest flights within this share of the usual one are the same, and a buffer of one size keeps so many of them the same."""
+EMPTIED, UNSTEADY = 0.4, 0.3
+"""Flight that is always left, as a share of the largest one, and spread of the rate, above both of which no application writes by itself."""
 FINEST_S = 0.01
 """The shortest cells of time that are summed up for a reader, s."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
 
 
-def refined(flow: ObservedFlow, control: RecognisedControl | None = None) -> tuple[LimitInterval, ...]:
+def refined(flow: ObservedFlow, control: RecognisedControl | None = None, path: FittedPath = FittedPath()) -> tuple[LimitInterval, ...]:
     """What held a flow, with what the congestion control adds.
 
     Away from the sender, what looks like a congestion window is `pacing` if the control paces. At the sender, regular gaps that nothing seen ends are
-    `application` if it is known not to pace: such a control sends what it may at once.
+    `application` if it is known not to pace: such a control sends what it may at once. What a clock sends is the application's at every place.
+
+    :param path: as far as it is known: a queue that is never empty is a clock too.
     """
-    paced = paces(flow, control) if len(flow.segments.get("t", ())) else None
+    if not len(flow.segments.get("t", ())):
+        return tuple(flow.limits)
+    clocked = is_clocked(flow, path)
+    paced = False if clocked else paces(flow, control)
     if paced is None:
         return tuple(flow.limits)
     instead: dict[Cause, Cause] = {}
@@ -67,7 +90,53 @@ def refined(flow: ObservedFlow, control: RecognisedControl | None = None) -> tup
         instead = {"congestion_window": "pacing"}
     if not paced:
         instead = {"pacing": "application"}
+        if clocked and flow.vantage != "sender":
+            instead["congestion_window"] = "application"
     return joined(replace(one, cause=instead.get(one.cause, one.cause)) for one in flow.limits)
+
+
+def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: FittedPath = FittedPath()) -> ObservedFlow:
+    """The flow as :func:`refined` has it, but without a cause that the rest of what was seen speaks against: that time is unknown, with the doubt.
+
+    A socket buffer of one size holds a flight of one size. An application that writes by itself either lets its flight run out or writes at one rate.
+    Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK ended may be the application's as well.
+    """
+    held = shares(flow.limits) or {}
+    about: Mapping[Cause, bool] = {}
+    if not len(flow.segments.get("t", ())):
+        return flow
+    if flow.vantage == "sender":
+        is_named = control is not None and (spaces(control.name) or any(spaces(name) for name in control.candidates))
+        fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
+        about, doubt = {"pacing": not (is_named or fills or probes(flow) or is_clocked(flow, path))}, "pace_or_application"
+    elif (seen := _windows(flow)) is not None:
+        flights, least, rates = seen
+        is_constant = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= CONSTANT
+        low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
+        is_follower = not flow.facts.get("idles") and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
+        about, doubt = {"send_buffer": not is_constant, "application": bool(is_follower)}, "end_of_writes"
+    denied = {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}
+    if not denied:
+        return flow
+    intervals = joined(replace(one, cause="unknown") if one.cause in denied else one for one in flow.limits)
+    return replace(flow, limits=intervals, facts={**flow.facts, "limits_doubt": doubt})
+
+
+def _windows(flow: ObservedFlow) -> tuple[Floats, Floats, Floats] | None:
+    """The largest and least flight and the bytes of each round trip after the first eighth; None where the flight is not seen, or of few."""
+    t, flight, size = (np.asarray(flow.segments.get(name, ()), dtype=np.float64) for name in ("t", "flight_by_echo", "len"))
+    if not flight.size or not flight.any() or t.max() <= t.min():
+        return None
+    order = np.argsort(t, kind="stable")
+    t, flight, size = t[order] / 1e9, flight[order], size[order]
+    place = ((t - t[0]) / max(_rtt_s(flow), LEAST_WINDOW_S, PER_WINDOW * (t[-1] - t[0]) / t.size)).astype(np.int64)
+    number = int(place[-1]) + 1
+    flights, least, rates = np.zeros(number), np.full(number, np.inf), np.bincount(place, size, number).astype(np.float64)
+    np.maximum.at(flights, place, flight)
+    np.minimum.at(least, place, flight - size)
+    kept = np.arange(number // 8, number - 1)
+    kept = kept[flights[kept] > 0]
+    return (flights[kept], least[kept], rates[kept]) if kept.size >= FEWEST_WINDOWS else None
 
 
 def paces(flow: ObservedFlow, control: RecognisedControl | None = None) -> bool | None:
@@ -77,6 +146,25 @@ def paces(flow: ObservedFlow, control: RecognisedControl | None = None) -> bool 
     if probes(flow):
         return True
     return False if flow.vantage == "sender" and is_steady(flow) else None
+
+
+def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
+    """Whether data leave by a clock: in bursts that begin at equal distances, as many of them from beginning to end.
+
+    A congestion control that paces tries more and less in turn, and a window that holds a flow grows until its packets queue. Behind a queue that is
+    never empty packets come at equal distances too: so the delays must be seen here, and the flow must be slower than the bottleneck that they show.
+    """
+    t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
+    is_seen = flow.vantage == "sender" or flow.facts.get("timestamps") is True
+    if t.size < LEAST_BURSTS or not is_seen or (path.rate_mbps and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value):
+        return False
+    gaps = np.diff(t)
+    apart = np.diff(t[np.concatenate(([True], gaps > np.quantile(gaps, 0.95) / BURST))])
+    if apart.size < LEAST_BURSTS:
+        return False
+    is_equal = np.abs(apart / np.median(apart) - 1) < EQUAL
+    counts = np.histogram(t, np.linspace(t[0], t[-1], PARTS + 1))[0][1:]  # without the slow start
+    return bool(is_equal.mean() >= CLOCKED and np.ptp(counts) <= max(2.0, 2 * EQUAL * np.median(counts)))
 
 
 def spaces(control: str) -> bool:

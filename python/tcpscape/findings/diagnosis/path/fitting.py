@@ -25,6 +25,9 @@ LEAST = 30
 """Samples below which nothing is fitted."""
 RATE_ERROR = 0.015
 """Relative standard error above which a rate is not identifiable: half of the interval is then above 3 %."""
+RATE_METHOD, RATE_VARYING, RATE_BURSTS = 0.0015, 0.008, 0.03
+"""Error of a rate by the method itself, a share, on development captures: in general, behind jitter, and of super-packets, whose parts leave the host
+when no capture sees it."""
 BUSY = 20.0
 """Standard deviations of the jitter before a queue that it must once be busy for, to tell its rate."""
 METHOD = 0.12
@@ -219,7 +222,7 @@ def answer(f: Fit) -> FittedPath:
     if b and f.delays and longest_busy(f.delays, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
         reasons["rate_mbps"] = Reason("short bursts")
     elif b:
-        rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", 0.0005 * b.rate)
+        rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
     else:
         reasons["rate_mbps"] = Reason("no queue grew")
     if found.random is None and found.reason:
@@ -267,6 +270,13 @@ def withheld(f: Fit, rtt: Estimate | None) -> tuple[Estimate | None, None, None,
         f.reasons["rtt_ms"] = f.reasons["jitter_ms"]
         return None, None, None, None
     return Estimate(low, 0.998 * low - 0.02, max(high, 1.002 * low + 0.02), rtt.n, "ms"), None, None, None
+
+
+def method_error(f: Fit) -> float:
+    """The error of the rate by the method itself, a share."""
+    if f.flow.facts.get("super_packets"):
+        return RATE_BURSTS
+    return RATE_VARYING if f.before_queue or base.is_reordered(f) else RATE_METHOD
 
 
 def delay_levels(f: Fit) -> Floats | None:

@@ -60,6 +60,8 @@ RATES = np.geomspace(0.8, 8.0, 24)
 """Rates of a policer that are tried, of the flow's own mean rate: a flow that it drops from is about as fast, and slower while it pauses."""
 PACKET = 1514
 """Bytes of a packet."""
+SIZE_PACKETS, SIZE_METHOD = 2.0, 0.06
+"""Error of a buffer's size by the method itself, on development captures: packets, and a share."""
 LOST_TOGETHER = Reason("lost together")
 POLICED = Reason("policed")
 UNKNOWN_RATE = Reason("queue of unknown rate")
@@ -296,7 +298,7 @@ def _size(drops: Floats, longest: float) -> tuple[Estimate | None, Reason | None
     if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + PACKET)) < 0.5:
         return None, Reason("drops at many lengths")
     value = middle + PACKET  # the packet that did not fit, and of the one being sent the part that has left
-    half = max(float(PACKET), 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), 0.02 * value)
+    half = max(SIZE_PACKETS * PACKET, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
     return Estimate(value, value - half, value + half, int(drops.size), "B"), None
 
 
@@ -307,7 +309,7 @@ def _waited(buffer: Estimate, waited: Floats, dropped: Ints) -> tuple[Estimate |
     :param dropped: segments that the queue dropped.
     """
     longest = float(waited.max())
-    if buffer.low <= longest + 2 * PACKET:
+    if 0.98 * buffer.value <= longest + 3 * PACKET:
         return buffer, None
     found, _ = _size(np.sort(waited[dropped]), longest)
     return found, None if found else Reason("waits shorter")
