@@ -19,7 +19,7 @@ from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import checked, diagnosis, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
-from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, Replay, ReplayAdvice
+from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.observed import Cause, Vantage
 from tcpscape.findings.diagnosis.reasons import Reason, Why
 from tcpscape.findings.diagnosis.replay.scenario import fitted
@@ -91,11 +91,30 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
 def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     rows = {"t": np.arange(3)}
     seen = flow(vantage="receiver", segments=rows, facts={} if opened is None else {"sender_opened": opened})
-    line = answer.capture_at_sender(whole(diagnosed(seen, control="unknown")))
+    line = answer.what_to_ask(whole(diagnosed(seen, control="unknown")))
     assert f"on 10.0.0.1, the sender: tcpdump -i any -s 160 -w sender.pcap host 10.0.0.2 and tcp port {port} " in line
-    assert not answer.capture_at_sender(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
-    assert not answer.capture_at_sender(whole(diagnosed(seen)))
-    assert not answer.capture_at_sender(whole(diagnosed(replace(seen, segments={}), control="unknown")))
+    assert "the sender" not in answer.what_to_ask(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
+    assert not answer.what_to_ask(whole(diagnosed(seen)))
+    assert not answer.what_to_ask(whole(diagnosed(replace(seen, segments={}), control="unknown")))
+
+
+@pytest.mark.parametrize(
+    ("why", "doubt", "line"),
+    [
+        ("few seconds", None, "tcp port 5201, for 30 s and more"),
+        ("begins in mid-connection", None, "tcp port 5201, begun before the connection"),
+        ("without SACK", None, ""),
+        ("alike", "pace_or_application", "ss -tin dst 10.0.0.2 (its congestion control, and app_limited)"),
+        ("alike", "no_timestamps", "sysctl net.ipv4.tcp_timestamps=1 at both ends"),
+    ],
+)
+def test_what_to_ask_next_at_the_sender_depends_on_what_is_missing(why, doubt, line):
+    seen = flow(vantage="sender", segments={"t": np.arange(3)}, facts={"sender_opened": True, "limits_doubt": doubt})
+    one = diagnosed(seen, control="unknown", limited_by={"unknown": 0.9} if doubt else {"congestion_window": 1.0})
+    one = replace(one, control=replace(one.control, reason=Reason(why)))
+    asked = answer.what_to_ask(whole(one))
+    assert line in asked
+    assert bool(asked) == bool(line)
 
 
 @pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps")])
@@ -277,6 +296,19 @@ def test_what_contradicts_itself_is_told_as_a_doubt():
     assert "only the application" not in said
     assert "at most 0.40 % of random loss" in said
     assert "it is full" in words.answer(diagnosed(flow(goodput_mbps=9.5), path, limited_by={"congestion_window": 0.9}))
+
+
+def test_parts_that_contradict_each_other_are_not_both_told():
+    reno, bbr = (RecognisedControl(name, 0.96, {name: 0.96}, Reason("recognised")) for name in ("reno", "bbr"))
+    idle, busy = {"application": 0.7, "send_buffer": 0.15}, {"application": 0.7, "congestion_window": 0.3}
+    assert diagnosis._uncontradicted(reno, idle).reason == Reason("application held", {"share": pytest.approx(0.85)})
+    assert diagnosis._uncontradicted(reno, busy) is reno
+    assert diagnosis._uncontradicted(bbr, idle) is bbr, "a pace shows all the same"
+    path = observations.fitted(rate_mbps=20.0, buffer_bytes=90_000.0)
+    assert diagnosis._slower(path, flow(goodput_mbps=19.0)) is path
+    slower = diagnosis._slower(path, flow(goodput_mbps=22.0))
+    assert (slower.rate_mbps, slower.buffer_bytes, slower.reasons["rate_mbps"].why) == (None, None, "carried more")
+    assert "and the flow carried 22 Mbit/s" in reasons.text(slower.reasons["rate_mbps"])
 
 
 def test_a_source_without_flows_says_so():

@@ -186,7 +186,7 @@ def _next(result: Diagnosis, results: DiagnosisOutput, output: options.ScreenOpt
     if results.out:
         return [f"tcpscape run {names.argument(results.out)} --cca all (the same path under every congestion control)"]
     more = "" if output.verbose else ", --verbose for every interval and reason"
-    again = "" if results.anonymise else answer.capture_at_sender(result)
+    again = "" if results.anonymise else answer.what_to_ask(result)
     return [*filter(None, [again]), f"add --report page.html for figures{more}"] if result.flows else []
 
 

@@ -173,16 +173,39 @@ class DiagnosisDocument(TypedDict):
     """The flows that were diagnosed, the largest first."""
 
 
-def capture_at_sender(diagnosis: Diagnosis) -> str:
-    """What to type, and where, so that a capture shows what that of the largest flow leaves open; empty where nothing is, or it is from there."""
+LONGER: Mapping[str, str] = {
+    "few seconds": "for 30 s and more",
+    "few round trips": "for 30 s and more",
+    "few reductions": "for a minute and more, so that the window falls more often",
+    "begins in mid-connection": "begun before the connection",
+    "no probes of the RTT": "for 30 s and more",
+    "busy at the begin": "begun before the connection",
+    "nothing before the capture": "begun before the connection",
+}
+"""Why something is unknown that another capture at the same place shows → which capture."""
+
+
+def what_to_ask(diagnosis: Diagnosis) -> str:
+    """What to type, and where, so that the next look shows what that of the largest flow leaves open; empty where nothing is, or nothing would.
+
+    A capture at the sender, where this one is from elsewhere; a longer or earlier one at the same place; what the sender's own socket says.
+    """
     one = next(iter(diagnosis.flows), None)
-    if one is None or one.flow.vantage == "sender" or not one.flow.segments or not (one.doubt or one.control.name == UNKNOWN):
+    if one is None or not one.flow.segments or not (one.doubt or one.control.name == UNKNOWN or "path.rtt_ms" in one.not_identifiable):
         return ""
-    ends = one.flow.source, one.flow.destination
+    source, destination = one.flow.source, one.flow.destination
     opened = one.flow.facts.get("sender_opened")
-    port = min(end.port for end in ends) if opened is None else ends[opened].port
-    command = f"tcpdump -i any -s 160 -w sender.pcap host {one.flow.destination.address} and tcp port {port}"
-    return f"on {one.flow.source.address}, the sender: {command} (only there the window shows)"
+    port = min(source.port, destination.port) if opened is None else (source, destination)[opened].port
+    capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
+    if one.doubt == "no_timestamps":
+        return "sysctl net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
+    if one.flow.vantage != "sender":
+        return f"on {source.address}, the sender: {capture} (only there the window shows)"
+    if one.doubt == "pace_or_application":
+        return f"on {source.address}, the sender: ss -tin dst {destination.address} (its congestion control, and app_limited)"
+    whys = [reason.why for part, reason in one.not_identifiable.items() if part in ("cca", "path.rtt_ms")]
+    how = next((LONGER[why] for why in whys if why in LONGER), "")
+    return f"on {source.address}: {capture}, {how}" if how else ""
 
 
 def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> Screen:

@@ -109,6 +109,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "drops at many lengths": "packets were dropped at many lengths of the queue, as active queue management does",
     "waits shorter": "no packet waited as long as the queue at its drops would have taken to drain: bursts or super-packets were counted into it",
     "changed": "changed at {at_s:.1f} s from about {before:.4g} to about {after:.4g}; one path was fitted to both sides",
+    "carried more": "delays speak for a bottleneck of {rate:.3g} Mbit/s, and the flow carried {goodput:.3g} Mbit/s",
     "samples alone": "Samples of a socket do not show single packets.",
     "other direction": "The samples are of the other direction.",
     "no RTTs": "The source has no RTTs of TCP.",
@@ -137,7 +138,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "few seconds": "{seconds:.2g} s are too short for the window to show its law; capture 30 s or more",
     "few round trips": "too few round trips for the window to show its law; capture 30 s or more",
     "application held": lambda share: (
-        f"the application or the send buffer held the flow in {percent(share)} of the round trips, so the window hardly shows"
+        f"the application or the send buffer held the flow for {percent(share)} of its time, so the window hardly shows"
     ),
     "window held": lambda share: f"the receive window held the flow in {percent(share)} of the round trips, so the congestion window hardly shows",
     "no probes of the RTT": "the sending rate is like BBR's, but the flow never drained its queue for the least RTT, as BBR does every 10 s",

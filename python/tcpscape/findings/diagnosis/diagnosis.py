@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 RUN_PARTS = ("replay", "advice")
 """Parts that are None without a replay."""
 NO_REPLAY = Reason("no replay")
+IDLE = 0.8
+"""Share of the time for which a sender without data to send leaves no name to its congestion control."""
+FASTER = 1.02
+"""Goodput / upper end of a bottleneck's rate above which the two contradict each other."""
 DOUBTED = 0.02
 """Share of the time from which what held a flow is not identifiable, where the packets do not show it."""
 
@@ -112,6 +116,7 @@ def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagno
     limited_by = limits.shares_of(flow) or None
     if limited_by is None:
         reasons["limited_by"] = Reason("limits unseen")
+    control, fitted = _uncontradicted(control, limited_by or {}), _slower(fitted, flow)
     reasons |= dict.fromkeys(RUN_PARTS, NO_REPLAY)
     return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
 
@@ -123,6 +128,22 @@ def replayed(diagnosis: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosi
     runs = judged(diagnosis.flow, diagnosis.path, diagnosis.control, settings)
     reasons = {part: why for part, why in diagnosis.reasons.items() if part not in RUN_PARTS}
     return replace(diagnosis, zone=runs.zone, replay=runs.replay, advice=runs.advice, reasons=reasons, repeated=runs.repeated)
+
+
+def _uncontradicted(control: RecognisedControl, limited_by: Mapping[Cause, float]) -> RecognisedControl:
+    """The control, unless its window hardly held the flow: what was named by a window that did not is no name."""
+    share = sum(limited_by.get(cause, 0.0) for cause in ("application", "send_buffer"))
+    is_seen = control.reason is not None and control.reason.why == "recognised" and not limits.spaces(control.name)
+    return replace(control, name=UNKNOWN, reason=Reason("application held", {"share": share})) if is_seen and share >= IDLE else control
+
+
+def _slower(path: FittedPath, flow: ObservedFlow) -> FittedPath:
+    """The path, without a bottleneck that would be slower than what the flow carried."""
+    rate, goodput = path.rate_mbps, flow.goodput_mbps or 0.0
+    if rate is None or not goodput > FASTER * rate.high:
+        return path
+    reason = Reason("carried more", {"goodput": goodput, "rate": rate.value})
+    return replace(path, rate_mbps=None, buffer_bytes=None, queue=None, reasons={**path.reasons, "rate_mbps": reason, "buffer_bytes": reason})
 
 
 def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> RecognisedControl:

@@ -37,6 +37,7 @@ OfPath = Literal[
     "drops at many lengths",
     "waits shorter",
     "changed",
+    "carried more",
 ]
 """Of a path that packets show."""
 OfSamples = Literal[
