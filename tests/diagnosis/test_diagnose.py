@@ -80,6 +80,9 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
         ({"application": 0.48, "receive_window": 0.2}, "the sending application (48 % of the time)"),
     ):
         assert f"What limits you is {said}" in words.answer(diagnosed(flow(goodput_mbps=12.0), limited_by=shares))
+    for flight, says_send_buffer in ((2_900_000, True), (300_000, False)):
+        said = words.answer(diagnosed(flow(goodput_mbps=12.0, facts={"flight_max": flight}), limited_by={"receive_window": 1.0}))
+        assert ("send buffer (net.ipv4.tcp_wmem)" in said) is says_send_buffer
     both = words.answer(diagnosed(flow(goodput_mbps=18.5), limited_by={"receive_window": 0.9, "congestion_window": 0.1}))
     assert "Mbit/s (the receiver's window held the flow for 90 % of the time too: a larger one would only make the queue longer)" in both
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):

@@ -90,6 +90,8 @@ HELD = 0.5
 """Share of the time from which a cause is what limits a flow."""
 
 
+DEFAULT_SEND_BUFFER = 2_400_000
+"""Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
 HIDDEN_PCT = 0.1
 """End of the interval of a random loss that begins at 0 from which on it is told instead of "no random loss", %."""
 
@@ -361,6 +363,8 @@ def _reader(diagnosis: FlowDiagnosis) -> str:
     if closed:
         return f": it was closed {closed} times, since the receiving application reads too slowly"
     larger = "allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
+    if (diagnosis.flow.facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER:
+        larger += " and, as the default ends about there too, send buffer (net.ipv4.tcp_wmem)"
     return f"{_needs(diagnosis)}: {larger}, unless its application reads too slowly (Recv-Q of `ss -tn` there)"
 
 
