@@ -108,7 +108,7 @@ impl Plan {
 fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
     let topology = Topology::of(plan);
     let transfers = plan.transfers.iter().map(|t| t.expected_bytes(plan.duration_ns)).sum::<f64>() / f64::from(plan.mtu);
-    let shortest_s = groups(plan).into_keys().map(|group| rtt_s(&topology, group)).fold(f64::INFINITY, f64::min);
+    let shortest_s = groups(plan).into_keys().map(|(place, up)| rtt_s(&topology, place, up)).fold(f64::INFINITY, f64::min);
     let rounds = plan.duration_ns as f64 / 1e9 / shortest_s;
     let grown = plan.flows.len() as f64 * FIRST_FLIGHT * rounds.min(64.0).exp2() + transfers;
     let windows = plan.flows.iter().map(|f| window(f, kernel)).sum::<f64>() / f64::from(plan.mtu) + transfers;
@@ -191,7 +191,7 @@ fn narrowest(plan: &Plan, kernel: &Kernel) -> BTreeMap<usize, Narrow> {
         let (link, rate) = lines.fold((data[0], f64::INFINITY), |least, line| if line.1 < least.1 { line } else { least });
         let entry = links.entry(link).or_insert(Narrow { rate, windows: 0.0, transfers: 0.0, changes: false });
         entry.transfers += group.transfers;
-        entry.windows += group.flows.iter().map(|f| window(f, kernel)).sum::<f64>() / rtt_s(&topology, (place, up));
+        entry.windows += group.flows.iter().map(|f| window(f, kernel)).sum::<f64>() / rtt_s(&topology, place, up);
         entry.changes |= data.iter().any(|&i| !topology.way(i).path.schedule.is_empty());
     }
     links
@@ -207,7 +207,7 @@ fn window(flow: &FlowPlan, kernel: &Kernel) -> f64 {
 }
 
 /// The time of a round trip between the hosts of a place without queues and jitter, s; at least a microsecond, and not known where the path changes.
-fn rtt_s(topology: &Topology<'_>, (place, up): (usize, bool)) -> f64 {
+fn rtt_s(topology: &Topology<'_>, place: usize, up: bool) -> f64 {
     let passed: Vec<&PathSpec> = topology.route(place, up).concat().into_iter().map(|number| topology.way(number).path).collect();
     let ns: u64 = passed.iter().map(|p| p.delay_ns()).sum();
     if passed.iter().all(|p| p.schedule.is_empty()) {

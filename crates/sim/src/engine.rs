@@ -134,7 +134,7 @@ impl Engine<'_> {
 
     fn finish(mut self) -> TrialOutput {
         self.observer.traffic(self.probes.summaries(self.end), self.probes.samples(), self.transfers.summaries(&self.flows));
-        self.observer.finish((self.now, self.end), &mut self.flows[..self.plan_flows], &self.network)
+        self.observer.finish(self.now, self.end, &mut self.flows[..self.plan_flows], &self.network)
     }
 
     fn call(&mut self, node: Node) {

@@ -59,13 +59,13 @@ pub fn prove(
     }
     let mut proof = Proof { rtt_ms: if topology.is_plain() { rtt(plan, flows, caveats) } else { None }, ..Proof::default() };
     for (i, (flow_plan, flow)) in plan.flows.iter().zip(flows).enumerate().filter(|_| !topology.is_plain()) {
-        too_short(&topology, (i, flow_plan), flow, caveats);
+        too_short(&topology, i, flow_plan, flow, caveats);
     }
     for q in queues.iter().filter_map(QueueReport::kernel) {
         if let Some(stage) = topology.way(topology.number_of(&q.stage)).path.stages.get(q.stage.stage) {
             let levels = stage.qdisc.describe();
             let elsewhere = if topology.is_plain() { 0.0 } else { late(&topology, stage, &levels[0]) };
-            proof.stages.push(stage_proof(&levels, q, (plan.duration_ns, elsewhere), caveats));
+            proof.stages.push(stage_proof(&levels, q, plan.duration_ns, elsewhere, caveats));
         }
     }
     let count = |name: &str| counters.get(&format!("receiver.{name}")).copied().unwrap_or(0) as f64;
@@ -80,9 +80,9 @@ fn late(topology: &Topology<'_>, stage: &StageSpec, asked: &Description) -> f64 
     others.flat_map(|other| other.qdisc.describe()).map(|q| q.stored_bytes.unwrap_or(0) as f64 + q.delay_ns as f64 * per_ns).sum()
 }
 
-/// `time`: the trial's length, ns, and the bytes that may pass after its end from elsewhere.
-fn stage_proof(levels: &[Description], q: &KernelQueue, time: (u64, f64), caveats: &mut Vec<String>) -> StageProof {
-    let (asked, (duration_ns, elsewhere)) = (&levels[0], time);
+/// A stage of a trial of this length; so many bytes may pass after its end from `elsewhere`.
+fn stage_proof(levels: &[Description], q: &KernelQueue, duration_ns: u64, elsewhere: f64, caveats: &mut Vec<String>) -> StageProof {
+    let asked = &levels[0];
     let came = q.sent_packets + q.dropped + q.backlog_packets;
     let wanted = judge::asked_loss(asked);
     // At the sender's egress whole super-packets are judged, and the kernel counts what passed in segments; nothing else may drop.
@@ -104,7 +104,7 @@ fn stage_proof(levels: &[Description], q: &KernelQueue, time: (u64, f64), caveat
 
 /// Reports a flow of a plan with places whose smallest RTT is below what its links take. That it is above tells nothing: the queues of the others may
 /// never have been empty.
-fn too_short(topology: &Topology<'_>, (number, plan): (usize, &FlowPlan), flow: &FlowSummary, caveats: &mut Vec<String>) {
+fn too_short(topology: &Topology<'_>, number: usize, plan: &FlowPlan, flow: &FlowSummary, caveats: &mut Vec<String>) {
     let passed = topology.route(plan.place, plan.up).concat();
     let Some(asked) = passed.into_iter().map(|number| topology.way(number).path.fixed_delay_ns()).sum::<Option<u64>>() else { return };
     let asked = asked as f64 / 1e6;

@@ -125,7 +125,7 @@ impl Meter {
     }
 
     /// The account, with the packets and bytes inside and what the queues of these stages have counted.
-    pub fn report<'a>(&self, (packets, bytes): (u64, u64), queues: impl Iterator<Item = &'a StageStats>) -> Totals {
+    pub fn report<'a>(&self, packets: u64, bytes: u64, queues: impl Iterator<Item = &'a StageStats>) -> Totals {
         let mut t = self.totals.clone();
         (t.packets_held, t.bytes_held) = (packets, bytes);
         t.add(queues);

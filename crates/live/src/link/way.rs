@@ -264,7 +264,7 @@ impl Way {
         let held = self.lanes().map(Lane::held).sum::<u64>() + self.ahead.iter().map(|(_, p)| u64::from(p.body.count)).sum::<u64>();
         let bytes = self.lanes().map(Lane::bytes_held).sum::<u64>() + self.ahead.iter().map(|(_, p)| u64::from(p.body.size())).sum::<u64>();
         let queues: Vec<StageStats> = self.lanes().flat_map(|lane| lane.stats().into_iter().flatten()).collect();
-        self.meter.report((held, bytes), queues.iter())
+        self.meter.report(held, bytes, queues.iter())
     }
 
     fn note(&mut self, p: &Packet<Cargo>, fate: Fate) {

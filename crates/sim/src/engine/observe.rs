@@ -137,7 +137,7 @@ impl Observer {
     }
 
     /// The trial is over at `now`; `end` is when its connections end at the latest.
-    pub fn finish(mut self, (now, end): (Time, Time), flows: &mut [Flow<'_>], network: &Network) -> TrialOutput {
+    pub fn finish(mut self, now: Time, end: Time, flows: &mut [Flow<'_>], network: &Network) -> TrialOutput {
         self.out.ended_s = now.secs_f64();
         for (i, flow) in flows.iter().enumerate() {
             self.sender_ran(now, i, &flow.sender);
