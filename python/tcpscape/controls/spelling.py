@@ -177,7 +177,7 @@ def name_of(label: str) -> str:
     return _parts(label)[0]
 
 
-def resolve(label: str, params: Sequence[Param], field: str = "cca") -> dict[str, int]:
+def resolve(label: str, params: Sequence[Param]) -> dict[str, int]:
     """The parameters of a label as the engine's integers; refuses unknown parameters and values out of range."""
     name, values = split(label)
     by_name = {p.name: p for p in params}
@@ -185,8 +185,8 @@ def resolve(label: str, params: Sequence[Param], field: str = "cca") -> dict[str
     for key, text in values.items():
         if key not in by_name:
             fix = f"choose {', '.join(by_name)}" if by_name else f"write {name} alone"
-            refuse(f"{field}.{key}", f"{name} has no such parameter", fix)
-        resolved[key] = _integer(by_name[key], text, f"{field}.{key}")
+            refuse(f"cca.{key}", f"{name} has no such parameter", fix)
+        resolved[key] = _integer(by_name[key], text, f"cca.{key}")
     return resolved
 
 

@@ -196,9 +196,9 @@ def _queue(trial: Trial) -> tuple[Floats, Floats, Floats]:
     return fullest["t_ns"].to_numpy() / 1e9, delays, fullest["bytes"].to_numpy().astype(float)
 
 
-def phases(n: int, every_s: float = EVERY_S) -> Sequence[float]:
-    """`n` phases of a loop that reads every `every_s`, evenly spread, s: where a step falls between two readings is unknown."""
-    return [every_s * i / n for i in range(n)]
+def phases(n: int) -> Sequence[float]:
+    """`n` phases of a loop that reads every :data:`EVERY_S`, evenly spread, s: where a step falls between two readings is unknown."""
+    return [EVERY_S * i / n for i in range(n)]
 
 
 FULL_FRAME = 1514

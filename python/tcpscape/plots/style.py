@@ -81,21 +81,21 @@ def time_panels(count: int, *, page: float | None = None, height: float = 1.75) 
     return fig, _prepared(list(fig.subplots(count, 1, sharex=True, squeeze=False).flat), count, INK)
 
 
-def white_panels(count: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, list[Axes]]:
+def white_panels(count: int, columns: int) -> tuple[Figure, list[Axes]]:
     """A figure on white ground with `count` panels in rows of `columns` that share both axes."""
     from matplotlib.figure import Figure
 
     rows = -(-count // columns)
-    fig = Figure(figsize=(0.6 + width * columns, 1.1 + height * rows), layout="constrained", facecolor="white")
+    fig = Figure(figsize=(0.6 + 3.2 * columns, 1.1 + 2.5 * rows), layout="constrained", facecolor="white")
     return fig, _prepared(list(fig.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat), count, DARK)
 
 
-def white_time_panels(count: int, *, zoom: bool = False, width: float = 9.0, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
+def white_time_panels(count: int, *, zoom: bool) -> tuple[Figure, list[list[Axes]]]:
     """A figure on white ground with `count` rows of panels that share the time axis; `zoom`: a second, narrower panel in each row."""
     from matplotlib.figure import Figure
 
     columns = 2 if zoom else 1
-    fig = Figure(figsize=(width * (1 + 0.4 * zoom), 1.0 + height * count), layout="constrained", facecolor="white")
+    fig = Figure(figsize=(9.0 * (1 + 0.4 * zoom), 1.0 + 1.7 * count), layout="constrained", facecolor="white")
     axes = fig.subplots(count, columns, sharex="col", squeeze=False, width_ratios=[5, 3][:columns])
     _prepared(list(axes.flat), axes.size, DARK)
     return fig, [list(row) for row in axes]

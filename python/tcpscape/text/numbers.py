@@ -65,6 +65,6 @@ def shares(limited_by: Mapping[str, float], least: float = 0.05) -> str:
     return ", ".join(f"{cause} {percent(share).replace(' ', '')}" for cause, share in limited_by.items() if share >= least) or NONE
 
 
-def joined(parts: Sequence[str], last: str = "and") -> str:
+def joined(parts: Sequence[str]) -> str:
     """`a, b and c`."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}" if parts else ""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""

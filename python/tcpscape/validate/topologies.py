@@ -47,8 +47,6 @@ LOWER = (0.1, 0.5)
 PING_MS = 50
 """Time between two pings: 200 to 400 delays in a trial."""
 
-_Range = tuple[float, float]
-
 
 @dataclass(frozen=True)
 class TopologyDraw:

@@ -138,10 +138,10 @@ class Page:
 class Pages:
     """All pages of this process, and what they share."""
 
-    def __init__(self, opened: Any = None, pool: Pool | None = None) -> None:
+    def __init__(self, opened: Any = None) -> None:
         """`opened`: what the command line named, which every page begins with."""
         self.opened = opened
-        self.pool = pool or Pool()
+        self.pool = Pool()
         self._pages: dict[str, Page] = {}
         self._questions = 0
         self._lock = threading.Lock()

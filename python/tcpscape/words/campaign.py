@@ -46,7 +46,7 @@ def screen(outcome: Outcome, *, wide: bool = False) -> Screen:
     return run_screen(outcome, wide=wide) if sentences.is_of_run(outcome) else sweep_screen(outcome, wide=wide)
 
 
-def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
+def run_screen(outcome: Outcome, *, wide: bool = False) -> Screen:
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
     weak = sentences.caveats(cell.mean() for cell in cells)
@@ -58,7 +58,7 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     tables = (*([run_table(outcome, wide=wide)] if has_flows else []), *traffic.tables(outcome), *traffic.view_tables(outcome))
     answer = sentences.run_answer(outcome)
     remarks = [text for text in (*traffic.change_sentences(outcome), *traffic.sentences(outcome), *traffic.view_sentences(outcome)) if text != answer]
-    return Screen(path, answer, remarks, tables, caveats=tuple(caveats), next=next_)
+    return Screen(path, answer, remarks, tables, caveats=tuple(caveats))
 
 
 def run_table(outcome: Outcome, *, wide: bool = False) -> Table:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -73,15 +73,27 @@ def text(flow: FittedFlow, cca: str) -> str:
     scenario = flow.scenario(cca)
     remarks = _remarks(flow)
     plain = {"name": scenario.name, **fields(flow, cca, flow.values)}
-    lines, part = [], ""
-    for line in yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=140).splitlines():
-        key = line.strip(" -").partition(":")[0]
-        part = key if not line.startswith((" ", "-")) else part
-        remark = remarks.get((part, key))
-        lines.append(f"{line}  # {remark}" if remark else line)
     head = ["The path and the ends of an observed flow, fitted (tcpscape diagnose). Intervals are of 95 %."]
     head += [f"Not identifiable: {reason}" for reason in _missing(flow)]
-    return "\n".join([*(f"# {t}" for t in (*head, *map(assumption, flow.assumptions))), *lines]) + "\n"
+    return "\n".join([*(f"# {t}" for t in (*head, *map(assumption, flow.assumptions))), *_fields(plain, remarks)]) + "\n"
+
+
+def _fields(fields: Mapping[str, Any], remarks: Mapping[tuple[str, str], str], part: str = "", lead: str = "") -> Iterator[str]:
+    """The lines of fields in YAML, each with its comment; `part`: the scenario's field that they are of, `lead`: what the first line begins with."""
+    for name, value in fields.items():
+        of, indent = part or name, " " * len(lead)
+        remark = remarks.get((of, name))
+        comment = f"  # {remark}" if remark else ""
+        within = [value] if isinstance(value, Mapping) else value if isinstance(value, list) else []
+        if within and all(isinstance(one, Mapping) for one in within):
+            yield f"{lead}{name}:{comment}"
+            for one in within:
+                yield from _fields(one, remarks, of, indent + ("  " if one is value else "- "))
+        else:
+            first, *others = yaml.safe_dump({name: value}, allow_unicode=True, width=140).splitlines()
+            yield f"{lead}{first}{comment}"
+            yield from (f"{indent}{line}" for line in others)
+        lead = indent
 
 
 NAMES = {

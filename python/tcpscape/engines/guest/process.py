@@ -346,11 +346,11 @@ class Guest:
         self._janitor.stdin.write(line.encode())
         self._janitor.stdin.flush()
 
-    def wait_until_ready(self, timeouts: Timeouts = BOOT) -> None:
+    def wait_until_ready(self) -> None:
         """Waits until it accepts jobs. Raises :class:`GuestDied`."""
         if self._seed is not None:
             return
-        word, rest = self._console.next_message(timeouts)
+        word, rest = self._console.next_message(BOOT)
         if word != "ready":
             raise GuestDied(f"it said {word} {rest} instead of being ready")
         try:

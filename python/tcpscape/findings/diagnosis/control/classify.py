@@ -482,12 +482,12 @@ def posterior(scores: Floats, prior: Floats, power: float, controls: Sequence[st
 
 
 @functools.cache
-def trained(file: Path = FILE) -> Forest:
-    """The forest of a file."""
-    with np.load(file, allow_pickle=False) as arrays:
+def trained() -> Forest:
+    """The forest that comes with tcpscape."""
+    with np.load(FILE, allow_pickle=False) as arrays:
         about = json.loads(str(arrays["about"]))
         if about["format"] != FORMAT:
-            raise ValueError(f"{file.name} has format {about['format']}, not {FORMAT}; train it again with benches/control.py")
+            raise ValueError(f"{FILE.name} has format {about['format']}, not {FORMAT}; train it again with benches/control.py")
         direct, paired = (Trees(*(arrays[f"{kind}_{name}"] for name in ARRAYS)) for kind in ("direct", "paired"))
     return Forest(
         controls=tuple(about["controls"]),
