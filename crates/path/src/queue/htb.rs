@@ -291,6 +291,21 @@ mod tests {
         assert_eq!(Purse::full(Rate(10_000_000), Some(10_240)).depth, 128_000 * 64);
     }
 
+    /// A byte takes 1 µs, and the bucket holds 10 ms.
+    #[test]
+    fn a_debt_is_less_than_60_s_and_of_a_pause_60_s_count() {
+        const S: i64 = 1_000_000_000;
+        let mut purse = Purse::full(Rate(8_000_000), Some(10_000));
+        purse.pay(0, 0, 4_000);
+        assert_eq!(purse.empty, -6_000_000, "6 ms are left");
+        purse.pay(0, 0, 100_000_000);
+        assert_eq!(purse.empty, 60 * S - 1, "of 100 s");
+        purse.pay(70 * S, 70 * S, 0);
+        assert_eq!(purse.empty, 70 * S - 1, "60 of the 70 s have paid all but the nanosecond that is left over");
+        purse.pay(71 * S, S, 0);
+        assert_eq!(purse.empty, 71 * S - 10_000_000, "no more than the depth");
+    }
+
     #[test]
     fn the_long_run_rate_is_the_lower_of_rate_and_ceiling() {
         for (rate, ceil, want) in [(10_000_000, 20_000_000, 10_000_000), (20_000_000, 10_000_000, 10_000_000)] {

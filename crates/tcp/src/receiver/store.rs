@@ -1,11 +1,246 @@
-//! Data beyond a gap: buffers by the byte where they begin, until the gap is filled.
+//! The receive buffer: data in order that wait for their reader, data beyond a gap that wait for what is missing, and the memory of both.
 //!
-//! Source: RFC 9293 §3.10.7.4 (segments out of order are queued), RFC 2883 §4 (what of a segment is a duplicate); merging and the memory
-//! of short segments from what windows show (docs/models/tcp/receiver.md, "Memory").
+//! Neighbours are merged where they fit into one buffer. Source: docs/models/tcp/receiver.md, "Memory" and "Full buffer", by what windows show of a
+//! reader that has not read yet: no RFC says how a receiver's memory is counted. RFC 9293 §3.10.7.4 (segments out of order are queued), RFC 2883 §4
+//! (what of a segment is a duplicate).
 
-use super::queue::{Buffer, MOST_FRAGMENTS, PAGE_MEMORY, PAGE_PAYLOAD};
 use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use tcpscape_base::SackBlock;
+
+use tcpscape_base::{Kernel, Segment};
+
+/// Everything that is queued.
+pub(super) struct Store {
+    unread: Queue,
+    ahead: Reassembly,
+    /// Memory of both, bytes.
+    memory: u64,
+    /// What a buffer costs beyond its payload, bytes.
+    overhead: u32,
+    /// Segments up to this length are copied into their buffer's head.
+    head_room: u32,
+}
+
+impl Buffer {
+    /// The buffer of which `len` bytes of `s` are used. The sender copies its stream into blocks of 32 KiB: a segment is one page
+    /// fragment, and one more for each block that it crosses.
+    #[inline]
+    pub fn of(s: &Segment, len: u32, memory: u32) -> Buffer {
+        let block = |seq: u64| (seq.wrapping_sub(1) >> 15) as u32;
+        let last = s.seq + u64::from(s.len.max(1)) - 1;
+        Buffer { len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)) }
+    }
+}
+
+impl Store {
+    /// Nothing queued.
+    pub fn new(kernel: &Kernel) -> Store {
+        Store {
+            unread: Queue::default(),
+            ahead: Reassembly::default(),
+            memory: 0,
+            overhead: kernel.skb_overhead,
+            head_room: kernel.head_room(),
+        }
+    }
+    /// Memory of everything queued, bytes.
+    #[inline]
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+    /// Bytes in order that the application has not read.
+    #[inline]
+    pub fn unread(&self) -> u64 {
+        self.unread.bytes()
+    }
+    /// Whether data wait beyond a gap.
+    #[inline]
+    pub fn has_gap(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+    /// Memory of a segment when it shares the buffer of its neighbour: its payload, if it has a buffer like others.
+    #[inline]
+    pub fn memory_when_merged(&self, len: u32, memory: u32) -> u32 {
+        let payload = memory.saturating_sub(self.overhead);
+        if payload >= len {
+            payload
+        } else {
+            memory
+        }
+    }
+
+    /// Appends data in order.
+    #[inline]
+    pub fn append(&mut self, buffer: Buffer) {
+        self.memory += u64::from(self.unread.append(buffer, self.overhead));
+    }
+    /// Queues `start..end` beyond the gap. What this costs counts only with [`Store::charge`].
+    pub fn insert(&mut self, start: u64, end: u64, buffer: Buffer) -> Insertion {
+        self.ahead.insert(start, end, buffer, self.overhead, self.head_room)
+    }
+    /// Counts what a segment beyond the gap costs; negative where it took the place of others.
+    pub fn charge(&mut self, bytes: i64) {
+        self.memory = self.memory.saturating_add_signed(bytes);
+    }
+    /// Takes the first buffer beyond the gap if the gap is filled up to `next`; what of it is new is to be appended.
+    pub fn take_joined(&mut self, next: u64) -> Option<Joined> {
+        let joined = self.ahead.take_first(next)?;
+        self.memory -= u64::from(joined.memory);
+        Some(joined)
+    }
+    /// The application reads up to `most` bytes.
+    #[inline]
+    pub fn read(&mut self, most: u64) -> Taken {
+        let taken = self.unread.take(most);
+        self.memory -= taken.memory;
+        taken
+    }
+
+    /// Copies payload together where `saves(bytes, memory)`.
+    pub fn compact(&mut self, saves: impl Fn(u64, u64) -> bool) {
+        self.memory -= self.ahead.compact(&saves);
+        let (before, after) = self.unread.compact(&saves);
+        self.memory = self.memory - before + after;
+    }
+    /// Cuts the far end of what waits beyond the gap, an eighth of `limit` at a time, until memory is within `limit`; nothing that begins
+    /// at or below `spare`. Returns the number of buffers dropped.
+    pub fn cut(&mut self, limit: u32, spare: u64) -> u64 {
+        let mut dropped = 0;
+        while self.memory > u64::from(limit) {
+            let (freed, buffers) = self.ahead.cut(u64::from(limit >> 3), spare);
+            if buffers == 0 {
+                break;
+            }
+            self.memory -= freed;
+            dropped += buffers;
+        }
+        dropped
+    }
+    /// The stream has ended: nothing beyond its end is kept.
+    pub fn drop_ahead(&mut self) {
+        self.memory -= self.ahead.clear();
+    }
+}
+
+/// Page fragments that one buffer can hold: neighbours are merged up to it.
+const MOST_FRAGMENTS: u32 = 17;
+/// Payload of a buffer of one page: 4096 bytes less 320 of administration.
+const PAGE_PAYLOAD: u32 = 3_776;
+/// Memory of a buffer of one page: the page and 256 bytes of administration.
+const PAGE_MEMORY: u32 = 4_352;
+
+/// One buffer: payload bytes, memory that it occupies, and page fragments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Buffer {
+    /// Payload, bytes.
+    pub len: u32,
+    /// Memory, bytes.
+    pub memory: u32,
+    /// Page fragments.
+    pub fragments: u32,
+}
+
+impl Buffer {
+    /// Whether `next` can be merged into this buffer.
+    #[inline]
+    pub fn has_room_for(&self, next: &Buffer) -> bool {
+        self.fragments + next.fragments <= MOST_FRAGMENTS
+    }
+    /// A buffer of one page, filled with `len` bytes; nothing is merged with it.
+    pub fn page(len: u32) -> Buffer {
+        Buffer { len, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS }
+    }
+}
+
+/// What one read took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Bytes that came from the first buffer.
+    pub first: u64,
+    /// All bytes.
+    pub bytes: u64,
+    /// Memory of the buffers that are empty now.
+    pub memory: u64,
+    /// Buffers that were touched.
+    pub buffers: u32,
+}
+
+/// The queue of unread data.
+#[derive(Default)]
+struct Queue {
+    buffers: VecDeque<Buffer>,
+    /// Bytes of the first buffer that have been read already.
+    consumed: u32,
+    /// Bytes to read.
+    bytes: u64,
+}
+
+impl Queue {
+    /// Bytes to read.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends a buffer; merged with the last one it costs `overhead` less. Returns the memory that it takes.
+    #[inline]
+    pub fn append(&mut self, buffer: Buffer, overhead: u32) -> u32 {
+        self.bytes += u64::from(buffer.len);
+        match self.buffers.back_mut() {
+            Some(last) if last.has_room_for(&buffer) => {
+                let memory = buffer.memory.saturating_sub(overhead);
+                last.len += buffer.len;
+                last.memory += memory;
+                last.fragments += buffer.fragments;
+                memory
+            }
+            _ => {
+                self.buffers.push_back(buffer);
+                buffer.memory
+            }
+        }
+    }
+
+    /// Takes up to `most` bytes. Memory is freed buffer by buffer: one that is read in part stays.
+    pub fn take(&mut self, most: u64) -> Taken {
+        let mut taken = Taken::default();
+        while let Some(&buffer) = self.buffers.front() {
+            let wanted = most - taken.bytes;
+            let available = u64::from(buffer.len - self.consumed);
+            let bytes = wanted.min(available);
+            taken.bytes += bytes;
+            taken.buffers += u32::from(wanted > 0);
+            if taken.first == 0 {
+                taken.first = bytes;
+            }
+            if bytes < available {
+                self.consumed += bytes as u32;
+                break;
+            }
+            taken.memory += u64::from(buffer.memory);
+            self.consumed = 0;
+            self.buffers.pop_front();
+        }
+        self.bytes -= taken.bytes;
+        taken
+    }
+
+    /// Copies the payload into full pages if `saves(bytes, memory)`. Returns the memory before and after.
+    pub fn compact(&mut self, saves: impl Fn(u64, u64) -> bool) -> (u64, u64) {
+        let before: u64 = self.buffers.iter().map(|b| u64::from(b.memory)).sum();
+        if self.bytes == 0 || !saves(self.bytes, before) {
+            return (before, before);
+        }
+        let pages = self.bytes.div_ceil(u64::from(PAGE_PAYLOAD));
+        let last = self.bytes - (pages - 1) * u64::from(PAGE_PAYLOAD);
+        self.buffers.clear();
+        self.consumed = 0;
+        self.buffers.extend((1..pages).map(|_| Buffer::page(PAGE_PAYLOAD)));
+        self.buffers.push_back(Buffer::page(last as u32));
+        (before, pages * u64::from(PAGE_MEMORY))
+    }
+}
 
 /// A buffer that waits; its key is where it begins.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +252,7 @@ struct Piece {
 
 /// A buffer that has become in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Joined {
+pub(super) struct Joined {
     /// Where it begins.
     pub start: u64,
     /// The byte after its last.
@@ -30,7 +265,7 @@ pub(crate) struct Joined {
 
 /// How a segment was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queued {
+pub(super) enum Queued {
     /// All of it was there.
     Nothing,
     /// Merged into the buffer before it, for so much memory.
@@ -41,7 +276,7 @@ pub(crate) enum Queued {
 
 /// What queueing a segment did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Insertion {
+pub(super) struct Insertion {
     /// How it was queued.
     pub queued: Queued,
     /// The contiguous part of it that was there already (RFC 2883 §4).
@@ -50,7 +285,7 @@ pub(crate) struct Insertion {
 
 /// The buffers beyond the gap. They may overlap: a merge leaves the overlap with the next buffer for later.
 #[derive(Default)]
-pub(super) struct Reassembly {
+struct Reassembly {
     pieces: BTreeMap<u64, Piece>,
 }
 
@@ -180,6 +415,46 @@ struct Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn full() -> Buffer {
+        Buffer { len: 1_448, memory: 2_728, fragments: 1 }
+    }
+
+    /// 6.1: 1,448 + 1,280 bytes, then 1,448 for each that is merged, up to 17 fragments.
+    #[test]
+    fn neighbours_share_a_buffer_up_to_17_fragments() {
+        let mut q = Queue::default();
+        let memory: Vec<u32> = (0..19).map(|_| q.append(full(), 1_280)).collect();
+        assert_eq!(memory[0], 2_728);
+        assert!(memory[1..17].iter().all(|&m| m == 1_448));
+        assert_eq!(memory[17..], [2_728, 1_448]);
+    }
+
+    #[test]
+    fn memory_is_freed_with_the_last_byte_of_a_buffer() {
+        let mut q = Queue::default();
+        for _ in 0..18 {
+            q.append(full(), 1_280);
+        }
+        let whole = 17 * 1_448;
+        assert_eq!(q.take(whole - 1), Taken { first: whole - 1, bytes: whole - 1, memory: 0, buffers: 1 });
+        let memory = 2_728 + 16 * 1_448;
+        assert_eq!(q.take(u64::MAX), Taken { first: 1, bytes: 1_449, memory: memory + 2_728, buffers: 2 });
+        assert_eq!((q.take(u64::MAX), q.bytes()), (Taken::default(), 0));
+    }
+
+    #[test]
+    fn compacting_fills_pages() {
+        let mut q = Queue::default();
+        for _ in 0..100 {
+            q.append(Buffer { len: 100, memory: 1_380, fragments: 17 }, 1_280);
+        }
+        q.take(50);
+        assert_eq!(q.compact(|_, _| false), (138_000, 138_000));
+        // 9,950 bytes: two full pages and one with 2,398.
+        assert_eq!(q.compact(|bytes, memory| bytes < memory), (138_000, 3 * 4_352));
+        assert_eq!(q.take(u64::MAX), Taken { first: 3_776, bytes: 9_950, memory: 3 * 4_352, buffers: 3 });
+    }
 
     const OVERHEAD: u32 = 1_280;
 
