@@ -15,8 +15,8 @@ from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.advice import choice
-from tcpscape.findings.advice.choice import CandidateRuns, decide
+from tcpscape.findings.advice import assumptions, choice
+from tcpscape.findings.advice.choice import CandidateRuns, Decision, decide
 from tcpscape.interchange import measured
 from tcpscape.names import with_options
 from tcpscape.report.advice import deploy
@@ -172,7 +172,7 @@ def test_why_there_is_no_choice(ccas, sentence, need_model):
 def test_two_that_are_alike_are_both_named(need_model):
     """dctcp without ECN is Reno."""
     result = advice(cca="dctcp,reno", engine="model", seeds=2, duration="500ms", jitter=None, rtt="40ms")
-    assert words.sentence(result) == "Use dctcp or reno: no worthwhile difference: it carries 1.00 × reno [1.00, 1.00]."
+    assert words.sentence(result) == "Use dctcp or reno: dctcp and reno carry the same, 212 [212, 212] Mbit/s."
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 150])
@@ -537,3 +537,77 @@ def test_a_slow_reader_is_no_small_buffer(need_model):
     assert result.levers
     assert result.lever is None
     assert "Larger buffers would change little" in " ".join(words.screen(result).text(80).split())
+
+
+# --- what is assumed ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "assumed"),
+    [
+        ({}, ()),
+        ({"rate": "20mbit"}, ("buffer",)),
+        ({"rate": "20mbit", "buffer": "64KB"}, ()),
+        ({"rate": "20mbit", "queue": "fq_codel"}, ()),
+        ({"rate": "20mbit", "loss": "0.1%"}, ("buffer", "loss_on")),
+        ({"loss": "0.1%", "loss_on": "forward"}, ()),
+    ],
+)
+def test_what_the_user_did_not_say_is_assumed(fields, assumed):
+    assert assumptions.assumed(Conditions.model_validate({"rtt": "40ms", **fields})) == assumed
+
+
+def deciding(by_value, field="buffer"):
+    """A decision by the value of a field, and the list of values that were asked for."""
+    asked = []
+
+    def decide_on(path):
+        value = getattr(path, field)
+        asked.append(value)
+        return by_value.get(value, Decision("cubic", "better", "cubic", "bbr"))
+
+    return decide_on, asked
+
+
+BBR = Decision("bbr", "better", "bbr", "cubic")
+
+
+def test_where_both_ends_choose_the_same_nothing_between_them_runs():
+    decide_on, asked = deciding({})
+    found = assumptions.otherwise(Conditions.model_validate({"rtt": "40ms", "rate": "20mbit"}), "buffer", "cubic", decide_on)
+    assert not found.changes
+    assert asked == ["0.25bdp", "4bdp"]
+
+
+def test_where_an_end_chooses_otherwise_what_lies_between_tells_where():
+    decide_on, asked = deciding({"0.25bdp": BBR, "0.5bdp": BBR})
+    found = assumptions.otherwise(Conditions.model_validate({"rtt": "40ms", "rate": "20mbit"}), "buffer", "cubic", decide_on)
+    assert [(a.value, a.outcome) for a in found.alternatives] == [("0.25bdp", "other"), ("0.5bdp", "other"), ("4bdp", "same")]
+    assert asked == ["0.25bdp", "0.5bdp", "4bdp"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "choice", "outcome"),
+    [
+        (BBR, "bbr", "same"),
+        (BBR, "cubic", "other"),
+        (Decision("cubic", "as good", "bbr", "cubic"), "bbr", "alike"),
+        (Decision("cubic", "undecided", "bbr", "cubic"), "bbr", "undecided"),
+        (Decision(None, "nothing carried"), "bbr", "other"),
+    ],
+)
+def test_how_another_assumption_compares_with_the_choice(decision, choice, outcome):
+    decide_on, _ = deciding({"forward": decision}, "loss_on")
+    (alternative,) = assumptions.otherwise(Conditions.model_validate({"rtt": "40ms", "loss": "1%"}), "loss_on", choice, decide_on).alternatives
+    assert alternative.outcome == outcome
+
+
+def test_the_answer_says_what_is_assumed_and_what_it_would_change(need_model):
+    """In a quarter of a bandwidth-delay product of buffer, reno and cubic lose where bbr does not."""
+    result = advice(cca="cubic,bbr", engine="model", seeds=5, duration="6s", jitter=None, rtt="40ms", rate="20mbit")
+    (assumption,) = result.assumptions
+    (line,) = [text for text in words.screen(result).remarks if "buffer of 1 BDP (100kB)" in text]
+    for alternative in assumption.alternatives:
+        size = {"0.25bdp": "25kB", "0.5bdp": "50kB", "2bdp": "200kB", "4bdp": "400kB"}[alternative.value]
+        assert (size in line) == assumption.changes
+    assert words.document(result)["assumptions"][0]["alternatives"][0]["outcome"] == assumption.alternatives[0].outcome

@@ -13,6 +13,7 @@ Step = Literal[
     "other order",
     "beside default",
     "larger buffers",
+    "assumption",
     "calls",
     "diagnosis",
     "flow",

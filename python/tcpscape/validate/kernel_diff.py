@@ -44,6 +44,8 @@ LABELLINGS = 20_000
 """Most relabellings of runs that are tried; fewer runs have fewer, and all of them are."""
 LEAST = 0.01
 """Smallest relative difference that is told."""
+SMALLEST = {"retransmit_rate": 0.001, "rwnd_limited": 0.01, "rtos": 0.5}
+"""Metric → the smallest difference, in its own unit, that is told."""
 OWN_SEEDS = 1_000_000
 """First seed of the second kernel where both are the same one: its runs must not be the first one's."""
 
@@ -75,7 +77,8 @@ class KernelDifference:
 
     def is_told(self, least: float) -> bool:
         """Whether it is no chance, and at least so large."""
-        return self.chance <= ALARM and abs(self.change) >= least
+        apart = abs(self.means[1] - self.means[0])
+        return self.chance <= ALARM and abs(self.change) >= least and apart >= SMALLEST.get(self.metric.name, 0.0)
 
     @property
     def is_worse(self) -> bool:

@@ -15,6 +15,7 @@ from tcpscape.campaign.groups import Viewing
 from tcpscape.controls.deployment import BUFFERS, DEFAULT, Deployment
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.answer import Advice, Standing, StandingNumbers
+from tcpscape.findings.advice.assumptions import Assumption
 from tcpscape.findings.advice.choice import GOALS, ChoiceVerdict
 from tcpscape.findings.advice.levers import CAUSES, Buffer, Lever
 from tcpscape.findings.cliff.levels import Cliff
@@ -22,7 +23,7 @@ from tcpscape.findings.damage import Delay
 from tcpscape.formats import printed
 from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import UNKNOWN, Number, number, percent, shares
+from tcpscape.text.numbers import UNKNOWN, Number, joined, number, percent, shares
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import format_size
@@ -32,6 +33,8 @@ from tcpscape.words.sentences import caveat, runs_text
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
+SAME = 0.005
+"""Relative difference of goodputs below which congestion controls carry the same."""
 MOST_ROWS = 9
 """Most congestion controls of the ranking without `verbose`, the recommended one and Linux's default among them."""
 OWN_CLIFF = "its own cliff"
@@ -140,6 +143,8 @@ class AdviceDocument(TypedDict):
     """Share of the goodput that flows under the choice get beside as many under Linux's default, a fraction."""
     levers: list[Lever]
     """Larger buffers, where the ranking blames them; the highest goodput first."""
+    assumptions: list[Assumption]
+    """What is assumed of the path, and the decisions where it is otherwise."""
     taken: list[str]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
     trials: int
@@ -199,8 +204,22 @@ def reason(advice: Advice) -> str:
     if d.verdict == "better":
         return _better(advice, ahead)
     if d.verdict == "as good":
-        return f"no worthwhile difference: {ahead}"
+        return _the_same(advice) or f"no worthwhile difference: {ahead}"
     return f"whether {subject} is better than {d.follower} is undecided ({ahead}), {runs_text(d.more)} would tell"
+
+
+def _the_same(advice: Advice) -> str:
+    """`cubic, reno and bbr carry the same, 19.0 Mbit/s`, where the goal is goodput and they do; empty elsewhere."""
+    own = advice.standing(advice.choice or "")
+    names = [s.cca for s in advice.ranking if not s.obstacle and _is_near(s.goodput, own.goodput)]
+    if advice.goal.name != "goodput" or not {advice.decision.leader, advice.decision.follower} <= set(names):
+        return ""
+    return f"{joined(names)} carry the same, {own.goodput.text(most=link_mbps(advice))} Mbit/s"
+
+
+def _is_near(one: Estimate, other: Estimate) -> bool:
+    """Whether two goodputs, and the ends of their intervals, differ by less than is written."""
+    return all(abs(x - y) <= SAME * y for x, y in ((one.value, other.value), (one.low, other.low), (one.high, other.high)))
 
 
 def _unopposed(advice: Advice) -> str:
@@ -441,6 +460,7 @@ def document(advice: Advice) -> dict[str, Any]:
         order=_order(advice),
         share_beside_default=advice.shared,
         levers=list(advice.levers),
+        assumptions=list(advice.assumptions),
         taken=list(advice.taken),
         trials=advice.trials,
         caveats=list(advice.caveats),

@@ -224,7 +224,8 @@ def _columns(result: KernelComparison) -> Sequence[str]:
 
 def _row(d: KernelDifference) -> TableRow:
     unit = f", {d.metric.printed_unit}" if d.metric.printed_unit else ""
-    return d.condition.id, f"{d.metric.name}{unit}", *(Number.of(m) for m in d.means), d.comparison.ratio.cell(), _chance(d.chance)
+    means = (Number.percent(m, 2) if d.metric.name in SHARES else Number.of(m) for m in d.means)
+    return d.condition.id, f"{d.metric.name}{unit}", *means, d.comparison.ratio.cell(), _chance(d.chance)
 
 
 def _chance(chance: float) -> Number:

@@ -13,12 +13,13 @@ from tcpscape.controls.deployment import DEFAULT
 from tcpscape.controls.documentation import load_fidelity
 from tcpscape.findings import damage
 from tcpscape.findings.advice.answer import Advice, OtherOrder
+from tcpscape.findings.advice.assumptions import ASSUMED, Alternative, Assumption
 from tcpscape.findings.advice.choice import GOALS, Decision, Goal
 from tcpscape.names import with_options
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.vocabulary import PATH
-from tcpscape.text.numbers import number, percent
-from tcpscape.units import NS_PER_S, brief_time, counted, format_size
+from tcpscape.text.numbers import joined, number, percent
+from tcpscape.units import NS_PER_S, brief_size, brief_time, buffer_bytes, counted, format_size
 from tcpscape.words import traffic
 from tcpscape.words.sentences import times
 
@@ -61,10 +62,47 @@ def remarks(advice: Advice) -> Iterator[str]:
         best = advice.levers[0]
         gain = times(best.against_choice, f"{advice.choice} as it is")
         yield f"Larger buffers would change little: with up to {format_size(best.size)}, {best.cca} carries {gain}."
+    for assumption in advice.assumptions:
+        yield _of_assumption(advice, assumption)
     if advice.other_order:
         yield f"{_of_order(advice, advice.other_order)}{_of_direction(advice)}"
     yield from _of_length(advice)
     yield from _certainty(advice)
+
+
+def _of_assumption(advice: Advice, assumption: Assumption) -> str:
+    """What is assumed, and where the choice is another one."""
+    texts = {a.value: _value(advice, assumption.field, a.value) for a in assumption.alternatives}
+    if assumption.field == "buffer":
+        what = f"a buffer of {_value(advice, 'buffer', ASSUMED['buffer'])}"
+        everywhere = "from 0.25 to 4 BDP"
+    else:
+        what, everywhere = "the loss is each way", f"with {texts.get('forward', '')}"
+    if not assumption.changes:
+        return f"Assumed: {what}; the choice is the same {everywhere}."
+    clauses = [_clause(advice, a, texts[a.value]) for a in assumption.alternatives if a.outcome != "same"]
+    same = [texts[a.value] for a in assumption.alternatives if a.outcome == "same"]
+    clauses += [f"with {joined(same)} the choice is the same"] if same else []
+    return f"Assumed: {what}; {'; '.join(clauses)}."
+
+
+def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
+    """`with 0.25 BDP (25kB) bbr carries 1.62 × cubic [1.5, 1.7]: use bbr then`."""
+    d = alternative.decision
+    ahead = lead(d, GOALS[d.by] if d.by else advice.goal, d.leader) if d.leader else ""
+    if alternative.outcome == "undecided":
+        return f"with {text} it is undecided ({ahead})"
+    if alternative.outcome == "alike":
+        return f"with {text} it brings nothing worthwhile ({ahead})"
+    return f"with {text} {ahead}: use {d.choice} then" if ahead else f"with {text} use {d.choice}"
+
+
+def _value(advice: Advice, field: str, value: str) -> str:
+    """`0.25 BDP (25kB)`, `it on the data alone (--loss-on forward)`."""
+    if field != "buffer":
+        return f"it on the data alone (--loss-on {value})"
+    size = buffer_bytes(value, advice.path.rate or 0, advice.path.rtt)
+    return f"{value.removesuffix('bdp')} BDP ({brief_size(size)})"
 
 
 def _of_length(advice: Advice) -> Iterator[str]:

@@ -15,6 +15,7 @@ TEXTS: Mapping[Step, str] = {
     "other order": "the other order of packets",
     "beside default": f"{{}} beside {DEFAULT}",
     "larger buffers": "{} with larger buffers",
+    "assumption": "whether the choice depends on {}",
     "calls": "calls beside uploads",
     "diagnosis": "diagnosis",
     "flow": "flow {}",

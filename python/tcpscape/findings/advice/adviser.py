@@ -25,8 +25,9 @@ from tcpscape.campaign.record import Record
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.findings import damage
-from tcpscape.findings.advice import levers
+from tcpscape.findings.advice import assumptions, levers
 from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
+from tcpscape.findings.advice.assumptions import Assumption
 from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Decision, Goal, decide, ranked
 from tcpscape.findings.advice.levers import Lever
 from tcpscape.findings.cliff import search
@@ -94,6 +95,7 @@ class Adviser:
         other = self._other_order(numbers, decision) if self.path.jitter else None
         shared = self._shared(decision.choice, numbers) if self.path.rate and decision.choice and decision.choice != DEFAULT else None
         larger = self._levers(ranking, decision, numbers)
+        assumed = self._assumptions(ranking, decision, numbers)
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
         of_trials = sorted({c for runs in trials.values() for t in runs for c in t.caveats})
         caveats = (*of_trials, *smoothed(outcome, ("added_rtt",)), *groups.player_caveats(outcome.cells[0].scenarios[0]))
@@ -106,6 +108,7 @@ class Adviser:
             other,
             shared,
             larger,
+            assumed,
             tuple(self.taken),
             left_out,
             caveats,
@@ -236,6 +239,25 @@ class Adviser:
             self.tell("larger buffers", standing.cca)
             pulled.append(levers.pull(self.path, standing.cca, levers.blamed(standing.limited_by), run, choice))
         return tuple(sorted(pulled, key=lambda lever: -lever.goodput.value))
+
+    def _assumptions(self, ranking: Sequence[Standing], decision: Decision, seeds: Sequence[int]) -> tuple[Assumption, ...]:
+        """What the decision would be if the path were otherwise where its user did not say how it is: of the best, the choice and the default."""
+        if not decision.choice:
+            return ()
+        best = [s.cca for s in ranking if not s.obstacle][: assumptions.MOST]
+        ccas = [s.cca for s in ranking if s.cca in (*best, decision.choice, DEFAULT)]
+
+        def decide_on(path: Conditions) -> Decision | None:
+            if not self._can(path):
+                return None
+            trials = dict(zip(ccas, self._run([path.scenario(cca) for cca in ccas], seeds[:FEWEST]), strict=True))
+            return decide(self._candidates(trials), self.goal, self._rtt_ms)
+
+        found = []
+        for field_ in assumptions.assumed(self.path):
+            self.tell("assumption", field_)
+            found.append(assumptions.otherwise(self.path, field_, decision.choice, decide_on))
+        return tuple(a for a in found if a.alternatives)
 
     @staticmethod
     def _few(seeds: Sequence[int]) -> Sequence[int]:

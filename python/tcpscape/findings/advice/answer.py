@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tcpscape.campaign.groups import Viewing
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.controls.deployment import Deployment, deployment
+from tcpscape.findings.advice.assumptions import Assumption
 from tcpscape.findings.advice.choice import Decision, Goal
 from tcpscape.findings.advice.levers import Lever
 from tcpscape.findings.cliff import levels
@@ -101,6 +102,8 @@ class Advice(ShownAsTable):
     default is the choice."""
     levers: tuple[Lever, ...]
     """Larger buffers, where the ranking blames them; the highest goodput first."""
+    assumptions: tuple[Assumption, ...]
+    """What is assumed of the path, and the decisions where it is otherwise."""
     taken: tuple[str, ...]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
     left_out: tuple[str, ...]

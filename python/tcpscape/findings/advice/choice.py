@@ -102,6 +102,7 @@ class Decision:
     leader: str = ""
     """The better one of the two that were compared, by the mean."""
     follower: str = ""
+    """The other one."""
     gain: Estimate | None = None
     """Of the leader over the follower: ratio of the means, or difference in the goal's unit, positive where the leader is better; paired."""
     alike: float | None = None

@@ -1,0 +1,92 @@
+"""What an advice assumes of a path that its user did not say, and what the decision would be if it were otherwise.
+
+The buffer of a bottleneck decides what CUBIC and BBR carry (docs/models/methods/advice.md), and few know theirs: without `--buffer` it is one
+bandwidth-delay product, and the congestion controls run with a quarter and with four of it, too. Where one of these changes the choice, what lies
+between tells where. Loss without `--loss-on` is on both ways, as ping measures it: they run with it on the data alone, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from tcpscape.controls.deployment import DEFAULT
+from tcpscape.findings.advice.choice import Decision
+from tcpscape.scenario.options import Conditions
+
+Field = Literal["buffer", "loss_on"]
+"""A field of the path that is assumed where it is not said."""
+ASSUMED: dict[Field, str] = {"buffer": "1bdp", "loss_on": "both"}
+"""Field → what is assumed of it."""
+INSTEAD: dict[Field, tuple[tuple[str, str], ...]] = {"buffer": (("0.25bdp", "0.5bdp"), ("4bdp", "2bdp")), "loss_on": (("forward", ""),)}
+"""Field → what it may be instead, each with what lies between it and what is assumed; empty for nothing."""
+MOST = 3
+"""Congestion controls that run besides the choice and Linux's default: the best of the ranking."""
+Outcome = Literal["same", "other", "alike", "undecided"]
+"""The choice under another assumption: the same; another one, which is better; no worthwhile difference; too few runs to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The decision under another assumption."""
+
+    value: str
+    """What the field is instead, as it is written."""
+    decision: Decision
+    """Which congestion control to use then."""
+    outcome: Outcome
+    """How the choice compares with that of the path as it is assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """One field that is assumed."""
+
+    field: Field
+    """Its name."""
+    alternatives: tuple[Alternative, ...]
+    """The decisions where it is otherwise: of a buffer the smallest first."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the choice depends on it."""
+        return any(a.outcome != "same" for a in self.alternatives)
+
+
+def assumed(path: Conditions) -> tuple[Field, ...]:
+    """The fields that are assumed on this path."""
+    fields: list[Field] = []
+    if path.rate and path.buffer is None and path.queue is None:
+        fields.append("buffer")
+    if path.loss and path.loss_on == ASSUMED["loss_on"]:
+        fields.append("loss_on")
+    return tuple(fields)
+
+
+def otherwise(path: Conditions, field: Field, choice: str, decide: Callable[[Conditions], Decision | None]) -> Assumption:
+    """The decisions where a field is otherwise than assumed.
+
+    :param choice: the congestion control that is chosen on the path as it is assumed.
+    :param decide: the decision on a path; None where the engine cannot run it.
+    """
+
+    def tried(value: str) -> list[Alternative]:
+        decision = decide(path.model_copy(update={field: value}))
+        return [Alternative(value, decision, _outcome(decision, choice))] if decision else []
+
+    found: list[Alternative] = []
+    for end, between in INSTEAD[field]:
+        far = tried(end)
+        near = tried(between) if between and any(one.outcome != "same" for one in far) else []
+        found += [*far, *near] if not found else [*near, *far]
+    return Assumption(field, tuple(found))
+
+
+def _outcome(decision: Decision, choice: str) -> Outcome:
+    """How a decision compares with the choice: Linux's default is kept where nothing is better, so keeping it says that nothing is."""
+    if decision.choice == choice:
+        return "same"
+    if decision.verdict == "undecided":
+        return "undecided"
+    return "alike" if decision.choice == DEFAULT and decision.verdict == "as good" else "other"
