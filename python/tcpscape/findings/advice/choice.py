@@ -99,6 +99,7 @@ class Decision:
     choice: str | None
     """None where nothing can be recommended."""
     verdict: ChoiceVerdict
+    """How certain that is."""
     leader: str = ""
     """The better one of the two that were compared, by the mean."""
     follower: str = ""
