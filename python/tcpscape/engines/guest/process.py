@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from tcpscape.engines.base import Columns
 from tcpscape.errors import EngineError
 
 MARK = "@tcpscape "
@@ -172,9 +173,6 @@ JANITOR = 'read -r group; read -r _ || { [ -z "$group" ] || kill -9 -"$group"; r
 """Reads the process group, then waits for a line; end-of-file instead means that this process has ended."""
 WIDTHS = {"u64": ("<u8", 8), "u32": ("<u4", 4), "u16": ("<u2", 2), "u8": ("u1", 1), "i64": ("<i8", 8), "i32": ("<i4", 4), "f64": ("<f8", 8)}
 """Types of a table's columns: numpy's name, bytes."""
-
-Columns = dict[str, tuple[str, memoryview]]
-"""A table: numpy's type and the bytes of each column."""
 
 
 @dataclass(frozen=True, slots=True)

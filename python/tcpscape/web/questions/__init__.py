@@ -22,14 +22,6 @@ Seed = Annotated[int, Field(ge=0, lt=2**53)]
 """The seed of a trial that the page names: a whole number that JavaScript has exactly."""
 
 
-class Interval(TypedDict):
-    """A value with its 95 % interval; null is not known, of an end also not bounded."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
 class Progress(TypedDict):
     """How far a question is."""
 

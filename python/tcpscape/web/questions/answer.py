@@ -15,9 +15,10 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.findings.cliff.levels import FEWEST, HALF, level
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Interval
 from tcpscape.web import axes
 from tcpscape.web.pool import FIRST, LATER, SOON, Work
-from tcpscape.web.questions import Interval, Question
+from tcpscape.web.questions import Question
 from tcpscape.web.questions.runs import Planned, Runs, Wanted, expect_room
 from tcpscape.web.state import State
 from tcpscape.web.stream import Block

@@ -17,11 +17,12 @@ from tcpscape.campaign.outcome import Cell
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Interval
 from tcpscape.text.numbers import number
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.pool import FIRST, Job, Work
-from tcpscape.web.questions import Interval, Question
+from tcpscape.web.questions import Question
 from tcpscape.web.routes import Asked, Post
 from tcpscape.web.state import State
 from tcpscape.web.stream import Block

@@ -32,13 +32,13 @@ from tcpscape.interchange.observing import TITLES
 from tcpscape.plots import diagnosis as series
 from tcpscape.plots.series import thinned
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import Floats
+from tcpscape.stats.estimate import Floats, Interval
 from tcpscape.text.numbers import number
 from tcpscape.trial import Capture, Trial
 from tcpscape.units import NS_PER_S, counted
 from tcpscape.web.opened import Measurement, Results
 from tcpscape.web.pool import LATER, SOON, Job, Work
-from tcpscape.web.questions import Interval, Progress, Question
+from tcpscape.web.questions import Progress, Question
 from tcpscape.web.state import State, of_scenario
 from tcpscape.web.stream import Block
 from tcpscape.words import diagnosis as answer

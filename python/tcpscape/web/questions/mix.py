@@ -18,10 +18,11 @@ from tcpscape.errors import refuse
 from tcpscape.findings import fairness
 from tcpscape.interchange.base import HEADERS
 from tcpscape.metrics.flows import jain_index
+from tcpscape.stats.estimate import Interval
 from tcpscape.trial import Capture, Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.pool import FIRST, LATER, Job, Work
-from tcpscape.web.questions import Interval, Question, Seed
+from tcpscape.web.questions import Question, Seed
 from tcpscape.web.questions.runs import interval
 from tcpscape.web.state import State
 from tcpscape.web.stream import Block

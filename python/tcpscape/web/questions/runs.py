@@ -14,9 +14,9 @@ from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.campaign.outcome import Cell, Outcome, gather
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Interval
 from tcpscape.trial import Trial
 from tcpscape.web.pool import Job, Work
-from tcpscape.web.questions import Interval
 
 Quantity = Literal["rate", "time", "share", "number"]
 SI: Mapping[str, tuple[Quantity, float]] = {"Mbit/s": ("rate", 1e6), "ms": ("time", 1e-3), "1": ("share", 1.0)}

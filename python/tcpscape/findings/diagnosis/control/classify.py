@@ -31,8 +31,9 @@ from tcpscape.findings.diagnosis.control.watched import (
 )
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import MOST_BINS, ObservedFlow
-from tcpscape.findings.diagnosis.path.columns import Floats, Ints
+from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.findings.diagnosis.reasons import Reason
+from tcpscape.stats.estimate import Floats
 
 COMPARED = (
     "unlikely_short",

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from tcpscape import _core
 from tcpscape.controls.spelling import LINUX
 from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
-from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
+from tcpscape.findings.diagnosis.path.columns import Ints
+from tcpscape.stats.estimate import Flags, Floats
 
 OPEN, DISORDER, CWR, RECOVERY, LOSS = 0, 1, 2, 3, 4
 """States of a connection, by the numbers of Linux's `enum tcp_ca_state`."""
@@ -44,7 +45,7 @@ class Rounds:
     seconds: Floats
     window: Floats
     """Most packets in flight after a segment was sent; NaN where none was."""
-    is_open: Bools
+    is_open: Flags
     """Neither recovery nor reduction, nor held back by the receive window or the application, from its beginning to its end."""
     rtt_ms: Floats
     """Median RTT of the segments acknowledged in it; NaN without."""
@@ -101,7 +102,7 @@ class Watched:
     segments: Columns
     since_sent: Ints
     """Packets delivered since the last segment acknowledged was sent."""
-    reordered: Bools
+    reordered: Flags
     """Whether segments had arrived far out of order by then."""
     limited: Floats
     """Share of the round trips that the receive window, the application or the send buffer held, by cause."""
@@ -187,7 +188,7 @@ def _sacked(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
     return before, after
 
 
-def _reordered(segments: Mapping[str, NDArray[Any]], t: Ints) -> Bools:
+def _reordered(segments: Mapping[str, NDArray[Any]], t: Ints) -> Flags:
     """For each ACK, whether a segment that was sent once had been delivered after one sent four segments later."""
     delivered = np.where(segments["acked"] > 0, segments["acked"], np.iinfo(np.int64).max)
     least_later = np.minimum.accumulate(delivered[::-1])[::-1]

@@ -11,10 +11,11 @@ from tcpscape.findings.diagnosis.fitted import Direction
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, QueueDelays, met_idle, windows_of
-from tcpscape.findings.diagnosis.path.columns import Floats, Samples, Turns, Wire
+from tcpscape.findings.diagnosis.path.columns import Samples, Turns, Wire
 from tcpscape.findings.diagnosis.path.jitter import Spread, mean_by_blocks, with_interval
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
 
 
 @dataclass(slots=True)

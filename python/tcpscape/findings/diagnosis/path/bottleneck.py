@@ -30,7 +30,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tcpscape.findings.diagnosis.path.columns import NEEDLESS, Bools, Floats, Ints, Wire
+from tcpscape.findings.diagnosis.path.columns import NEEDLESS, Ints, Wire
+from tcpscape.stats.estimate import Flags, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def waits(at: Floats, service: Floats, credit: float) -> Floats:
     return np.asarray(np.maximum(finish - credit - at, 0.0))
 
 
-def before_bottleneck(w: Wire, cover: Ints, least_rtt: float, discarded: Bools) -> Arrivals:
+def before_bottleneck(w: Wire, cover: Ints, least_rtt: float, discarded: Flags) -> Arrivals:
     """The packets that arrived, by the times at which they passed a capture that lies before the bottleneck.
 
     :param cover: for each segment the ACK that first covers it, in the receiver's order.
@@ -109,7 +110,7 @@ def behind_bottleneck(w: Wire) -> Arrivals:
     return Arrivals(np.sort(w.stamp), w.stamp[order], w.size[order], order.astype(np.int64), True)
 
 
-def exposed(t: Floats, again: Floats, span: float) -> Bools:
+def exposed(t: Floats, again: Floats, span: float) -> Flags:
     """Whether a retransmission followed within `span` ms."""
     if again.size == 0 or span <= 0:
         return np.zeros(t.size, dtype=bool)
@@ -357,7 +358,7 @@ def best_burst(d: QueueDelays, rate: float) -> float:
     return (low + high) / 2
 
 
-def met_idle(d: QueueDelays, rate: float, gap: float) -> Bools:
+def met_idle(d: QueueDelays, rate: float, gap: float) -> Flags:
     """Which delays are of packets sent when the bottleneck had been idle for `gap` ms or more, or next after: no burst and no queue changes them."""
     a = d.arrivals
     service = a.size * 8e-3 / rate
@@ -377,7 +378,7 @@ def longest_busy(d: QueueDelays, b: FittedBottleneck) -> float:
     return float(np.diff(times).max())
 
 
-def soon_after_empty(d: QueueDelays, rate: float) -> Bools:
+def soon_after_empty(d: QueueDelays, rate: float) -> Flags:
     """Which delays are of packets at most `YOUNG` after one that met a bottleneck with nothing to do and a full bucket."""
     service = d.arrivals.size * 8e-3 / rate
     idle = waits(d.arrivals.at, service, 0.0) <= service + 1e-6

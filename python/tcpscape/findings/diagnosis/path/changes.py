@@ -19,8 +19,9 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.fitted import PathChange
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.columns import Floats, Ints, Samples, Turns, Wire
+from tcpscape.findings.diagnosis.path.columns import Ints, Samples, Turns, Wire
 from tcpscape.findings.diagnosis.reasons import Reason
+from tcpscape.stats.estimate import Floats
 
 OUTAGE = 250.0
 """ms without a delivery from which on it is an outage."""

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
+from tcpscape.stats.estimate import Flags, Floats
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+
 
 MS = 1e6
 """Nanoseconds in a millisecond."""
@@ -181,7 +181,7 @@ def _split(rows: dict[str, NDArray[np.generic]]) -> tuple[Ints, Ints]:
     return segs, each
 
 
-def _repeated(flow: ObservedFlow, seq: Ints, length: Ints) -> Bools:
+def _repeated(flow: ObservedFlow, seq: Ints, length: Ints) -> Flags:
     """Which segments were sent again, or lost: of a super-packet not all are."""
     marks = np.zeros(seq.size + 1, dtype=np.int64)
     events = flow.events
@@ -225,10 +225,10 @@ class Samples:
     """One-way delay of the ACK minus that constant."""
     ack: Ints
     """Its ACK, in the receiver's order."""
-    is_plain: Bools
+    is_plain: Flags
     """Whether the ACK has no SACK block: such an ACK leaves at once, one with a block may wait for up to 1 ms to be compressed (Linux)."""
 
-    def kept(self, keep: Bools) -> Samples:
+    def kept(self, keep: Flags) -> Samples:
         """The samples that `keep` marks."""
         return self.taken(np.flatnonzero(keep))
 
@@ -237,7 +237,7 @@ class Samples:
         return Samples(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def first_cover(w: Wire) -> tuple[Ints, Bools]:
+def first_cover(w: Wire) -> tuple[Ints, Flags]:
     """For each segment the ACK that first covers it, in the receiver's order (their number: none), and whether by SACK."""
     n = w.ack.size
     cumulative = np.searchsorted(w.ack, w.seq + w.len, side="left")
@@ -275,7 +275,7 @@ def sampled(w: Wire) -> Samples:
     return s.kept((s.rtt > 0) & ~waited(s, is_alone[k]))
 
 
-def waited(s: Samples, is_alone: Bools) -> Bools:
+def waited(s: Samples, is_alone: Flags) -> Flags:
     """ACKs of single segments in order that waited for the timer of delayed ACKs: far above those that cannot have waited, near in time.
 
     Where no others are, the lower quarter of all is what they are compared with.

@@ -16,10 +16,11 @@ from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.base import Fit
 from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
-from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, first_cover, sampled, turns_of, wire_of
+from tcpscape.findings.diagnosis.path.columns import LOST, first_cover, sampled, turns_of, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Flags, Floats
 
 LEAST = 30
 """Samples below which nothing is fitted."""
@@ -72,7 +73,7 @@ def find_bottleneck(f: Fit) -> None:
         f.is_before = f.bottleneck is not None
 
 
-def delays_behind(f: Fit, discarded: Bools) -> QueueDelays:
+def delays_behind(f: Fit, discarded: Flags) -> QueueDelays:
     """Delays behind the capture, by round trips, or one way where the ACKs' jitter is more than the rounding of timestamps."""
     s, w = f.behind, f.wire
     arrivals = arriving.before_bottleneck(w, first_cover(w)[0], float(s.rtt.min()), discarded)

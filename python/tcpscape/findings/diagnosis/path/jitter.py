@@ -17,8 +17,9 @@ from scipy.special import betaincinv, ndtr, stdtrit
 
 from tcpscape.findings.diagnosis.fitted import Direction
 from tcpscape.findings.diagnosis.path.bottleneck import centred_mean, windows_of
-from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
+from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Flags, Floats
 
 
 def mean_by_blocks(x: Floats, block: Ints) -> tuple[float, float, int]:
@@ -92,7 +93,7 @@ class Spread:
         return root(self.variance, self.error, self.blocks, self.n, "ms", relative)
 
 
-def inliers(x: Floats) -> Bools:
+def inliers(x: Floats) -> Flags:
     """Which samples are not outliers."""
     off = np.abs(x - np.median(x))
     return np.asarray(off <= OUTLIER * max(1.4826 * float(np.median(off)), float(np.quantile(off, 0.95)) / 2, 1e-3))

@@ -32,10 +32,11 @@ import numpy as np
 from scipy import special
 
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, waits
-from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, Ints, Wire, running_median
+from tcpscape.findings.diagnosis.path.columns import LOST, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Flags, Floats
 
 FULL = 0.75
 """Share of the longest queue below which no drop is the queue's."""
@@ -86,7 +87,7 @@ def are_guessed(facts: Mapping[str, Any]) -> bool:
     return facts.get("sack") is False and (facts.get("after_timeout") or 0) > MANY * (facts.get("retransmissions") or 0)
 
 
-def of_path(w: Wire, skip: Bools, level: Floats | None = None) -> Losses:
+def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
     """Losses where no queue was identified: all are the path's, but those beside delays at which loss is more frequent.
 
     :param skip: segments whose loss may be another one (`arrivals.exposed`).
@@ -133,7 +134,7 @@ def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Li
     return Losses(of_uncertain(low_lost, low, count - low_lost), queue, None, None, UNKNOWN_RATE)
 
 
-def of_link(lost: Bools, sent: int) -> Losses:
+def of_link(lost: Flags, sent: int) -> Losses:
     """Losses that depend on nothing: random, unless many come in groups."""
     count, together = int(lost.sum()), grouped(lost)
     return all_random(count - together, sent) if together < MANY * count else Losses(None, None, None, LOST_TOGETHER, LOST_TOGETHER)
@@ -159,7 +160,7 @@ def of_uncertain(count: int, sent: int, others: int) -> Estimate:
     return Estimate(known.value, 0.0, known.high, known.n, "%") if count < max(FEW, MISPLACED * others) else known
 
 
-def grouped(lost: Bools) -> int:
+def grouped(lost: Flags) -> int:
     """Losses next after another one, beyond those that independent losses have; segments in the order of sending. 0 where that may be chance."""
     at = np.flatnonzero(lost)
     if at.size < 2:
@@ -208,7 +209,7 @@ class Bucket:
         return float(np.mean(self.met < self.threshold)) if self.met.size else 1.0
 
 
-def bucket(w: Wire, lost: Bools) -> Bucket:
+def bucket(w: Wire, lost: Flags) -> Bucket:
     """The bucket of tokens that explains the losses best, of those that explain most of them."""
     sent, size = np.concatenate([w.t[~lost], w.again_t]), np.concatenate([w.size[~lost], w.size[w.again_row]])
     order = np.argsort(sent, kind="stable")
@@ -239,7 +240,7 @@ def levels(w: Wire, row: Ints, delay: Floats) -> Floats | None:
     return np.asarray(np.interp(np.arange(w.t.size), row[order], smooth), dtype=np.float64)
 
 
-def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: FittedBottleneck, jitter: float, level: Floats | None = None) -> Losses:
+def of_queue(w: Wire, skip: Flags, arrivals: Arrivals, b: FittedBottleneck, jitter: float, level: Floats | None = None) -> Losses:
     """Losses where the bottleneck is known.
 
     :param level: as of `of_path`, which answers where drops do not depend on the queue.
