@@ -1,10 +1,10 @@
 //! The applications: a writer and a reader thread for each flow, on real sockets.
 //!
 //! What they are: the model's applications (docs/models/tcp/applications.md) as system calls: writes of `chunk` bytes as fast as
-//! the socket takes them, with a pause after each, by [`turns`] with pauses, or so many in all; reads of `size` bytes with or without a sleep
-//! before each, or a client and its server ([`applications`]). Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
-//! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's
-//! stop time, as if the program had closed its socket without lingering.
+//! the socket takes them, with a pause after each, by turns with pauses, or so many in all; reads of `size` bytes with or without a sleep
+//! before each, or a client and its server ([`applications`]). [`sockets`] makes the sockets. Source: the published experiments' scripts, tcp(7).
+//! How they differ from a loop of `write` and `read`: many of them share one system call ([`crate::sys::Batch`]), which the kernel does one after
+//! the other. The end is a RST at the flow's stop time, as if the program had closed its socket without lingering.
 
 use crate::sys::{self, Batch, Thread};
 use crate::tcp_info::TcpInfo;
