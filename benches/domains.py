@@ -4,7 +4,7 @@
     .venv/bin/python benches/domains.py CORPUS OUT                       # the table of docs/diagnosis.md
     .venv/bin/python benches/domains.py CORPUS OUT --wrong limit         # the views that are wrong with certainty, what was said and what is true
     .venv/bin/python benches/domains.py CORPUS OUT --calibration         # names by their probability, and intervals that hold the truth, by domain
-    .venv/bin/python benches/domains.py --write                          # draws, diagnoses and writes both tables of calibration: `make bench`
+    .venv/bin/python benches/run.py --only diagnosis                     # draws a set, diagnoses it and writes both tables of calibration
 
 A number is *right* within its tolerance, *wrong* outside of it where its interval excludes the truth, *unsure* where the interval holds the truth, and
 *silent* where none is given. What limits a flow is that which its first sentence about it names: *wrong* if that held the flow for less than
@@ -32,7 +32,6 @@ import limits
 import table
 from corpus import DOMAINS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "diagnosis.md"
 SOME = 0.3
 """Share of the time from which a cause that is named is not simply wrong."""
 GOALS = ("limit", "rtt", "jitter", "direction", "loss", "rate", "buffer", "control")
@@ -122,8 +121,8 @@ MOST_LIKELY = "best candidate"
 """What counts where no name is given: the first candidate, with its probability."""
 COVERED = ("rtt", "jitter", "loss", "rate", "buffer")
 """Goals whose numbers have intervals of 95 %."""
-WRITTEN = {"draw": "calibration", "cases": "112"}
-"""The set that `--write` draws: 336 views, of eight trials of each domain."""
+DRAW = "calibration"
+"""The set by which the tables of calibration are written."""
 
 
 def axes(truth: Mapping[str, Any], flow: Mapping[str, Any]) -> Iterator[str]:
@@ -206,14 +205,14 @@ def _intervals(views: Mapping[str, Counter[Any]], held_in: Mapping[str, Counter[
     return table.markdown(head, [[axis, str(views[axis]["n"]), *(_of(held_in[axis], goal) for goal in COVERED)] for axis in order])
 
 
-def write(page: Path) -> None:
-    """Draws the set of :data:`WRITTEN`, diagnoses each view without a replay and writes both tables into the page."""
+def write(page: Path, cases: int, jobs: int) -> None:
+    """Draws so many cases of :data:`DRAW`, diagnoses each view without a replay and writes both tables into the page."""
     here = Path(__file__).parent
     with TemporaryDirectory() as work:
         corpus, out = Path(work, "corpus"), Path(work, "out")
         for command in (
-            ["corpus.py", str(corpus), "--domains", "--draw", WRITTEN["draw"], "--cases", WRITTEN["cases"]],
-            ["diagnosis.py", "run", str(corpus), str(out), "--no-replay"],
+            ["corpus.py", str(corpus), "--domains", "--draw", DRAW, "--cases", str(cases)],
+            ["diagnosis.py", "run", str(corpus), str(out), "--no-replay", "--jobs", str(jobs)],
         ):
             subprocess.run([sys.executable, str(here / command[0]), *command[1:]], check=True)
         for name, text in calibration(corpus, out).items():
@@ -259,18 +258,14 @@ def cell(counts: Counter[str]) -> str:
 def main() -> None:
     """Prints the table, or the wrong ones of a goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("corpus", type=Path, nargs="?")
-    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("out", type=Path)
     parser.add_argument("--wrong", choices=(*GOALS, "contradictions"))
     parser.add_argument("--calibration", action="store_true")
-    parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    if arguments.write:
-        return write(PAGE)
-    if arguments.corpus is None or arguments.out is None:
-        parser.error("give a corpus and the directory of its diagnoses, or --write")
     if arguments.calibration:
-        return print("\n\n".join(calibration(arguments.corpus, arguments.out).values()))
+        print("\n\n".join(calibration(arguments.corpus, arguments.out).values()))
+        return
     tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for name, truth, flow in rows(arguments.corpus, arguments.out):
         shown = truth["shown"]
@@ -291,7 +286,7 @@ def main() -> None:
             print(f"{name} {truth['domain']}, {truth['kind']} {truth['cca'][0]}, {shown}\n  {flow['answer']}\n  {against or ''} {true} {shares}")
             print(f"  {flow['cca']['name']} {flow['cca']['confidence']:.3f} {flow['facts'].get('limits_doubt', '')}")
     if arguments.wrong:
-        return None
+        return
     print(f"| domain | views | {' | '.join(GOALS)} | contradictions | failed |\n{'|---' * (len(GOALS) + 4)}|")
     for key in (*DOMAINS, *sorted(set(tables) - set(DOMAINS) - {"all"}), "all"):
         counts = tables[key]

@@ -96,6 +96,7 @@ FIGURES = (
         for part, lack in (("cells", lambda: None), ("touched", lambda: None), ("twins", no_kernel))
     ),
     Figure("pairs", ("docs/models/controls/prague.md#pairs",), (("benches/pairs.py",),)),
+    Figure("diagnosis", ("docs/diagnosis.md#names", "docs/diagnosis.md#intervals"), bench("diagnosis"), by_model=False, unavailable=no_kernel),
     Figure("coverage", ("docs/coverage.csv", f"{METHODS}/statistics.md#coverage"), (("benches/coverage.py",),), by_model=False),
     Figure(
         "pictures",

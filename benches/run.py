@@ -2,7 +2,7 @@
 """`make bench`: the fidelity and performance benchmarks, written to docs/.
 
 Pages: fidelity.md, cca-sweep.md, performance.md, performance-campaign.md, performance-virtual.md, performance-live.md and
-performance-explorer.md. The performance part runs
+performance-explorer.md, and the calibration in diagnosis.md. The performance part runs
 first and alone, so that nothing else of ours disturbs its clock.
 """
 
@@ -14,6 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import campaign
+import domains
 import engine
 import explorer
 import fidelity
@@ -26,7 +27,7 @@ import virtual
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live", "explorer"))
+    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live", "explorer", "diagnosis"))
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
@@ -56,6 +57,11 @@ def main() -> int:
         else:
             virtual.write(1 if a.quick else 5, 10 if a.quick else 60, 3 if a.quick else 20, a.out / "performance-virtual.md")
             print(f"wrote {a.out / 'performance-virtual.md'}")
+    if a.only in (None, "diagnosis") and not a.fake:
+        if why := virtual.engines.REGISTRY["virtual"]().unavailable():
+            print(f"skipped the calibration of diagnosis.md: {why}")
+        else:
+            domains.write(a.out / "diagnosis.md", 14 if a.quick else 112, a.jobs)
     if a.only in (None, "live"):
         if why := live.unavailable():
             print(f"skipped performance-live.md: {why}")

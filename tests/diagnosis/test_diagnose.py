@@ -108,7 +108,7 @@ def test_the_capture_that_would_tell_more_is_a_command(opened, port):
         ("begins in mid-connection", None, "tcp port 5201, begun before the connection"),
         ("without SACK", None, ""),
         ("alike", "pace_or_application", "ss -tin dst 10.0.0.2 (its congestion control, and app_limited)"),
-        ("alike", "no_timestamps", "sysctl net.ipv4.tcp_timestamps=1 at both ends"),
+        ("alike", "no_timestamps", "sysctl -w net.ipv4.tcp_timestamps=1 at both ends"),
     ],
 )
 def test_what_to_ask_next_at_the_sender_depends_on_what_is_missing(why, doubt, line):
