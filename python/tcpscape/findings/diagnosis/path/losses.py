@@ -270,9 +270,10 @@ def of_queue(w: Wire, skip: Flags, arrivals: Arrivals, b: FittedBottleneck, jitt
         return of_path(w, skip, level)
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
     queue = share(max(0, round(high_lost - p * high)), low + high)
-    buffer, why = _size(drops, longest)
+    packet = max(float(PACKET), float(np.quantile(w.size, 0.95)))
+    buffer, why = _size(drops, longest, packet)
     if buffer and level is not None:
-        buffer, why = _waited(buffer, (level - level.min()) * b.rate * 125.0, np.flatnonzero(lost)[met >= threshold])
+        buffer, why = _waited(buffer, packet, (level - level.min()) * b.rate * 125.0, np.flatnonzero(lost)[met >= threshold])
     early = np.isin(np.arange(lost.size), np.flatnonzero(lost)[met < threshold])
     is_grouped = grouped(early) >= MANY * max(1, low_lost)
     is_policed = low_lost >= FEW and bucket(w, lost).left < 0.5 * low_lost / (low_lost + high_lost)
@@ -293,17 +294,20 @@ def quiet_below(passed: Floats, met: Floats) -> float:
     return np.inf
 
 
-def _size(drops: Floats, longest: float) -> tuple[Estimate | None, Reason | None]:
-    """Buffer, bytes, from the lengths that dropped packets met, or why it is not known: a packet is dropped that would exceed it."""
+def _size(drops: Floats, longest: float, packet: float) -> tuple[Estimate | None, Reason | None]:
+    """Buffer, bytes, from the lengths that dropped packets met, or why it is not known: a packet is dropped that would exceed it.
+
+    :param packet: bytes of large packets or super-packets as they are seen: no length is known better.
+    """
     middle = float(np.median(drops))
     if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + PACKET)) < 0.5:
         return None, Reason("drops at many lengths")
     value = middle + PACKET  # the packet that did not fit, and of the one being sent the part that has left
-    half = max(SIZE_PACKETS * PACKET, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
+    half = max(SIZE_PACKETS * packet, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
     return Estimate(value, value - half, value + half, int(drops.size), "B"), None
 
 
-def _waited(buffer: Estimate, waited: Floats, dropped: Ints) -> tuple[Estimate | None, Reason | None]:
+def _waited(buffer: Estimate, packet: float, waited: Floats, dropped: Ints) -> tuple[Estimate | None, Reason | None]:
     """The buffer, if packets waited for as long as it takes to drain; otherwise by the time that those beside the drops waited.
 
     :param waited: by segments, bytes.
@@ -312,5 +316,5 @@ def _waited(buffer: Estimate, waited: Floats, dropped: Ints) -> tuple[Estimate |
     longest = float(waited.max())
     if 0.98 * buffer.value <= longest + 3 * PACKET:
         return buffer, None
-    found, _ = _size(np.sort(waited[dropped]), longest)
+    found, _ = _size(np.sort(waited[dropped]), longest, packet)
     return found, None if found else Reason("waits shorter")
