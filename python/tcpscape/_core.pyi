@@ -15,6 +15,7 @@ __all__ = [
     "Stop",
     "Watch",
     "Window",
+    "capture_packets",
     "cca_registry",
     "check_plan",
     "describe",
@@ -253,6 +254,9 @@ def version() -> str:
 
 def model_version() -> str:
     """A tag that changes whenever the model's results may change."""
+
+def capture_packets(capture: bytes) -> dict[str, tuple[str, bytes]]:
+    """The packets of a capture at the host where all connections begin, as the columns of a trial's `packets`; ValueError, `problem; fix`."""
 
 def parse_tc(words: str) -> str:
     """A queue with its children, as JSON, from tc's words; ValueError names the wrong word in one line."""

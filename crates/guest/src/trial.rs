@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use tcpscape_plan::Plan;
+use tcpscape_plan::{Plan, PlanError};
 use tcpscape_testbed::course::{self, CapturePoint, Course, CourseError};
 use tcpscape_testbed::flows::Options;
 use tcpscape_testbed::network::{Scope, Settings, Testbed, TestbedError};
@@ -43,6 +43,9 @@ pub enum TrialError {
     /// The network could not be built.
     #[error("{0}")]
     Testbed(#[from] TestbedError),
+    /// The plan is not valid.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
     /// A congestion control does not take a parameter.
     #[error("{0}")]
     Param(#[from] ParamError),
@@ -61,7 +64,8 @@ pub fn run(job: &Job, home: &File, captures: &[(CapturePoint, PathBuf)]) -> Resu
     let _modules = Modules::write(plan.connections())?;
     let settings = Settings { values: &job.sysctls, scope: Scope::Kernel };
     let mut testbed = Testbed::build(plan, &settings, Some(tcpscape_base::mix(job.seed, u64::MAX)))?;
-    let zero = course::time_zero(plan, job.seed);
+    let hz = plan.check().map_err(TrialError::Plan)?.hz;
+    let zero = course::at_phase(course::time_zero(plan, job.seed), plan, hz);
     let course = Course { plan, seed: job.seed, zero, sample_ns: job.sample_ns, options: Options::default(), captures, is_proved: true };
     let finished = course.run(&mut testbed)?;
     Ok((finished.report, finished.watched))

@@ -65,6 +65,9 @@ pub struct Plan {
     /// Timer slack of sleeping applications (`PR_SET_TIMERSLACK`).
     #[serde(default = "default_slack")]
     pub timer_slack_ns: u64,
+    /// When the kernel's first tick falls after time 0, ns, taken modulo a tick. Drawn from the seed where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_phase_ns: Option<u64>,
     /// Scheduling noise: each sleep of an application lasts up to this much longer, drawn evenly. Without any, the clocks of a
     /// paced writer and a slow reader lock into a phase that no real system keeps.
     #[serde(default = "default_noise")]

@@ -51,6 +51,14 @@ impl CaptureReader {
     }
 }
 
+/// The packets of a capture at the host where all connections begin: the columns of `packets`. A ValueError, `problem; fix`, where this is no capture.
+#[pyfunction]
+pub fn capture_packets<'py>(py: Python<'py>, capture: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyDict>> {
+    let bytes = capture.as_bytes();
+    let packets = py.allow_threads(|| tcpscape_sim::packets_of(bytes)).map_err(refused)?;
+    convert::table(py, packets.columns())
+}
+
 /// One record as a dict; its rows are given up table by table.
 fn flow(py: Python<'_>, r: FlowRecord, with_rows: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);

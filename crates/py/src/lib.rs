@@ -110,6 +110,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HookError", m.py().get_type::<HookError>())?;
     m.add_class::<capture::CaptureAnnotator>()?;
     m.add_class::<capture::CaptureReader>()?;
+    m.add_function(wrap_pyfunction!(capture::capture_packets, m)?)?;
     m.add_class::<plan::Plan>()?;
     m.add_class::<plan::Stop>()?;
     m.add_class::<watch::Watch>()?;

@@ -20,7 +20,7 @@ pub mod events;
 mod flow;
 pub mod output;
 
-pub use capture::write_pcapng;
+pub use capture::{packets_of, write_pcapng};
 pub use checked::CheckedPlan;
 pub use controls::Controls;
 pub use engine::{Arrival, Departure, HostKind, Network, ProbePacket};

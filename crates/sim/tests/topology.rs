@@ -240,4 +240,11 @@ fn a_file_of_packets_has_the_flows_of_every_place() {
     };
     assert!(sent(0) > 0 && sent(0) == sent(1), "{} {}", sent(0), sent(1));
     assert!(written.len() > 80 * trial.packets.flow.len(), "{} bytes of {} packets", written.len(), trial.packets.flow.len());
+    let again = tcpscape_sim::packets_of(&written).unwrap();
+    let bytes = |p: &tcpscape_sim::columns::PacketEvents| p.len.iter().map(|&n| u64::from(n)).sum::<u64>();
+    let acks = |p: &tcpscape_sim::columns::PacketEvents| -> Vec<(u64, u32, u64, u32)> {
+        (0..p.flow.len()).filter(|&i| p.len[i] == 0).map(|i| (p.t_ns[i], p.flow[i], p.ack[i], p.wnd[i])).collect()
+    };
+    assert!(again.seq.len() > trial.packets.seq.len(), "super-packets are cut in the file");
+    assert_eq!((bytes(&again), acks(&again)), (bytes(&trial.packets), acks(&trial.packets)));
 }

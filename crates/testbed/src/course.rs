@@ -9,7 +9,8 @@ use crate::proof::prove;
 use crate::report::{counters, flow_summary, Report};
 use crate::traffic::Traffic;
 use crate::watch::{watch, Watched};
-use crate::{pcap, sys};
+use crate::pcap::Recorder;
+use crate::sys;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -105,6 +106,13 @@ pub fn time_zero(plan: &Plan, seed: u64) -> u64 {
     sys::now() + LEAD + LEAD_PER_FLOW * plan.flows.len() as u64 + mix(seed, 0) % TICK
 }
 
+/// The first time after `zero` that lies as the plan has it before a tick of a kernel with `hz` ticks a second, whose ticks fall on whole multiples of
+/// a tick on the monotonic clock: of one in virtual time they do. `zero` itself where the plan leaves it to the seed.
+pub fn at_phase(zero: u64, plan: &Plan, hz: u32) -> u64 {
+    let tick = 1_000_000_000 / u64::from(hz);
+    plan.tick_phase_ns.map_or(zero, |phase| (zero + phase).next_multiple_of(tick) - phase % tick)
+}
+
 impl Course<'_> {
     /// Runs the trial; the calling thread ends in one of the network's namespaces.
     pub fn run(&self, network: &mut dyn Network) -> Result<Finished, CourseError> {
@@ -129,18 +137,16 @@ impl Course<'_> {
         report.caveats.extend(flows.iter().filter_map(|f| f.trouble()));
         report.caveats.extend(PlayerSummary::caveat(report.flows.iter().filter_map(|f| f.player)));
         traffic.finish(&mut report, &mut watched.probes);
-        for recorder in recorders {
-            report.caveats.extend(recorder.finish());
-        }
         count(&mut report, plan, network).map_err(at("counters"))?;
         if self.is_proved {
             report.proof = prove(plan, &report.queues, &report.flows, &report.counters, &mut report.caveats);
         }
+        report.caveats.extend(recorders.into_iter().filter_map(Recorder::finish));
         Ok(Finished { report, watched, flows })
     }
 
     /// Starts a recorder at each place; the calling thread ends in the sender's namespace.
-    fn record(&self, network: &dyn Network) -> io::Result<Vec<pcap::Recorder>> {
+    fn record(&self, network: &dyn Network) -> io::Result<Vec<Recorder>> {
         let mut recorders = Vec::with_capacity(self.captures.len());
         let [from, to] = self.plan.flows.first().map_or_else(|| ends(network, 0, false), |flow| ends(network, flow.place, flow.up));
         for (place, path) in self.captures {
@@ -152,7 +158,7 @@ impl Course<'_> {
             let device = device.map(|name| CString::new(name).expect("a device's name"));
             let none = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no router; add a stage, or record at an end");
             sys::enter(namespace.ok_or_else(none)?)?;
-            recorders.push(pcap::Recorder::start(path, device.as_deref(), self.zero)?);
+            recorders.push(Recorder::start(path, device.as_deref(), self.zero)?);
         }
         sys::enter(from.namespace)?;
         Ok(recorders)
@@ -201,4 +207,21 @@ fn count(report: &mut Report, plan: &Plan, network: &dyn Network) -> io::Result<
         flow.undos = sum(&["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"]);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_0_lies_before_a_tick_as_the_plan_has_it() {
+        let mut plan: Plan = serde_json::from_str(r#"{"duration_ns": 1, "flows": []}"#).unwrap();
+        assert_eq!(at_phase(12_345_678, &plan, 100), 12_345_678);
+        for phase in [0, 1, 3_000_000, 9_999_999, 13_000_000] {
+            plan.tick_phase_ns = Some(phase);
+            let zero = at_phase(12_345_678, &plan, 100);
+            assert!((12_345_678..12_345_678 + 10_000_000).contains(&zero), "{zero}");
+            assert_eq!((zero + phase) % 10_000_000, 0);
+        }
+    }
 }

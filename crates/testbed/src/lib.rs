@@ -28,6 +28,7 @@ pub mod probes;
 pub mod proof;
 pub mod qdisc;
 pub mod report;
+pub mod ring;
 pub mod sock_diag;
 pub mod sys;
 pub mod tcp_info;

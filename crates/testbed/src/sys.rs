@@ -1,11 +1,10 @@
 //! The system calls that no safe library offers: one small function each. `unsafe` is only here, in
-//! [`crate::poll`], [`crate::pause`], [`crate::network::offload`] and [`crate::transfers`].
+//! [`crate::poll`], [`crate::pause`], [`crate::ring`], [`crate::network::offload`] and [`crate::transfers`].
 
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a system call gave; of a negative status the error that it left. Linux: errno(3).
@@ -268,25 +267,6 @@ pub fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_in
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), int) }).map(drop)
 }
 
-/// A socket that sees every packet of the calling thread's namespace, or of one of its devices. Linux: packet(7).
-pub fn packet_socket(device: Option<&CStr>) -> io::Result<OwnedFd> {
-    let all = i32::from((libc::ETH_P_ALL as u16).to_be());
-    // SAFETY: a fresh descriptor that nobody else owns; the options take one int each, the address lives until bind returns.
-    unsafe {
-        let fd = OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, all))?);
-        stamp(fd.as_fd())?;
-        let resize = |option| set_option(fd.as_fd(), option, 256 << 20);
-        resize(libc::SO_RCVBUFFORCE).or_else(|_| resize(libc::SO_RCVBUF))?;
-        if let Some(device) = device {
-            match libc::if_nametoindex(device.as_ptr()) {
-                0 => return Err(io::Error::last_os_error()), // bound to 0, it would see every device
-                number => see_device(fd.as_fd(), number as i32)?,
-            }
-        }
-        Ok(fd)
-    }
-}
-
 /// Binds a packet socket to the device of this number. Linux: packet(7).
 pub fn see_device(socket: BorrowedFd<'_>, number: i32) -> io::Result<()> {
     // SAFETY: all-zero is a valid address.
@@ -304,7 +284,7 @@ pub fn stamp(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// A packet that a [`packet_socket`] saw.
+/// A packet that a socket received.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Wall-clock time, ns.
@@ -347,39 +327,6 @@ unsafe fn stamp_of(m: &libc::msghdr) -> u64 {
         }
     }
     0
-}
-
-/// Room for many packets of at most `SNAP` bytes each, which one system call takes.
-pub struct Packets<const SNAP: usize> {
-    bytes: Vec<[u8; SNAP]>,
-    controls: Vec<Control>,
-    seen: Vec<Seen>,
-}
-
-impl<const SNAP: usize> Packets<SNAP> {
-    /// For `most` packets in a call.
-    pub fn new(most: usize) -> Packets<SNAP> {
-        Packets { bytes: vec![[0; SNAP]; most], controls: vec![Control::default(); most], seen: Vec::with_capacity(most) }
-    }
-
-    /// Takes what waits at a [`packet_socket`], at most as many as there is room for. Linux: recvmmsg(2).
-    pub fn take(&mut self, socket: BorrowedFd<'_>) -> impl Iterator<Item = (Seen, &[u8])> {
-        let most = self.bytes.len();
-        self.seen.clear();
-        let mut vectors: Vec<_> = self.bytes.iter_mut().map(|b| libc::iovec { iov_base: b.as_mut_ptr().cast(), iov_len: SNAP }).collect();
-        // SAFETY: every header points at buffers of its own that live until they are read here.
-        unsafe {
-            let mut headers: Vec<libc::mmsghdr> = vec![std::mem::zeroed(); most];
-            for ((h, vector), control) in headers.iter_mut().zip(&mut vectors).zip(&mut self.controls) {
-                (h.msg_hdr.msg_iov, h.msg_hdr.msg_iovlen) = (vector, 1);
-                (h.msg_hdr.msg_control, h.msg_hdr.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(control) as _);
-            }
-            let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-            let n = libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), most as u32, flags as _, std::ptr::null_mut());
-            self.seen.extend(headers[..n.max(0) as usize].iter().map(|h| Seen { at: stamp_of(&h.msg_hdr), length: h.msg_len as usize }));
-        }
-        self.seen.iter().zip(&self.bytes).map(|(&seen, bytes)| (seen, &bytes[..seen.length.min(SNAP)]))
-    }
 }
 
 /// Ends a connection with a RST, as closing it without lingering does, but keeps the descriptor. Linux: connect(2) AF_UNSPEC.

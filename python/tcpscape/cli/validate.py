@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
@@ -12,6 +12,7 @@ from tcpscape.cli.terminal import ProgressLine
 
 if TYPE_CHECKING:
     from tcpscape.campaign.execute import TrialsDone as Update
+    from tcpscape.validate.validation import ValidationOptions
 
 DEFAULT_OUT = Path("out/validate")
 MISSED = 1
@@ -29,7 +30,9 @@ class ConditionOptions:
     random: Annotated[int | None, Option("Draw so many conditions, evenly over families and congestion controls.")] = None
     shared: Annotated[int | None, Option("Draw so many bottlenecks shared by two groups of flows, evenly over queues.")] = None
     topology: Annotated[int | None, Option("Draw so many chains of 1 to 3 links with groups of own RTTs, both ways, and a ping.")] = None
-    seed: Annotated[int, Option("Of --random, --shared and --topology.", least=0)] = 0
+    exact: Annotated[bool, Option("Compare deterministic paths, or those of --conditions, segment by segment.")] = False
+    n: Annotated[int | None, Option("Paths that --exact draws.  [default: 24]")] = None
+    seed: Annotated[int, Option("Of --random, --shared, --topology and --exact.", least=0)] = 0
     cca: Annotated[str | None, Option("Congestion controls to draw or keep: cubic,bbr; all: those that both engines have.", complete="ccas")] = None
     paired: Annotated[bool, Option("Run each path under every one of --cca, and compare the ranks.")] = False
     against: Annotated[str | None, Option("Recorded results as B: STEM of STEM_results.csv, or a directory of validate.")] = None
@@ -54,7 +57,7 @@ class AnswerOptions:
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
 
 
-@command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock"))
+@command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock", "validate --exact --n 6 --cca reno"))
 def validate(
     conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: options.Jobs = 0
 ) -> int:
@@ -63,9 +66,10 @@ def validate(
     from tcpscape.validate import compare, validation
     from tcpscape.words import validation as screens
 
+    if conditions.exact or conditions.n is not None:
+        return _exact(conditions, answer, output, jobs)
     out, explain = answer.out, answer.explain
-    said = asdict(conditions) | asdict(repetition) | {"cca": tuple(options.ccas(conditions.cca))}
-    request = validation.ValidationOptions(out, jobs=jobs, **said)
+    request = _request(conditions, out, jobs, **asdict(repetition))
     bounds = compare.read_bounds(answer.check) if answer.check else []
     with ProgressLine("validate", is_open=True) as progress:
 
@@ -83,4 +87,31 @@ def validate(
     files = () if explain else (validation.NUMBERS, validation.RESULTS, pages.PICTURE)
     kept = f"kept in {out}: {', '.join([*files, *page.pictures.values()])}"
     terminal.show(replace(screen, kept=kept, next=[terminal.to_open(page.file)]), output)
+    return 0 if all(c.met for c in result.checked) else MISSED
+
+
+def _request(conditions: ConditionOptions, out: Path, jobs: int, **more: Any) -> ValidationOptions:
+    from tcpscape.validate import validation
+
+    said = asdict(conditions) | more | {"cca": tuple(options.ccas(conditions.cca))}
+    return validation.ValidationOptions(out, jobs=jobs, **said)
+
+
+def _exact(conditions: ConditionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: int) -> int:
+    """`validate --exact`: the same conditions segment by segment."""
+    from tcpscape.validate import exact, validation
+    from tcpscape.words.exact import exact_screen
+
+    request = _request(conditions, answer.out, jobs)
+    bounds = exact.read_bounds(answer.check) if answer.check else []
+    with ProgressLine("validate", is_open=True) as progress:
+
+        def say(what: str) -> Update:
+            progress.say(what)
+            return progress.update
+
+        session = validation.prepare(request)
+        validation.keep_conditions(answer.out, session.plan.conditions)
+        result = exact.run(session.plan.conditions, session.plan.a, session.plan.b, session.source, bounds, answer.out, say)
+    terminal.show(replace(exact_screen(result), kept=f"kept in {answer.out}: {exact.RESULTS}, {validation.CONDITIONS}"), output)
     return 0 if all(c.met for c in result.checked) else MISSED

@@ -158,6 +158,8 @@ class Live(Engine):
 
     def check(self, scenario: Scenario) -> None:
         self.refuse_python_controls(scenario)
+        if scenario.tick_phase is not None:
+            refuse("tick_phase", "nobody chooses when this machine's ticks fall", "leave it out, or use --engine model")
         self._job(scenario, 0, Capture())
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:

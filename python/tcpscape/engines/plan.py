@@ -51,6 +51,7 @@ def build(scenario: Scenario, controls: Controls, capture: Capture = Capture()) 
         **({"trace_events": True} if capture.events else {}),
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
+        **({} if scenario.tick_phase is None else {"tick_phase_ns": scenario.tick_phase}),
     }
 
 

@@ -9,7 +9,7 @@ a time. Results come from TCP_INFO and the kernel's counters, so some of them di
 
 Each trial has a guest of its own whose random numbers follow from the seed, so the same scenario, seed, kernel and guest program are the same
 trial to the last bit, `hash` included. Recording changes a trial: samples are system calls in virtual time, so a trial with samples is
-another trial. With `TCPSCAPE_TRIALS_PER_GUEST=200` a guest serves that many trials: this saves booting for each, and no trial can be repeated.
+another trial; packets (those at the sender's host) cost it nothing but a connection that begins a microsecond later. With `TCPSCAPE_TRIALS_PER_GUEST=200` a guest serves that many trials: this saves booting for each, and no trial can be repeated.
 
 Parameters of congestion controls are written to `/sys/module/tcp_NAME/parameters`: one value for all connections of a trial.
 
@@ -25,6 +25,7 @@ import json
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 from tcpscape import writing
 from tcpscape.controls.spelling import name_of
 from tcpscape.engines import guest, linux, plan
-from tcpscape.engines.base import Engine, flow_results, trial
+from tcpscape.engines.base import Engine, flow_results, frame, trial
 from tcpscape.engines.guest import Place
 from tcpscape.engines.model import core, needed, parameters
 from tcpscape.errors import EngineError, TcpscapeError, refuse
@@ -144,7 +145,9 @@ class Virtual(Engine):
         stops = self._stops
 
         def one(seed: int) -> Trial:
-            return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, stops=stops), capture)
+            with tempfile.TemporaryDirectory(prefix="tcpscape-packets-") as folder:
+                captures: dict[Place, Path] = {"sender": Path(folder) / "sender.pcap"} if capture.packets else {}
+                return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, stops=stops), capture)
 
         if threads <= 1 or len(seeds) <= 1:
             return [one(seed) for seed in seeds]
@@ -287,6 +290,7 @@ class Virtual(Engine):
             counters=summary.get("counters", {}),
             check=summary.get("proof") or {},
             hash=_hash(summary) if self.repeatable else None,
+            packets=frame(needed(self).capture_packets(job.captures["sender"].read_bytes())) if capture.packets else None,
         )
         return replace(built, queue_samples=_queue_samples(scenario, built.queue_samples))
 

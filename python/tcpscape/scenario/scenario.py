@@ -215,6 +215,8 @@ class Scenario(Spec):
     """Whether both ends negotiate ECN (`net.ipv4.tcp_ecn = 1`)."""
     timer_slack: Time = TIMER_SLACK
     """How much later than requested a sleeping application wakes, ns."""
+    tick_phase: Time | None = None
+    """When the kernel's first tick falls after the begin, ns, in the model and in virtual time; drawn from the seed where it is not given."""
     changes: tuple[Change, ...] = ()
     """Changes of the path during the trial."""
 
@@ -248,7 +250,7 @@ class Scenario(Spec):
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         fields: dict[str, Any] = write(self)
-        return without_later(fields, self, ("links", "transfers", "probes")) if is_address(info) else fields
+        return without_later(fields, self, ("links", "transfers", "probes", "tick_phase")) if is_address(info) else fields
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:

@@ -7,6 +7,7 @@ The main type is :class:`tcpscape.validate.validation.Validation`; begin with `v
 - `sides`: what runs a condition, an engine or recorded results, and the numbers of its trials
 - `agreement`: what groups of flows get and probes measure, on two sides and on one by itself
 - `compare`: the divergence of a condition, its summary over many, bounds on it, and whether congestion controls are ranked alike
+- `exact`: both sides segment by segment on deterministic conditions, and the first difference
 - `parting`: traces of one condition, and the moment at which they part
 
 The screens are in `tcpscape.words`; :mod:`tcpscape.report.validation` draws the figures and writes the page.

@@ -23,6 +23,7 @@ from typing import ClassVar
 from tcpscape.controls.spelling import LINUX
 from tcpscape.errors import refuse
 from tcpscape.scenario.path import TBF_BURST
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.validate.conditions import BOTH, COLUMNS, FAMILIES, JITTER, LINK, LOSS, MIXED, SHARED_COLUMNS, SHARED_DURATION_S, NamedScenario, of_row
 
 CCAS, SHARED_CCAS = ("cubic", "bbr", "reno"), LINUX
@@ -41,6 +42,8 @@ RIVALS = ("bbr", "cubic")
 """Two of three second groups use one of these."""
 QUEUES = ("bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie")
 FIFOS = ("bfifo", "pfifo")
+EXACT_QUEUES = ("bfifo", "pfifo", "bfifo", "codel", "fq_codel", "fq_codel", "", "")
+"""Queues that draw nothing at random."""
 SHARED_RTT_MS, SHARED_RATE_MBIT, SHARED_BUFFER_BDP, SHARED_LOSS_PCT = (8.0, 150.0), (4.0, 60.0), (0.5, 4.0), (0.02, 1.0)
 SECONDS = (10.0, 10.0)
 """Duration of a path's condition, s: uniform between these, in whole seconds."""
@@ -127,6 +130,35 @@ class SharedDraw(_Draw):
             shared_bottleneck(queue, rate, buffer, ecn=ecn),
         )
         return dict(zip(SHARED_COLUMNS, map(str, values), strict=True))
+
+
+class ExactDraw(_Draw):
+    """A draw of paths on which nothing is drawn while a trial runs: a delay at routers, so that the sender's device has no queue; three in four with a
+    bottleneck, whose queue is a FIFO, CoDel or FQ-CoDel, these with and without ECN; windows and applications as of other paths."""
+
+    option = "n"
+
+    def conditions(self) -> list[NamedScenario]:
+        """The conditions; without a bottleneck the window or the application is the limit."""
+        return [_deterministic(row) for row in self.rows()]
+
+    def _row(self, i: int) -> dict[str, str]:
+        rng = random.Random(f"exact|{self.seed}|{i}")
+        rtt, queue = round(log_uniform(rng, RTT_MS), 1), rng.choice(EXACT_QUEUES)
+        tick = f"{rng.randrange(10_000)}us"
+        row = {"id": f"e{i:03d}", "tick_phase": tick, "cca": self.ccas[i % len(self.ccas)], "rtt_ms": f"{rtt:g}", "queue": queue}
+        ecn = queue not in ("", *FIFOS) and rng.random() < 0.5
+        return row | (_link(rng, rtt) if queue else _no_link(rng)) | {"flows": "1", "ecn": str(int(ecn))}
+
+
+def _deterministic(row: dict[str, str]) -> NamedScenario:
+    """A row's condition, with the delay at routers."""
+    of_path, ecn, delay = of_row(row), row["ecn"] == "1", f"{float(row['rtt_ms']) / 2:g}ms"
+    link = shared_bottleneck(row["queue"], float(row["rate_mbit"]), int(row["buffer_bytes"]), ecn=ecn) if row["queue"] else ""
+    about = of_path.scenario.about + f", {row['queue']}" * bool(link) + " ecn" * ecn
+    host = {"ecn": ecn, "tick_phase": row["tick_phase"]}
+    update = host | {"forward": [{"at": "router", "delay": delay}], "bottleneck": [link] if link else [], "about": about}
+    return NamedScenario(row["id"], Scenario.of({**of_path.scenario.to_dict(), **update}, row["id"]))
 
 
 def _impairments(family: str, turn: int) -> str:

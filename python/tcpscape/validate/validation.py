@@ -32,7 +32,7 @@ from tcpscape.units import counted
 from tcpscape.validate import conditions, sides, topologies
 from tcpscape.validate.compare import CheckedBound, Divergence, Ranks, judge, ranks, worst
 from tcpscape.validate.conditions import NamedScenario
-from tcpscape.validate.draw import CCAS, SHARED_CCAS, PathDraw, SharedDraw
+from tcpscape.validate.draw import CCAS, SHARED_CCAS, ExactDraw, PathDraw, SharedDraw
 from tcpscape.validate.parting import Bundle, Partings, bundle, part
 from tcpscape.validate.sides import RecordedSet, Say, Side, SideRuns, load_recorded
 from tcpscape.validate.topologies import TopologyDraw
@@ -40,6 +40,8 @@ from tcpscape.validate.topologies import TopologyDraw
 ENGINES = ("model", "virtual")
 """Engines that are compared where none is given: ours, and the reference."""
 SEEDS = "3"
+DETERMINISTIC = 24
+"""Paths that `exact` draws."""
 ALL = "all"
 """Instead of names of congestion controls: all that both engines have."""
 CONDITIONS, RESULTS, NUMBERS, SUMMARY, REPORT = "conditions.yaml", "results.csv", "conditions.csv", "summary.json", "report.md"
@@ -81,6 +83,9 @@ class ValidationOptions:
     random: int | None = None
     shared: int | None = None
     topology: int | None = None
+    exact: bool = False
+    n: int | None = None
+    """Of the paths that `exact` draws."""
     seed: int = 0
     cca: Sequence[str] = ()
     paired: bool = False
@@ -163,6 +168,10 @@ def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple
     given = [name for name in ("random", "shared", "topology", "conditions") if getattr(options, name) is not None]
     if len(given) > 1:
         refuse(given[0], "the conditions are named already", "name one of --conditions, --random, --shared, --topology")
+    if options.n is not None and not options.exact:
+        refuse("n", "the paths are not those of --exact", "add --exact, or write --random N")
+    if options.exact and not options.conditions:
+        return _drawn_exact(options, DETERMINISTIC if options.n is None else options.n)
     if options.topology is not None:
         return _drawn_topologies(options, options.topology)
     if options.shared is not None:
@@ -176,7 +185,7 @@ def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple
     elif (file := options.out / CONDITIONS).exists():
         listed, source = conditions.read(file), str(file)
     else:
-        refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --topology 20, --conditions FILE or --against RECORD")
+        refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --topology 20, --exact, --conditions FILE or --against RECORD")
     return conditions.chosen(listed, options.cca, paired=options.paired), source
 
 
@@ -185,6 +194,13 @@ def _drawn(options: ValidationOptions) -> tuple[list[NamedScenario], str]:
     drawn = (replace(draw, ccas=draw.ccas[:1]) if options.paired else draw).conditions()
     source = f"{draw.n} {'paths' if options.paired else 'conditions'} drawn at random (seed {options.seed})"
     return (conditions.pairs(drawn, draw.ccas) if options.paired else drawn), source
+
+
+def _drawn_exact(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:
+    for name in ("paired", "against", "random", "shared", "topology"):
+        if getattr(options, name) not in (None, False):
+            refuse(name, "--exact draws its own paths, for two engines", "leave one of the two out")
+    return ExactDraw(n, options.seed, tuple(options.cca) or CCAS).conditions(), f"{n} deterministic paths (seed {options.seed})"
 
 
 def _drawn_shared(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:

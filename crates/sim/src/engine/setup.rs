@@ -30,11 +30,11 @@ pub(super) struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     fn new(checked: &'a CheckedPlan<'_>, network: &Network, mss: u32, seed: u64) -> Hosts<'a> {
         let (plan, kernel) = (checked.plan(), checked.kernel());
-        let phase = Stream::new(seed, "clock").below(1_000_000_000 / kernel.hz);
+        let phase = plan.tick_phase_ns.unwrap_or_else(|| u64::from(Stream::new(seed, "clock").below(1_000_000_000 / kernel.hz)));
         Hosts {
             plan,
             kernel,
-            jiffies: Jiffies::new(kernel.hz, Duration(u64::from(phase))),
+            jiffies: Jiffies::new(kernel.hz, Duration(phase)),
             mss,
             hosts: [false, true].map(|up| network.host(up)),
             seed,

@@ -1,0 +1,309 @@
+"""Two engines segment by segment: how many segments at the sender's host are the same on a deterministic condition, and the first that is not.
+
+Both record the sender's host, whose device has no queue (:class:`~tcpscape.validate.draw.ExactDraw`), so that a segment is seen at the instant at which
+TCP sends or gets it. Super-packets are compared as the segments that they are cut into. A segment is the same if its direction, sequence and
+acknowledgement number, length, flags and SACK blocks are, at the same place in the order. Times are another question: they count from the arrival of
+the SYN-ACK, before which the host decides (connect(), the neighbour's address), and are answered by the largest difference, never by a tolerance. What
+a control draws at random cannot be seen: A runs it with several seeds, and the one that stays the same for longest is compared.
+
+To say in which state both senders were, both run again with samples. A sample may change a trial: the state is told only where this second one has the
+same segments up to the difference.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import polars as pl
+
+from tcpscape import writing
+from tcpscape.campaign.checks import Check
+from tcpscape.campaign.execute import Runner
+from tcpscape.controls.spelling import name_of
+from tcpscape.errors import refuse
+from tcpscape.store.results import Store
+from tcpscape.trial import Capture, Trial
+from tcpscape.validate import compare
+from tcpscape.validate.compare import CheckedBound
+from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, Quantity
+from tcpscape.validate.sides import EngineSide, Say, Side
+
+PACKETS, STATES, RESULTS = "packets", "states", "exact.csv"
+"""Directories of the trials in that of the validation, and its table."""
+STATE_NS = 1_000_000
+"""Interval of the samples that tell the senders' states, ns."""
+END_NS = 10_000_000
+"""The comparison ends so long before the application does, ns: a tick of the slowest kernel, since a closed connection answers with resets."""
+DRAWS, TRIES = ("bbr", "bbr3", "cdg"), 32
+"""Controls that draw random numbers, and the seeds that are tried for them: bbr begins its cycle in one of seven phases."""
+HEADERS = 52
+"""Bytes of the headers of a full segment with timestamps."""
+PSH, FIN, SYN, CWR = 0x08, 0x01, 0x02, 0x80
+
+
+class Kind(str, Enum):
+    """What differs first."""
+
+    ENDS = "ends"
+    """One side has no more segments."""
+    TURN = "turn"
+    """One side sends where an ACK comes on the other."""
+    PLACE = "place"
+    """Both send, other data."""
+    LENGTH = "length"
+    """Both send the same data in segments of other lengths."""
+    PUSH = "push"
+    """The flag PSH alone."""
+    FLAGS = "flags"
+    """Other flags."""
+    ACK = "ack"
+    """ACKs of other data: the receiver or the path did otherwise."""
+    SACK = "sack"
+    """ACKs with other SACK blocks."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment at the sender's host."""
+
+    t_ns: int
+    """Since the SYN-ACK arrived."""
+    received: bool
+    seq: int
+    ack: int
+    length: int
+    flags: int
+    sack: tuple[tuple[int, int], ...]
+
+    def same(self, other: Segment) -> bool:
+        """Whether all but the times are the same."""
+        return self._content == other._content
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        return self.received, self.seq, self.ack, self.length, self.flags, self.sack
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The segments of a trial, and how many of them come before the end of the comparison."""
+
+    segments: Sequence[Segment]
+    count: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first segments that are not the same, and the senders' states before."""
+
+    kind: Kind
+    a: Segment | None
+    b: Segment | None
+    states: tuple[tuple[Quantity, float | None, float | None], ...] = ()
+    """Quantities with their values on A and B in the last sample before, None where it cannot be told."""
+
+    @property
+    def t_ns(self) -> int:
+        """The time of the earlier one."""
+        return min(s.t_ns for s in (self.a, self.b) if s)
+
+
+@dataclass(frozen=True)
+class Twin:
+    """One condition on both sides."""
+
+    condition: NamedScenario
+    same: int
+    """Segments that are the same before the first difference."""
+    compared: int
+    """Segments that there would be to compare."""
+    apart_ns: int
+    """Largest difference of the times of the same segments, ns."""
+    seed: int
+    """Of A's trial."""
+    first: Difference | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether every segment is the same."""
+        return self.first is None
+
+    @property
+    def same_times(self) -> bool:
+        """Whether every segment is the same and has the same time, to the nanosecond."""
+        return self.is_same and self.apart_ns == 0
+
+
+METRICS = {name: compare.checks.unmeasured(name) for name in ("same", "share", "times")}
+"""What a bound may be on: conditions with the same segments, their share, and those with the same times too."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The comparison of all conditions."""
+
+    a: EngineSide
+    b: EngineSide
+    source: str
+    twins: tuple[Twin, ...]
+    left_out: tuple[tuple[str, str], ...]
+    checked: Sequence[CheckedBound] = ()
+
+    @property
+    def same(self) -> list[Twin]:
+        """The conditions on which every segment is the same."""
+        return [t for t in self.twins if t.is_same]
+
+    def reached(self, name: str) -> float:
+        """The value of one of :data:`METRICS`."""
+        if name == "times":
+            return float(sum(t.same_times for t in self.twins))
+        return len(self.same) / (len(self.twins) if name == "share" else 1)
+
+
+def recording(trial: Trial, condition: NamedScenario) -> Recording:
+    """What the sender's host saw of the trial's only flow, super-packets cut."""
+    if trial.packets is None:
+        refuse("engine", f"{trial.engine} records no packets", "compare model and virtual")
+    segments = list(_segments(trial.packets, condition.scenario.mtu - HEADERS))
+    zero = next((s.t_ns for s in segments if s.received), 0)
+    until = condition.scenario.duration - END_NS - zero
+    shifted = [Segment(s.t_ns - zero, s.received, s.seq, s.ack, s.length, s.flags, s.sack) for s in segments]
+    return Recording(shifted, sum(s.t_ns < until for s in shifted), trial.seed)
+
+
+def _segments(packets: pl.DataFrame, mss: int) -> Iterator[Segment]:
+    """The segments in order; PSH and FIN are the last part's of a super-packet, CWR the first one's."""
+    for row in packets.iter_rows(named=True):
+        sack = tuple((row[f"sack{i}_start"], row[f"sack{i}_end"]) for i in range(row["nsack"]))
+        left, seq, flags = row["len"], row["seq"], row["flags"]
+        while True:
+            length = min(left, mss)
+            left -= length
+            part = flags & ~(PSH | FIN) if left else flags
+            yield Segment(row["t_ns"], bool(row["received"]), seq, row["ack"], length, part, sack)
+            if not left:
+                break
+            seq, flags = seq + length, flags & ~CWR
+
+
+def compared(condition: NamedScenario, a: Recording, b: Recording) -> Twin:
+    """Both recordings, segment by segment."""
+    count = max(a.count, b.count)
+    pairs = list(zip(a.segments[:count], b.segments[:count], strict=False))
+    same = next((i for i, (x, y) in enumerate(pairs) if not x.same(y)), len(pairs))
+    apart = max((abs(x.t_ns - y.t_ns) for x, y in pairs[:same] if min(x.t_ns, y.t_ns) >= 0), default=0)
+    first = None
+    if same < count:
+        x, y = (s.segments[same] if same < len(s.segments) else None for s in (a, b))
+        first = Difference(_kind(x, y), x, y)
+    return Twin(condition, same, count, apart, a.seed, first)
+
+
+def _kind(a: Segment | None, b: Segment | None) -> Kind:
+    """What differs between two segments at the same place."""
+    if a is None or b is None:
+        return Kind.ENDS
+    if a.received != b.received:
+        return Kind.TURN
+    if a.received and a.ack != b.ack:
+        return Kind.ACK
+    if a.sack != b.sack:
+        return Kind.SACK
+    if a.seq != b.seq:
+        return Kind.PLACE
+    if a.length != b.length:
+        return Kind.LENGTH
+    return Kind.PUSH if a.flags ^ b.flags == PSH else Kind.FLAGS
+
+
+def run(conditions: Sequence[NamedScenario], a: Side, b: Side, source: str, bounds: Sequence[Check], out: Path, say: Say) -> Exact:
+    """Runs every condition on both sides and compares; what is in `out` is not run again."""
+    if not isinstance(a, EngineSide) or not isinstance(b, EngineSide):
+        refuse("against", "recorded results have no packets", "name two engines")
+    left_out = tuple((c.id, why) for c in conditions if (why := a.refuses(c) or b.refuses(c) or _refusal(c)))
+    runnable = [c for c in conditions if c.id not in dict(left_out)]
+    if not runnable:
+        refuse("conditions", f"no condition can run on both sides ({left_out[0][1] if left_out else 'none given'})", "name others")
+    seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
+    capture = Capture(packets=True)
+    trials_b = _run(b, [(c, range(1)) for c in runnable], capture, out / PACKETS, say)
+    trials_a = _run(a, list(zip(runnable, seeds, strict=True)), capture, out / PACKETS, say)
+    twins = []
+    for c, ours, (theirs,) in zip(runnable, trials_a, trials_b, strict=True):
+        reference = recording(theirs, c)
+        twins.append(max((compared(c, recording(t, c), reference) for t in ours), key=lambda t: (t.is_same, t.same)))
+    result = Exact(a, b, source, tuple(_with_states(twins, (a, b), out / STATES, say)), left_out)
+    write(result, out / RESULTS)
+    checked = [CheckedBound(bound, compare.EVERYWHERE, result.reached(bound.metric.name)) for bound in bounds]
+    return Exact(a, b, source, result.twins, left_out, checked)
+
+
+def _refusal(c: NamedScenario) -> str | None:
+    """Why segments of a condition cannot be compared one by one."""
+    if c.scenario.flow_count != 1 or c.scenario.is_topology:
+        return "conditions: a single flow on one path is compared segment by segment; leave this one out"
+    if any(c.impairments[1:]):
+        return "conditions: loss and jitter are drawn by each side; leave them out"
+    return None
+
+
+def _run(side: EngineSide, work: Sequence[tuple[NamedScenario, range]], capture: Capture, out: Path, say: Say) -> list[list[Trial]]:
+    progress = say(f"{side.label}, {len(work)} conditions")
+    return Runner(side.engine, side.jobs, capture, Store(out), progress).run_all([(side.scenario(c), seeds) for c, seeds in work])
+
+
+def _with_states(twins: Sequence[Twin], sides: Sequence[EngineSide], out: Path, say: Say) -> Iterator[Twin]:
+    """The same; those that differ with the senders' states before."""
+    parted = [t for t in twins if t.first]
+    capture = Capture(packets=True, samples_ns=STATE_NS)
+    seeds = ([t.seed for t in parted], [0] * len(parted))
+    runs = [
+        _run(side, [(t.condition, range(seed, seed + 1)) for t, seed in zip(parted, of, strict=True)], capture, out, say) if parted else []
+        for side, of in zip(sides, seeds, strict=True)
+    ]
+    states = dict(zip([t.condition.id for t in parted], zip(*runs, strict=True), strict=True))
+    for t in twins:
+        if not t.first:
+            yield t
+            continue
+        again = [trial for (trial,) in states[t.condition.id]]
+        samples = [_state(trial, t, segment) for trial, segment in zip(again, (t.first.a, t.first.b), strict=True)]
+        rows = tuple((q, *(s.get(q.column) for s in samples)) for q in QUANTITIES if any(q.column in s for s in samples))
+        yield Twin(t.condition, t.same, t.compared, t.apart_ns, t.seed, Difference(t.first.kind, t.first.a, t.first.b, rows))
+
+
+def _state(trial: Trial, twin: Twin, segment: Segment | None) -> dict[str, float]:
+    """The last sample before the difference, each quantity in its unit; none where this trial has another segment there."""
+    again = recording(trial, twin.condition).segments
+    if segment is None or len(again) <= twin.same or not again[twin.same].same(segment) or trial.samples is None:
+        return {}
+    zero = next(s for s in _segments(trial.packets, twin.condition.scenario.mtu) if s.received).t_ns if trial.packets is not None else 0
+    before = trial.samples.filter(pl.col("t_ns") < again[twin.same].t_ns + zero).tail(1)
+    if before.is_empty():
+        return {}
+    row = before.row(0, named=True)
+    return {q.column: min(row[q.column], UNSET_SSTHRESH) * q.scale for q in QUANTITIES if row.get(q.column) is not None}
+
+
+def read_bounds(text: str) -> list[Check]:
+    """The bounds of a text, `same>=9,share>=0.5`."""
+    return [compare.checks.read(part, METRICS, only=True, example="write for example same>=9") for part in text.split(",")]
+
+
+def write(result: Exact, file: Path) -> None:
+    """A row for each condition."""
+    with io.StringIO(newline="") as f:
+        table = csv.writer(f, lineterminator="\n")
+        table.writerow(("id", "cca", "same", "compared", "apart_ns", "kind", "t_ns"))
+        for t in result.twins:
+            first = (t.first.kind.value, t.first.t_ns) if t.first else ("", "")
+            table.writerow((t.condition.id, t.condition.cca, t.same, t.compared, t.apart_ns, *first))
+        writing.whole(file, f.getvalue())

@@ -1,0 +1,108 @@
+"""The screen of a comparison segment by segment: how many conditions are the same, and what the first difference of each other one is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tcpscape.text.numbers import number
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table
+from tcpscape.units import counted
+from tcpscape.validate.exact import Difference, Exact, Kind, Segment, Twin
+from tcpscape.words.divergence import checks_table
+
+KINDS = {
+    Kind.ENDS: "{} ends",
+    Kind.TURN: "{} sends first",
+    Kind.PLACE: "other data are sent",
+    Kind.LENGTH: "segments of other lengths",
+    Kind.PUSH: "PSH",
+    Kind.FLAGS: "flags",
+    Kind.ACK: "ACKs of other data",
+    Kind.SACK: "other SACK blocks",
+}
+"""What differs, in words; in braces the side that sends, or has no more segments."""
+FLAGS = ((0x02, "SYN"), (0x01, "FIN"), (0x04, "RST"), (0x08, "PSH"), (0x40, "ECE"), (0x80, "CWR"))
+DEFINITIONS = (
+    "A segment at the sender's host is the same if its direction, numbers, length, flags and SACK blocks are, at the same place in the order. Times count "
+    "from the arrival of the SYN-ACK; *apart* is their largest difference over the same segments. The state is the last sample before the difference."
+)
+
+
+def exact_screen(result: Exact) -> Screen:
+    """The screen of all conditions."""
+    tables = [checks_table(result.checked)] if result.checked else []
+    return Screen(
+        f"{result.a.label} (A) against {result.b.label} (B), segment by segment: {result.source}",
+        answer(result) + _bounds(result),
+        tables=(*tables, table(result)),
+        details=(*(text for t in result.twins if t.first for text in _difference(t, t.first, result)), DEFINITIONS),
+        caveats=tuple(f"{name} is left out: {why}" for name, why in result.left_out),
+    )
+
+
+def answer(result: Exact) -> str:
+    """How many conditions have the same segments, when the others part, and by how much the times differ."""
+    same, rest = result.same, [t for t in result.twins if t.first]
+    first = f"{len(same)} of {len(result.twins)} conditions: the same {sum(t.compared for t in same):,} segments"
+    times = f", {_times(same)}" if same else ""
+    if not rest:
+        return f"{first}{times}."
+    parted = sorted(t.first.t_ns for t in rest if t.first)
+    kinds = Counter(kind(t.first, result) for t in rest if t.first)
+    most = ", ".join(f"{text} ({n})" for text, n in kinds.most_common(3))
+    return f"{first}{times}; the other {len(rest)} part first at {parted[len(parted) // 2] / 1e9:.2f} s (median): {most}."
+
+
+def _times(same: list[Twin]) -> str:
+    exact = sum(t.same_times for t in same)
+    apart = max(t.apart_ns for t in same) / 1e3
+    return f"at the same times in {exact}, in the others up to {number(apart)} µs apart" if exact < len(same) else "at the same times"
+
+
+def _bounds(result: Exact) -> str:
+    missed = sum(not c.met for c in result.checked)
+    return "" if not result.checked else f" {missed} of {len(result.checked)} bounds missed." if missed else " Every bound is met."
+
+
+def table(result: Exact) -> Table:
+    """A row for each condition."""
+    rows = [
+        (
+            t.condition.id,
+            t.condition.describe(),
+            f"{t.same:,}" if t.is_same else f"{t.same:,} of {t.compared:,}",
+            f"{t.apart_ns / 1e3:.1f}",
+            f"{t.first.t_ns / 1e9:.3f}" if t.first else "",
+            kind(t.first, result) if t.first else "",
+        )
+        for t in result.twins
+    ]
+    columns = ("condition", "path", "the same segments", "apart, µs", "part at, s", "first difference")
+    return Table(columns, rows, words=("path", "first difference"), drop=("apart, µs", "path"))
+
+
+def kind(first: Difference, result: Exact) -> str:
+    """What differs first, in a few words."""
+    sends = result.a.label if first.a and not first.a.received else result.b.label
+    ends = result.b.label if first.a else result.a.label
+    return KINDS[first.kind].format(ends if first.kind is Kind.ENDS else sends)
+
+
+def _difference(t: Twin, first: Difference, result: Exact) -> Iterator[str | Table]:
+    sides = ((result.a.label, first.a), (result.b.label, first.b))
+    what = "; ".join(f"{label}: {_segment(s)}" for label, s in sides)
+    yield f"{t.condition.id} ({t.condition.describe()}): after {counted(t.same, 'segment')} {kind(first, result)}. {what}."
+    if first.states:
+        rows = [(q.label, *(number(v) if v is not None else "" for v in values)) for q, *values in first.states]
+        yield Table(("the sender before", result.a.label, result.b.label), rows)
+
+
+def _segment(s: Segment | None) -> str:
+    if s is None:
+        return "no segment"
+    flags = "".join(f" {name}" for bit, name in FLAGS if s.flags & bit)
+    sack = "".join(f" [{a}, {b})" for a, b in s.sack)
+    what = f"gets ACK {s.ack}" if s.received else f"sends {s.seq} to {s.seq + s.length}"
+    return f"at {s.t_ns / 1e6:.4f} ms it {what}{flags}{f', SACK{sack}' if sack else ''}"
