@@ -11,7 +11,6 @@ import pathlib
 from collections import Counter
 
 from table import MODELS, insert, markdown
-
 from tcpscape.validate import exact, validation
 from tcpscape.words import exact as words
 
@@ -22,8 +21,7 @@ SETS = {"controls": ("cubic", "reno", "bbr"), "others": ("vegas", "westwood", "h
 def compared(ccas: tuple[str, ...], n: int, seed: int, jobs: int, out: pathlib.Path) -> exact.Exact:
     """The paths of the draw under each control in turn."""
     options = validation.ValidationOptions(out, ("model", "virtual"), exact=True, n=n, seed=seed, cca=ccas, jobs=jobs)
-    plan = validation.prepare(options).plan
-    return exact.run(plan.conditions, plan.a, plan.b, "", (), out, validation.quiet)
+    return exact.run(validation.prepare(options), (), out, validation.quiet)
 
 
 def rows(result: exact.Exact, ccas: tuple[str, ...]) -> str:

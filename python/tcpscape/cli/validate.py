@@ -57,7 +57,13 @@ class AnswerOptions:
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
 
 
-@command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock", "validate --exact --n 6 --cca reno"))
+@command(
+    examples=(
+        "validate --random 60 --cca cubic,bbr",
+        "validate --random 12 --engine model --engine mock --out out/mock",
+        "validate --exact --n 6 --cca reno",
+    )
+)
 def validate(
     conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: options.Jobs = 0
 ) -> int:
@@ -112,6 +118,6 @@ def _exact(conditions: ConditionOptions, answer: AnswerOptions, output: options.
 
         session = validation.prepare(request)
         validation.keep_conditions(answer.out, session.plan.conditions)
-        result = exact.run(session.plan.conditions, session.plan.a, session.plan.b, session.source, bounds, answer.out, say)
+        result = exact.run(session, bounds, answer.out, say)
     terminal.show(replace(exact_screen(result), kept=f"kept in {answer.out}: {exact.RESULTS}, {validation.CONDITIONS}"), output)
     return 0 if all(c.met for c in result.checked) else MISSED

@@ -8,8 +8,9 @@ a time. Results come from TCP_INFO and the kernel's counters, so some of them di
 - `events` is None.
 
 Each trial has a guest of its own whose random numbers follow from the seed, so the same scenario, seed, kernel and guest program are the same
-trial to the last bit, `hash` included. Recording changes a trial: samples are system calls in virtual time, so a trial with samples is
-another trial; packets (those at the sender's host) cost it nothing but a connection that begins a microsecond later. With `TCPSCAPE_TRIALS_PER_GUEST=200` a guest serves that many trials: this saves booting for each, and no trial can be repeated.
+trial to the last bit, `hash` included. Recording changes a trial: samples are system calls in virtual time, so a trial with samples is another
+trial; packets (those at the sender's host) cost it nothing but a connection that begins a microsecond later. With `TCPSCAPE_TRIALS_PER_GUEST=200`
+a guest serves that many trials: this saves booting for each, and no trial can be repeated.
 
 Parameters of congestion controls are written to `/sys/module/tcp_NAME/parameters`: one value for all connections of a trial.
 

@@ -133,8 +133,11 @@ class SharedDraw(_Draw):
 
 
 class ExactDraw(_Draw):
-    """A draw of paths on which nothing is drawn while a trial runs: a delay at routers, so that the sender's device has no queue; three in four with a
-    bottleneck, whose queue is a FIFO, CoDel or FQ-CoDel, these with and without ECN; windows and applications as of other paths."""
+    """A draw of paths on which nothing is drawn while a trial runs.
+
+    Delays are those of routers, so that the sender's device has no queue. Three in four have a bottleneck: a FIFO, CoDel or FQ-CoDel, these
+    with and without ECN. Windows and applications are as of other paths.
+    """
 
     option = "n"
 

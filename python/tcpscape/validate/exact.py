@@ -1,13 +1,13 @@
 """Two engines segment by segment: how many segments at the sender's host are the same on a deterministic condition, and the first that is not.
 
-Both record the sender's host, whose device has no queue (:class:`~tcpscape.validate.draw.ExactDraw`), so that a segment is seen at the instant at which
-TCP sends or gets it. Super-packets are compared as the segments that they are cut into. A segment is the same if its direction, sequence and
-acknowledgement number, length, flags and SACK blocks are, at the same place in the order. Times are another question: they count from the arrival of
-the SYN-ACK, before which the host decides (connect(), the neighbour's address), and are answered by the largest difference, never by a tolerance. What
-a control draws at random cannot be seen: A runs it with several seeds, and the one that stays the same for longest is compared.
+Both record the sender's host, whose device has no queue (:class:`~tcpscape.validate.draw.ExactDraw`), so that a segment is seen at the instant at
+which TCP sends or gets it. Super-packets are compared as the segments that they are cut into. A segment is the same if its direction, sequence and
+acknowledgement number, length, flags and SACK blocks are, at the same place in the order. Times are another question: they count from the arrival
+of the SYN-ACK, before which the host decides (connect(), the neighbour's address), and are answered by the largest difference, never by a
+tolerance. What a control draws at random cannot be seen: A runs it with several seeds, and the one that stays the same for longest is compared.
 
-To say in which state both senders were, both run again with samples. A sample may change a trial: the state is told only where this second one has the
-same segments up to the difference.
+To say in which state both senders were, both run again with samples. A sample may change a trial: the state is told only where this second one has
+the same segments up to the difference.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 import polars as pl
 
 from tcpscape import writing
+from tcpscape.campaign import checks
 from tcpscape.campaign.checks import Check
 from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import name_of
@@ -31,8 +32,9 @@ from tcpscape.trial import Capture, Trial
 from tcpscape.validate import compare
 from tcpscape.validate.compare import CheckedBound
 from tcpscape.validate.conditions import NamedScenario
-from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, Quantity
-from tcpscape.validate.sides import EngineSide, Say, Side
+from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, SampledQuantity
+from tcpscape.validate.sides import EngineSide, Say
+from tcpscape.validate.validation import ValidationSession
 
 PACKETS, STATES, RESULTS = "packets", "states", "exact.csv"
 """Directories of the trials in that of the validation, and its table."""
@@ -106,7 +108,7 @@ class Difference:
     kind: Kind
     a: Segment | None
     b: Segment | None
-    states: tuple[tuple[Quantity, float | None, float | None], ...] = ()
+    states: tuple[tuple[SampledQuantity, float | None, float | None], ...] = ()
     """Quantities with their values on A and B in the last sample before, None where it cannot be told."""
 
     @property
@@ -141,7 +143,7 @@ class Twin:
         return self.is_same and self.apart_ns == 0
 
 
-METRICS = {name: compare.checks.unmeasured(name) for name in ("same", "share", "times")}
+METRICS = {name: checks.unmeasured(name) for name in ("same", "share", "times")}
 """What a bound may be on: conditions with the same segments, their share, and those with the same times too."""
 
 
@@ -211,21 +213,20 @@ def _kind(a: Segment | None, b: Segment | None) -> Kind:
     """What differs between two segments at the same place."""
     if a is None or b is None:
         return Kind.ENDS
-    if a.received != b.received:
-        return Kind.TURN
-    if a.received and a.ack != b.ack:
-        return Kind.ACK
-    if a.sack != b.sack:
-        return Kind.SACK
-    if a.seq != b.seq:
-        return Kind.PLACE
-    if a.length != b.length:
-        return Kind.LENGTH
-    return Kind.PUSH if a.flags ^ b.flags == PSH else Kind.FLAGS
+    differences = (
+        (Kind.TURN, a.received != b.received),
+        (Kind.ACK, a.received and a.ack != b.ack),
+        (Kind.SACK, a.sack != b.sack),
+        (Kind.PLACE, a.seq != b.seq),
+        (Kind.LENGTH, a.length != b.length),
+        (Kind.PUSH, a.flags ^ b.flags == PSH),
+    )
+    return next((kind for kind, differs in differences if differs), Kind.FLAGS)
 
 
-def run(conditions: Sequence[NamedScenario], a: Side, b: Side, source: str, bounds: Sequence[Check], out: Path, say: Say) -> Exact:
-    """Runs every condition on both sides and compares; what is in `out` is not run again."""
+def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say) -> Exact:
+    """Runs every condition of the session on both sides and compares; what is in `out` is not run again."""
+    conditions, a, b, source = session.plan.conditions, session.plan.a, session.plan.b, session.source
     if not isinstance(a, EngineSide) or not isinstance(b, EngineSide):
         refuse("against", "recorded results have no packets", "name two engines")
     left_out = tuple((c.id, why) for c in conditions if (why := a.refuses(c) or b.refuses(c) or _refusal(c)))
@@ -275,8 +276,8 @@ def _with_states(twins: Sequence[Twin], sides: Sequence[EngineSide], out: Path, 
             yield t
             continue
         again = [trial for (trial,) in states[t.condition.id]]
-        samples = [_state(trial, t, segment) for trial, segment in zip(again, (t.first.a, t.first.b), strict=True)]
-        rows = tuple((q, *(s.get(q.column) for s in samples)) for q in QUANTITIES if any(q.column in s for s in samples))
+        one, other = (_state(trial, t, segment) for trial, segment in zip(again, (t.first.a, t.first.b), strict=True))
+        rows = tuple((q, one.get(q.column), other.get(q.column)) for q in QUANTITIES if q.column in one or q.column in other)
         yield Twin(t.condition, t.same, t.compared, t.apart_ns, t.seed, Difference(t.first.kind, t.first.a, t.first.b, rows))
 
 
@@ -295,7 +296,7 @@ def _state(trial: Trial, twin: Twin, segment: Segment | None) -> dict[str, float
 
 def read_bounds(text: str) -> list[Check]:
     """The bounds of a text, `same>=9,share>=0.5`."""
-    return [compare.checks.read(part, METRICS, only=True, example="write for example same>=9") for part in text.split(",")]
+    return [checks.read(part, METRICS, only=True, example="write for example same>=9") for part in text.split(",")]
 
 
 def write(result: Exact, file: Path) -> None:

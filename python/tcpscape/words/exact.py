@@ -25,8 +25,9 @@ KINDS = {
 """What differs, in words; in braces the side that sends, or has no more segments."""
 FLAGS = ((0x02, "SYN"), (0x01, "FIN"), (0x04, "RST"), (0x08, "PSH"), (0x40, "ECE"), (0x80, "CWR"))
 DEFINITIONS = (
-    "A segment at the sender's host is the same if its direction, numbers, length, flags and SACK blocks are, at the same place in the order. Times count "
-    "from the arrival of the SYN-ACK; *apart* is their largest difference over the same segments. The state is the last sample before the difference."
+    "A segment at the sender's host is the same if its direction, numbers, length, flags and SACK blocks are, at the same place in the order. "
+    "Times count from the arrival of the SYN-ACK; *apart* is their largest difference over the same segments. "
+    "The state is the last sample before the difference."
 )
 
 
