@@ -15,7 +15,7 @@ from tcpscape.validate import exact, validation
 from tcpscape.words import exact as words
 
 PAGE = MODELS / "exact.md"
-SETS = {"controls": ("cubic", "reno", "bbr"), "others": ("vegas", "westwood", "htcp", "dctcp", "illinois", "hybla")}
+SETS = {"controls": ("cubic", "reno", "bbr")}
 
 
 def compared(ccas: tuple[str, ...], n: int, seed: int, jobs: int, out: pathlib.Path) -> exact.Exact:

@@ -95,10 +95,7 @@ FIGURES = (
         Figure(f"hosts_{part}", (f"docs/models/tcp/hosts.md#{part}",), (("benches/hosts.py", "--only", part),), unavailable=lack)
         for part, lack in (("cells", lambda: None), ("touched", lambda: None), ("twins", no_kernel))
     ),
-    *(
-        Figure(f"exact_{s}", (f"docs/models/exact.md#{s}",), (("benches/exact.py", "--only", s),), unavailable=no_kernel)
-        for s in ("controls", "others")
-    ),
+    Figure("exact", ("docs/models/exact.md#controls",), (("benches/exact.py",),), unavailable=no_kernel),
     Figure("pairs", ("docs/models/controls/prague.md#pairs",), (("benches/pairs.py",),)),
     Figure("diagnosis", ("docs/diagnosis.md#names", "docs/diagnosis.md#intervals"), bench("diagnosis"), by_model=False, unavailable=no_kernel),
     Figure("coverage", ("docs/coverage.csv", f"{METHODS}/statistics.md#coverage"), (("benches/coverage.py",),), by_model=False),

@@ -5,12 +5,12 @@
 
 use crate::flows::{Clock, Flow, Options, Running};
 use crate::network::{ends, Network, TestbedError};
+use crate::pcap::Recorder;
 use crate::proof::prove;
 use crate::report::{counters, flow_summary, Report};
+use crate::sys;
 use crate::traffic::Traffic;
 use crate::watch::{watch, Watched};
-use crate::pcap::Recorder;
-use crate::sys;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ffi::CString;
