@@ -110,7 +110,7 @@ pub fn time_zero(plan: &Plan, seed: u64) -> u64 {
 /// a tick on the monotonic clock: of one in virtual time they do. `zero` itself where the plan leaves it to the seed.
 pub fn at_phase(zero: u64, plan: &Plan, hz: u32) -> u64 {
     let tick = 1_000_000_000 / u64::from(hz);
-    plan.tick_phase_ns.map_or(zero, |phase| (zero + phase).next_multiple_of(tick) - phase % tick)
+    plan.tick_phase_ns.map_or(zero, |phase| (zero + phase % tick).next_multiple_of(tick) - phase % tick)
 }
 
 impl Course<'_> {
