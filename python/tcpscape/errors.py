@@ -6,6 +6,7 @@ and keeps its traceback.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from reprlib import Repr
 from typing import NoReturn
 
@@ -139,6 +140,16 @@ class StoreError(TcpscapeError):
 
 class StudyError(TcpscapeError):
     """A study that is unknown or malformed."""
+
+
+def instead(typed: str, names: Iterable[str]) -> str:
+    """What to write in place of a name that is unknown: those that are spelt alike, and all of them."""
+    from difflib import get_close_matches
+
+    known = list(names)
+    near = get_close_matches(typed.lower().replace("-", "_"), known, n=2)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{meant}choose {', '.join(known)}"
 
 
 def refuse(field: str, problem: str, fix: str, kind: type[TcpscapeError] = ScenarioError) -> NoReturn:

@@ -227,3 +227,26 @@ def test_every_quick_example_runs(cli, tmp_path, monkeypatch, need_model):
 
 def test_the_option_version_prints_what_the_command_does(cli):
     assert cli("--version").out == cli("version").out
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("run", "--rtt", "50ms", "--cca", "qubic"), "cca: 'qubic' is not built; did you mean cubic or bic?"),
+        (("run", "--rtt", "50ms", "--rate", "10mbit", "--queue", "fqcodel"), "queue: 'fqcodel' is no queue; did you mean fq_codel or codel?"),
+        (("run", "--latency", "50ms"), "latency: no such option '--latency'; did you mean --rtt?"),
+        (("run", "--rtt", "50ms", "--bandwidth", "9mbit"), "bandwidth: no such option '--bandwidth'; did you mean --rate?"),
+        (("advise", "--qdisc", "fq"), "qdisc: no such option '--qdisc'; did you mean --queue?"),
+        (("diagnose", "--bandwidth", "9mbit", "x"), "bandwidth: no such option '--bandwidth'; see `tcpscape diagnose --help`"),
+        (("run", "starlink"), "did you mean starlink-baseline? choose baseline"),
+        (("study", "run", "jitter-clif"), "study: 'jitter-clif' is unknown; did you mean jitter-cliff?"),
+        (("run", "--rtt", "5ms", "--engine", "virtal"), "engine: 'virtal' is unknown; did you mean virtual?"),
+        (("run", "--rtt", "9h"), "rtt: half of 32400s is more than netem can wait; write at most 548s"),
+        (("run", "--rtt", "100"), "rtt: '100' has no unit; write for example 50ms"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_probably_meant(cli, typed, said):
+    refused = cli(*typed)
+    assert refused.status == 2
+    assert said in refused.err
+    assert len(refused.err.strip().splitlines()) == 1

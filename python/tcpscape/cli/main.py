@@ -16,6 +16,15 @@ from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeE
 
 MOST_PROBLEM, MOST_NAME = 200, 40
 """Characters that a message has of what the option parser says, and of the name of what was typed."""
+SYNONYMS = {
+    **dict.fromkeys(("latency", "ping", "delay"), "rtt"),
+    **dict.fromkeys(("bandwidth", "bw", "speed", "capacity", "throughput"), "rate"),
+    **dict.fromkeys(("packet-loss", "plr", "drop"), "loss"),
+    **dict.fromkeys(("cc", "congestion", "congestion-control", "algorithm"), "cca"),
+    **dict.fromkeys(("time", "length"), "duration"),
+    **dict.fromkeys(("qdisc", "aqm"), "queue"),
+}
+"""Other names of an option → its name."""
 ALIKE = 0.75
 """Similarity of two names, 0 to 1 (difflib), from which on one is suggested instead of the other."""
 
@@ -80,7 +89,7 @@ def _usage(e: click.UsageError, args: Sequence[str]) -> str:
     problem = e.format_message()
     if isinstance(e, click.NoSuchOption | click.exceptions.NoSuchCommand):
         problem = e.message
-        meant = _alike(e.option_name if isinstance(e, click.NoSuchOption) else e.command_name, e.possibilities or ())
+        meant = _same_thing(e) or _alike(e.option_name if isinstance(e, click.NoSuchOption) else e.command_name, e.possibilities or ())
         fix = f"did you mean {', '.join(meant)}?" if meant else fix
     if isinstance(e, click.NoSuchOption | click.BadOptionUsage):
         name = e.option_name
@@ -88,6 +97,12 @@ def _usage(e: click.UsageError, args: Sequence[str]) -> str:
         name = typed_name(e.param)
     problem = _short(problem.rstrip("."), MOST_PROBLEM)
     return f"{_short(name.lstrip('-'), MOST_NAME) or 'command line'}: {problem[:1].lower()}{problem[1:]}; {fix}"
+
+
+def _same_thing(e: click.NoSuchOption | click.exceptions.NoSuchCommand) -> list[str]:
+    """The option of the command that means what was typed, by another name of the field; none where there is none."""
+    own = f"--{SYNONYMS.get(e.option_name.lstrip('-'), '')}" if isinstance(e, click.NoSuchOption) else ""
+    return [own] if e.ctx and any(own in parameter.opts for parameter in e.ctx.command.params) else []
 
 
 def _short(text: str, most: int) -> str:

@@ -14,7 +14,7 @@ from tcpscape.engines.live import Live
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
 from tcpscape.engines.virtual import Virtual
-from tcpscape.errors import EngineError, shown
+from tcpscape.errors import EngineError, instead, refuse, shown
 from tcpscape.scenario.scenario import Scenario
 
 REGISTRY: dict[str, type[Engine]] = {"model": Model, "mock": Mock, "virtual": Virtual, "live": Live}
@@ -28,7 +28,7 @@ def make(name: str) -> Engine:
     """
     kind, colon, variant = name.partition(":")
     if kind not in REGISTRY:
-        raise EngineError(f"engine: {shown(name)} is unknown; choose {', '.join(names())}")
+        refuse("engine", f"{shown(name)} is unknown", instead(name, names()), EngineError)
     if colon and not variant:
         raise EngineError(f"engine: {shown(name)} names nothing after the colon; write {kind}, or {kind}:NAME")
     engine = REGISTRY[kind].of(variant or None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape.controls import spelling
 from tcpscape.controls.spelling import Param
-from tcpscape.errors import ScenarioError, refuse
+from tcpscape.errors import ScenarioError, instead, refuse
 from tcpscape.scenario import path, topology
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.flows import Flow
@@ -240,7 +240,7 @@ def _name_and_params(cca: str, controls: Controls) -> tuple[str, dict[str, int]]
 def _checked_name(name: str, controls: Controls, field: str) -> str:
     """The name; raises ScenarioError where there is no such congestion control."""
     if name not in controls:
-        raise ScenarioError(f"{field}: {name!r} is not built; choose {', '.join(controls)}")
+        refuse(field, f"{name!r} is not built", instead(name, controls))
     return name
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpscape.errors import refuse
+from tcpscape.errors import instead, refuse
 from tcpscape.plots import bars, curves, maps, runs, series, traffic
 from tcpscape.plots.base import Context, FigureKind
 from tcpscape.plots.style import formats, save
@@ -100,7 +100,7 @@ def draw(outcome: Outcome, name: str | None = None, *, page: int = 0, context: C
 def find(name: str) -> FigureKind:
     """The figure called `name`. :raises TcpscapeError: where it is unknown."""
     if name not in FIGURES:
-        refuse("figures", f"{name!r} is unknown", f"choose {', '.join(FIGURES)}")
+        refuse("figures", f"{name!r} is unknown", instead(name, FIGURES))
     return FIGURES[name]
 
 

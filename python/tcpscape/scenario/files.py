@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tcpscape.errors import ScenarioError
+from tcpscape.errors import instead, refuse
 from tcpscape.reading import documents, packaged
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind, Origin
@@ -40,7 +40,7 @@ def load(source: str | Path) -> Scenario:
         return _scenario(_with_paths(read(path, "scenario"), path.parent), path.stem, str(path))
     names = gallery()
     if str(source) not in names:
-        raise ScenarioError(f"scenario: {str(source)!r} is neither a .yaml/.toml file nor in the gallery; choose {', '.join(names)}")
+        refuse("scenario", f"{str(source)!r} is neither a .yaml/.toml file nor in the gallery", instead(str(source), names))
     return _scenario(read_yaml(packaged.text(f"scenarios/{source}.yaml"), str(source)), str(source))
 
 

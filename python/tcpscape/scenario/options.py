@@ -18,7 +18,7 @@ from tcpscape.scenario import changes
 from tcpscape.scenario.fields import OPTIONS, Buffer, Percent, Rate, Spec, Time, validate
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
 from tcpscape.scenario.grammar import parse_mix
-from tcpscape.scenario.path import MAX_LOSS_BURST, Distribution, Link, Netem, Node, Order, Queue, deviation, expect_bursts
+from tcpscape.scenario.path import MAX_DELAY, MAX_LOSS_BURST, Distribution, Link, Netem, Node, Order, Queue, deviation, expect_bursts
 from tcpscape.scenario.scenario import PARTS, TIMER_SLACK, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
@@ -94,6 +94,8 @@ class Conditions(Spec):
     def _sensible(self) -> Conditions:
         if self.rtt <= 0:
             refuse("rtt", "0s is not a path", "write for example 26ms")
+        if self.rtt // 2 > MAX_DELAY:
+            refuse("rtt", f"half of {format_time(self.rtt)} is more than netem can wait", f"write at most {2 * (MAX_DELAY // NS_PER_S)}s")
         if self.jitter and self.order == "correlated" and self.distribution != "normal":
             refuse("distribution", f"jitter that keeps the order is normally distributed, not {self.distribution}", "leave it out, or order: keep")
         expect_bursts(self.loss, self.loss_burst)

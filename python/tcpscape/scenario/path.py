@@ -26,11 +26,11 @@ from pydantic import (
 )
 
 from tcpscape import units
-from tcpscape.errors import ScenarioError, WordsError, refuse
+from tcpscape.errors import ScenarioError, WordsError, instead, refuse, shown
 from tcpscape.scenario import traces
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time, is_address, written
 from tcpscape.scenario.traces import Opportunities
-from tcpscape.scenario.words import QueueDescription, describe, parameters
+from tcpscape.scenario.words import QueueDescription, describe, parameters, queue_names
 
 TBF_BURST = 6056
 """Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
@@ -128,6 +128,8 @@ class Netem(Spec):
 
     def sensible(self) -> Netem:
         """Itself, if its fields fit together. :raises ScenarioError: one line with the first that does not."""
+        if self.delay > MAX_DELAY:
+            refuse("delay", f"{units.format_time(self.delay)} is more than netem can wait", f"write at most {MAX_DELAY // units.NS_PER_S}s")
         if self.jitter and not self.delay:
             refuse("jitter", "tc ignores jitter without a delay", "give the delay too")
         if self.limit <= 0:
@@ -293,6 +295,8 @@ FIFO = "fifo"
 """The FIFO in bytes that a bottleneck without a named queue has, where it is named beside others."""
 DELAYING = ("netem", "jitter")
 """Stages that delay packets on purpose: no queue of a bottleneck."""
+MAX_DELAY = 0xFFFF_FFFF * 64
+"""Longest delay of netem, ns: tc sends it as 32 bits of 64 ns."""
 QUEUE_EXAMPLE = "write for example fq_codel, or 'fq_codel limit 1000 target 10ms' (`tcpscape qdisc list` shows them all)"
 
 
@@ -325,6 +329,9 @@ def check_queue(queue: str) -> str:
     try:
         described = describe(text if text not in NAMED else queue_words(text, 10_000_000, 100 * FRAME, limited=False))
     except WordsError as e:
+        names = [known for known in queue_names() if known not in DELAYING]
+        if name not in names:
+            refuse("queue", f"{shown(name)} is no queue", f"{instead(name, names)}; {QUEUE_EXAMPLE}")
         refuse("queue", e.what, QUEUE_EXAMPLE)
     if described[0].rate_bps:
         refuse("queue", f"{text!r} limits the rate, which is the bottleneck's", "leave it out of the queue's words")

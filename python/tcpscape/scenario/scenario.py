@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema
 
 from tcpscape import units
 from tcpscape.controls import spelling
-from tcpscape.errors import refuse, shown
+from tcpscape.errors import instead, refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
 from tcpscape.scenario import flows, host, path, topology
@@ -174,7 +174,7 @@ def _kernel(value: Any) -> Any:
     if isinstance(value, dict) and value.get("profile") == host.NAME:
         value = host.fields() | {field: given for field, given in value.items() if field != "profile"}
     if isinstance(value, dict) and (unknown := [name for name in value if name not in Kernel.model_fields]):
-        refuse(f"kernel.{unknown[0]}", "no such field", f"choose {', '.join(Kernel.model_fields)}")
+        refuse(f"kernel.{unknown[0]}", "no such field", instead(unknown[0], Kernel.model_fields))
     return value
 
 

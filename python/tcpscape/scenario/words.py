@@ -57,6 +57,13 @@ class QueueDescription:
     disciplines that have no word for it (cake, dualpi2)."""
 
 
+def queue_names() -> list[str]:
+    """Names of the queues and impairments that the engine has. The extension module is there: words were read before."""
+    import tcpscape._core as extension
+
+    return [name for name, _ in extension.qdisc_registry()]
+
+
 @functools.lru_cache(maxsize=CACHED_TEXTS)
 def describe(text: str) -> tuple[QueueDescription, ...]:
     """The queues in the words of one hop, from the outside in: what stands before a `;`, then what stands after it.

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.errors import StudyError, refuse, shown
+from tcpscape.errors import StudyError, instead, refuse, shown
 from tcpscape.formats import without
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
@@ -207,7 +207,7 @@ def names() -> list[str]:
 def get(name: str) -> Study:
     """The study called `name`. :raises StudyError: for an unknown name."""
     if name not in names():
-        raise StudyError(f"study: {shown(name)} is unknown; choose {', '.join(names())}")
+        refuse("study", f"{shown(name)} is unknown", instead(name, names()), StudyError)
     return of(read(name), name)
 
 
