@@ -146,9 +146,9 @@ def test_where_the_cursor_stays_progress_is_lines(monkeypatch, capsys, environme
 
 
 MINUTE = """
-from tcpscape.cli.terminal import Progress
+from tcpscape.cli.terminal import ProgressLine
 clock = iter(float(s) for s in range(1000))
-with Progress("sweep", clock=lambda: next(clock)) as progress:
+with ProgressLine("sweep", clock=lambda: next(clock)) as progress:
     for done in range(60):
         progress.update(done, 60)
 """

@@ -263,7 +263,8 @@ class Campaign(Spec):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values as one would write them; fields at their default are left out."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        no_scenario = {"scenario"} if self.scenario is None else set()  # a field with a serializer of its own is never left out as a default
+        return self.model_dump(mode="json", exclude_defaults=True, exclude=no_scenario)
 
     def cases(self) -> list[Case]:
         """Every case, in the order of tables: engine by engine, axis by axis, the congestion control fastest."""
