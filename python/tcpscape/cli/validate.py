@@ -57,13 +57,7 @@ class AnswerOptions:
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
 
 
-@command(
-    examples=(
-        "validate --random 60 --cca cubic,bbr",
-        "validate --random 12 --engine model --engine mock --out out/mock",
-        "validate --exact --n 6 --cca reno",
-    )
-)
+@command(examples=("validate --random 60 --cca cubic,bbr", "validate --exact --n 6 --engine model --engine model:6.12"))
 def validate(
     conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: options.Jobs = 0
 ) -> int:
