@@ -171,14 +171,17 @@ class TestSockets:
     port = listen(socket.AF_INET, "127.0.0.1")
     idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
 
+    begun = threading.Event()
+
     def short():
+        begun.wait()
         for _ in range(10):
             time.sleep(0.05)
             with socket.create_connection(("127.0.0.1", port)) as end:
                 end.sendall(bytes(5000))
 
     threading.Thread(target=short, daemon=True).start()
-    seen = tcp_info.watch(f"dport = :{port}", 1.5)
+    seen = tcp_info.watch(f"dport = :{port}", 1.5, lambda seconds, sockets: begun.set())
     print(json.dumps([len(seen.flows), sum(f.bytes for f in seen.flows), seen.facts["idle"]]))
     """
         )
