@@ -366,6 +366,12 @@ class Link(Spec):
     burst: int = TBF_BURST
     """Most bytes that the token bucket sends at once."""
 
+    @model_validator(mode="after")
+    def _sensible(self) -> Link:
+        if self.burst < FRAME:
+            refuse("burst", f"{self.burst} bytes are less than a full frame", f"write at least {FRAME}")
+        return self
+
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         """The content address of a byte FIFO says its buffer and nothing of a queue."""
