@@ -7,6 +7,7 @@
 //! With `TCPSCAPE_ONCE=7` on the kernel's command line there is only job 7, and the guest ends after it. It says nothing before: when
 //! the host reads a line is the host's affair, but it interrupts the guest and so changes its random numbers.
 
+use crate::programs;
 use crate::sys;
 use crate::trial::{self, Job};
 use std::fs::{self, File};
@@ -30,8 +31,7 @@ const JOBS: &str = "/dev/dsp";
 /// Serves jobs until the host closes the channel.
 pub fn serve() -> io::Result<()> {
     sys::mount("proc", "/proc", "proc", "")?;
-    let shared = std::env::var("TCPSCAPE_IO").map_err(|_| io::Error::other("TCPSCAPE_IO is not on the kernel's command line"))?;
-    sys::mount("none", HOST, "hostfs", &shared)?;
+    sys::mount("none", HOST, "hostfs", &shared().map_err(io::Error::other)?)?;
     prepare_signals();
     let _ = fs::write(NO_TUNNELS, "1"); // not all kernels have tunnels
     fs::write(TCP_MEMORY.0, TCP_MEMORY.1)?;
@@ -52,6 +52,11 @@ pub fn serve() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The directory that the host shares, a path of the host's.
+fn shared() -> Result<String, String> {
+    std::env::var("TCPSCAPE_IO").map_err(|_| "TCPSCAPE_IO is not on the kernel's command line".to_owned())
 }
 
 /// A line to the host.
@@ -77,13 +82,18 @@ fn serve_one(id: &str, home: &File) -> io::Result<()> {
     fs::write(file("json"), answer)
 }
 
-/// What a job asks for: a trial, or `{"probe": "netem"}`, what this kernel's netem does.
+/// What a job asks for: a trial, a program of the host's, or `{"probe": "netem"}`, what this kernel's netem does.
 fn answer(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<String, String> {
     let text = fs::read_to_string(file("job")).map_err(|e| format!("job: {e}"))?;
     let job: serde_json::Value = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;
     if job["probe"] == "netem" {
         let report = tcpscape_testbed::capabilities::netem::probe().map_err(|e| format!("probe: {e}"))?;
         return Ok(serde_json::json!({ "probe": report }).to_string());
+    }
+    if job.get("program").is_some() {
+        let job: programs::Job = serde_json::from_value(job).map_err(|e| format!("job: {e}"))?;
+        let read = File::open(JOBS).map_err(|e| format!("{JOBS}: {e}"))?;
+        return programs::run(&job, &file("log"), read, &shared()?).map(|()| "{}".to_owned());
     }
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;
     let report = run(id, &job, home, file)?;

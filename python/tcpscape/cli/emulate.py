@@ -14,11 +14,12 @@ from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import StatusLine
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.scenario.vocabulary import PathWords
 
 if TYPE_CHECKING:
     from tcpscape.emulation.session import Settings
+    from tcpscape.engines.virtual import Virtual
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,13 @@ class FarOptions:
 class RunOptions:
     """How the command runs."""
 
+    engine: Annotated[
+        str,
+        Option("live: this machine's kernel in real time; virtual[:KERNEL]: a kernel of `tcpscape kernel list` in virtual time.", complete="engine"),
+    ] = "live"
+    bind: Annotated[
+        tuple[Path, ...], Option("In virtual time: a directory that programs may change. Repeatable.", metavar="DIR", complete="file")
+    ] = ()
     cca: Annotated[str | None, Option("Congestion control of both ends.  [default: this machine's]", complete="cca")] = None
     duration: Annotated[str | None, Option("End the command after this time (exit status 124).")] = None
     control: Annotated[Path | None, Option("A Unix socket for changes and figures; - is standard input.", metavar="PATH", complete="file")] = None
@@ -69,6 +77,7 @@ def emulate(
 
     A value is for both directions, or for one: --rate 20mbit --rate up=2mbit. Up is from the command to the far end.
     The far end is 10.77.1.3, in $TCPSCAPE_FAR, and called far. It has what --serve starts there and the ports of --reach, and nothing else.
+    With --engine virtual the programs run unmodified on a real kernel in virtual time: a run with a seed is repeated to the byte, on any machine.
     At the end a summary on stderr says what passed; the exit status is the command's.
     """
     from tcpscape.emulation import summary
@@ -76,7 +85,7 @@ def emulate(
 
     settings = _settings(words, way, far, run, output)
     result = _run(settings, wanted=output.live and not screen.quiet)
-    document = summary.document(result, settings.path, settings.command, settings.seed)
+    document = summary.document(result, settings.path, settings.command, settings.seed, settings.engine)
     if output.as_json:
         print(json.dumps(document, allow_nan=False))
     else:
@@ -101,6 +110,7 @@ def _settings(words: tuple[str, ...], way: PathWords, far: FarOptions, run: RunO
         if far.serve or far.reach:
             refuse("outside", "the far end is then no place for --serve and --reach", "leave them out; this machine's loopback is 10.0.2.2")
         relay.expect()
+    virtual = _virtual(run, far, command=bool(words))
     labels = options.ccas(run.cca)
     if len(labels) > 1 or any(spelling.name_of(label) != label for label in labels):
         refuse("cca", f"{run.cca} is not one congestion control of this machine's kernel", "name one, for example bbr")
@@ -113,6 +123,8 @@ def _settings(words: tuple[str, ...], way: PathWords, far: FarOptions, run: RunO
         build(way),
         words or (os.environ.get("SHELL") or "/bin/sh",),
         run.seed,
+        virtual,
+        [directory.resolve() for directory in run.bind],
         offload=run.offload,
         cca=labels[0] if labels else None,
         serve=far.serve,
@@ -124,6 +136,28 @@ def _settings(words: tuple[str, ...], way: PathWords, far: FarOptions, run: RunO
         stdout=2 if output.as_json else None,
         root=run.root,
     )
+
+
+def _virtual(run: RunOptions, far: FarOptions, *, command: bool) -> Virtual | None:
+    """The engine in virtual time where it is asked for. :raises TcpscapeError: it cannot be had, or not with the other options."""
+    from tcpscape import engines
+    from tcpscape.engines.virtual import Virtual
+
+    if run.engine == "live":
+        if run.bind:
+            refuse("bind", "programs on this machine's kernel may change its files anyway", "leave it out, or add --engine virtual")
+        return None
+    engine = engines.make(run.engine)
+    if not isinstance(engine, Virtual):
+        refuse("engine", f"{shown(run.engine)} runs no programs", "choose live or virtual")
+    outer = {"control": run.control is not None, "reach": bool(far.reach), "outside": far.outside, "root": run.root}
+    if name := next((name for name, is_given in outer.items() if is_given), None):
+        refuse(name, "programs in virtual time meet nothing of this machine's real time", f"leave out --{name}, or --engine virtual")
+    if not command:
+        refuse("command", "a shell waits for you, and virtual time waits for nobody", "name a command, for example -- curl http://far/")
+    if missing := next((directory for directory in run.bind if not directory.is_dir()), None):
+        refuse("bind", f"{missing} is no directory", "name one that is there")
+    return engine
 
 
 def _run(settings: Settings, *, wanted: bool) -> Mapping[str, Any]:

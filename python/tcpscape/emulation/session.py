@@ -31,7 +31,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpscape.emulation import relay
 from tcpscape.emulation.path import BOTH, DIRECTIONS, EmulatedPath, parse_change
@@ -40,9 +40,15 @@ from tcpscape.engines.host import HostProcess, reason
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse, shown
 from tcpscape.reading.documents import from_json
 from tcpscape.reading.files import Kind, Origin
+from tcpscape.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from tcpscape.engines.virtual import Virtual
 
 LIVE_NS = 250_000_000
 """ns between two figures."""
+MOST_VIRTUAL_NS = 3600 * NS_PER_S
+"""ns after which a command in virtual time is asked to end that nobody gave a time: nobody waits for one that sleeps, and it would for ever."""
 ANSWER_S = 5.0
 """s until the program must have answered a request."""
 STDIN = Path("-")
@@ -57,6 +63,10 @@ class Settings:
     path: EmulatedPath
     command: Sequence[str]
     seed: int = 0
+    virtual: Virtual | None = None
+    """The engine in whose guest it runs, in virtual time; None is this machine's kernel."""
+    bind: Sequence[Path] = ()
+    """Directories that programs in virtual time may change."""
     offload: bool = True
     """Whether the hosts use super-packets (TSO, GSO, GRO); the path treats each packet in them by itself."""
     cca: str | None = None
@@ -78,6 +88,14 @@ class Settings:
     shown: bool = False
     """Whether figures are wanted while it runs."""
 
+    @property
+    def engine(self) -> str:
+        """As the document has it."""
+        if self.virtual is None:
+            return "live"
+        kernel = self.virtual.kernel
+        return f"virtual:{kernel.name} ({kernel.release})"
+
     def job(self, plan: Mapping[str, Any], descriptors: Mapping[str, int]) -> dict[str, Any]:
         """What the program reads; `descriptors`: those that it inherits, by what they are."""
         return {
@@ -85,13 +103,14 @@ class Settings:
             "command": list(self.command),
             "seed": self.seed,
             "cca": self.cca,
-            "root": self.root,
+            "root": self.root or self.virtual is not None,
+            "is_virtual": self.virtual is not None,
             "serve": list(self.serve),
             "reach": [{"far": r.far, "host": r.host} for r in self.reach],
-            "duration_ns": self.duration,
+            "duration_ns": self.duration or (MOST_VIRTUAL_NS if self.virtual else None),
             "outside": self.outside,
             "pcap": None if self.pcap is None else str(self.pcap.resolve()),
-            "live_ns": LIVE_NS if self.shown else None,
+            "live_ns": LIVE_NS if self.shown or self.virtual else None,  # always, so that a terminal changes nothing
             **descriptors,
         }
 
@@ -116,6 +135,8 @@ class Session:
 
         settings = self.settings
         plan = settings.path.plan(lib, offload=settings.offload)
+        if settings.virtual:
+            return self._run_virtual(settings.virtual, settings.job(plan, {}))
         with ExitStack() as stack:
             descriptors = self._descriptors(stack)
             if settings.control not in (None, STDIN):
@@ -137,6 +158,19 @@ class Session:
                 self._process = None
                 for future in list(self._waiting.values()):
                     future.cancel()
+
+    def _run_virtual(self, engine: Virtual, job: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same in a guest, whose signals are those of this process: SIGINT ends all of it."""
+        settings = self.settings
+        try:
+            with engine.program(
+                "emulate", job, settings.seed, stdout=1 if settings.stdout is None else settings.stdout, bind=settings.bind
+            ) as program:
+                for event in program.events():
+                    self._take(event)
+                return dict(program.result())
+        except EngineError as e:
+            raise _plain(e) from None
 
     def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """Sends the program a request, and returns its answer. :raises ScenarioError: the program refuses it, or the command has ended."""

@@ -96,8 +96,10 @@ class EmulationDocument(TypedDict):
     """Whether it was ended because its time was over (`--duration`)."""
     seconds: float
     """How long it ran, s."""
+    engine: str
+    """`live`, this machine's kernel in real time, or `virtual` with the kernel's name and release: `virtual:6.1 (6.1.192)`."""
     seed: int
-    """Seed of the path's random streams."""
+    """Seed of the path's random streams; in virtual time of all random numbers."""
     changes: int
     """Changes of the path that were asked for while it ran; those of `--change` are not among them."""
     up: WayDocument
@@ -114,7 +116,7 @@ class EmulationDocument(TypedDict):
     """Version of tcpscape."""
 
 
-def document(result: Mapping[str, Any], path: EmulatedPath, command: Sequence[str], seed: int) -> EmulationDocument:
+def document(result: Mapping[str, Any], path: EmulatedPath, command: Sequence[str], seed: int, engine: str = "live") -> EmulationDocument:
     """The document of what the emulation's program reports."""
     from tcpscape import __version__
 
@@ -125,6 +127,7 @@ def document(result: Mapping[str, Any], path: EmulatedPath, command: Sequence[st
         "status": result["status"],
         "timed_out": result["is_late"],
         "seconds": result["elapsed_ns"] / NS_PER_S,
+        "engine": engine,
         "seed": seed,
         "changes": result["changes"],
         "up": _way("up", result, path),

@@ -92,6 +92,8 @@ def _table(summary: EmulationDocument) -> Table:
     rows = [[title, *map(cell, ways)] for title, cell in _ROWS]
     rows += [[title, *(f"{way[key]:,}" for way in ways)] for title, key in _RARE if any(way[key] for way in ways)]  # type: ignore[literal-required]
     rows += [[f"left late {name}, µs", *(number(way["lateness_us"][name]) for way in ways)] for name in ("p50", "p99", "max")]
+    if summary["engine"] != "live":
+        return Table(["", "up", "down"], rows, notes=[f"In virtual time: {summary['engine']}. With this seed it can be repeated to the byte."])
     priority = f"real-time priority {summary['realtime']}" if summary["realtime"] else "ordinary priority"
     return Table(["", "up", "down"], rows, notes=[f"The emulator took {100 * summary['cpu']:.0f} % of a core, with {priority}."])
 

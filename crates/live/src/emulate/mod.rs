@@ -63,6 +63,8 @@ pub struct Job {
     pub cca: Option<String>,
     /// Without a user namespace.
     pub root: bool,
+    /// Whether this kernel runs in virtual time.
+    pub is_virtual: bool,
     /// Command lines of servers at the far end.
     pub serve: Vec<String>,
     /// Ports of the far end that are ports of this host.
@@ -144,7 +146,8 @@ impl Ends {
         let [near, far] = Wire::MIDDLE;
         let far = if job.outside { outside::DEVICE } else { far };
         let ports = [port(near)?, port(far)?];
-        Emulator::start(link, ports, &EmulatorOptions::default()).map_err(|e| format!("emulate: the emulator's thread: {e}"))
+        let options = EmulatorOptions { is_virtual: job.is_virtual, ..EmulatorOptions::default() };
+        Emulator::start(link, ports, &options).map_err(|e| format!("emulate: the emulator's thread: {e}"))
     }
 
     /// Starts the command at the near end.

@@ -11,8 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tcpscape_path::{Direction, Patch};
 
-/// How often it is looked whether packets passed.
+/// How often it is looked whether packets passed; in virtual time nothing else may happen for hours.
 const LOOK: Duration = Duration::from_millis(100);
+const VIRTUAL_LOOK: Duration = Duration::from_millis(250);
 /// How long a command that was asked to end may take for it.
 const GRACE: Duration = Duration::from_secs(5);
 /// Exit status of a command that ran for as long as it may, as of timeout(1).
@@ -132,7 +133,7 @@ impl<'a> Watch<'a> {
     }
 
     fn next(&self, events: &Receiver<Event>) -> Option<Event> {
-        match events.recv_timeout(LOOK) {
+        match events.recv_timeout(if self.job.is_virtual { VIRTUAL_LOOK } else { LOOK }) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => unreachable!("this thread has a sender of them, too"),

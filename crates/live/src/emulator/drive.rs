@@ -37,7 +37,11 @@ pub(super) struct Drive {
     ports: [Port; 2],
     pub(super) stopping: bool,
     zero: u64,
+    /// Time passes only while the thread sleeps.
+    is_virtual: bool,
     clocks: Clocks,
+    /// The clocks at the beginning of the pass.
+    reading: Reading,
     /// The latest arrival of each direction, ns since zero.
     latest: [u64; 2],
     /// When nothing more was to be had from each port: what came after arrived after, ns since zero.
@@ -70,9 +74,9 @@ impl Waiter {
     }
 
     /// Waits until shortly before CLOCK_MONOTONIC shows `until`, as long before as it takes to wake, or until something happens. False
-    /// if nothing was waited for, because that is now.
-    fn wait(&mut self, until: Option<u64>) -> bool {
-        let Some(at) = self.lead.timer(until, sys::now()) else { return false };
+    /// if nothing was waited for, because that is now. `now`: None where the clock is to be read.
+    fn wait(&mut self, until: Option<u64>, now: Option<u64>) -> bool {
+        let Some(at) = self.lead.timer(until, now.unwrap_or_else(sys::now)) else { return false };
         if at != self.set_for {
             self.timer.set(at).expect("a timer of our own can be set");
             self.set_for = at;
@@ -82,7 +86,7 @@ impl Waiter {
         let events = ready.iter().fold(0, |bits, e| bits | 1 << e.u64);
         if events & 1 << TIMER != 0 {
             let due = self.set_for.take();
-            if let Some(due) = due.filter(|_| events == 1 << TIMER) {
+            if let Some(due) = due.filter(|_| events == 1 << TIMER && now.is_none()) {
                 self.lead.woke(sys::now().saturating_sub(due));
             }
         }
@@ -128,10 +132,30 @@ fn read_clocks() -> Reading {
     Reading { before: sys::now(), wall: sys::wall(), after: sys::now() }
 }
 
+/// The next reading where both clocks go alike and time stands still.
+fn read_clock(last: Reading) -> Reading {
+    let now = sys::now();
+    Reading { before: now, wall: last.wall + (now - last.after), after: now }
+}
+
 impl Drive {
-    pub(super) fn new(link: Link, ports: [Port; 2], zero: u64, conditions: Conditions) -> Drive {
-        let clocks = Clocks::new(zero, read_clocks());
-        Drive { link, ports, stopping: false, zero, clocks, latest: [0; 2], emptied: [0; 2], arrived: [0; 2], wakeups: 0, conditions }
+    pub(super) fn new(link: Link, ports: [Port; 2], zero: u64, is_virtual: bool, conditions: Conditions) -> Drive {
+        let reading = read_clocks();
+        let clocks = Clocks::new(zero, reading);
+        Drive {
+            link,
+            ports,
+            stopping: false,
+            zero,
+            is_virtual,
+            clocks,
+            reading,
+            latest: [0; 2],
+            emptied: [0; 2],
+            arrived: [0; 2],
+            wakeups: 0,
+            conditions,
+        }
     }
 
     /// Now, ns since zero; 0 before it.
@@ -153,8 +177,13 @@ impl Drive {
             if self.pass() {
                 continue;
             }
-            self.wakeups += u64::from(waiter.wait(self.next_work()));
+            self.wakeups += u64::from(waiter.wait(self.next_work(), self.known()));
         }
+    }
+
+    /// CLOCK_MONOTONIC where it still shows what it did when the pass began, ns.
+    fn known(&self) -> Option<u64> {
+        self.is_virtual.then_some(self.reading.after)
     }
 
     /// When there is something to do without an arrival, CLOCK_MONOTONIC, ns.
@@ -166,7 +195,8 @@ impl Drive {
 
     /// Takes in what has arrived and sends what is due; true if there may be more at once.
     fn pass(&mut self) -> bool {
-        let reading = read_clocks();
+        let reading = if self.is_virtual { read_clock(self.reading) } else { read_clocks() };
+        self.reading = reading;
         self.clocks.look(reading);
         let now = reading.after.saturating_sub(self.zero);
         let mut more = false;
@@ -174,8 +204,9 @@ impl Drive {
             more |= self.take_in(direction, now);
         }
         more |= self.let_go(now);
+        let now = self.known();
         for port in &mut self.ports {
-            port.flush(self.zero);
+            port.flush(self.zero, now);
         }
         more
     }
@@ -183,12 +214,12 @@ impl Drive {
     /// Frames of a direction into the link; true if there may be more.
     fn take_in(&mut self, direction: Direction, now: u64) -> bool {
         let i = direction.index();
-        let Drive { link, ports, zero, clocks, latest, emptied, .. } = self;
+        let Drive { link, ports, zero, is_virtual, clocks, latest, emptied, .. } = self;
         let floor = emptied[i].saturating_sub(STAMPED_BEFORE);
         let mut until = now;
         let (n, more) = ports[i].receive(ARRIVALS, |arrival| {
             let mut at = clocks.arrival(arrival.stamp, floor.max(latest[i]), until);
-            if at == until {
+            if at == until && !*is_virtual {
                 // It may have arrived since the pass began.
                 until = sys::now().saturating_sub(*zero);
                 at = clocks.arrival(arrival.stamp, floor.max(latest[i]), until);
@@ -205,7 +236,7 @@ impl Drive {
 
     /// Frames that are due into the ports; true if there may be more.
     fn let_go(&mut self, now: u64) -> bool {
-        let mut left = DEPARTURES;
+        let (mut left, known) = (DEPARTURES, self.known());
         while left.allows_more() {
             let Some(departure) = self.link.depart(Time(now)) else { return false };
             left.take(departure.frame.len());
@@ -213,7 +244,7 @@ impl Drive {
             let port = &mut self.ports[departure.direction.back().index()];
             port.queue(departure.due, departure.packets, departure.frame);
             if port.is_loaded() {
-                port.flush(self.zero);
+                port.flush(self.zero, known);
             }
         }
         true

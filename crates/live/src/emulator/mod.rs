@@ -49,11 +49,14 @@ pub struct EmulatorOptions {
     pub realtime: bool,
     /// CLOCK_MONOTONIC at time 0, ns; None is the start.
     pub zero: Option<u64>,
+    /// Whether time passes only while the thread sleeps, as in a guest's virtual time. It then reads the clock once for each pass (a system call
+    /// there, which takes virtual time) and sleeps until packets are due, without waking before.
+    pub is_virtual: bool,
 }
 
 impl Default for EmulatorOptions {
     fn default() -> EmulatorOptions {
-        EmulatorOptions { realtime: true, zero: None }
+        EmulatorOptions { realtime: true, zero: None, is_virtual: false }
     }
 }
 
@@ -85,10 +88,10 @@ impl Emulator {
         let bell = Arc::new(Bell::new()?);
         let waiter = Waiter::new(&ports, bell.clone())?;
         let zero = options.zero.unwrap_or_else(sys::now);
-        let realtime = options.realtime;
+        let (realtime, is_virtual) = (options.realtime, options.is_virtual);
         let (commands, inbox) = channel::<Command>();
         let work = move || {
-            let mut drive = Drive::new(link, ports, zero, prepare(realtime));
+            let mut drive = Drive::new(link, ports, zero, is_virtual, prepare(realtime));
             drive.run(waiter, &inbox);
             (drive.report(), drive.link)
         };

@@ -76,6 +76,9 @@ impl Ring {
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, shared, socket.as_raw_fd(), 0) };
         match NonNull::new(start.cast::<u8>()) {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
+                // Processes that are started from here have no use for it; User-Mode Linux 7.1 loses its pages when they end.
+                // SAFETY: the mapping that was just made.
+                let _ = unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_DONTFORK) };
                 Ok(Ring { memory: Memory { start, length }, slot, slots: blocks * per_block, per_block, next: 0 })
             }
             _ => Err(io::Error::last_os_error()),

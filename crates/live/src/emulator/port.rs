@@ -129,17 +129,19 @@ impl Port {
         self.outbox.len() >= FRAMES || self.outbox.bytes() >= LOAD
     }
 
-    /// Sends what waits, in order, as far as the kernel takes it. `zero` is CLOCK_MONOTONIC at time 0, ns.
-    pub(super) fn flush(&mut self, zero: u64) {
-        if self.outbox.is_empty() || self.pause_until.is_some_and(|t| sys::now() < t) {
+    /// Sends what waits, in order, as far as the kernel takes it. `zero` is CLOCK_MONOTONIC at time 0, ns; `now` is what it shows, None where
+    /// it is to be read.
+    pub(super) fn flush(&mut self, zero: u64, now: Option<u64>) {
+        let clock = || now.unwrap_or_else(sys::now);
+        if self.outbox.is_empty() || self.pause_until.is_some_and(|t| clock() < t) {
             return;
         }
         self.pause_until = None;
-        let mut before = sys::now();
+        let mut before = clock();
         while !self.outbox.is_empty() && self.pause_until.is_none() {
             let (frames, bytes) = self.outbox.waiting();
             let sent = self.packets.send(frames, bytes);
-            let after = sys::now();
+            let after = clock();
             match sent {
                 Ok(n) => {
                     self.account.sent(&frames[..n], before.saturating_sub(zero), after.saturating_sub(zero));

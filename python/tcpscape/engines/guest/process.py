@@ -73,19 +73,28 @@ class Console:
         self._messages: deque[tuple[str, str]] = deque()
         self._kernel_lines: deque[str] = deque(maxlen=KERNEL_LINES)
 
+    def poll(self, seconds: float) -> bool:
+        """Waits so long for output, and reads it; whether there was any. :raises GuestDied: the guest ended."""
+        if self._poll.poll(seconds * 1000):
+            self._read()
+            return True
+        if has_ended(self._process.pid):
+            raise GuestDied("it ended without a word")
+        return False
+
+    def message(self) -> tuple[str, str] | None:
+        """The next of the messages that were read: its first word and the rest."""
+        return self._messages.popleft() if self._messages else None
+
     def next_message(self, timeouts: Timeouts) -> tuple[str, str]:
-        """The guest's next message: its first word and the rest. :raises GuestDied: the guest ended, or a timeout expired."""
+        """The guest's next message. :raises GuestDied: the guest ended, or a timeout expired."""
         start = last_active = time.monotonic()
         ticks = cpu_ticks(self._process.pid)
         while not self._messages:
-            if self._poll.poll(POLL_S * 1000):
-                self._read()
+            if self.poll(POLL_S):
                 last_active = time.monotonic()
-            else:
-                if has_ended(self._process.pid):
-                    raise GuestDied("it ended without a word")
-                if (now := cpu_ticks(self._process.pid)) != ticks:
-                    ticks, last_active = now, time.monotonic()
+            elif (now := cpu_ticks(self._process.pid)) != ticks:
+                ticks, last_active = now, time.monotonic()
             if self._messages:
                 break
             if time.monotonic() - start > timeouts.total:
@@ -182,6 +191,8 @@ class Boot:
     linux: Path
     initrd: bytes = field(repr=False)
     memory_mb: int = MEMORY_MB
+    options: tuple[str, ...] = ()
+    """Further words of the kernel's command line."""
     seeds: Path | None = None
     """The library that answers the kernel's `getrandom` from a seed (crates/seed); without it no guest can be repeated."""
 
@@ -268,7 +279,8 @@ class Guest:
         self._open = True
         self._boot, self._seed = boot, seed
         self._directory = Path(tempfile.mkdtemp(prefix="tcpscape-", dir=memory_directory(boot.memory_mb)))
-        self._io = self._directory / "io"
+        self.shared = self._directory / "io"
+        """The directory that it shares with this process."""
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._janitor = _start(["/bin/sh", "-c", JANITOR, "tcpscape-janitor", str(self._directory)], stdin=subprocess.PIPE)
@@ -281,7 +293,7 @@ class Guest:
             self._begin()
 
     def _prepare(self, boot: Boot) -> int:
-        self._io.mkdir()
+        self.shared.mkdir()
         (self._directory / "initrd").write_bytes(boot.initrd)
         os.mkfifo(self._directory / "jobs", 0o600)
         return os.open(self._directory / "jobs", os.O_RDWR)  # so that opening waits for nobody
@@ -300,6 +312,7 @@ class Guest:
             "con=null",
             "con0=null,fd:1",
             "time-travel=inf-cpu",
+            *self._boot.options,
             f"time-travel-start={EPOCH}",
             "dsp=jobs",
             "TCPSCAPE_IO=/proc/self/cwd/io",
@@ -364,26 +377,44 @@ class Guest:
 
     def run(self, job: Mapping[str, Any], timeouts: Timeouts, captures: Mapping[Place, Path]) -> GuestAnswer:
         """Runs one job; the packets of each place go to its file. Raises :class:`GuestDied`, and EngineError where one cannot be written."""
-        self.served += 1
-        name = f"j{self.served}"
+        name = self.submit(job)
         try:
-            (self._io / f"{name}.job").write_text(json.dumps(job, separators=(",", ":")), "utf-8")
-            if self._process is None:
-                self._begin(only=name)
-            else:
-                os.write(self._jobs, f"{name}\n".encode())
             word, rest = self._console.next_message(timeouts)
             if (word, rest) != ("done", name):
                 raise GuestDied(f"it said {word} {rest} instead of done {name}")
             return self._answer(name, captures)
         finally:
-            for path in self._io.glob(f"{name}.*"):
+            for path in self.shared.glob(f"{name}.*"):
                 path.unlink(missing_ok=True)
+
+    def submit(self, job: Mapping[str, Any]) -> str:
+        """Gives it a job, and starts it where this is its only one; the name of the job's files in :attr:`shared`."""
+        self.served += 1
+        name = f"j{self.served}"
+        (self.shared / f"{name}.job").write_text(json.dumps(job, separators=(",", ":")), "utf-8")
+        if self._process is None:
+            self._begin(only=name)
+        else:
+            self.tell(name)
+        return name
+
+    def tell(self, line: str = "") -> None:
+        """Writes a line into its FIFO: the name of a job, or what a job waits for."""
+        os.write(self._jobs, f"{line}\n".encode())
+
+    @property
+    def console(self) -> Console:
+        """The console of a guest that has started."""
+        return self._console
+
+    def cpu_ticks(self) -> int:
+        """CPU time that it and its processes have used, clock ticks."""
+        return cpu_ticks(self._process.pid) if self._process else 0
 
     def _answer(self, name: str, captures: Mapping[Place, Path]) -> GuestAnswer:
         """Reads the files that the guest wrote for the job `name`."""
         try:
-            summary = json.loads((self._io / f"{name}.json").read_bytes())
+            summary = json.loads((self.shared / f"{name}.json").read_bytes())
             if not {"error", "probe"} & set(summary) and not {"flows", "duration_ns"} <= set(summary):
                 raise GuestDied("it answered without a result")
             tables = {table: self._table(description) for table, description in summary.get("tables", {}).items()}
@@ -391,7 +422,7 @@ class Guest:
             raise GuestDied(f"it answered with garbage ({type(e).__name__}: {e})") from None
         for place, file in captures.items() if "error" not in summary else ():
             try:
-                shutil.copyfile(self._io / f"{name}.{place}.pcap", file)
+                shutil.copyfile(self.shared / f"{name}.{place}.pcap", file)
             except OSError as e:
                 raise EngineError(f"pcap: cannot write {file}: {e.strerror}; choose another file") from None
         return GuestAnswer(summary, tables)
@@ -399,7 +430,7 @@ class Guest:
     def _table(self, description: Mapping[str, Any]) -> Columns:
         """The columns of a table's file, which holds them one after the other."""
         file, rows = Path(description["file"]).name, description["rows"]
-        data, offset, columns = memoryview((self._io / file).read_bytes()), 0, {}
+        data, offset, columns = memoryview((self.shared / file).read_bytes()), 0, {}
         for name, kind in description["columns"]:
             dtype, width = WIDTHS[kind]
             columns[name] = (dtype, data[offset : offset + rows * width])

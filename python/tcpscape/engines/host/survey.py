@@ -234,7 +234,7 @@ def unavailable(root: bool = False) -> str | None:
 
 def reason(error: EngineError) -> str:
     """What an error of the program says, without the engine's name in front."""
-    return str(error).removeprefix("engine: ").removeprefix("live: ")
+    return str(error).removeprefix("engine: ").removeprefix("live: ").removeprefix("virtual: ")
 
 
 @functools.cache

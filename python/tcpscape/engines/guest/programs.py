@@ -1,0 +1,187 @@
+"""A program of this machine in a guest, in virtual time: a job in, events and a result out, as :class:`~tcpscape.engines.host.HostProcess` has them.
+
+What the program and those that it starts write comes as a log (crates/guest, `programs`): files of frames, each a kind, a length and as many bytes. A
+file that has been read is removed, which a guest that is two files ahead waits for; its virtual time stands still meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from tcpscape import writing
+from tcpscape.engines.guest.process import Boot, Guest, GuestDied
+from tcpscape.engines.host.process import FINAL, PROGRAM
+from tcpscape.errors import EngineError, refuse
+from tcpscape.units import NS_PER_S
+
+END, MESSAGE, OUTPUT, ERROR, TIME = range(5)
+"""Kinds of frames."""
+HEADER = 5
+"""Bytes of a frame's kind and length."""
+LOOK_S = 0.02
+"""s between two looks into the log."""
+STANDSTILL_S = 60.0
+"""s for which virtual time may stand still while the guest computes. It tells the time once a virtual second."""
+MOST_PROCESSES = 1000
+"""Processes and threads of a guest: each process is one of this machine's as well."""
+SHARED = "/run/tcpscape"
+"""Where a program sees the directory that the guest shares with this process."""
+
+
+class GuestProgram:
+    """A run of the live engine's program in a guest of its own; one thread at a time. Use it as a context manager."""
+
+    def __init__(
+        self, boot: Boot, mode: str, job: Mapping[str, Any], *, seed: int, stdout: int = 1, stderr: int = 2, bind: Sequence[Path] = ()
+    ) -> None:
+        """Starts the guest with the program.
+
+        :param job: the mode's job; a member `pcap` is the path of a file of this machine.
+        :param seed: all random numbers of the guest follow from it.
+        :param stdout: descriptor to which the programs' output is copied; `stderr` likewise.
+        :param bind: directories of this machine that the programs may change; of everything else they change a copy in memory.
+        :raises EngineError: the guest cannot be started.
+        """
+        self.seconds = 0.0
+        """Virtual time since the start, s, to a second."""
+        self._streams = {OUTPUT: stdout, ERROR: stderr}
+        self._messages = bytearray()
+        self._pcap = job.get("pcap")
+        self._mode = mode
+        self._final: Mapping[str, Any] | None = None
+        self._guest = Guest(boot, seed)
+        try:
+            self._name = self._guest.submit(
+                {
+                    "program": str(PROGRAM),
+                    "mode": mode,
+                    "job": {**job, "pcap": f"{SHARED}/packets.pcapng" if self._pcap else None},
+                    "directory": str(Path.cwd()),
+                    "environment": {name: value for name, value in os.environ.items() if value.isprintable()},
+                    "bind": [str(directory) for directory in bind],
+                    "most_processes": MOST_PROCESSES,
+                }
+            )
+        except BaseException:
+            self._guest.close()
+            raise
+
+    def __enter__(self) -> GuestProgram:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._guest.close()
+
+    def kill(self) -> None:
+        """Ends it; whoever reads from it gets EngineError. From any thread."""
+        self._guest.kill()
+
+    def events(self) -> Iterator[Mapping[str, Any]]:
+        """The program's lines before the last, as they come; its output is copied meanwhile.
+
+        :raises EngineError: the program refuses the job (in its words), or the guest ended before it, or its time stands still.
+        """
+        try:
+            for kind, data in self._frames():
+                if kind == MESSAGE:
+                    yield from self._take(data)
+                elif kind == TIME:
+                    self.seconds = int.from_bytes(data, "little") / NS_PER_S
+                elif kind != END:
+                    _write(self._streams[kind], data)
+        except GuestDied as e:
+            lines = [line for line in self._guest.last_output().splitlines() if line.strip()]
+            raise EngineError(f"engine: virtual: the guest died: {e}{f': {lines[-1].strip()}' if lines else ''}; run it again") from None
+        if self._final is None or "result" not in self._final:
+            why = self._final or {}
+            raise EngineError(f"engine: virtual: {why.get('error') or why.get('panic') or 'its program ended without a result; report it'}")
+        if self._pcap and (packets := self._guest.shared / "packets.pcapng").exists():
+            with writing.replacing(Path(self._pcap), "pcap") as part:
+                shutil.copyfile(packets, part)
+
+    def result(self) -> Any:
+        """The result, after :meth:`events`."""
+        assert self._final is not None
+        return self._final["result"]
+
+    def _take(self, data: bytes) -> Iterator[Mapping[str, Any]]:
+        """The messages of a part of the program's lines; the last one is kept."""
+        *lines, rest = (bytes(self._messages) + data).split(b"\n")
+        self._messages = bytearray(rest)
+        for line in lines:
+            message = dict(json.loads(line))
+            if any(member in message for member in FINAL):
+                self._final = message
+            else:
+                yield message
+
+    def _frames(self) -> Iterator[tuple[int, bytes]]:
+        """The frames of the log, as they come, until the guest says that the job is done. :raises GuestDied: it ended."""
+        moved, ticks = time.monotonic(), self._guest.cpu_ticks()
+        number, file, unread, done = 0, None, bytearray(), False
+        try:
+            while True:
+                file = file or self._open(number)
+                data = file.read() if file else b""
+                unread += data
+                while len(unread) >= HEADER and len(unread) >= (whole := HEADER + int.from_bytes(unread[1:HEADER], "little")):
+                    yield unread[0], bytes(unread[HEADER:whole])
+                    del unread[:whole]
+                    moved = time.monotonic()
+                if data:
+                    continue
+                if file and self._file(number + 1).exists():
+                    if not (last := file.read()):  # nothing more comes to a file after which there is another one
+                        file.close()
+                        self._file(number).unlink()
+                        self._guest.tell()
+                        number, file = number + 1, None
+                    unread += last
+                    continue
+                if done:
+                    return
+                self._guest.console.poll(LOOK_S)
+                if message := self._guest.console.message():
+                    done = self._is_done(message)
+                elif time.monotonic() - moved > STANDSTILL_S:
+                    self._refuse_to_wait(is_busy=self._guest.cpu_ticks() != ticks)
+        finally:
+            if file:
+                file.close()
+
+    def _is_done(self, message: tuple[str, str]) -> bool:
+        """Whether the guest says that the job is done; the guest's own error is the last message then."""
+        if message != ("done", self._name):
+            raise GuestDied(f"it said {' '.join(message)}")
+        answer = json.loads((self._guest.shared / f"{self._name}.json").read_bytes())
+        if "error" in answer:
+            self._final = answer
+        return True
+
+    def _refuse_to_wait(self, *, is_busy: bool) -> NoReturn:
+        """Says that virtual time stands still, and why, as far as that can be seen from outside."""
+        reason = "a program computes without end: it waits in a loop that reads no clock" if is_busy else "the guest does nothing"
+        problem = f"virtual time stands at {self.seconds:.0f} s for {STANDSTILL_S:.0f} s of this machine's: {reason}"
+        refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
+
+    def _file(self, number: int) -> Path:
+        return self._guest.shared / f"{self._name}.log{number}"
+
+    def _open(self, number: int) -> BinaryIO | None:
+        try:
+            return self._file(number).open("rb")
+        except FileNotFoundError:
+            return None
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """Writes all of it."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
