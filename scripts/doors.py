@@ -67,6 +67,7 @@ ALLOWED = {
     "controls.bpf": "what bpftool says, and /proc",
     "emulation.session": "/dev/null, and a Unix socket of its own, to see whether it is in use",
     "engines.guest.process": "/proc, and what the guest program writes into a directory of this process",
+    "engines.guest.programs": "what the guest program writes into a directory of this process",
     "engines.host.leftovers": "/proc alone",
     "engines.host.process": "what the live engine's program writes to this process",
     "engines.linux": "the programs that come with tcpscape",

@@ -183,7 +183,7 @@ class Virtual(Engine):
     def program(self, mode: str, job: Mapping[str, Any], seed: int, *, stdout: int = 1, bind: Sequence[Path] = ()) -> guest.GuestProgram:
         """A mode of the live engine's program in a guest of its own, with this machine's files (:class:`~tcpscape.engines.guest.GuestProgram`)."""
         boot = guest.Boot(Path(self.kernel.path), guest.initrd(INIT.read_bytes()), PROGRAM_MEMORY_MB, PROGRAM_OPTIONS, SEEDS)
-        return guest.GuestProgram(boot, mode, job, seed=seed, stdout=stdout, bind=bind)
+        return guest.GuestProgram(boot, mode, job, seed=seed, streams=(stdout, 2), bind=bind)
 
     def stop(self) -> None:
         self._stops += 1

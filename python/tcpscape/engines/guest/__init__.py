@@ -12,7 +12,7 @@ A guest with a seed has its only job from the start, sends its first message whe
 from __future__ import annotations
 
 from tcpscape.engines.guest.pool import GuestJob, GuestPool, close_all, shared_pool
-from tcpscape.engines.guest.programs import GuestProgram
 from tcpscape.engines.guest.process import Boot, GuestAnswer, GuestDied, Place, Timeouts, initrd
+from tcpscape.engines.guest.programs import GuestProgram
 
 __all__ = ["Boot", "GuestAnswer", "GuestDied", "GuestJob", "GuestPool", "GuestProgram", "Place", "Timeouts", "close_all", "initrd", "shared_pool"]

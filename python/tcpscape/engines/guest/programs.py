@@ -38,19 +38,19 @@ class GuestProgram:
     """A run of the live engine's program in a guest of its own; one thread at a time. Use it as a context manager."""
 
     def __init__(
-        self, boot: Boot, mode: str, job: Mapping[str, Any], *, seed: int, stdout: int = 1, stderr: int = 2, bind: Sequence[Path] = ()
+        self, boot: Boot, mode: str, job: Mapping[str, Any], *, seed: int, streams: tuple[int, int] = (1, 2), bind: Sequence[Path] = ()
     ) -> None:
         """Starts the guest with the program.
 
         :param job: the mode's job; a member `pcap` is the path of a file of this machine.
         :param seed: all random numbers of the guest follow from it.
-        :param stdout: descriptor to which the programs' output is copied; `stderr` likewise.
+        :param streams: descriptors to which the programs' standard output and standard error are copied.
         :param bind: directories of this machine that the programs may change; of everything else they change a copy in memory.
         :raises EngineError: the guest cannot be started.
         """
         self.seconds = 0.0
         """Virtual time since the start, s, to a second."""
-        self._streams = {OUTPUT: stdout, ERROR: stderr}
+        self._streams = dict(zip((OUTPUT, ERROR), streams, strict=True))
         self._messages = bytearray()
         self._pcap = job.get("pcap")
         self._mode = mode

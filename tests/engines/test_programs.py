@@ -1,0 +1,252 @@
+"""Programs of this machine in a guest: the log that a fake guest writes, and real programs on a real kernel in virtual time."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tcpscape import engines, kernels
+from tcpscape.emulation.path import build
+from tcpscape.engines.guest import programs
+from tcpscape.engines.guest.process import Boot
+from tcpscape.engines.guest.programs import END, ERROR, MESSAGE, OUTPUT, TIME, GuestProgram
+from tcpscape.errors import EngineError
+from tcpscape.kernels import config
+from tcpscape.scenario import options
+from tcpscape.scenario.vocabulary import PathWords
+
+FAKE = """
+import json, sys
+from pathlib import Path
+
+said = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+shared, number = Path(said["TCPSCAPE_IO"]), 0
+{script}
+"""
+"""A fake User-Mode Linux whose `script` does what the guest's program does."""
+LIBRARY = """
+def log(kind, data, number=0):
+    with open(shared / f"j1.log{number}", "ab", buffering=0) as file:
+        file.write(bytes([kind]) + len(data).to_bytes(4, "little") + data)
+
+def done(answer="{}"):
+    (shared / "j1.json").write_text(answer)
+    print("@tcpscape done j1", flush=True)
+
+job = json.loads((shared / "j1.job").read_text())
+"""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Starts a program in a fake guest that runs a script; its standard output and error go into files `out` and `err`."""
+    monkeypatch.setattr("tcpscape.engines.guest.process.SHARED_MEMORY", tmp_path)
+
+    def start(script, **job):
+        linux = tmp_path / "linux"
+        linux.write_text(f"#!{sys.executable}\n" + FAKE.format(script=LIBRARY + script))
+        linux.chmod(0o755)
+        files = tuple((tmp_path / name).open("wb") for name in ("out", "err"))
+        streams = tuple(file.fileno() for file in files)
+        made = GuestProgram(Boot(linux, b"", 1), "emulate", {"pcap": None, **job}, seed=7, streams=streams)
+        made.files = files
+        return made
+
+    return start
+
+
+def test_what_it_writes_is_copied_and_what_it_says_is_an_event(program, tmp_path):
+    script = f"""
+log({TIME}, (0).to_bytes(8, "little"))
+log({MESSAGE}, b'{{"event": "started"}}\\n{{"event": "li')
+log({OUTPUT}, b"one ")
+log({ERROR}, b"two")
+log({OUTPUT}, b"three")
+log({MESSAGE}, b've", "n": 1}}\\n')
+log({TIME}, (3 * 10**9).to_bytes(8, "little"))
+log({MESSAGE}, b'{{"result": {{"status": 4}}}}\\n')
+log({END}, b"\\0")
+done()
+"""
+    with program(script) as running:
+        assert list(running.events()) == [{"event": "started"}, {"event": "live", "n": 1}]
+        assert (running.result(), running.seconds) == ({"status": 4}, 3.0)
+    assert (tmp_path / "out").read_text() == "one three"
+    assert (tmp_path / "err").read_text() == "two"
+    assert not list(tmp_path.glob("tcpscape-*"))
+
+
+def test_a_guest_that_is_two_files_ahead_is_told_when_one_was_read(program, tmp_path):
+    script = f"""
+jobs = open(said["dsp"])
+for number in range(6):
+    if number > 1:
+        assert jobs.readline() == "\\n"
+        assert not (shared / f"j1.log{{number - 2}}").exists()
+    log({OUTPUT}, bytes([65 + number]) * 100_000, number)
+log({MESSAGE}, b'{{"result": 1}}\\n', number)
+done()
+"""
+    with program(script) as running:
+        assert list(running.events()) == []
+    text = (tmp_path / "out").read_text()
+    assert [text[i] for i in range(0, len(text), 100_000)] == list("ABCDEF")
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (f'log({MESSAGE}, b\'{{"error": "serve: it ended; correct the command"}}\\n\'); done()', "virtual: serve: it ended; correct the command"),
+        ('done(\'{"error": "emulate: no root; build it again"}\')', "virtual: emulate: no root; build it again"),
+        ("done()", "its program ended without a result"),
+        ("print('Kernel panic: no memory', flush=True); sys.exit(3)", "the guest died: it ended with status 3: Kernel panic: no memory"),
+        ("print('@tcpscape done j2', flush=True)", "the guest died: it said done j2"),
+    ],
+)
+def test_why_there_is_no_result_is_one_line(program, script, why):
+    with program(script) as running, pytest.raises(EngineError) as error:
+        list(running.events())
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_program_that_computes_without_end_is_not_waited_for(program, monkeypatch):
+    monkeypatch.setattr(programs, "STANDSTILL_S", 0.3)
+    script = f"log({TIME}, (2 * 10**9).to_bytes(8, 'little'))\nwhile True: pass"
+    with program(script) as running, pytest.raises(EngineError, match="virtual time stands at 2 s") as error:
+        list(running.events())
+    assert "a program computes without end" in str(error.value)
+
+
+def test_the_job_names_what_the_guest_must_know(program, tmp_path):
+    script = f"log({MESSAGE}, json.dumps({{'result': job}}).encode() + b'\\n'); (shared / 'packets.pcapng').write_bytes(b'packets'); done()"
+    with program(script, seed=3, pcap=str(tmp_path / "a.pcapng")) as running:
+        list(running.events())
+        job = running.result()
+    assert job["mode"] == "emulate"
+    assert job["directory"] == os.getcwd()
+    assert job["job"] == {"seed": 3, "pcap": "/run/tcpscape/packets.pcapng"}
+    assert Path(job["program"]).is_absolute()
+    assert (tmp_path / "a.pcapng").read_bytes() == b"packets"
+
+
+REFUSED = [
+    (("--engine", "model"), "engine: 'model' runs no programs; choose live or virtual"),
+    (("--bind", "/tmp"), "bind: programs on this machine's kernel may change its files anyway; leave it out, or add --engine virtual"),
+]
+REFUSED_IN_VIRTUAL_TIME = [
+    (
+        ("--control", "path.sock"),
+        "control: programs in virtual time meet nothing of this machine's real time; leave out --control, or --engine virtual",
+    ),
+    (("--reach", "80"), "reach: programs in virtual time meet nothing of this machine's real time"),
+    (("--outside",), "outside: programs in virtual time"),
+    (("--bind", "nowhere"), "bind: nowhere is no directory; name one that is there"),
+]
+
+
+def refused(said, why):
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith(f"error: {why}"), said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("words", "why"), REFUSED)
+def test_what_means_nothing_here_is_refused(shell, words, why):
+    said = shell("emulate", "--rtt", "20ms", *words, "--", "true")
+    refused(said, why)
+
+
+@pytest.fixture
+def need_programs(need_virtual):
+    """A kernel that programs of this machine can run on."""
+    if kernels.find(None).recipe != config.recipe():
+        pytest.skip("no kernel is built with today's configuration; run `tcpscape kernel build`")
+
+
+@pytest.mark.parametrize(("words", "why"), REFUSED_IN_VIRTUAL_TIME)
+def test_what_real_time_brings_is_refused(shell, need_programs, words, why):
+    refused(shell("emulate", "--engine", "virtual", "--rtt", "20ms", *words, "--", "true"), why)
+
+
+VIRTUAL = ("emulate", "--engine", "virtual", "--rtt", "20ms", "--rate", "20mbit", "--quiet")
+
+
+def test_time_is_virtual_for_a_program(shell, need_programs):
+    said = shell(*VIRTUAL, "--", "sh", "-c", "date +%s.%N; sleep 500; date +%s.%N; exit 5")
+    begin, end = map(float, said.out.split())
+    assert said.status == 5
+    assert end - begin == pytest.approx(500, abs=1e-3)
+    assert re.search(r"ended with status 5 after 500s", said.err)
+
+
+FETCH = """
+import hashlib, os, time, urllib.request
+data = urllib.request.urlopen("http://far:8000/file").read()
+print(len(data), hashlib.sha256(data).hexdigest(), time.time_ns(), os.urandom(8).hex())
+open("left", "w").write("a copy in memory")
+"""
+
+
+def test_a_server_and_a_client_are_repeated_to_the_byte(shell, need_programs, tmp_path):
+    data = os.urandom(1_000_000)
+    (tmp_path / "file").write_bytes(data)
+    serve = f"cd {tmp_path} && exec {sys.executable} -m http.server 8000"
+    outputs, digests = [], []
+    for seed in (1, 1, 2):
+        words = (
+            *VIRTUAL,
+            "--loss",
+            "0.5%",
+            "--seed",
+            str(seed),
+            "--serve",
+            serve,
+            "--pcap",
+            str(tmp_path / "packets.pcapng"),
+            "--",
+            sys.executable,
+            "-c",
+            FETCH,
+        )
+        said = shell(*words, cwd=tmp_path)
+        assert said.status == 0, said.err
+        outputs.append(said.out)
+        digests.append(hashlib.sha256((tmp_path / "packets.pcapng").read_bytes()).hexdigest())
+    assert outputs[0].split()[:2] == ["1000000", hashlib.sha256(data).hexdigest()]
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert digests[0] == digests[1] != digests[2]
+    assert not (tmp_path / "left").exists()
+
+
+def test_a_directory_that_is_bound_keeps_what_programs_write(shell, need_programs, tmp_path):
+    script = f"echo kept > {tmp_path}/kept; echo lost > {tmp_path.parent}/lost; cat {tmp_path}/kept {tmp_path.parent}/lost"
+    said = shell(*VIRTUAL, "--bind", str(tmp_path), "--", "sh", "-c", script)
+    assert (said.status, said.out) == (0, "kept\nlost\n")
+    assert (tmp_path / "kept").read_text() == "kept\n"
+    assert not (tmp_path.parent / "lost").exists()
+
+
+def test_what_a_program_takes_is_bounded(shell, need_programs):
+    script = "head -c 10G /dev/zero > /tmp/large 2>/dev/null || echo full; ulimit -v unlimited; head -c 30M /dev/zero"
+    said = shell(*VIRTUAL, "--json", "--", "sh", "-c", f"({script}) | wc -c")
+    summary = json.loads(said.out)
+    assert (summary["status"], summary["engine"].partition(":")[0]) == (0, "virtual")
+    assert str(30 * 2**20 + len("full\n")) in said.err
+
+
+@pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed: apt-get install iperf3")
+def test_iperf3_carries_what_our_own_sockets_do(need_programs, shell):
+    said = shell(
+        *VIRTUAL, "--json", "--seed", "3", "--serve", "iperf3 -s -1", "--", "iperf3", "-c", "far", "-t", "10", "-J", "--logfile", "/dev/stderr"
+    )
+    theirs = json.loads(re.search(r"\{.*\}", said.err, re.DOTALL)[0])["end"]["sum_received"]["bits_per_second"] / 1e6
+    path = build(PathWords(rtt="20ms", rate=("20mbit",))).scenario
+    scenario = options.scenario({"forward": list(path.forward), "reverse": list(path.reverse)}, cca="cubic", duration="10s")
+    ours = engines.make("virtual").run(scenario, [3])[0].flows[0].goodput_mbps
+    assert theirs == pytest.approx(ours, rel=0.01)
