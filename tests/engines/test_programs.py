@@ -147,6 +147,7 @@ REFUSED_IN_VIRTUAL_TIME = [
     (("--reach", "80"), "reach: programs in virtual time meet nothing of this machine's real time"),
     (("--outside",), "outside: programs in virtual time"),
     (("--bind", "nowhere"), "bind: nowhere is no directory; name one that is there"),
+    (("--pcap", "/dev/null/packets.pcapng"), "pcap: cannot write /dev/null/packets.pcapng"),
 ]
 
 

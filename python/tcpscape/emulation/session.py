@@ -33,6 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tcpscape import writing
 from tcpscape.emulation import relay
 from tcpscape.emulation.path import BOTH, DIRECTIONS, EmulatedPath, parse_change
 from tcpscape.emulation.relay import Outside, Reach
@@ -162,15 +163,17 @@ class Session:
     def _run_virtual(self, engine: Virtual, job: Mapping[str, Any]) -> Mapping[str, Any]:
         """The same in a guest, whose signals are those of this process: SIGINT ends all of it."""
         settings = self.settings
-        try:
-            with engine.program(
-                "emulate", job, settings.seed, stdout=1 if settings.stdout is None else settings.stdout, bind=settings.bind
-            ) as program:
+        stdout = 1 if settings.stdout is None else settings.stdout
+        with ExitStack() as stack:
+            if settings.pcap:
+                job = {**job, "pcap": str(stack.enter_context(writing.replacing(settings.pcap.resolve(), "pcap")))}
+            try:
+                program = stack.enter_context(engine.program("emulate", job, settings.seed, stdout=stdout, bind=settings.bind))
                 for event in program.events():
                     self._take(event)
                 return dict(program.result())
-        except EngineError as e:
-            raise _plain(e) from None
+            except EngineError as e:
+                raise _plain(e) from None
 
     def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """Sends the program a request, and returns its answer. :raises ScenarioError: the program refuses it, or the command has ended."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from tcpscape import writing
 from tcpscape.engines.guest.process import Boot, Guest, GuestDied
 from tcpscape.engines.host.process import FINAL, PROGRAM
 from tcpscape.errors import EngineError, refuse
@@ -102,8 +101,7 @@ class GuestProgram:
             why = self._final or {}
             raise EngineError(f"engine: virtual: {why.get('error') or why.get('panic') or 'its program ended without a result; report it'}")
         if self._pcap and (packets := self._guest.shared / "packets.pcapng").exists():
-            with writing.replacing(Path(self._pcap), "pcap") as part:
-                shutil.copyfile(packets, part)
+            shutil.copyfile(packets, self._pcap)
 
     def result(self) -> Any:
         """The result, after :meth:`events`."""
