@@ -155,6 +155,15 @@ def test_iperf3_runs_against_a_server_at_the_far_end(shell, tmp_path):
 
 
 @live
+def test_a_server_can_open_its_streams_by_name(shell):
+    serve = f"echo begun > /dev/stderr && echo here > /dev/stdout && exec {sys.executable} -m http.server 8000"
+    said = shell(
+        "emulate", *PATH, "--quiet", "--serve", serve, "--", sys.executable, "-c", "import urllib.request as r; r.urlopen('http://far:8000')"
+    )
+    assert said.status == 0, said.err
+
+
+@live
 def test_a_server_that_does_not_start_is_said_in_one_line(shell):
     said = shell("emulate", *PATH, "--serve", "echo broken; exit 3", "--", "true")
     assert (said.status, said.out) == (2, "")

@@ -27,6 +27,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use tcpscape_testbed::sys::{now, pipe};
 
 /// What the host asks for.
 #[derive(Debug, Deserialize)]
@@ -149,7 +150,7 @@ struct Started {
 
 impl Started {
     fn new(job: &Job, log: &Arc<Mutex<Log>>) -> io::Result<Started> {
-        let [input, messages, output, errors] = [sys::pipe()?, sys::pipe()?, sys::pipe()?, sys::pipe()?];
+        let [input, messages, output, errors] = [pipe()?, pipe()?, pipe()?, pipe()?];
         let mut command = Command::new(&job.program);
         command.arg(&job.mode).env_clear().envs(&job.environment);
         sys::start_within(&mut command, ROOT, &job.directory)?;
@@ -179,9 +180,9 @@ impl Started {
 
 /// Writes the time into the log every second.
 fn tell_time(log: Arc<Mutex<Log>>) {
-    let started = tcpscape_testbed::sys::now();
+    let started = now();
     thread::spawn(move || {
-        while append(&log, Kind::Time, &(tcpscape_testbed::sys::now() - started).to_le_bytes()).is_ok() {
+        while append(&log, Kind::Time, &(now() - started).to_le_bytes()).is_ok() {
             thread::sleep(TICK);
         }
     });

@@ -4,7 +4,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -36,15 +36,6 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     let path = text(path)?;
     // SAFETY: a NUL-terminated string that lives until the call returns.
     check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, libc::makedev(major, minor)) }).map(drop)
-}
-
-/// A pipe: the end that is read and the one that is written; no program that is started inherits them. Linux: pipe2(2).
-pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: room for two numbers.
-    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    // SAFETY: the call has opened both, and nobody else has them.
-    Ok(ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }).into())
 }
 
 /// Lets programs that are started inherit a descriptor. Linux: fcntl(2).

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a system call gave; of a negative status the error that it left. Linux: errno(3).
@@ -14,6 +14,15 @@ pub fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     } else {
         Ok(status)
     }
+}
+
+/// A pipe: the end that is read and the one that is written; no program that is started inherits them. Linux: pipe2(2).
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two numbers.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    // SAFETY: the call has opened both, and nobody else has them.
+    Ok(ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }).into())
 }
 
 /// Moves the calling thread into a network namespace. Linux: setns(2).

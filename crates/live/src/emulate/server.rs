@@ -2,14 +2,14 @@
 
 use crate::spaces::{self, Child, Program, Realtime};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::BorrowedFd;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+use tcpscape_testbed::sys::pipe;
 
 /// How long it may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -51,12 +51,12 @@ impl Server {
     }
 
     fn spawn(text: &str, namespace: BorrowedFd<'_>, realtime: Realtime, prepare: impl Fn(&mut Program)) -> io::Result<Server> {
-        let (reader, writer) = UnixStream::pair()?;
+        let (reader, writer) = pipe()?; // no socket: programs open /dev/stderr
         let mut shell = Program::new(&["/bin/sh", "-c", text], realtime).within(namespace);
         prepare(&mut shell);
-        shell.command().stdin(Stdio::null()).stdout(OwnedFd::from(writer.try_clone()?)).stderr(OwnedFd::from(writer));
+        shell.command().stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let server = Server { text: text.to_owned(), child: shell.start()?, output: Arc::default() };
-        server.keep(reader);
+        server.keep(reader.into());
         Ok(server)
     }
 
@@ -67,7 +67,7 @@ impl Server {
     }
 
     /// Keeps the end of what the server writes, so that it never waits for a reader.
-    fn keep(&self, mut reader: UnixStream) {
+    fn keep(&self, mut reader: File) {
         let output = Arc::clone(&self.output);
         thread::spawn(move || {
             let mut part = [0u8; 1024];
