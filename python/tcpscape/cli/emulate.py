@@ -77,7 +77,7 @@ def emulate(
 
     A value is for both directions, or for one: --rate 20mbit --rate up=2mbit. Up is from the command to the far end.
     The far end is 10.77.1.3, in $TCPSCAPE_FAR, and called far. It has what --serve starts there and the ports of --reach, and nothing else.
-    With --engine virtual the programs run unmodified on a real kernel in virtual time: a run with a seed is repeated to the byte, however busy the machine is.
+    With --engine virtual the programs run unmodified on a real kernel in virtual time: a run with a seed is repeated to the byte, also under load.
     At the end a summary on stderr says what passed; the exit status is the command's.
     """
     from tcpscape.emulation import summary
