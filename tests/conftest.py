@@ -19,8 +19,9 @@ from threadpoolctl import threadpool_limits
 import forked
 import skips
 from patience import PATIENCE_S
-from tcpscape import engines
+from tcpscape import engines, kernels
 from tcpscape.engines.mock import Mock
+from tcpscape.kernels import config
 from tcpscape.schemas.documents import DOCUMENTS
 
 TESTS = Path(__file__).parent
@@ -123,6 +124,13 @@ def need_model():
 @pytest.fixture
 def need_virtual():
     need("virtual")
+
+
+@pytest.fixture
+def need_programs(need_virtual):
+    """A kernel that programs of this machine can run on."""
+    if kernels.find(None).recipe != config.recipe():
+        pytest.skip("no kernel is built with today's configuration; run `tcpscape kernel build`")
 
 
 def pytest_sessionstart() -> None:

@@ -5,17 +5,17 @@ import test_docs
 
 import jobs
 from conftest import ROOT
-from tcpscape import engines, kernels
+from tcpscape import engines
 from tcpscape.engines import host
-from tcpscape.kernels import config
 
-NEED_KERNEL = ("programs.md", "real-kernel.md")
+REAL_KERNEL, PROGRAMS = (ROOT / "docs" / "how-to" / name for name in ("real-kernel.md", "programs.md"))
+"""Need a kernel of the virtual engine, the second one of today's configuration."""
 TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name != test_docs.TUTORIAL]
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "interchange.md",
     *TOURS,
-    *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name not in NEED_KERNEL),
+    *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page not in (REAL_KERNEL, PROGRAMS)),
 ]
 
 
@@ -55,13 +55,15 @@ def test_the_job_for_continuous_integration_needs_its_baseline(need_model, job, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", NEED_KERNEL)
-def test_a_recipe_for_the_real_kernel_can_be_carried_out(job, page):
+def test_the_recipe_for_the_real_kernel_can_be_carried_out(job):
     if reason := engines.REGISTRY["virtual"]().unavailable():
         pytest.skip(reason)
-    if kernels.find(None).recipe != config.recipe():
-        pytest.skip("no kernel is built with today's configuration; run `tcpscape kernel build`")
-    job(ROOT / "docs" / "how-to" / page).run()
+    job(REAL_KERNEL).run()
+
+
+@pytest.mark.slow
+def test_the_recipe_for_programs_can_be_carried_out(job, need_programs):
+    job(PROGRAMS).run()
 
 
 def test_what_a_page_shows_is_compared():

@@ -157,10 +157,10 @@ def test_iperf3_runs_against_a_server_at_the_far_end(shell, tmp_path):
 @live
 def test_a_server_can_open_its_streams_by_name(shell):
     serve = f"echo begun > /dev/stderr && echo here > /dev/stdout && exec {sys.executable} -m http.server 8000"
-    said = shell(
+    command = shell(
         "emulate", *PATH, "--quiet", "--serve", serve, "--", sys.executable, "-c", "import urllib.request as r; r.urlopen('http://far:8000')"
     )
-    assert said.status == 0, said.err
+    assert command.status == 0, command.err
 
 
 @live

@@ -19,15 +19,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{symlink, PermissionsExt};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-use tcpscape_testbed::sys::{now, pipe};
+use tcpscape_testbed::sys::{now, pass_on, pipe};
 
 /// What the host asks for.
 #[derive(Debug, Deserialize)]
@@ -52,16 +51,14 @@ pub struct Job {
 /// What a frame is of.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// The exit status of the live engine's program, one byte; the last frame.
-    End = 0,
     /// The program's messages.
-    Message = 1,
+    Message = 0,
     /// Standard output of the programs.
-    Output = 2,
+    Output = 1,
     /// Standard error of the programs.
-    Error = 3,
+    Error = 2,
     /// Time since the start, ns, as eight bytes, low first.
-    Time = 4,
+    Time = 3,
 }
 
 /// Bytes of a file of the log, and most of a frame.
@@ -132,12 +129,9 @@ pub fn run(job: &Job, log: &Path, read: File, shared: &str) -> Result<(), String
     let _ = fs::write("/proc/sys/kernel/threads-max", job.most_processes.to_string()); // only a bound
     build(job, shared)
         .map_err(|e| format!("emulate: this kernel makes no root for programs: {e}; build it again with `tcpscape kernel build`"))?;
-    let failed = |e: io::Error| format!("emulate: the log: {e}; make room where TMPDIR is");
-    let log = Log::create(log, read).map_err(failed)?;
+    let log = Log::create(log, read).map_err(|e| format!("emulate: the log: {e}; make room where TMPDIR is"))?;
     let log = Arc::new(Mutex::new(log));
-    let status =
-        Started::new(job, &log).map_err(|e| format!("emulate: {}: {e}; report it", job.program.display()))?.wait().map_err(failed)?;
-    append(&log, Kind::End, &[status]).map_err(failed)
+    Started::new(job, &log).and_then(Started::wait).map_err(|e| format!("emulate: {}: {e}; report it", job.program.display()))
 }
 
 /// The program, and the threads that write its log.
@@ -155,7 +149,7 @@ impl Started {
         command.arg(&job.mode).env_clear().envs(&job.environment);
         sys::start_within(&mut command, ROOT, &job.directory)?;
         for (option, theirs) in [("--in", &input.0), ("--out", &messages.1)] {
-            sys::pass_on(theirs.as_fd())?;
+            pass_on(theirs.as_raw_fd())?;
             command.arg(option).arg(theirs.as_raw_fd().to_string());
         }
         let child = command.stdin(Stdio::null()).stdout(output.1).stderr(errors.1).spawn()?;
@@ -168,13 +162,13 @@ impl Started {
         Ok(Started { child, _input: input, copies })
     }
 
-    /// Waits for its end and that of everything that writes to its streams: its exit status, 128 and the number for a signal.
-    fn wait(mut self) -> io::Result<u8> {
-        let status = self.child.wait()?;
+    /// Waits for its end and that of everything that writes to its streams. How it ended is in its messages.
+    fn wait(mut self) -> io::Result<()> {
+        self.child.wait()?;
         for each in self.copies {
             let _ = each.join(); // it has no result
         }
-        Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) as u8)
+        Ok(())
     }
 }
 

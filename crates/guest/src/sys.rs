@@ -4,7 +4,6 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -36,12 +35,6 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
     let path = text(path)?;
     // SAFETY: a NUL-terminated string that lives until the call returns.
     check(unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o666, libc::makedev(major, minor)) }).map(drop)
-}
-
-/// Lets programs that are started inherit a descriptor. Linux: fcntl(2).
-pub fn pass_on(descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: integer arguments only.
-    check(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) }).map(drop)
 }
 
 /// A command that is to be started has `root` as its root directory, and `directory` in it as its working directory. Linux: chroot(2).

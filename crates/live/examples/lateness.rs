@@ -193,8 +193,8 @@ fn main() -> Result<(), String> {
     let (wire, ports) = hosts(&o);
     let link_options = LinkOptions { seed: 1, merge: o.super_packets, ..LinkOptions::default() };
     let link = Link::new(&path(&o), &path(&o), &link_options).map_err(|e| e.to_string())?;
-    let emulator = Emulator::start(link, ports, &EmulatorOptions { realtime: o.realtime, zero: None, is_virtual: false })
-        .map_err(|e| e.to_string())?;
+    let emulator =
+        Emulator::start(link, ports, &EmulatorOptions { realtime: o.realtime, ..EmulatorOptions::default() }).map_err(|e| e.to_string())?;
     let (done, bytes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let probe = probe(&wire, &o, &done).map_err(|e| e.to_string())?;
     let flows: Vec<_> = (0..o.flows as u16).flat_map(|i| flow(&wire, i, &o, &done, &bytes)).collect();

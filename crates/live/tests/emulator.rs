@@ -132,7 +132,7 @@ fn the_link_can_be_asked_while_it_runs() {
         let running = Emulator::start(
             link(both, both, &LinkOptions::default()),
             ports(&wire, false),
-            &EmulatorOptions { realtime: false, zero: None, is_virtual: false },
+            &EmulatorOptions { realtime: false, ..EmulatorOptions::default() },
         )
         .unwrap();
         let before = running.snapshot().unwrap();

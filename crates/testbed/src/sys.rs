@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a system call gave; of a negative status the error that it left. Linux: errno(3).
@@ -23,6 +23,12 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
     // SAFETY: the call has opened both, and nobody else has them.
     Ok(ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) }).into())
+}
+
+/// Lets programs started from here inherit a descriptor. Safe between fork and exec. Linux: fcntl(2).
+pub fn pass_on(descriptor: RawFd) -> io::Result<()> {
+    // SAFETY: integer arguments only.
+    check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) }).map(drop)
 }
 
 /// Moves the calling thread into a network namespace. Linux: setns(2).

@@ -69,7 +69,7 @@ impl<'a> Program<'a> {
                 // The descriptor is borrowed by `self`, which lives until the program runs.
                 sys::enter_network_number(network)?;
             }
-            sys::pass_on(pipe)?;
+            tcpscape_testbed::sys::pass_on(pipe)?;
             // Another limit than before is no reason not to run.
             let _ = sys::set_limit(libc::RLIMIT_RTPRIO, limits);
             match sys::is_administrator() {

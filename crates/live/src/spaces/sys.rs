@@ -47,12 +47,6 @@ pub fn inherited(descriptor: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Lets programs started from here inherit a descriptor. Safe between fork and exec. Linux: fcntl(2).
-pub fn pass_on(descriptor: RawFd) -> io::Result<()> {
-    // SAFETY: integer arguments only.
-    check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) }).map(drop)
-}
-
 /// Whether every writer of a pipe, or the other end of a socket, is closed. `wait`: until it is. Linux: poll(2).
 pub fn is_hung_up(descriptor: BorrowedFd<'_>, wait: bool) -> bool {
     let mut watched = libc::pollfd { fd: descriptor.as_raw_fd(), events: 0, revents: 0 };

@@ -56,7 +56,7 @@ impl Emulated {
         let port = |device, super_packets| Port::open(wire.middle(), device, super_packets).map_err(|e| e.to_string());
         let [near, far] = Wire::MIDDLE;
         let ports = [port(near, plan.offload || at_host)?, port(far, plan.offload)?];
-        let emulator = Emulator::start(link, ports, &EmulatorOptions { realtime: true, zero: Some(zero), is_virtual: false });
+        let emulator = Emulator::start(link, ports, &EmulatorOptions { zero: Some(zero), ..EmulatorOptions::default() });
         let emulator = emulator.map_err(|e| format!("the emulator cannot start: {e}"))?;
         Ok((Emulated { wire, emulator }, zero))
     }

@@ -49,11 +49,16 @@ class GuestDeath:
     reason: str
     output: str = field(repr=False)
 
-    def __str__(self) -> str:
-        """In one line."""
+    @property
+    def last_word(self) -> str:
+        """The last line that names a reason, otherwise the last line; empty where there is none."""
         lines = [line.strip() for line in self.output.splitlines() if line.strip()]
         error_lines = [line for line in lines if ERROR_LINE.search(line)] or lines
-        return f"{self.reason}; its last word: {error_lines[-1][:200]}" if error_lines else self.reason
+        return error_lines[-1][:200] if error_lines else ""
+
+    def __str__(self) -> str:
+        """In one line."""
+        return f"{self.reason}; its last word: {self.last_word}" if self.last_word else self.reason
 
 
 class GuestPool:

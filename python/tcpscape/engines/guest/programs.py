@@ -12,14 +12,15 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
+from tcpscape.engines.guest.pool import GuestDeath
 from tcpscape.engines.guest.process import Boot, Guest, GuestDied
 from tcpscape.engines.host.process import FINAL, PROGRAM
 from tcpscape.errors import EngineError, refuse
 from tcpscape.units import NS_PER_S
 
-END, MESSAGE, OUTPUT, ERROR, TIME = range(5)
+MESSAGE, OUTPUT, ERROR, TIME = range(4)
 """Kinds of frames."""
 HEADER = 5
 """Bytes of a frame's kind and length."""
@@ -27,6 +28,8 @@ LOOK_S = 0.02
 """s between two looks into the log."""
 STANDSTILL_S = 60.0
 """s for which virtual time may stand still while the guest computes. It tells the time once a virtual second."""
+BUSY_S = 0.2
+"""s in which a guest that computes uses some CPU time: many clock ticks."""
 MOST_PROCESSES = 1000
 """Processes and threads of a guest: each process is one of this machine's as well."""
 SHARED = "/run/tcpscape"
@@ -77,10 +80,6 @@ class GuestProgram:
     def __exit__(self, *_: object) -> None:
         self._guest.close()
 
-    def kill(self) -> None:
-        """Ends it; whoever reads from it gets EngineError. From any thread."""
-        self._guest.kill()
-
     def events(self) -> Iterator[Mapping[str, Any]]:
         """The program's lines before the last, as they come; its output is copied meanwhile.
 
@@ -92,11 +91,11 @@ class GuestProgram:
                     yield from self._take(data)
                 elif kind == TIME:
                     self.seconds = int.from_bytes(data, "little") / NS_PER_S
-                elif kind != END:
+                else:
                     _write(self._streams[kind], data)
         except GuestDied as e:
-            lines = [line for line in self._guest.last_output().splitlines() if line.strip()]
-            raise EngineError(f"engine: virtual: the guest died: {e}{f': {lines[-1].strip()}' if lines else ''}; run it again") from None
+            last = GuestDeath(str(e), self._guest.last_output()).last_word
+            raise EngineError(f"engine: virtual: the guest died: {e}{f': {last}' if last else ''}; run it again") from None
         if self._final is None or "result" not in self._final:
             why = self._final or {}
             raise EngineError(f"engine: virtual: {why.get('error') or why.get('panic') or 'its program ended without a result; report it'}")
@@ -120,38 +119,41 @@ class GuestProgram:
                 yield message
 
     def _frames(self) -> Iterator[tuple[int, bytes]]:
-        """The frames of the log, as they come, until the guest says that the job is done. :raises GuestDied: it ended."""
-        moved, ticks = time.monotonic(), self._guest.cpu_ticks()
-        number, file, unread, done = 0, None, bytearray(), False
-        try:
-            while True:
-                file = file or self._open(number)
-                data = file.read() if file else b""
-                unread += data
-                while len(unread) >= HEADER and len(unread) >= (whole := HEADER + int.from_bytes(unread[1:HEADER], "little")):
-                    yield unread[0], bytes(unread[HEADER:whole])
-                    del unread[:whole]
-                    moved = time.monotonic()
-                if data:
-                    continue
-                if file and self._file(number + 1).exists():
-                    if not (last := file.read()):  # nothing more comes to a file after which there is another one
-                        file.close()
-                        self._file(number).unlink()
-                        self._guest.tell()
-                        number, file = number + 1, None
-                    unread += last
-                    continue
-                if done:
-                    return
-                self._guest.console.poll(LOOK_S)
-                if message := self._guest.console.message():
-                    done = self._is_done(message)
-                elif time.monotonic() - moved > STANDSTILL_S:
-                    self._refuse_to_wait(is_busy=self._guest.cpu_ticks() != ticks)
-        finally:
-            if file:
-                file.close()
+        """The frames of the log, as they come. :raises GuestDied: the guest ended before the job was done."""
+        unread = bytearray()
+        for part in self._log():
+            unread += part
+            while len(unread) >= HEADER and len(unread) >= (whole := HEADER + int.from_bytes(unread[1:HEADER], "little")):
+                yield unread[0], bytes(unread[HEADER:whole])
+                del unread[:whole]
+
+    def _log(self) -> Iterator[bytes]:
+        """The bytes of the log, as they come, until the guest says that the job is done. :raises GuestDied: it ended before."""
+        number = offset = 0
+        moved, done = time.monotonic(), False
+        while True:
+            is_complete = self._file(number + 1).exists()  # nothing more comes to a file after which there is another one
+            if data := self._read(number, offset):
+                yield data
+                offset += len(data)
+                moved = time.monotonic()
+            elif is_complete:
+                self._file(number).unlink()
+                self._guest.tell()
+                number, offset = number + 1, 0
+            elif done:
+                return
+            else:
+                done = self._wait(moved)
+
+    def _wait(self, moved: float) -> bool:
+        """Waits a moment for the guest, whose log grew at `moved`; whether it says that the job is done."""
+        self._guest.console.poll(LOOK_S)
+        if message := self._guest.console.message():
+            return self._is_done(message)
+        if time.monotonic() - moved > STANDSTILL_S:
+            self._refuse_to_wait()
+        return False
 
     def _is_done(self, message: tuple[str, str]) -> bool:
         """Whether the guest says that the job is done; the guest's own error is the last message then."""
@@ -162,8 +164,11 @@ class GuestProgram:
             self._final = answer
         return True
 
-    def _refuse_to_wait(self, *, is_busy: bool) -> NoReturn:
+    def _refuse_to_wait(self) -> NoReturn:
         """Says that virtual time stands still, and why, as far as that can be seen from outside."""
+        ticks = self._guest.cpu_ticks()
+        time.sleep(BUSY_S)
+        is_busy = self._guest.cpu_ticks() != ticks
         reason = "a program computes without end: it waits in a loop that reads no clock" if is_busy else "the guest does nothing"
         problem = f"virtual time stands at {self.seconds:.0f} s for {STANDSTILL_S:.0f} s of this machine's: {reason}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
@@ -171,11 +176,14 @@ class GuestProgram:
     def _file(self, number: int) -> Path:
         return self._guest.shared / f"{self._name}.log{number}"
 
-    def _open(self, number: int) -> BinaryIO | None:
+    def _read(self, number: int, offset: int) -> bytes:
+        """What a file of the log has from an offset on; nothing where it is not there yet."""
         try:
-            return self._file(number).open("rb")
+            with self._file(number).open("rb") as file:
+                file.seek(offset)
+                return file.read()
         except FileNotFoundError:
-            return None
+            return b""
 
 
 def _write(descriptor: int, data: bytes) -> None:
