@@ -14,7 +14,7 @@ from tcpscape.campaign import record
 from tcpscape.errors import MOST_MESSAGE, MOST_SHOWN, StoreError, TcpscapeError, printable, refuse, shown
 from tcpscape.words.advice import reason
 
-FUNCTIONS = ("run", "sweep", "advise", "advise_calls", "cliff", "bound", "diagnose", "compare", "plot", "load")
+FUNCTIONS = ("run", "sweep", "advise", "advise_calls", "cliff", "bound", "diagnose", "emulate", "compare", "plot", "load")
 PATH = {"forward": "netem delay 20ms loss 0.2%", "bottleneck": {"rate": "20mbit", "buffer": "2bdp"}, "reverse": "netem delay 20ms"}
 
 
@@ -39,14 +39,16 @@ def test_help_suffices(name):
     assert all(p.annotation is not inspect.Parameter.empty for p in parameters.values())
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff"])
+@pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff", "emulate"])
 def test_the_functions_have_the_options_of_the_commands(cli, command):
     """Whatever the command line says, Python can say by the same name."""
     options = {
         {"from": "source"}.get(option, option.replace("-", "_"))
         for option in re.findall(r"^  --([a-z][a-z-]*)", cli(command, "--help").out, re.MULTILINE)
     }
-    on_a_terminal_alone = {"help", "json", "check", "report", "pcap"}
+    on_a_terminal_alone = (
+        {"help", "json", "check", "report", "pcap"} if command != "emulate" else {"help", "json", "live", "control", "verbose", "quiet"}
+    )
     on_a_terminal_alone |= {"upload"} if command == "advise" else set()  # in Python a function of its own, advise_calls
     assert len(options) > 10
     assert options - on_a_terminal_alone - {"axis"} <= set(inspect.signature(getattr(api, command)).parameters)

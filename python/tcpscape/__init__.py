@@ -4,8 +4,8 @@
 >>> outcome = tcpscape.run("starlink-baseline", cca=["cubic", "bbr"], seeds=5)  # doctest: +SKIP
 
 :func:`run` a scenario, :func:`sweep` a path along axes, :func:`advise` which congestion control to use, find the :func:`cliff` and the
-:func:`bound` on latency spikes, :func:`diagnose` a capture or another measurement, :func:`compare` and :func:`plot` results, :func:`load` a scenario
-or a result directory.
+:func:`bound` on latency spikes, :func:`diagnose` a capture or another measurement, :func:`emulate` a path for a program, :func:`compare` and
+:func:`plot` results, :func:`load` a scenario or a result directory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tcpscape.api import advise, bound, cliff, compare, diagnose, load, plot, run, sweep
+    from tcpscape.api import advise, bound, cliff, compare, diagnose, emulate, load, plot, run, sweep
     from tcpscape.campaign.campaign import Campaign
     from tcpscape.campaign.outcome import Cell, Outcome
     from tcpscape.campaign.record import Record
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tcpscape.trial import FlowResult, Trial
 
 _MODULES = {
-    "api": ("advise", "advise_calls", "bound", "cliff", "compare", "diagnose", "load", "plot", "run", "sweep"),
+    "api": ("advise", "advise_calls", "bound", "cliff", "compare", "diagnose", "emulate", "load", "plot", "run", "sweep"),
     "campaign.campaign": ("Campaign",),
     "campaign.outcome": ("Cell", "Outcome"),
     "campaign.record": ("Record",),
@@ -77,6 +77,7 @@ __all__ = [
     "cliff",
     "compare",
     "diagnose",
+    "emulate",
     "load",
     "plot",
     "run",

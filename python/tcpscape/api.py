@@ -14,6 +14,8 @@ import functools
 import inspect
 import os
 import re
+import shlex
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -34,12 +36,13 @@ from tcpscape.scenario import files
 from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.options import Conditions, ScenarioOptions, given
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.scenario.vocabulary import FLOW, HOST, PATH, About, Levels, TrialFields, chosen, described
+from tcpscape.scenario.vocabulary import FLOW, HOST, PATH, About, Levels, PathWords, TrialFields, Words, chosen, described
 from tcpscape.store.results import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from tcpscape.emulation.summary import Emulated
     from tcpscape.findings.advice.answer import Advice
     from tcpscape.findings.calls import CallAdvice
     from tcpscape.findings.cliff.levels import Cliff
@@ -103,7 +106,7 @@ def _command(fields: type | None = None) -> Callable[[Callable[P, R]], Callable[
 
         doc = function.__doc__ or ""
         texts = {name: f"{text}." for name, text in COMMON.items()} | {name: _about(about) for name, about in declared.items()}
-        texts |= dict(_PARAM.findall(doc))
+        texts |= {name: " ".join(text.split()) for name, text in _PARAM.findall(doc)}
         params = "".join(f"{_wrapped(f':param {name}: {texts[name]}')}\n" for name in signature.parameters if name in texts)
         call.__doc__ = _PARAM.sub("", doc).replace("    :return:", f"{params}    :return:", 1)
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -418,6 +421,77 @@ def bound(
     )
 
 
+@_command(PathWords)
+def emulate(
+    command: str | Sequence[str],
+    *,
+    serve: str | Sequence[str] = (),
+    reach: str | Sequence[str] = (),
+    outside: bool = False,
+    cca: str | None = None,
+    duration: str | None = None,
+    seed: int = 0,
+    offload: bool = True,
+    engine: str = "live",
+    bind: str | Path | Sequence[str | Path] = (),
+    root: bool = False,
+    pcap: str | Path | None = None,
+    **words: Words,
+) -> Emulated:
+    """Runs a command behind an emulated path and waits for its end. It needs Linux.
+
+    A value of the path is for both directions, or for one: `rate=["20mbit", "up=2mbit"]`; up is from the command to the far end, which is called
+    `far`. The command's standard output is in the result, its standard error is this process's.
+
+    :param command: the command and its arguments, or one text that is split as a shell does.
+    :param serve: command lines of servers at the far end, started before: `"iperf3 -s -1"`.
+    :param reach: ports of this machine's loopback at the far end: `"8000"`, or `"FAR:HERE"`.
+    :param outside: whether the far end is the world outside, through slirp4netns.
+    :param cca: congestion control of both ends.
+    :param duration: ends the command after this time, with the status 124.
+    :param seed: seed of losses and delays; in virtual time of all random numbers.
+    :param offload: whether hosts send TSO/GSO/GRO bursts; the path still treats each packet.
+    :param engine: `"live"`, this machine's kernel in real time; `"virtual"` or `"virtual:KERNEL"`, a kernel of `tcpscape kernel list` in
+        virtual time, where a run with a seed is repeated to the byte.
+    :param bind: directories that programs in virtual time may change.
+    :param root: as root, without a user namespace.
+    :param pcap: a file for the packets with what the path did to each, pcapng: `tcpscape.diagnose(result.capture)`.
+    :return: `result.status`, `result.output`, `result.seconds`, `result.summary["down"]["loss"]`, `result.capture`.
+    :raises TcpscapeError: one line, where the path, the command or a server makes no sense or cannot run here. A command that fails is no error:
+        see `status`.
+    """
+    from tcpscape.emulation import summary
+    from tcpscape.emulation.request import Request
+    from tcpscape.emulation.session import Session
+    from tcpscape.words import emulation  # noqa: F401 (has their table)
+
+    typed = {name: value if name == "rtt" else _several(value) for name, value in words.items() if value is not None}
+    request = Request(
+        way=PathWords(**typed),  # type: ignore[arg-type]
+        command=shlex.split(command) if isinstance(command, str) else command,
+        serve=_several(serve),
+        reach=_several(reach),
+        outside=outside,
+        engine=engine,
+        bind=[Path(directory) for directory in ([bind] if isinstance(bind, (str, Path)) else bind)],
+        cca=cca,
+        duration=duration,
+        seed=seed,
+        offload=offload,
+        root=root,
+        pcap=None if pcap is None else Path(pcap),
+    )
+    if not request.command:
+        refuse("command", "there is none", "name a program, for example 'ping -c 5 far'")
+    with tempfile.TemporaryFile() as output:
+        settings = request.settings(stdout=output.fileno())
+        result = Session(settings).run()
+        output.seek(0)
+        text = output.read().decode("utf-8", "replace")
+    document = summary.document(result, settings.path, settings.command, settings.seed, settings.engine)
+    return summary.Emulated(text, document, settings.pcap)
+
+
 @_command()
 def diagnose(
     source: str | Path | None = None,
@@ -454,6 +528,7 @@ def diagnose(
     from tcpscape.findings.diagnosis import diagnosis
     from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings, expect_known
     from tcpscape.interchange import observing, tcp_info
+    from tcpscape.words import diagnosis as answer  # noqa: F401 (has its table)
     from tcpscape.words import fitted_path
 
     expect_known(cca, kernel)
@@ -565,6 +640,11 @@ def _labels(controls: CcaSpecs, engine: str) -> list[str]:
         return sorted(engines.make(engine).ccas()) if controls == "all" else spelling.parse_labels(controls)
     several = [controls] if isinstance(controls, (type, Mapping)) else controls
     return [spelling.label(classes.register(one) if isinstance(one, type) else one) for one in several]
+
+
+def _several(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """One text or several."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _more(link: Entries, transfers: Entries, probe: Entries) -> dict[str, list[Any]]:

@@ -4,6 +4,7 @@ import functools
 import http.server
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import tcpscape
 from conftest import expect
 from patience import PATIENCE_S
 from tcpscape.engines import host
@@ -47,6 +49,48 @@ def test_the_exit_status_is_the_commands(shell, command, status):
     said = shell("emulate", *PATH, "--quiet", "--", *command)
     assert (said.status, said.out) == (status, "")
     assert said.err.splitlines()[-1].startswith("→ ")
+
+
+@live
+def test_python_gets_the_output_and_what_passed(tmp_path):
+    script = 'import socket; s = socket.create_connection(("far", 9)); s.sendall(b"x" * 100000); s.shutdown(1); print(s.recv(9).decode())'
+    serve = (
+        'import socket; s = socket.create_server(("", 9)).accept()[0]; n = sum(len(b) for b in iter(lambda: s.recv(65536), b"")); s.send(b"%d" % n)'
+    )
+    result = tcpscape.emulate(
+        [sys.executable, "-c", script],
+        serve=shlex.join([sys.executable, "-c", serve]),
+        rtt="20ms",
+        rate=["50mbit", "up=10mbit"],
+        pcap=tmp_path / "x.pcapng",
+    )
+    assert (result.status, result.output) == (0, "100000\n")
+    assert 0.1 < result.seconds < PATIENCE_S
+    assert result.summary["up"]["hops"][-1].split()[:3] == ["tbf", "rate", "10mbit"]
+    assert result.summary["up"]["bytes"] > 100_000 > result.summary["down"]["bytes"] > 0
+    assert "ended with status 0" in repr(result)
+    flow = tcpscape.diagnose(result.capture, replay=False).flows[0].flow
+    assert flow.bytes in (100_000, 100_001)  # with the FIN
+
+
+@live
+def test_python_splits_a_text_as_a_shell_does():
+    result = tcpscape.emulate("sh -c 'echo one two; exit 3'", delay="1ms", seed=7)
+    assert (result.status, result.output, result.summary["seed"]) == (3, "one two\n", 7)
+
+
+def test_python_refuses_in_one_line_before_anything_runs():
+    for options, why in [
+        ({"rate": "fast"}, r"rate: .*10mbit"),
+        ({"delay": "1ms", "engine": "model"}, "engine: 'model' runs no programs; choose live or virtual"),
+        ({"delay": "1ms", "bind": "/tmp"}, "bind: .*; leave it out"),
+        ({}, "path: it is empty"),
+    ]:
+        with pytest.raises(tcpscape.TcpscapeError, match=why) as error:
+            tcpscape.emulate("true", **options)
+        assert "\n" not in str(error.value)
+    with pytest.raises(tcpscape.TcpscapeError, match="command: there is none"):
+        tcpscape.emulate("", delay="1ms")
 
 
 @live

@@ -157,9 +157,9 @@ def test_a_socket_that_cannot_be_made_is_refused(place, shell):
 
 
 def test_another_system_than_linux_is_named(cli, monkeypatch):
-    from tcpscape.cli import emulate
+    from tcpscape.emulation import request
 
-    monkeypatch.setattr(emulate, "sys", types.SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(request, "sys", types.SimpleNamespace(platform="darwin"))
     refused = cli("emulate", "--delay", "5ms", "--", "true")
     assert (refused.status, refused.out) == (2, "")
     assert refused.err == "error: emulate: it needs Linux, this is darwin; simulate the path instead, with `tcpscape sweep`\n"

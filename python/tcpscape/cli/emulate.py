@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import StatusLine
-from tcpscape.errors import refuse, shown
 from tcpscape.scenario.vocabulary import PathWords
 
 if TYPE_CHECKING:
     from tcpscape.emulation.session import Settings
-    from tcpscape.engines.virtual import Virtual
 
 
 @dataclass(frozen=True)
@@ -81,9 +77,11 @@ def emulate(
     At the end a summary on stderr says what passed; the exit status is the command's.
     """
     from tcpscape.emulation import summary
+    from tcpscape.emulation.request import Request
     from tcpscape.words import emulation
 
-    settings = _settings(words, way, far, run, output)
+    request = Request(way=way, command=words, **asdict(far), **asdict(run), pcap=output.pcap)
+    settings = request.settings(stdout=2 if output.as_json else None)
     result = _run(settings, wanted=output.live and not screen.quiet)
     document = summary.document(result, settings.path, settings.command, settings.seed, settings.engine)
     if output.as_json:
@@ -91,73 +89,6 @@ def emulate(
     else:
         terminal.show(emulation.screen(document, settings.path), screen, error=True)
     return document["status"]
-
-
-def _settings(words: tuple[str, ...], way: PathWords, far: FarOptions, run: RunOptions, output: EmulateOutput) -> Settings:
-    """What runs behind which path, checked as far as it can be before anything starts."""
-    from tcpscape.controls import spelling
-    from tcpscape.emulation import relay
-    from tcpscape.emulation.path import build
-    from tcpscape.emulation.relay import Reach
-    from tcpscape.emulation.session import STDIN, Settings
-
-    if not sys.platform.startswith("linux"):
-        refuse("emulate", f"it needs Linux, this is {sys.platform}", "simulate the path instead, with `tcpscape sweep`")
-    reach = [Reach.of(text) for text in far.reach]
-    if twice := {r.far for r in reach if [o.far for o in reach].count(r.far) > 1}:
-        refuse("reach", f"port {min(twice)} of the far end is there twice", "say FAR:HERE with another FAR")
-    if far.outside:
-        if far.serve or far.reach:
-            refuse("outside", "the far end is then no place for --serve and --reach", "leave them out; this machine's loopback is 10.0.2.2")
-        relay.expect()
-    virtual = _virtual(run, far, command=bool(words))
-    labels = options.ccas(run.cca)
-    if len(labels) > 1 or any(spelling.name_of(label) != label for label in labels):
-        refuse("cca", f"{run.cca} is not one congestion control of this machine's kernel", "name one, for example bbr")
-    duration = None if run.duration is None else units.parse_time(run.duration, "duration")
-    if duration == 0:
-        refuse("duration", "a command that runs for 0s does nothing", "write for example 60s, or leave it out")
-    if not words and run.control == STDIN:
-        refuse("control", "a shell needs the standard input", "name a command, or a Unix socket")
-    return Settings(
-        build(way),
-        words or (os.environ.get("SHELL") or "/bin/sh",),
-        run.seed,
-        virtual,
-        [directory.resolve() for directory in run.bind],
-        offload=run.offload,
-        cca=labels[0] if labels else None,
-        serve=far.serve,
-        reach=reach,
-        outside=far.outside,
-        duration=duration,
-        pcap=output.pcap,
-        control=run.control,
-        stdout=2 if output.as_json else None,
-        root=run.root,
-    )
-
-
-def _virtual(run: RunOptions, far: FarOptions, *, command: bool) -> Virtual | None:
-    """The engine in virtual time where it is asked for. :raises TcpscapeError: it cannot be had, or not with the other options."""
-    from tcpscape import engines
-    from tcpscape.engines.virtual import Virtual
-
-    if run.engine == "live":
-        if run.bind:
-            refuse("bind", "programs on this machine's kernel may change its files anyway", "leave it out, or add --engine virtual")
-        return None
-    engine = engines.make(run.engine)
-    if not isinstance(engine, Virtual):
-        refuse("engine", f"{shown(run.engine)} runs no programs", "choose live or virtual")
-    outer = {"control": run.control is not None, "reach": bool(far.reach), "outside": far.outside, "root": run.root}
-    if name := next((name for name, is_given in outer.items() if is_given), None):
-        refuse(name, "programs in virtual time meet nothing of this machine's real time", f"leave out --{name}, or --engine virtual")
-    if not command:
-        refuse("command", "a shell waits for you, and virtual time waits for nobody", "name a command, for example -- curl http://far/")
-    if missing := next((directory for directory in run.bind if not directory.is_dir()), None):
-        refuse("bind", f"{missing} is no directory", "name one that is there")
-    return engine
 
 
 def _run(settings: Settings, *, wanted: bool) -> Mapping[str, Any]:

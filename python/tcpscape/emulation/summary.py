@@ -6,6 +6,8 @@ Directions are `up`, from the command to the far end, and `down`. Packets are th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -13,6 +15,7 @@ from typing_extensions import TypedDict
 from tcpscape import formats
 from tcpscape.emulation.path import DIRECTIONS, Direction, EmulatedPath
 from tcpscape.scenario import path as hops
+from tcpscape.text.table import ShownAsTable
 from tcpscape.units import NS_PER_S
 
 
@@ -114,6 +117,28 @@ class EmulationDocument(TypedDict):
     """What weakens the figures."""
     tcpscape: str
     """Version of tcpscape."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Emulated(ShownAsTable):
+    """A command that ran behind a path: what :func:`tcpscape.emulate` returns. It prints itself as the table of what passed."""
+
+    output: str
+    """The command's standard output."""
+    summary: EmulationDocument
+    """What passed, as `tcpscape emulate --json` has it."""
+    capture: Path | None = None
+    """The packets with what the path did to each, a file that :func:`tcpscape.diagnose` reads; None where none were asked for."""
+
+    @property
+    def status(self) -> int:
+        """The command's exit status; 124 where its time was over."""
+        return self.summary["status"]
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran, s; on the virtual engine in virtual time."""
+        return self.summary["seconds"]
 
 
 def document(result: Mapping[str, Any], path: EmulatedPath, command: Sequence[str], seed: int, engine: str = "live") -> EmulationDocument:

@@ -39,7 +39,7 @@ class About:
     metavar: str | None = None
     """What stands for its value in help; None is the kind of value."""
     kind: str = ""
-    """The type of its values by its name here: `Levels`, or `Fields`."""
+    """The type of its values by its name here: `Levels`, `Fields` or `Words`."""
 
 
 DIRECTIONS = {"both": "both directions", "forward": "the data", "reverse": "the ACKs"}
@@ -49,6 +49,8 @@ Levels = Value | Sequence[Value] | None
 """A value, or where several are asked for: a list, `["0ms", "4ms"]`, or text, `"0..24ms/4ms"`."""
 Fields = Levels | Mapping[str, Any]
 """The same, or the fields of what a text stands for, `{"size": "10MB"}`."""
+Words = str | Sequence[str] | None
+"""Text, or where several are asked for a list of texts, `["20mbit", "up=2mbit"]`."""
 
 
 class PathFields(TypedDict, total=False):
@@ -116,9 +118,9 @@ class TrialFields(PathFields, FlowFields, HostFields, total=False):
 
 
 def described(fields: type) -> dict[str, About]:
-    """The fields of a declaration such as :class:`PathFields` by their names, in its order."""
+    """The fields of a declaration such as :class:`PathFields` or :class:`PathWords` by their names, in its order."""
     hints = get_type_hints(fields, include_extras=True).items()
-    kinds = {Levels: "Levels", Fields: "Fields"}
+    kinds = {Levels: "Levels", Fields: "Fields", tuple[str, ...]: "Words", str | None: "Words"}
     return {name: replace(next(a for a in hint.__metadata__ if isinstance(a, About)), kind=kinds[get_args(hint)[0]]) for name, hint in hints}
 
 

@@ -22,7 +22,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import UNKNOWN as NOT_KNOWN
 from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table, TableRow
+from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import counted
 from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
@@ -220,6 +220,12 @@ def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> S
     return Screen(
         f"{source}{_subject(diagnosis)}", words.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_, kept=kept
     )
+
+
+@table_of.register
+def table(diagnosis: Diagnosis) -> Table:
+    """All that is known of a single flow, or a row for each of several."""
+    return of_flow(diagnosis.flows[0]) if len(diagnosis.flows) == 1 and not diagnosis.others else summary(diagnosis)
 
 
 def of_flow(diagnosis: FlowDiagnosis) -> Table:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tcpscape import units
 from tcpscape.emulation.path import DIRECTIONS, Direction, EmulatedPath
-from tcpscape.emulation.summary import EmulationDocument, WayDocument
+from tcpscape.emulation.summary import Emulated, EmulationDocument, WayDocument
 from tcpscape.scenario import path as hops
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table
+from tcpscape.text.table import Table, table_of
 from tcpscape.units import NS_PER_S
 
 MOST_COMMAND = 60
@@ -84,6 +84,12 @@ def _passed(name: Direction, verb: str, summary: EmulationDocument) -> str:
         return ""
     rate = f" at {number(way['rate_mbps'])} Mbit/s" if way["rate_mbps"] else ""
     return f"{units.brief_size(way['bytes_out'])} {verb}{rate}"
+
+
+@table_of.register
+def table(emulated: Emulated) -> Table:
+    """What passed, under the sentence of the answer."""
+    return replace(_table(emulated.summary), title=_sentence(emulated.summary))
 
 
 def _table(summary: EmulationDocument) -> Table:

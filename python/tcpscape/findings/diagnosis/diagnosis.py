@@ -21,6 +21,7 @@ from tcpscape.findings.diagnosis.observed import Cause, Doubt, Observation, Obse
 from tcpscape.findings.diagnosis.reasons import Reason, Reasons
 from tcpscape.findings.diagnosis.replay import zone
 from tcpscape.findings.steps import Tell, untold
+from tcpscape.text.table import ShownAsTable
 
 if TYPE_CHECKING:
     from tcpscape.findings.diagnosis.replay.judging import ReplayedRun
@@ -75,9 +76,9 @@ class FlowDiagnosis:
         return {**self.reasons, **doubt, **unknown, **of_path, **of_zone}
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What an observation says of its flows."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnosis(ShownAsTable):
+    """What an observation says of its flows. It prints itself as the table of its only flow, or as a row for each flow."""
 
     observation: Observation
     flows: Sequence[FlowDiagnosis]
