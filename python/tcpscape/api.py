@@ -271,6 +271,7 @@ def advise(
     cca: CcaSpecs = "cubic,bbr,reno",
     goal: Literal["goodput", "delay", "video"] | None = None,
     flows: int | None = None,
+    own_queue: bool = False,
     seeds: Seeds | None = None,
     engine: str = "model",
     jobs: int = 0,
@@ -287,6 +288,7 @@ def advise(
     :param goal: what counts: `goodput`; `delay`, the least added RTT among those that keep half of the best goodput; `video`, the QoE of a
         viewer. None is goodput, and video with a `player`.
     :param flows: flows that share the path, all under the same congestion control.
+    :param own_queue: whether the queue of the bottleneck is yours: fq_codel and cake are tried there.
     :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
     :return: `advice.choice` (None where nothing can be recommended), `advice.decision` with its verdict,
         `advice.deployment`, `advice.ranking`: one entry for each congestion control, the best first, `advice.outcome`: the trials on the path itself.
@@ -302,7 +304,7 @@ def advise(
     with nullcontext() if out is None else Store(out) as store:
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
         command = f"tcpscape.advise(…, out={str(out)!r}) in Python"
-        return Adviser(fitted, _labels(cca, engine), runner, numbers, goal_of(goal, fitted), command=command, taken=taken).advise()
+        return Adviser(fitted, _labels(cca, engine), runner, numbers, goal_of(goal, fitted), own_queue, command=command, taken=taken).advise()
 
 
 @_command()

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import sqlite3
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.advice import assumptions, choice
+from tcpscape.findings.advice import assumptions, choice, settings
 from tcpscape.findings.advice.choice import CandidateRuns, Decision, decide
 from tcpscape.interchange import measured
 from tcpscape.names import with_options
@@ -498,9 +499,10 @@ def test_the_buffer_that_holds_a_flow_is_the_first_sentence(need_model):
     result = advice(cca="cubic,bbr", engine="model", seeds=5, duration="5s", jitter=None, rtt="100ms", rate="100mbit", rcvbuf="256KiB")
     lever = result.lever
     assert lever is not None
-    assert (lever.buffers[0], lever.unset[0], lever.size) == ("receive", "receive", 64 << 20)
+    larger = lever.setting
+    assert (larger.kind, larger.buffers[0], larger.unset[0], larger.size) == ("buffers", "receive", "receive", 64 << 20)
     assert lever.limited_by.get("rwnd", 0) < 0.1
-    assert lever.against_choice.low > 3
+    assert (lever.verdict, lever.lead.low > 3) == ("better", True)
     assert lever.goodput.value == pytest.approx(lever.gain.value * result.standing(lever.cca).goodput.value, rel=0.05)
     said = words.sentence(result)
     assert said.startswith("Raise tcp_rmem at the receiver, without SO_RCVBUF in its program")
@@ -509,10 +511,11 @@ def test_the_buffer_that_holds_a_flow_is_the_first_sentence(need_model):
     assert 'sysctl -w net.ipv4.tcp_rmem="4096 131072 67108864"' in shown
     assert "machine that receives the data" in " ".join(shown.split())
     titles = [step.title for step in deploy(result).steps]
-    assert "Until the next start (tcp_rmem, on the receiver)" in titles
+    assert any(title.startswith("Until the next start (tcp_rmem") and title.endswith("on the receiver)") for title in titles)
     document = words.document(result)
     expect("advice", document)
-    assert [(row["cca"], row["buffers"]) for row in document["levers"]] == [(each.cca, list(each.buffers)) for each in result.levers]
+    assert document["levers"][0]["setting"]["buffers"] == list(larger.buffers)
+    assert [row["cca"] for row in document["levers"]] == [each.cca for each in result.levers]
 
 
 @pytest.mark.parametrize(
@@ -526,7 +529,8 @@ def test_the_buffer_that_holds_a_flow_is_the_first_sentence(need_model):
 )
 def test_buffers_are_tried_only_where_they_can_be_to_blame(options, need_model):
     result = advice(cca="cubic,bbr", engine="model", seeds=2, duration="1s", **options)
-    assert (result.levers, result.lever, result.is_setting_first) == ((), None, False)
+    assert "buffers" not in {lever.setting.kind for lever in result.levers}
+    assert (result.lever, result.is_setting_first) == (None, False)
 
 
 def test_a_slow_reader_is_no_small_buffer(need_model):
@@ -536,7 +540,76 @@ def test_a_slow_reader_is_no_small_buffer(need_model):
     )
     assert result.levers
     assert result.lever is None
-    assert "Larger buffers would change little" in " ".join(words.screen(result).text(80).split())
+    assert "Tried, and no better than cubic as it is: " in " ".join(words.screen(result).text(80).split())
+    assert ", which it fills too)" in " ".join(words.screen(result).text(80).split())
+
+
+# Other settings, where they can matter.
+
+
+def settings_of(result):
+    return {(lever.cca, lever.setting.kind) for lever in result.levers}
+
+
+def test_a_shallow_buffer_is_paced(need_model):
+    """A tenth of a BDP at 100 Mbit/s: cubic's bursts overflow it, and paced by fq at the sender it carries as much as bbr, which paces itself."""
+    result = advice(cca="cubic,bbr", engine="model", seeds=5, duration="5s", jitter=None, rtt="60ms", rate="100mbit", buffer="0.1bdp")
+    assert settings_of(result) == {("cubic", "pacing")}  # bbr paces itself
+    (lever,) = result.levers
+    assert lever.gain.low > 1.5
+    assert (result.choice, lever.is_worthwhile) == ("bbr", False)
+    shown = " ".join(words.screen(result).text(80, verbose=True).split())
+    if lever.verdict == "as good":
+        assert "Without another control: pace by fq at the sender: cubic then carries" in shown
+        assert "tc qdisc replace dev eth0 root fq" in shown
+        assert "tc qdisc del dev eth0 root" in shown
+    else:
+        assert "Tried, and no better than bbr as it is: fq at the sender (cubic:" in shown
+
+
+def test_where_a_setting_alone_is_better_it_is_the_first_sentence(need_model):
+    result = advice(cca="cubic,reno", engine="model", seeds=5, duration="5s", jitter=None, rtt="60ms", rate="100mbit", buffer="0.1bdp")
+    assert words.sentence(result).startswith("Pace by fq at the sender: cubic then carries")
+    assert "As root on the sender, for fq at the sender:" in words.screen(result).text(80)
+    titles = [step.title for step in deploy(result).steps]
+    assert "Go back (fq at the sender, on the sender)" in titles
+    expect("advice", words.document(result))
+
+
+def test_the_queue_of_a_bottleneck_that_is_ones_own(need_model):
+    """Four BDP of a FIFO: fq_codel takes the delay away, which no congestion control does."""
+    path = {"cca": "cubic,bbr", "engine": "model", "seeds": 5, "duration": "5s", "jitter": None, "rtt": "60ms", "rate": "20mbit", "buffer": "4bdp"}
+    assert not {"queue"} & {kind for _, kind in settings_of(advice(**path))}
+    result = advice(**path, own_queue=True, goal="delay")
+    assert {"fq_codel", "cake"} == {lever.setting.queue for lever in result.levers if lever.is_queue}
+    assert words.sentence(result).startswith("Put fq_codel at the bottleneck: ")
+    assert result.lever.less_rtt.low > 50
+    shown = " ".join(words.screen(advice(**path, own_queue=True)).text(80).split())
+    assert re.search("With (fq_codel|cake) at the bottleneck, cubic adds", shown)  # the goal is goodput: the choice stands, the queue is told
+    assert re.search(r"As root on the router, for (\w+) at the bottleneck: tc qdisc replace dev eth0 root \1", shown)
+
+
+def test_a_queue_of_ones_own_needs_a_bottleneck(cli):
+    assert cli("advise", "--rtt", "30ms", "--own-queue", "--engine", "mock").err.startswith("error: own-queue: there is no bottleneck")
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"rate": "20mbit"}, {"pacing"}),
+        ({}, set()),
+        ({"rate": "20mbit", "queue": "fq_codel"}, {"pacing", "ecn"}),
+        ({"rate": "20mbit", "queue": "codel"}, {"pacing"}),
+        ({"rate": "20mbit", "queue": "codel ecn"}, {"pacing", "ecn"}),
+        ({"rate": "20mbit", "queue": "fq_codel noecn"}, {"pacing"}),
+        ({"flow": {"app": "1MB/s"}}, {"window_after_pause"}),
+    ],
+)
+def test_a_setting_is_tried_only_where_it_can_matter(fields, kinds):
+    path = Conditions.model_validate({"rtt": "40ms", **fields})
+    assert {s.kind for s in settings.may_matter(path, "cubic", 10, own_queue=False)} == kinds
+    assert {s.kind for s in settings.may_matter(path, "bbr", 10, own_queue=False)} == kinds - {"pacing"}
+    assert "pacing" not in {s.kind for s in settings.may_matter(path, "cubic", 0, own_queue=False)}  # nothing was lost
 
 
 # --- what is assumed ------------------------------------------------------------------------------------------------------------------

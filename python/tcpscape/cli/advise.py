@@ -54,6 +54,7 @@ class AdvisedFlows:
     cca: options.CcaNames = DEFAULT_CCAS
     goal: Wish = None
     flows: Annotated[int | None, Option("Flows that share the path, all under the same congestion control.  [default: 1]")] = None
+    own_queue: Annotated[bool, Option("The bottleneck's queue is yours, on a router for example: fq_codel and cake are tried there.")] = False
     each: FlowFields
 
 
@@ -114,6 +115,7 @@ def advise(
             Runner(engine, runner.jobs, store=store, progress=progress.update),
             trials.seeds,
             goal_of(flows.goal, conditions),
+            flows.own_queue,
             steps.told(progress.say),
             options.typed(),
             [c.metric.name for c in expected],
@@ -152,7 +154,7 @@ def _calls(
 
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
-    stray = {"from": source, "report": results.report, "check": results.check, **flows.each}
+    stray = {"own_queue": flows.own_queue, "from": source, "report": results.report, "check": results.check, **flows.each}
     link: dict[str, Any] = {**path}
     stray |= {name: value for name, value in link.items() if name not in ("rtt", "rate", "buffer", "queue")}
     for name, value in stray.items():

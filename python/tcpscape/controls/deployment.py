@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from tcpscape.controls import spelling
 
+Host = Literal["sender", "receiver", "client", "router"]
+"""A machine that something is typed on: that sends the data, receives them, opens the connections, or has the queue of the bottleneck."""
 DEFAULT = "cubic"
 """Linux's default congestion control."""
 SYSCTL = "net.ipv4.tcp_congestion_control"
@@ -110,13 +113,77 @@ GROWS = "Each connection takes of it what its path needs; memory that a busy mac
 def larger_buffer(buffer: str, size: int) -> Deployment:
     """What to type so that a `receive` or `send` buffer of TCP grows up to `size` bytes (tcp(7))."""
     sysctl, first, does = BUFFERS[buffer]
-    value, file = f"{first} {size}", f"/etc/sysctl.d/90-tcp-{buffer}-buffer.conf"
     notes = (f"As root, on the machine that {does} the data.", RUNNING.format("buffers"), NAMESPACE, GROWS)
+    return _of_sysctl(sysctl, f'"{first} {size}"', f"90-tcp-{buffer}-buffer", notes, '"…"   # the values noted before')
+
+
+DEVICE = "eth0"
+"""The device of a host or of a router, in commands."""
+DEVICE_NOTE = f"{DEVICE} is the device towards the {{}}: ip route get ADDRESS names it."
+
+
+def fq_at_the_sender() -> Deployment:
+    """What to type so that the qdisc fq paces every connection of a machine (tc-fq(8))."""
+    sysctl, file = "net.core.default_qdisc", "/etc/sysctl.d/90-default-qdisc.conf"
+    notes = (
+        "As root, on the machine that sends the data: fq paces every connection, cubic's too.",
+        DEVICE_NOTE.format("receiver"),
+        "Connections that are open are paced from then on, too.",
+        "A device of many queues shares one lock then; after a start, default_qdisc gives each of its queues an fq.",
+    )
     return Deployment(
-        (f'sysctl -w {sysctl}="{value}"',),
-        (f"sysctl {sysctl}",),
-        (f"echo '{sysctl} = {value}' > {file}",),
-        (f"sysctl {sysctl}   # = {value}",),
-        (f'sysctl -w {sysctl}="…"   # the values noted before', f"rm {file}"),
+        (f"tc qdisc replace dev {DEVICE} root fq",),
+        (f"tc qdisc show dev {DEVICE} && sysctl {sysctl}",),
+        (f"echo '{sysctl} = fq' > {file}",),
+        (f"tc -s qdisc show dev {DEVICE}   # names fq",),
+        (f"tc qdisc del dev {DEVICE} root", f"rm {file}"),
+        notes,
+    )
+
+
+def explicit_notification() -> Deployment:
+    """What to type so that connections which a machine opens ask for ECN (`tcp_ecn` in ip-sysctl; RFC 3168)."""
+    notes = (
+        "As root, on the machine that opens the connections; the other end answers where its tcp_ecn is 1 or 2 (2 is Linux's default).",
+        "It does nothing where the queue of the bottleneck does not mark.",
+        NAMESPACE,
+    )
+    return _of_sysctl("net.ipv4.tcp_ecn", "1", "90-tcp-ecn", notes, "2   # or the value noted before")
+
+
+def window_after_pause() -> Deployment:
+    """What to type so that a connection keeps its window while its application pauses (`tcp_slow_start_after_idle` in ip-sysctl)."""
+    notes = (SENDER.partition(";")[0] + ".", "It holds for connections that are open, too.", NAMESPACE)
+    return _of_sysctl("net.ipv4.tcp_slow_start_after_idle", "0", "90-tcp-after-idle", notes, "1   # or the value noted before")
+
+
+def queue_of_a_device(queue: str) -> Deployment:
+    """What to type so that a router's device towards the bottleneck has another queue (tc(8))."""
+    notes = (
+        "As root, on the router whose queue it is.",
+        DEVICE_NOTE.format("bottleneck"),
+        "It holds where this device is the slowest place. Where a modem or a contract is slower, shape below its rate: "
+        "tcpscape advise --goal calls names the share.",
+        "A start forgets it: write it where the router sets up its devices, or as net.core.default_qdisc.",
+    )
+    return Deployment(
+        (f"tc qdisc replace dev {DEVICE} root {queue}",),
+        (f"tc qdisc show dev {DEVICE}",),
+        (f"echo 'net.core.default_qdisc = {queue}' > /etc/sysctl.d/90-default-qdisc.conf",),
+        (f"tc -s qdisc show dev {DEVICE}   # names {queue}",),
+        (f"tc qdisc del dev {DEVICE} root", "rm /etc/sysctl.d/90-default-qdisc.conf"),
+        notes,
+    )
+
+
+def _of_sysctl(name: str, value: str, file: str, notes: tuple[str, ...], before: str) -> Deployment:
+    """A value of one sysctl, now, after every start, and back; `before`: what is written to go back."""
+    path, plain = f"/etc/sysctl.d/{file}.conf", value.strip('"')
+    return Deployment(
+        (f"sysctl -w {name}={value}",),
+        (f"sysctl {name}",),
+        (f"echo '{name} = {plain}' > {path}",),
+        (f"sysctl {name}   # = {plain}",),
+        (f"sysctl -w {name}={before}", f"rm {path}"),
         notes,
     )

@@ -12,7 +12,7 @@ Step = Literal[
     "damage",
     "other order",
     "beside default",
-    "larger buffers",
+    "lever",
     "assumption",
     "calls",
     "diagnosis",

@@ -16,6 +16,7 @@ from tcpscape.report.tables import PageTable
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 from tcpscape.words import advice as words
+from tcpscape.words import levers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,9 +75,10 @@ def deploy(result: Advice) -> ToDeploy:
     if commands is None:
         return ToDeploy(words.sentence(result))
     steps = list(_steps(commands)) if commands.now else [Step(TITLES["verify"], "\n".join(commands.verify))]
-    larger = result.lever.deployments if result.lever else ()
     steps += [
-        replace(step, title=f"{step.title} ({words.SYSCTLS[buffer]}, on the {words.HOSTS[buffer]})") for buffer, own in larger for step in _steps(own)
+        replace(step, title=f"{step.title} ({text}, on the {levers.HOSTS[host]})")
+        for host, text, own in levers.deployments(result)
+        for step in _steps(own)
     ]
     return ToDeploy(" ".join(commands.notes), steps)
 

@@ -12,12 +12,12 @@ from typing_extensions import TypedDict
 
 from tcpscape.campaign import groups
 from tcpscape.campaign.groups import Viewing
-from tcpscape.controls.deployment import BUFFERS, DEFAULT, Deployment
+from tcpscape.controls.deployment import DEFAULT, Deployment
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.answer import Advice, Standing, StandingNumbers
 from tcpscape.findings.advice.assumptions import Assumption
 from tcpscape.findings.advice.choice import GOALS, ChoiceVerdict
-from tcpscape.findings.advice.levers import CAUSES, Buffer, Lever
+from tcpscape.findings.advice.levers import Lever
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.findings.damage import Delay
 from tcpscape.formats import printed
@@ -26,8 +26,7 @@ from tcpscape.stats import Estimate
 from tcpscape.text.numbers import UNKNOWN, Number, joined, number, percent, shares
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
-from tcpscape.units import format_size
-from tcpscape.words import paths, traffic
+from tcpscape.words import levers, paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, lead, link_mbps, remarks
 from tcpscape.words.sentences import caveat, runs_text
 
@@ -43,12 +42,6 @@ SIDES = {"stable": "before", "near the cliff": "near", "chaos zone": "in the cha
 """Where a path stands → the word for it behind the name of the column :data:`OWN_CLIFF`."""
 DROPPED = ("limited by", "deployable")
 """Columns of the ranking that a narrow screen leaves out, the first one first; then `× BEST` and :data:`OWN_CLIFF`."""
-SYSCTLS: Mapping[Buffer, str] = {buffer: BUFFERS[buffer][0].rpartition(".")[2] for buffer in CAUSES}
-"""Buffer → the last name of its sysctl."""
-OPTIONS: Mapping[Buffer, str] = {"receive": "SO_RCVBUF", "send": "SO_SNDBUF"}
-"""Buffer → the socket option that fixes its size."""
-HOSTS: Mapping[Buffer, str] = {"receive": "receiver", "send": "sender"}
-"""Buffer → the host that has it."""
 SORTED = {
     "goodput": "",
     "delay": "Sorted by the added RTT; those that keep too little goodput last",
@@ -142,7 +135,9 @@ class AdviceDocument(TypedDict):
     share_beside_default: Estimate | None
     """Share of the goodput that flows under the choice get beside as many under Linux's default, a fraction."""
     levers: list[Lever]
-    """Larger buffers, where the ranking blames them; the highest goodput first."""
+    """Congestion controls with one setting changed, those settings that may matter on this path; the largest lead first."""
+    own_queue: bool
+    """Whether the queue of the bottleneck is the user's own, so that others are tried there."""
     assumptions: list[Assumption]
     """What is assumed of the path, and the decisions where it is otherwise."""
     taken: list[str]
@@ -163,7 +158,12 @@ def screen(advice: Advice) -> Screen:
     count = len(advice.outcome.cells[0].trials)
     path = f"{paths.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {advice.outcome.label}"
     return Screen(
-        path, sentence(advice), remarks=[*advice.taken, *remarks(advice)], tables=tables(advice), details=details(advice), caveats=advice.caveats
+        path,
+        sentence(advice),
+        remarks=[*advice.taken, *levers.remarks(advice), *remarks(advice)],
+        tables=tables(advice),
+        details=details(advice),
+        caveats=advice.caveats,
     )
 
 
@@ -181,15 +181,7 @@ def sentence(advice: Advice) -> str:
     verb = "Keep" if d.choice == DEFAULT else "Use"
     either = f" or {d.follower}" if d.verdict == "as good" and d.choice == d.leader != DEFAULT else ""
     control = f"{verb.lower() if advice.is_setting_first else verb} {d.choice}{either}: {reason(advice)}."
-    return f"{_setting(advice, advice.lever)} As it is, {control}" if advice.lever and advice.is_setting_first else control
-
-
-def _setting(advice: Advice, lever: Lever) -> str:
-    """What larger buffers bring."""
-    hosts = " and ".join(f"{SYSCTLS[buffer]} at the {HOSTS[buffer]}" for buffer in lever.buffers)
-    programs = "".join(f", without {OPTIONS[buffer]} in its program" for buffer in lever.unset)
-    gain = lever.against_choice.text(unit=f"× {advice.choice} as it is")
-    return f"Raise {hosts}{programs}: {lever.cca} then carries {lever.goodput.text(most=link_mbps(advice))} Mbit/s, {gain}."
+    return f"{levers.sentence(advice, advice.lever)} As it is, {control}" if advice.lever and advice.is_setting_first else control
 
 
 def reason(advice: Advice) -> str:
@@ -304,29 +296,10 @@ def tables(advice: Advice) -> tuple[Table | Code, ...]:
     """What is always shown: what viewers see where that is the goal, the ranking, and what to type."""
     deploy = advice.deployment
     lines = [Code((deploy.command,), "As root on the sender (permanently, verify, go back: --verbose):")] if deploy and deploy.now else []
-    if advice.lever:
-        lines += [Code(d.now, f"As root on the {HOSTS[b]}, for larger buffers:") for b, d in advice.lever.deployments]
+    lines += levers.typed(advice)
+    settings = levers.shown(advice)
     views = [_viewers(advice, {c.cca: v for c in advice.outcome.cells if (v := groups.viewer(c.trials))})] if advice.goal.name == "video" else []
-    return (*views, ranking(advice, notes=notes(advice), every=False), *([_levers(advice)] if advice.lever else []), *lines)
-
-
-def _levers(advice: Advice) -> Table:
-    """What larger buffers bring, a row for each congestion control that they held."""
-    columns = ("cca", "larger", "goodput Mbit/s, mean [95 %]", "× as it is [95 %]", "added RTT p95 ms [95 %]", "limited by")
-    rows = [
-        (
-            lever.cca,
-            " and ".join(SYSCTLS[buffer] for buffer in lever.buffers),
-            lever.goodput.cell(most=link_mbps(advice)),
-            lever.gain.cell(),
-            lever.added_rtt.cell(),
-            shares(lever.limited_by),
-        )
-        for lever in advice.levers
-    ]
-    causes = " and ".join(CAUSES[buffer] for buffer in CAUSES if any(buffer in lever.buffers for lever in advice.levers))
-    title = f"With buffers of up to {format_size(advice.levers[0].size)}, since they hold these flows ({causes})"
-    return Table(columns, rows, left=2, title=title, drop=("limited by", columns[4]), words=("limited by",))
+    return (*views, ranking(advice, notes=notes(advice), every=False), *([levers.table(advice, settings)] if settings else []), *lines)
 
 
 def _viewers(advice: Advice, views: Mapping[str, Viewing], title: str = "What a viewer sees") -> Table:
@@ -371,11 +344,10 @@ def details(advice: Advice) -> list[Table | Code | str]:
     parts: list[Table | Code | str] = []
     if advice.deployment:
         parts += [" ".join(("What to type.", *advice.deployment.notes)), Code(advice.deployment.lines())]
-    if advice.levers and not advice.lever:
-        parts.append(_levers(advice))
-    if advice.lever:
-        for buffer, d in advice.lever.deployments:
-            parts += [" ".join((f"What to type for a larger {buffer} buffer.", *d.notes)), Code(d.lines())]
+    if len(levers.shown(advice)) < len(advice.levers):
+        parts.append(levers.table(advice, advice.levers, "Every setting that was tried"))
+    for _, text, d in levers.deployments(advice):
+        parts += [" ".join((f"What to type for {text}.", *d.notes)), Code(d.lines())]
     if advice.goal.name == "video" and advice.other_order and advice.other_order.views:
         parts.append(_viewers(advice, advice.other_order.views, f"What a viewer sees with --order {advice.other_order.order}"))
     if len(_first(advice)) < len(advice.ranking):
@@ -460,6 +432,7 @@ def document(advice: Advice) -> dict[str, Any]:
         order=_order(advice),
         share_beside_default=advice.shared,
         levers=list(advice.levers),
+        own_queue=advice.own_queue,
         assumptions=list(advice.assumptions),
         taken=list(advice.taken),
         trials=advice.trials,

@@ -19,7 +19,7 @@ from tcpscape.names import with_options
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.vocabulary import PATH
 from tcpscape.text.numbers import joined, number, percent
-from tcpscape.units import NS_PER_S, brief_size, brief_time, buffer_bytes, counted, format_size
+from tcpscape.units import NS_PER_S, brief_size, brief_time, buffer_bytes, counted
 from tcpscape.words import traffic
 from tcpscape.words.sentences import times
 
@@ -58,10 +58,6 @@ def remarks(advice: Advice) -> Iterator[str]:
         flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
         interval = f" [{100 * max(0.0, shared.low):.0f}, {100 * min(1.0, shared.high):.0f}]" if shared.n > 1 else ""
         yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
-    if advice.levers and not advice.lever:
-        best = advice.levers[0]
-        gain = times(best.against_choice, f"{advice.choice} as it is")
-        yield f"Larger buffers would change little: with up to {format_size(best.size)}, {best.cca} carries {gain}."
     for assumption in advice.assumptions:
         yield _of_assumption(advice, assumption)
     if advice.other_order:

@@ -14,7 +14,7 @@ TEXTS: Mapping[Step, str] = {
     "damage": "{}: taking the ingredients away",
     "other order": "the other order of packets",
     "beside default": f"{{}} beside {DEFAULT}",
-    "larger buffers": "{} with larger buffers",
+    "lever": "{} with another setting",
     "assumption": "whether the choice depends on {}",
     "calls": "calls beside uploads",
     "diagnosis": "diagnosis",

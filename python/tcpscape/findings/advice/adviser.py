@@ -9,7 +9,7 @@ nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from tcpscape.campaign.executors import Executor, ScenarioTrials, Task, Trials
 from tcpscape.campaign.outcome import Outcome, smoothed
 from tcpscape.campaign.record import Record
 from tcpscape.controls.deployment import DEFAULT, obstacle
-from tcpscape.errors import StoreError, TcpscapeError
+from tcpscape.errors import StoreError, TcpscapeError, refuse
 from tcpscape.findings import damage
-from tcpscape.findings.advice import assumptions, levers
+from tcpscape.findings.advice import assumptions, levers, settings
 from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
 from tcpscape.findings.advice.assumptions import Assumption
 from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Decision, Goal, decide, ranked
@@ -69,6 +69,8 @@ class Adviser:
     seeds: str | None = None
     """Seeds of the path itself, as a campaign has them; None is as many as :data:`EVENTS` allows."""
     goal: Goal = GOALS["goodput"]
+    own_queue: bool = False
+    """Whether the queue of the bottleneck is the user's own, so that others are tried there."""
     tell: Tell = untold
     command: str = ""
     """What to type to run it again, for the record of a store."""
@@ -82,7 +84,12 @@ class Adviser:
     """(address of the scenario, seed) → its trial."""
 
     def advise(self) -> Advice:
-        """Runs the path as it is, along its jitter, and without each of its ingredients; returns the advice."""
+        """Runs the path as it is, along its jitter, and without each of its ingredients; returns the advice.
+
+        :raises ScenarioError: one line, where the queue of a bottleneck is the user's own and there is no bottleneck.
+        """
+        if self.own_queue and not self.path.rate:
+            refuse("own-queue", "there is no bottleneck that has it", "give its rate too, for example --rate 20mbit")
         seeds = self.seeds or str(self._affordable())
         numbers = parse_seeds(seeds)
         self.tell("controls", "")
@@ -94,7 +101,7 @@ class Adviser:
         ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
         other = self._other_order(numbers, decision) if self.path.jitter else None
         shared = self._shared(decision.choice, numbers) if self.path.rate and decision.choice and decision.choice != DEFAULT else None
-        larger = self._levers(ranking, decision, numbers)
+        pulled = self._levers(ranking, decision, numbers)
         assumed = self._assumptions(ranking, decision, numbers)
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
         of_trials = sorted({c for runs in trials.values() for t in runs for c in t.caveats})
@@ -107,7 +114,8 @@ class Adviser:
             reference.cca,
             other,
             shared,
-            larger,
+            pulled,
+            self.own_queue,
             assumed,
             tuple(self.taken),
             left_out,
@@ -216,29 +224,35 @@ class Adviser:
         return stats.mean([share(t) for t in self._run([scenario], self._enough(seeds))[0]], "1")
 
     def _levers(self, ranking: Sequence[Standing], decision: Decision, seeds: Sequence[int]) -> tuple[Lever, ...]:
-        """The congestion controls that buffers held, with larger ones: where the goal is goodput, and the rate is known.
-
-        Without a bottleneck, buffers are all that ends the growth of a flow.
-        """
-        choice, held = decision.choice, [s for s in ranking if not s.obstacle and levers.blamed(s.limited_by)]
-        if not (
-            choice
-            and held
-            and self.path.rate
-            and self.goal.name == "goodput"
-            and self._can(levers.larger(self.path, ("receive", "send"), levers.SIZE))
-        ):
+        """The congestion controls with one setting changed: buffers that held them, and other settings that may matter."""
+        choice, few = decision.choice, self._enough(seeds)
+        if not choice:
             return ()
-        few = self._enough(seeds)
 
         def run(scenario: Scenario, count: int | None) -> Sequence[Trial]:
             return self._run([scenario], few[:count])[0]
 
-        pulled = []
+        bench = levers.Bench(self.path, choice, self.goal, run)
+        pulled = [*self._larger_buffers(bench, ranking), *self._other_settings(bench, ranking)]
+        return tuple(sorted(pulled, key=lambda lever: -lever.lead.value))
+
+    def _larger_buffers(self, bench: levers.Bench, ranking: Sequence[Standing]) -> Iterator[Lever]:
+        """Where the goal is goodput and the rate is known: without a bottleneck, buffers are all that ends the growth of a flow."""
+        held = [s for s in ranking if not s.obstacle and settings.blamed(s.limited_by)]
+        larger = settings.larger_buffers(self.path, ("receive", "send"))
+        if not (held and self.path.rate and self.goal.name == "goodput" and self._can_run(larger.on(self.path.scenario(bench.choice)))):
+            return
         for standing in sorted(held, key=lambda s: -s.goodput.value)[: levers.MOST]:
-            self.tell("larger buffers", standing.cca)
-            pulled.append(levers.pull(self.path, standing.cca, levers.blamed(standing.limited_by), run, choice))
-        return tuple(sorted(pulled, key=lambda lever: -lever.goodput.value))
+            self.tell("lever", standing.cca)
+            yield bench.larger_buffers(standing.cca, settings.blamed(standing.limited_by))
+
+    def _other_settings(self, bench: levers.Bench, ranking: Sequence[Standing]) -> Iterator[Lever]:
+        """Of the choice and of Linux's default: what leaves no gain after a few runs does not run on."""
+        for standing in (s for s in ranking if s.cca in (bench.choice, DEFAULT)):
+            for setting in settings.may_matter(self.path, standing.cca, standing.retransmits.value, own_queue=self.own_queue):
+                if self._can_run(setting.on(self.path.scenario(standing.cca))):
+                    self.tell("lever", standing.cca)
+                    yield bench.other(standing.cca, setting)
 
     def _assumptions(self, ranking: Sequence[Standing], decision: Decision, seeds: Sequence[int]) -> tuple[Assumption, ...]:
         """What the decision would be if the path were otherwise where its user did not say how it is: of the best, the choice and the default."""
@@ -270,8 +284,12 @@ class Adviser:
 
     def _can(self, path: Conditions) -> bool:
         """Whether the engine can run the path: a real kernel cannot delay at random and keep the order."""
+        return self._can_run(path.scenario(self.ccas[0]))
+
+    def _can_run(self, scenario: Scenario) -> bool:
+        """Whether the engine can run a scenario."""
         try:
-            self.runner.engine.check(path.scenario(self.ccas[0]))
+            self.runner.engine.check(scenario)
         except TcpscapeError:
             return False
         return True
@@ -299,6 +317,7 @@ class KeptAdvice:
 
     goal: str
     taken: tuple[str, ...]
+    own_queue: bool = False
 
 
 def save(document: Mapping[str, Any], root: Path) -> Path:
@@ -324,7 +343,9 @@ def restore(record: Record, root: Path) -> Advice | None:
         path = Conditions.model_validate(outcome.campaign.conditions)
         with Store(root, create=False) as store:
             runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())
-            adviser = Adviser(path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], taken=answer.taken, outcome=outcome)
+            adviser = Adviser(
+                path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], answer.own_queue, taken=answer.taken, outcome=outcome
+            )
             return adviser.advise()
     except (ValueError, KeyError, TcpscapeError):
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tcpscape.campaign.groups import Viewing
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.controls.deployment import Deployment, deployment
 from tcpscape.findings.advice.assumptions import Assumption
-from tcpscape.findings.advice.choice import Decision, Goal
+from tcpscape.findings.advice.choice import GOALS, Decision, Goal
 from tcpscape.findings.advice.levers import Lever
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.cliff.levels import Cliff
@@ -17,8 +18,16 @@ from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.text.table import ShownAsTable
 
+MOST_SETTINGS = 3
+"""Most settings beside the congestion control that are told with what to type."""
 NEAR = 0.8
 """Share of the jitter at the lower end of the cliff's interval from which a stable path is near the cliff."""
+
+
+def best(levers: Sequence[Lever], lead: Callable[[Lever], float], worth: float) -> Lever | None:
+    """The lever that leads; of those that are behind it by less than is worthwhile, the one with the highest goodput. None of none."""
+    most = max((lead(lever) for lever in levers), default=0.0)
+    return max((lever for lever in levers if lead(lever) > most - worth), key=lambda lever: lever.goodput.value, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +110,9 @@ class Advice(ShownAsTable):
     """Share of the goodput that flows under the choice get beside as many under Linux's default, fraction; None without a bottleneck, and where the
     default is the choice."""
     levers: tuple[Lever, ...]
-    """Larger buffers, where the ranking blames them; the highest goodput first."""
+    """Congestion controls with one setting changed, those settings that may matter on this path; the largest lead first."""
+    own_queue: bool
+    """Whether the queue of the bottleneck is the user's own, so that others are tried there."""
     assumptions: tuple[Assumption, ...]
     """What is assumed of the path, and the decisions where it is otherwise."""
     taken: tuple[str, ...]
@@ -121,16 +132,32 @@ class Advice(ShownAsTable):
 
     @property
     def lever(self) -> Lever | None:
-        """The setting with the highest goodput among those that are worth a change; None where there is none."""
-        return next((lever for lever in self.levers if lever.is_worthwhile), None)
+        """The best setting among those that are worth a change; None where there is none."""
+        return best(self.levers_that_gain, lambda lever: lever.lead.value, self.goal.worth(self.path.rtt / 1e6))
+
+    @property
+    def levers_that_gain(self) -> tuple[Lever, ...]:
+        """Those that are worth a change."""
+        return tuple(lever for lever in self.levers if lever.is_worthwhile)
+
+    @property
+    def queue_of_least_delay(self) -> Lever | None:
+        """Of the queues that were tried at a bottleneck of the user's own the one under which the least delay is added; None without any."""
+        tried = [lever for lever in self.levers if lever.is_queue and lever.less_rtt.n > 1]
+        return best(tried, lambda lever: lever.less_rtt.value, GOALS["delay"].worth(self.path.rtt / 1e6))
+
+    @property
+    def worthwhile(self) -> tuple[Lever, ...]:
+        """The best few settings that are worth a change, one of each kind; then what does as well without another control."""
+        ranked = [*([self.lever] if self.lever else []), *self.levers_that_gain, *(lever for lever in self.levers if lever.is_as_good)]
+        return tuple({lever.setting.kind: lever for lever in reversed(ranked)}.values())[::-1][:MOST_SETTINGS]
 
     @property
     def is_setting_first(self) -> bool:
-        """Whether that setting brings more than the choice of a congestion control."""
-        d = self.decision
-        return self.lever is not None and self.lever.against_choice.value >= (
-            d.gain.value if d.gain and d.verdict == "better" and d.leader == d.choice else 1
-        )
+        """Whether the best setting brings more than the choice of a congestion control."""
+        d, neutral = self.decision, 1.0 if self.goal.is_ratio else 0.0
+        gain = d.gain.value if d.gain and d.verdict == "better" and d.leader == d.choice else neutral
+        return self.lever is not None and self.lever.own_lead.value >= gain
 
     @property
     def jitter_ratio(self) -> float:

@@ -138,7 +138,7 @@ def decide(candidates: Sequence[CandidateRuns], goal: Goal, rtt_ms: float, defau
     if not goal.keeps or decision.verdict != "as good":
         return decision
     best, *others = [c for c in ranked(candidates, goal) if c.deployable and _mean(c.goodputs) >= _required(candidates, goal)]
-    alike = [best, *(c for c in others if _compared(best, c, best, goal, rtt_ms).verdict == "as good")]
+    alike = [best, *(c for c in others if compared(best, c, best, goal, rtt_ms).verdict == "as good")]
     second = _decide([replace(c, values=c.goodputs) for c in alike], GOALS["goodput"], rtt_ms, default)
     return replace(second, by="goodput") if second.verdict == "better" and second.choice != decision.choice else decision
 
@@ -156,8 +156,8 @@ def _decide(candidates: Sequence[CandidateRuns], goal: Goal, rtt_ms: float, kept
         return Decision(order[0].cca if order else None, "only")
     default = next((c for c in order if c.cca == kept), None)
     if default is None or default is order[0]:
-        return _compared(order[0], order[1], order[0], goal, rtt_ms)
-    leads = [_compared(c, default, c, goal, rtt_ms) for c in order[: order.index(default)]]
+        return compared(order[0], order[1], order[0], goal, rtt_ms)
+    leads = [compared(c, default, c, goal, rtt_ms) for c in order[: order.index(default)]]
     better = next((d for d in leads if d.verdict == "better"), None)
     if better:
         return better
@@ -165,7 +165,7 @@ def _decide(candidates: Sequence[CandidateRuns], goal: Goal, rtt_ms: float, kept
     return Decision(default.cca, first.verdict, first.leader, default.cca, first.gain, first.alike)
 
 
-def _compared(a: CandidateRuns, b: CandidateRuns, choice: CandidateRuns, goal: Goal, rtt_ms: float) -> Decision:
+def compared(a: CandidateRuns, b: CandidateRuns, choice: CandidateRuns, goal: Goal, rtt_ms: float) -> Decision:
     """The lead of `a` over `b`, judged."""
     pairs = [(x, y) for x, y in zip(a.values, b.values, strict=True) if not math.isnan(x + y)]
     of_a, of_b = [x for x, _ in pairs], [y for _, y in pairs]
