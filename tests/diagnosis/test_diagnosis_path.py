@@ -25,11 +25,12 @@ from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, fit
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import exposed, waits
+from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
 from tcpscape.findings.diagnosis.path.columns import first_cover, order_of_receiver, sampled, tick_of, unwrapped, wire_of
+from tcpscape.findings.diagnosis.path.fitting import is_queue
 from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
-from tcpscape.findings.diagnosis.path.losses import frequent_from, quiet_below
+from tcpscape.findings.diagnosis.path.losses import frequent_from, is_once_short, quiet_below
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -301,7 +302,7 @@ def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
 def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
     def kept(*spreads: jitters.Spread) -> Estimate:
         about = SimpleNamespace(
-            behind=SimpleNamespace(rtt=np.array([20.0, 30.0])), flow=SimpleNamespace(facts={}), wire=wire_of(flow(*[np.arange(20.0)] * 3))
+            hidden=0.0, behind=SimpleNamespace(rtt=np.array([20.0, 30.0])), flow=SimpleNamespace(facts={}), wire=wire_of(flow(*[np.arange(20.0)] * 3))
         )
         about.forward, about.reverse = (*spreads, None, None)[:2]
         return base.not_above(Estimate(26.0, 25.0, 27.0, 100, "ms"), about)  # type: ignore[arg-type]
@@ -309,6 +310,62 @@ def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
     assert (kept().value, kept().high) == (20.0, 27.0)
     seen = kept(jitters.Spread(4.0, 0.1, 10, 100))
     assert (seen.value, seen.low) == (26.0, 20.0)
+
+
+def test_a_queue_that_others_fill_too_has_no_rate_of_its_own(tmp_path: Path) -> None:
+    """What a flow gets beside others fits as a rate; packets that wait for others' longer than for their own show that it is a share."""
+    both = [{"cca": "hybla", "start": "400ms"}, {"cca": "cubic"}]
+    fields: dict[str, Any] = {"forward": [{"at": "router", "delay": "35ms"}], "reverse": {"at": "router", "delay": "23ms"}, "duration": "30s"}
+    shared = found(tmp_path, **fields, bottleneck="tbf rate 15mbit burst 7470 limit 295682", flows=both)
+    assert (shared.rate_mbps, shared.reasons["rate_mbps"]) == (None, Reason("shared queue"))
+    assert shared.buffer_bytes is None
+    alone = found(tmp_path, **fields, bottleneck="tbf rate 15mbit burst 7470 limit 295682", flows=both[:1])
+    assert alone.rate_mbps.value == pytest.approx(15, rel=0.01)
+
+
+def test_a_jitter_that_a_busy_queue_hides_widens_the_round_trip(tmp_path: Path) -> None:
+    """Delays of 60 ± 8 ms in order before a queue that is never empty: the least round trip is not the base, and nothing bounds that jitter."""
+    hop = {"at": "router", "delay": "60ms", "jitter": "8ms", "distribution": "normal", "rate": "1gbit"}
+    p = found(tmp_path, forward=[hop], reverse={"at": "router", "delay": "40ms"}, bottleneck="tbf rate 4mbit burst 3028 limit 200000", duration="30s")
+    assert p.rtt_ms is None or p.rtt_ms.low <= 100 <= p.rtt_ms.high
+    assert p.jitter_ms is None
+    assert "any that does not" in reasons.text(p.reasons["jitter_ms"]) or p.reasons["jitter_ms"].why == "delays vary in order"
+
+
+def test_a_jitter_that_is_cut_off_at_nothing_has_no_sharp_least() -> None:
+    random = np.random.default_rng(9)
+    cut_off = np.maximum(0.0, random.normal(15, 5, 20_000)) + 100
+    queue = np.concatenate([np.full(100, 100.0), 100 + 40 * np.abs(np.sin(np.arange(19_900) / 300)) + 0.5])
+    assert int(np.sum(cut_off == 100)) > 5
+    assert (base.is_sharp(cut_off), base.is_sharp(queue)) == (False, True)
+
+
+def test_rounding_by_timestamps_is_no_queue() -> None:
+    """Millisecond stamps of packets at near distances rise and fall by one: a link would explain it."""
+    about = {"burst": 0.0, "error": 1e-4, "burst_error": 0.0, "explained": 0.4, "wait": np.empty(0), "noise": 0.25}
+    grown = FittedBottleneck(rate=57.6, queue=np.linspace(0, 1.2, 500), **about)  # type: ignore[arg-type]
+    assert (is_queue(grown), is_queue(grown, tick=1.0)) == (True, False)
+
+
+def test_drops_of_a_queue_that_is_always_full_are_not_random(tmp_path: Path) -> None:
+    """Others keep the queue full: drops depend on no delay, as those of a lossy link, and the delays are never short."""
+    random = np.random.default_rng(10)
+    delay = 40 + 3 * random.beta(8, 1, 4_000)
+    assert not is_once_short(delay)
+    assert is_once_short(np.full(4_000, 10.0))
+    assert is_once_short(random.normal(40, 3, 4_000))
+
+
+def test_a_super_packet_that_is_sent_again_is_sent_again_whole() -> None:
+    """Segments that were lost came with the retransmission: counted at their first sending, they would make the queue too long."""
+    seen = flow(np.arange(40) * 1.0, np.full(40, 5.0), np.full(40, 5.0))
+    rows = {name: column[::4] for name, column in seen.segments.items()}
+    rows["len"], rows["segs"] = rows["len"] * 4, rows["segs"] * 4
+    again = {"t": np.array([30_000_000]), "kind": np.array([1]), "seq": np.array([8 * MSS]), "len": np.array([4 * MSS])}
+    wire = wire_of(replace(seen, segments=rows, events=again))
+    assert wire.again_row.tolist() == [8, 9, 10, 11]
+    assert wire.again_t.tolist() == [30.0] * 4
+    assert wire.largest > 4 * MSS
 
 
 def test_packets_at_equal_distances_show_no_rate() -> None:

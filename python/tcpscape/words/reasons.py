@@ -88,7 +88,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "handshake alone": "the handshake alone shows the base, and the path has jitter: data change their order",
     "short bursts": "the queue was never busy for long against the jitter before it: only short bursts queued",
     "no queue grew": "the flow made no queue grow whose delay would show the rate",
-    "jitter hidden": "the queue was busy nearly all the time: it hides a jitter of the data of up to {ms:.2g} ms",
+    "shared queue": "packets of others wait in the same queue: what this flow gets there is a share, and not its rate",
+    "jitter hidden": (
+        "the queue was busy nearly all the time: it hides a jitter of the data that changes their order of up to {ms:.2g} ms, and any that does not"
+    ),
     "ends wait": "the sender or the receiver waits before it answers, and jitter cannot be told from that",
     "directions alike": "without timestamps, jitter of the data and of the ACKs cannot be told apart",
     "delays unseen": "the delays of one direction, without a queue's, were not seen well enough",

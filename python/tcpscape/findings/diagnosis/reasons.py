@@ -16,6 +16,7 @@ OfPath = Literal[
     "handshake alone",
     "short bursts",
     "no queue grew",
+    "shared queue",
     "jitter hidden",
     "ends wait",
     "directions alike",

@@ -58,10 +58,15 @@ class Fit:
 
 SHARP = 0.01
 """ms in which the least delays lie where only queues and waiting lengthen the others."""
+CUT_OFF, INDEPENDENT = 0.01, 0.15
+"""Share of the delays below which those at the least are few; spread of neighbours, of the median above the least, from which they are independent:
+of a normal jitter that is cut off at three deviations it is a third."""
 STILL = 0.1
 """ms of a hidden jitter, above which the least round trip is not taken for the base."""
 NEAR_MS, NEAR_SHARE = 1.0, 0.03
 """Delays that are within so many ms, or such a share, of the least one are near it."""
+JITTERED = 6.0
+"""Standard deviations of a jitter that was seen, within which of the least delay a twentieth of the others lie."""
 SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
@@ -81,8 +86,8 @@ def round_trip(f: Fit) -> Estimate | None:
         return None
     known = [p for p in parts if p is not None]
     value = sum(p.value for p in known)
-    half = math.sqrt(sum(((p.high - p.low) / 2) ** 2 for p in known))
-    return Estimate(value, max(0.0, value - half), value + half, min(p.n for p in known), "ms")
+    below, above = (math.hypot(*sides) for sides in ([p.value - p.low for p in known], [p.high - p.value for p in known]))
+    return Estimate(value, max(0.0, value - below), value + above, min(p.n for p in known), "ms")
 
 
 def anchor(f: Fit) -> None:
@@ -175,7 +180,7 @@ def not_above(fitted: Estimate, f: Fit) -> Estimate:
     low = shortest(f)
     if not fitted.low > low:
         return fitted
-    if is_reordered(f) or any(s is not None and s.is_there for s in (f.forward, f.reverse)):
+    if is_reordered(f) or f.hidden > STILL or any(s is not None and s.is_there for s in (f.forward, f.reverse)):
         return Estimate(fitted.value, low, fitted.high, fitted.n, fitted.unit)
     return Estimate(low, 0.998 * low - 0.02, fitted.high, fitted.n, fitted.unit)
 
@@ -193,24 +198,32 @@ def is_never_empty(f: Fit) -> bool:
     Others may fill a queue all the time then, so that the least round trip is none of an empty path. A handshake that took just as long speaks
     against that: two packets that waited equally long would be chance.
     """
-    if f.bottleneck is not None or is_reordered(f) or f.jitter_on not in (None, "none"):
+    if f.bottleneck is not None or is_reordered(f):
         return False
+    sigma = math.sqrt(sum(s.variance for s in (f.forward, f.reverse) if s is not None and s.is_there))
     for delays, part in ((f.behind.rtt, "handshake_receiver_part_ms"), (f.before.rtt, "handshake_sender_part_ms")):
         if delays.size < LEAST_TURNS or (f.is_receiver and part == "handshake_receiver_part_ms") or (not f.has_before and delays is f.before.rtt):
             continue
         low, near = float(delays.min()), float(np.quantile(delays, 0.05))
         opening = f.flow.facts.get(part)
         is_confirmed = opening is not None and abs(float(opening) - low) <= SHARP + 0.0002 * low
-        if near - low > max(NEAR_MS, NEAR_SHARE * low) and not is_confirmed:
+        if near - low > max(NEAR_MS, NEAR_SHARE * low, JITTERED * sigma) and not is_confirmed:
             return True
     return False
 
 
 def is_sharp(x: Floats) -> bool:
-    """Whether several delays are the least one to within 0.01 ms, and few are just above: of independent jitter there are fewest at its end."""
+    """Whether several delays are the least one to within 0.01 ms, and few are just above: of independent jitter there are fewest at its end.
+
+    A jitter that is cut off where it would be less than nothing has a sharp end too. Few delays are there, and neighbours differ as much as any
+    two, while a queue delays neighbours alike.
+
+    :param x: in the order of sending.
+    """
     above = x - x.min()
     first, second = int(np.sum(above < SHARP)), int(np.sum((above >= SHARP) & (above < 2 * SHARP)))
-    return first >= 5 and first > 3 * second
+    is_cut_off = first < CUT_OFF * x.size and neighbours(x) > INDEPENDENT * float(np.median(above))
+    return first >= 5 and first > 3 * second and not is_cut_off
 
 
 def has_sharp_least(f: Fit) -> bool:
@@ -262,6 +275,10 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
     """
     s = f.behind
     low = shortest(f)
+    if mean < low <= mean + 2 * error + 0.002 * low:
+        return low, error
+    if f.hidden > STILL:  # a busy queue hides what it was, and how far above the least the level may be
+        return max(mean, low), error
     sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
     if f.before_queue:  # a busy queue delays neighbours alike whatever their jitter was
         sigma = max(sigma, f.before_queue[0])

@@ -135,6 +135,8 @@ class QueueDelays:
     """ms, plus any constant."""
     window: Ints
     """Window in time of each."""
+    tick: float = 0.0
+    """ms by whose multiples they are rounded; 0 none."""
 
     def waits(self, rate: float, burst: float) -> Floats:
         """The queue's delays at these packets: the same as :meth:`Arrivals.waits`, worked out at these alone."""
@@ -167,9 +169,9 @@ class FittedBottleneck:
     """Standard deviation of what is left, ms, robust."""
 
 
-def delays_of(arrivals: Arrivals, place: Ints, at: Floats, delay: Floats) -> QueueDelays:
+def delays_of(arrivals: Arrivals, place: Ints, at: Floats, delay: Floats, tick: float = 0.0) -> QueueDelays:
     """Delays of packets at these places of the arrivals, which were sent `at`."""
-    return QueueDelays(arrivals, place, delay, windows_of(at))
+    return QueueDelays(arrivals, place, delay, windows_of(at), tick)
 
 
 def windows_of(at: Floats, count: int = WINDOWS, least: int = 30) -> Ints:

@@ -76,6 +76,8 @@ class Wire:
     """Tick of the receiver's clock, ms; 0 without timestamps."""
     sender_tick: float
     """Tick of the sender's clock, ms."""
+    largest: float
+    """Bytes of the largest packet as it was seen: a super-packet is queued, or dropped, as one."""
 
 
 def wire_of(flow: ObservedFlow) -> Wire:
@@ -91,7 +93,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
     part = np.arange(index.size) - np.repeat(np.cumsum(count) - count, count)
     length = np.minimum(each[index], rows["len"][index].astype(np.int64) - part * each[index])
     seq = rows["seq"][index].astype(np.int64) + part * each[index]
-    again_t, again_row = _retransmissions(flow, seq)
+    again_t, again_row = _retransmissions(flow, seq, length)
     whole = ~((count > 1)[index] & ~_repeated(flow, seq, length))
     receiver = order_of_receiver(acks["t"], unwrapped(acks["tsval"]), acks["ack"])
     tsval = unwrapped(acks["tsval"])
@@ -119,6 +121,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
         ack_tsval=tsval[receiver],
         tick=tick,
         sender_tick=sender_tick,
+        largest=float(np.max(rows["len"], initial=0)) + header_bytes(flow),
     )
 
 
@@ -187,22 +190,31 @@ def _repeated(flow: ObservedFlow, seq: Ints, length: Ints) -> Flags:
     events = flow.events
     if events and seq.size:
         of = np.isin(events["kind"], (*RETRANSMISSIONS, LOSS))
-        low = events["seq"][of].astype(np.int64)
-        first = np.searchsorted(seq + length, low, side="right")
-        last = np.searchsorted(seq, low + np.maximum(1, events["len"][of].astype(np.int64)), side="left")
+        first, last = _covered(seq, length, events["seq"][of], events["len"][of])
         np.add.at(marks, first, 1)
         np.add.at(marks, np.maximum(first, last), -1)
     return np.asarray(np.cumsum(marks[:-1]) > 0)
 
 
-def _retransmissions(flow: ObservedFlow, seq: Ints) -> tuple[Floats, Ints]:
-    """Times of further transmissions, and the segments that they begin with."""
+def _retransmissions(flow: ObservedFlow, seq: Ints, length: Ints) -> tuple[Floats, Ints]:
+    """Times of further transmissions, and the segments that they carry: of a super-packet that was sent again, each."""
     events = flow.events
     if not events or not seq.size:
         return np.empty(0), np.empty(0, dtype=np.int64)
     again = np.isin(events["kind"], RETRANSMISSIONS)
-    row = np.searchsorted(seq, events["seq"][again].astype(np.int64), side="right") - 1
-    return events["t"][again] / MS, np.clip(row, 0, None).astype(np.int64)
+    first, last = _covered(seq, length, events["seq"][again], events["len"][again])
+    first = np.clip(first, 0, seq.size - 1)
+    count = np.maximum(1, last - first)
+    part = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(events["t"][again] / MS, count), np.repeat(first, count) + part
+
+
+def _covered(seq: Ints, length: Ints, low: NDArray[np.generic], size: NDArray[np.generic]) -> tuple[Ints, Ints]:
+    """The first segment that each range of bytes touches, and the one after the last."""
+    low = low.astype(np.int64)
+    first = np.searchsorted(seq + length, low, side="right")
+    last = np.searchsorted(seq, low + np.maximum(1, size.astype(np.int64)), side="left")
+    return first.astype(np.int64), last.astype(np.int64)
 
 
 DELAYED_ACK = 20.0

@@ -39,8 +39,15 @@ HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
 GROWN, PACKET = 0.5, 1514
 """Packets by which a queue must grow and shrink to be one; bytes of a packet."""
+ROUNDED = 2.0
+"""Ticks of the timestamps that a queue must grow by to stand out of their rounding."""
+TICK_NOISE = 0.45
+"""Ticks by which rounding alone moves delays, as a robust standard deviation, and a little more."""
+SHARP_RATE = 3e-4
+"""Relative standard error up to which a rate is that of a server which the flow alone keeps busy."""
 EXPLAINED = 0.1
 """Share of the delays' variance that a queue must explain to be one."""
+SHARED_QUEUE = Reason("shared queue")
 
 
 def fit(flow: ObservedFlow) -> FittedPath:
@@ -83,7 +90,7 @@ def delays_behind(f: Fit, discarded: Flags) -> QueueDelays:
     s, place = s.taken(order), place[order]
     f.behind = s
     is_noisy = bool(w.tick) and float(np.std(s.reverse)) > 1.2 * w.tick / math.sqrt(12)
-    return delays_of(arrivals, place, s.at, s.forward if is_noisy else s.rtt)
+    return delays_of(arrivals, place, s.at, s.forward, w.tick) if is_noisy else delays_of(arrivals, place, s.at, s.rtt)
 
 
 def delays_before(f: Fit) -> QueueDelays:
@@ -91,7 +98,7 @@ def delays_before(f: Fit) -> QueueDelays:
     w = f.wire
     arrivals = arriving.behind_bottleneck(w)
     place = np.arange(arrivals.at.size)
-    return delays_of(arrivals, place, arrivals.at, (w.t - w.stamp)[arrivals.row])
+    return delays_of(arrivals, place, arrivals.at, (w.t - w.stamp)[arrivals.row], w.sender_tick)
 
 
 def fit_queue(f: Fit, d: QueueDelays) -> None:
@@ -101,7 +108,10 @@ def fit_queue(f: Fit, d: QueueDelays) -> None:
     if d.index.size < LEAST:
         return
     b = fit_bottleneck(d)
-    if b is None or not is_queue(b):
+    if b is None or not is_queue(b, d.tick):
+        return
+    if is_shared(f, b, d.tick):
+        f.reasons["rate_mbps"] = SHARED_QUEUE
         return
     keep(f, d, b)
     find_jitter_before(f, d, b)
@@ -141,10 +151,24 @@ def find_jitter_before(f: Fit, d: QueueDelays, b: FittedBottleneck) -> None:
         f.hidden = max(found[2], jitters.FLOOR)
 
 
-def is_queue(b: FittedBottleneck) -> bool:
-    """Whether the queue explains delays, its rate is known, and it grew: packets at equal distances fit a link that takes just as long for each."""
+def is_queue(b: FittedBottleneck, tick: float = 0.0) -> bool:
+    """Whether the queue explains delays, its rate is known, and it grew: packets at equal distances fit a link that takes just as long for each.
+
+    :param tick: ms by which delays are rounded: a queue that grows by less than two of them is rounding.
+    """
     low, high = np.quantile(b.queue, (0.02, 0.98))
-    return b.explained > EXPLAINED and b.error / b.rate < RATE_ERROR and float(high - low) > GROWN * PACKET * 8e-3 / b.rate
+    is_known = b.explained > EXPLAINED and b.error / b.rate < RATE_ERROR
+    return is_known and float(high - low) > max(GROWN * PACKET * 8e-3 / b.rate, ROUNDED * tick)
+
+
+def is_shared(f: Fit, b: FittedBottleneck, tick: float) -> bool:
+    """Whether others' packets were served between the flow's own, so that what fits best is a share of the bottleneck and not its rate.
+
+    What a flow alone in a queue waits is known to less than a packet's own time. Where half of the delays are off by more than that, data keep their
+    order, as behind no jitter that is independent, and the rate is not sharp, as it is where a flow saturates a server of its own, others were there.
+    """
+    off = math.sqrt(max(0.0, b.noise**2 - (TICK_NOISE * tick) ** 2))
+    return off > PACKET * 8e-3 / b.rate and b.error / b.rate > SHARP_RATE and not base.is_reordered(f)
 
 
 def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
@@ -225,7 +249,7 @@ def answer(f: Fit) -> FittedPath:
     elif b:
         rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
     else:
-        reasons["rate_mbps"] = Reason("no queue grew")
+        reasons.setdefault("rate_mbps", Reason("no queue grew"))
     if found.random is None and found.reason:
         reasons["loss_pct"] = found.reason
     if found.queue is None and found.reason:
@@ -265,10 +289,10 @@ def withheld(f: Fit, rtt: Estimate | None) -> tuple[Estimate | None, None, None,
     """
     high = rtt.high if rtt and math.isfinite(rtt.high) else None
     f.jitter_on = None
-    f.reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": high}))
+    f.reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
     low = base.least_round_trip(f)
     if f.bottleneck is None or rtt is None or high is None or low is None:
-        f.reasons["rtt_ms"] = f.reasons["jitter_ms"]
+        f.reasons["rtt_ms"] = Reason("delays vary in order", {"ms": high})
         return None, None, None, None
     return Estimate(low, 0.998 * low - 0.02, max(high, 1.002 * low + 0.02), rtt.n, "ms"), None, None, None
 
@@ -302,6 +326,9 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
         return None, None, none
     if f.jitter_on == "none":
         return none, none, none
+    if f.jitter_on == "reverse" and f.reverse is not None and f.hidden > max(HIDDEN, math.sqrt(f.reverse.variance)):
+        f.jitter_on = None
+        f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.hidden})
     if f.forward is None or f.reverse is None:
         f.reasons["jitter_ms"] = f.reasons["jitter_on"] = Reason("ends wait" if f.wire.tick else "directions alike")
         return None, None, None
@@ -312,7 +339,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if f.jitter_on == "both":
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
         return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
-    return (forward if f.jitter_on == "forward" else reverse), forward, reverse
+    return (forward if f.jitter_on == "forward" else reverse), forward, reverse  # of unknown direction: the ACKs' is seen, the data's may be hidden
 
 
 def ends(e: Estimate) -> tuple[float, float, float]:

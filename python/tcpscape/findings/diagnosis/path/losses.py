@@ -59,6 +59,10 @@ MANY = 0.2
 """Share of the losses that were lost with another one from which on they are not taken for random ones."""
 RATES = np.geomspace(0.8, 8.0, 24)
 """Rates of a policer that are tried, of the flow's own mean rate: a flow that it drops from is about as fast, and slower while it pauses."""
+EMPTY = 0.02
+"""Share of the packets that must have met a short queue, for a loss that depends on no delay to be the path's."""
+SHORT_QUEUE = 3.0
+"""Packets that a queue must hold for its length at a lost one to be more than a guess: each that leaves changes it by its own time."""
 PACKET = 1514
 """Bytes of a packet."""
 SIZE_PACKETS, SIZE_METHOD = 2.0, 0.06
@@ -108,14 +112,16 @@ def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
     if is_policed:
         threshold, passed, met = by_bucket.threshold, by_bucket.passed, by_bucket.met
     if math.isinf(threshold):
-        return of_link(lost, sent)
-    return apart(sent, passed, met, threshold, "bucket" if is_policed else "delay" if by_bucket.gain == 0 else "either")
+        return of_link(lost, sent) if is_once_short(passed) else Losses(None, None, None, FULL_ALWAYS, FULL_ALWAYS)
+    packet_ms = float(w.t.max() - w.t.min()) / w.t.size
+    return apart(sent, passed, met, threshold, "bucket" if is_policed else "delay" if by_bucket.gain == 0 else "either", packet_ms)
 
 
-def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Literal["delay", "bucket", "either"]) -> Losses:
+def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Literal["delay", "bucket", "either"], packet_ms: float = 0.0) -> Losses:
     """Random losses apart from those of a queue or a policer, by the levels that packets met; from the threshold on loss is more frequent.
 
     :param shown_by: what the levels are of; `either` are delays where a bucket explains the losses too.
+    :param packet_ms: from one packet of the flow to the next in the mean, which is at least what a packet takes at the queue.
     """
     count = met.size
     least, most = (float(x) for x in np.quantile(passed, (0.002, 0.98)))
@@ -131,7 +137,8 @@ def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Li
     is_policed = shown_by == "bucket" or (shown_by == "either" and most - least <= LEVEL)  # a queue would have delayed something
     if is_policed and low_lost / low * sent > MISPLACED * count:
         return Losses(None, None, None, POLICED, UNKNOWN_RATE)
-    return Losses(of_uncertain(low_lost, low, count - low_lost), queue, None, None, UNKNOWN_RATE)
+    is_short = shown_by != "bucket" and most - least < SHORT_QUEUE * packet_ms
+    return Losses(of_uncertain(low_lost, low, count - low_lost, is_short), queue, None, None, UNKNOWN_RATE)
 
 
 def of_link(lost: Flags, sent: int) -> Losses:
@@ -154,10 +161,19 @@ def of_few(met: Floats, passed: Floats, sent: int) -> Losses:
     return Losses(of_uncertain(count, sent, 0), queue, None, None, Reason("few lost"))
 
 
-def of_uncertain(count: int, sent: int, others: int) -> Estimate:
-    """The share of random losses; from 0 on where they are few, or may be some of a queue's `others` that seem to have met a short queue."""
+def of_uncertain(count: int, sent: int, others: int, is_short: bool = False) -> Estimate:
+    """The share of random losses; from 0 on where they are few, or may be some of a queue's `others` that seem to have met a short queue.
+
+    :param is_short: of a queue that holds so few packets that its length at a lost one is a guess.
+    """
     known = share(count, sent)
-    return Estimate(known.value, 0.0, known.high, known.n, "%") if count < max(FEW, MISPLACED * others) else known
+    return Estimate(known.value, 0.0, known.high, known.n, "%") if is_short or count < max(FEW, MISPLACED * others) else known
+
+
+def is_once_short(passed: Floats) -> bool:
+    """Whether the delays of packets that passed were ever short: beside a queue that is full all the time, drops depend on no delay either."""
+    least, most = (float(x) for x in np.quantile(passed, (0.002, 0.98)))
+    return most - least < LEVEL or float(np.mean(passed < least + (most - least) / 4)) > EMPTY
 
 
 def grouped(lost: Flags) -> int:
@@ -270,7 +286,7 @@ def of_queue(w: Wire, skip: Flags, arrivals: Arrivals, b: FittedBottleneck, jitt
         return of_path(w, skip, level)
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
     queue = share(max(0, round(high_lost - p * high)), low + high)
-    packet = max(float(PACKET), float(np.quantile(w.size, 0.95)))
+    packet = max(float(PACKET), w.largest)
     buffer, why = _size(drops, longest, packet)
     if buffer and level is not None:
         buffer, why = _waited(buffer, packet, (level - level.min()) * b.rate * 125.0, np.flatnonzero(lost)[met >= threshold])
@@ -278,7 +294,8 @@ def of_queue(w: Wire, skip: Flags, arrivals: Arrivals, b: FittedBottleneck, jitt
     is_grouped = grouped(early) >= MANY * max(1, low_lost)
     is_policed = low_lost >= FEW and bucket(w, lost).left < 0.5 * low_lost / (low_lost + high_lost)
     reason = FULL_ALWAYS if low < FEWEST else LOST_TOGETHER if is_grouped else POLICED if is_policed else None
-    return Losses(None if reason else of_uncertain(low_lost, low, high_lost), None if reason is POLICED else queue, buffer, reason, why)
+    random = None if reason else of_uncertain(low_lost, low, high_lost, longest < SHORT_QUEUE * PACKET)
+    return Losses(random, None if reason is POLICED else queue, buffer, reason, why)
 
 
 def quiet_below(passed: Floats, met: Floats) -> float:
@@ -302,7 +319,7 @@ def _size(drops: Floats, longest: float, packet: float) -> tuple[Estimate | None
     middle = float(np.median(drops))
     if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + PACKET)) < 0.5:
         return None, Reason("drops at many lengths")
-    value = middle + PACKET  # the packet that did not fit, and of the one being sent the part that has left
+    value = middle + max(float(PACKET), packet / 2)  # the packet that did not fit, and of the one being sent the part that has left
     half = max(SIZE_PACKETS * packet, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
     return Estimate(value, value - half, value + half, int(drops.size), "B"), None
 
