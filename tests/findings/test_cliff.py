@@ -68,7 +68,7 @@ def test_any_threshold(threshold):
 def test_chaos_costs_runs_and_a_calm_cliff_few():
     calm = search.find(world(lambda x: logistic(x, 0.205)), SHARE)
     wild = search.find(world(lambda x: logistic(x, 0.205), chaotic(0.205)), SHARE)
-    assert calm.runs < 250 < wild.runs < 1200
+    assert 1.3 * calm.runs < wild.runs < 1200
     assert wild.zone[0] <= wild.edge.value <= wild.zone[1]
     assert calm.zone is None
 

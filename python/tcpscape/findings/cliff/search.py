@@ -1,6 +1,7 @@
 """The search for a cliff by runs of an engine: the level of an impairment at which the mean falls below a share of its value without the impairment.
 
-1. A coarse walk comes down from the harsh end (collapsed paths are cheap to run) to the first level that holds and is not chaotic. The levels
+1. A coarse walk comes down from the harsh end (collapsed paths are cheap to run) to the first level that holds and is not chaotic. A level gets a few
+   runs at first, and the others only where these leave its side or its spread open. The levels
    below it get a glance with few seeds, because a path may also fall at a low level and hold at a higher one. The edge is the first fall from
    the gentle side. An estimate from a neighbouring path replaces the walk.
 2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval contains the threshold is repeated.
@@ -31,7 +32,7 @@ import numpy as np
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse, shown
-from tcpscape.findings.cliff.levels import HALF, Cliff, LevelAxis, is_chaotic, jitter_axis, level, loss_axis
+from tcpscape.findings.cliff.levels import CHAOTIC_CV, DISAGREE, HALF, Cliff, LevelAxis, is_chaotic, jitter_axis, level, loss_axis
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -219,6 +220,8 @@ WIDTH = 2
 """Width of the bracket and of the interval at which the search ends, in steps of the lattice: ± one."""
 FIRM = 1.5
 """Half-widths of its interval that a settled level is away from the threshold; more than one, because several levels are judged."""
+EVEN = 0.5
+"""Share of the chaos zone's coefficient of variation up to which a few runs show that a level is not chaotic."""
 AROUND = 5
 """Levels among which the runs are spread where the interval is wide."""
 BASE_SHARE = 0.25
@@ -235,7 +238,9 @@ class Effort:
     threshold: float = HALF
     """Retention at the edge, a fraction."""
     seeds: int = 20
-    """Runs of a level at first."""
+    """Runs of a level, unless the first few show its side and its spread."""
+    first: int = 10
+    """Those first few. Fewer than ten may miss a mode (docs/models/methods/statistics.md)."""
     glance: int = 4
     """Runs of a glance at a level below one that holds."""
     most: int = 1200
@@ -244,7 +249,7 @@ class Effort:
     def __post_init__(self) -> None:
         if not 0 < self.threshold < 1:
             refuse("threshold", f"{self.threshold:g} is no share of the impairment-free rate", "write for example 50%")
-        if min(self.seeds, self.glance) < 2:
+        if min(self.seeds, self.first, self.glance) < 2:
             refuse("seeds", "one run says nothing about the spread", "write at least 2")
 
 
@@ -284,13 +289,18 @@ class _Search:
         self.values: dict[int, Floats] = {}
         self.bases: dict[int, Floats] = {}
         self.runs = 0
-        self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, effort.seeds)
+        self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, self.first)
         """Runs of the base of all levels; empty where each level has a base of its own."""
+
+    @property
+    def first(self) -> int:
+        """Runs of a level at first."""
+        return min(self.effort.first, self.effort.seeds)
 
     def dead(self) -> bool:
         """Whether nothing gets through without the impairment."""
         if self.base:
-            self.take(self.axis.first, self.effort.seeds)
+            self.take(self.axis.first, self.first)
         calm = self.bases[self.axis.first] if self.base else self.shared
         return not calm.any()
 
@@ -316,8 +326,10 @@ class _Search:
         return Point(step, self.values[step], self.bases.get(step, self.shared))
 
     def look(self, step: int) -> None:
-        """Measures a level, and repeats it with more seeds where it is undecided."""
-        self.take(step, self.effort.seeds)
+        """Measures a level, with all seeds where the first do not show its side and its spread, and repeats it with more where it is undecided."""
+        self.take(step, self.first)
+        if not (self.point(step).decided(self.effort.threshold, FIRM) and self.is_even(step)):
+            self.take(step, self.effort.seeds)
         if not self.point(step).decided(self.effort.threshold, FIRM):
             self.take(step, REPEAT * self.effort.seeds)
 
@@ -330,6 +342,11 @@ class _Search:
         point = self.point(step)
         below = float(np.mean(point.values < self.effort.threshold * point.base.mean()))
         return not self.fell(step) and not is_chaotic(point.retention, _cv(point.values), _cv(point.base), below)
+
+    def is_even(self, step: int) -> bool:
+        """Whether the runs of a level vary so little that it is not chaotic, or carry so little that few of them can be above the threshold."""
+        point = self.point(step)
+        return _cv(point.values) <= EVEN * CHAOTIC_CV or point.retention < DISAGREE * self.effort.threshold
 
     def walk(self) -> None:
         """Measures from the harsh end to the first level that holds, and glances at those below."""
