@@ -26,7 +26,7 @@ LAYERS = (
     ("campaign",),
     ("findings",),
     ("capture",),
-    ("studies", "interchange", "validate", "emulation"),
+    ("studies", "clauses", "interchange", "validate", "emulation"),
     ("words",),
     ("plots",),
     ("report",),

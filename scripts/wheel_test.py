@@ -42,6 +42,7 @@ EXPECTED = (
     "tcpscape/scenarios/starlink-baseline.yaml",
     "tcpscape/campaigns/step.yaml",
     "tcpscape/studies/jitter-cliff.yaml",
+    "tcpscape/clauses/harm.yaml",
     "tcpscape/studies/data/jitter-cliff.csv",
     ".data/data/share/man/man1/tcpscape-run.1",
     ".data/data/share/bash-completion/completions/tcpscape",

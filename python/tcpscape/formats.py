@@ -33,6 +33,7 @@ FORMATS: Mapping[str, int] = {
     "emulation": 1,
     "diagnosis": 1,
     "calls": 1,
+    "dossier": 1,
 }
 """Kind of document → the format that this version writes, and the newest that it reads."""
 FIELD = "format"

@@ -30,6 +30,18 @@ published: [probe.csv]
 claims:
   - {text: "Three quarters of the runs carry something", work: tcpscape, measure: lower_quartile, at: {jitter: 8ms}, low: 0.001}
 """
+CLAUSE = """\
+name: probe
+section: "9.9"
+title: A clause that a test adds
+level: consider
+about: One path.
+parts:
+  - scenario: {forward: [{at: router, delay: 10ms}], reverse: [], bottleneck: {rate: "${rate}"}, duration: 2s}
+    axes: {rate: [5mbit, 10mbit]}
+criteria:
+  - {what: use of the link, words: It uses the link., measures: {carried: goodput}, value: carried / rate, unit: "%", better: more, margin: 0.1}
+"""
 NUMBERS = "# A number that a test adds\njitter,cca,value,unit,source\n0ms,cubic,5,Mbit/s,test\n"
 MEASURE = '''
 
@@ -149,6 +161,7 @@ def add_line(file: Path, before: str, line: str) -> None:
 LINES = {
     "studies": "study list",
     "study": "study run probe --no-report --verbose",
+    "clause": "evaluate cubic --against reno --clause probe --no-report",
     "help": "--help",
     "command": "hops starlink-baseline",
     "metric": "sweep --rtt 50ms --axis jitter=0,8ms --cca cubic --seeds 2 --duration 2s --metric data_segments --check 'data_segments:cubic.mean > 1000'",
@@ -209,6 +222,7 @@ def add_measurements(package: Path) -> None:
     add_line(package / "metrics" / "__init__.py", 'Metric("spurious"', line)
     add_line(package / "stats" / "statistic.py", 'Statistic("cv"', STATISTIC)
     (package / "studies" / "probe.yaml").write_text(STUDY, "utf-8")
+    (package / "clauses" / "probe.yaml").write_text(CLAUSE, "utf-8")
     (package / "studies" / "data" / "probe.csv").write_text(NUMBERS, "utf-8")
     measures = package / "studies" / "measures"
     with open(measures / "cells.py", "a", encoding="utf-8") as f:
@@ -245,6 +259,13 @@ def test_a_study_is_one_yaml_and_a_measure_one_function(copy):
     assert "yes" in next(line for line in printed["study"].splitlines() if "Three quarters of the runs" in line)
     with open(home / "out" / "probe" / "probe.csv", newline="", encoding="utf-8") as f:
         assert [row["published"] for row in csv.DictReader(f)] == ["5.0", ""]
+
+
+def test_a_clause_is_one_yaml(copy):
+    (row,) = [line for line in copy[1]["clause"].splitlines() if line.startswith("9.9")]
+    assert "A clause that a test adds" in row
+    assert "no worse" in row
+    assert "0/2" in row
 
 
 def test_a_metric_is_one_function_and_one_line(copy):

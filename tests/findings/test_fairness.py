@@ -10,7 +10,7 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings import fairness
 from tcpscape.findings.fairness import FlowGroup, SharesOverTime
-from tcpscape.metrics import samples
+from tcpscape.metrics import samples, sharing
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Capture, Cwnd, FlowResult, Rtt, Trial
 
@@ -99,15 +99,15 @@ def test_starvation_is_long_and_below_a_tenth():
         return 0.2 if 5 <= t < 12 or 20 <= t < 23 else 4
 
     result = trial(("cubic", 0, 30, lambda t: 5), ("cubic", 0, 30, lambda t: 4.8), ("cubic", 0, 30, small))
-    (found,) = fairness.starvation(result)
+    (found,) = sharing.starvation(result)
     assert (found.flow, found.start_s, found.stop_s) == pytest.approx((2, 5, 12))
     assert found.seconds == pytest.approx(7)
-    assert not fairness.starvation(result, part=0.05)
-    assert len(fairness.starvation(result, least_s=3)) == 2
+    assert not sharing.starvation(result, part=0.05)
+    assert len(sharing.starvation(result, least_s=3)) == 2
 
 
 def test_a_flow_does_not_starve_before_it_starts():
-    assert not fairness.starvation(staged())
+    assert not sharing.starvation(staged())
 
 
 def test_one_congestion_control_is_a_group_for_each_flow():

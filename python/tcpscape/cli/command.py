@@ -325,6 +325,7 @@ COMMANDS = {
     "sweep": ("sweep", "A scenario at every point of some axes."),
     "emulate": ("emulate", "A command of yours behind an emulated path."),
     "study": ("study", "The published studies, run again."),
+    "evaluate": ("evaluate", "The dossier that RFC 9743 asks for of a control."),
     "advise": ("advise", "Which congestion control to use on a path."),
     "diagnose": ("diagnose", "What a measurement says: path, limit, remedy."),
     "cliff": ("cliff", "Where a path falls off its cliff."),

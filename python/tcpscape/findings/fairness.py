@@ -7,8 +7,7 @@
 - *Jain's index*: (Σx)²/(n·Σx²) over single flows (Jain, Chiu, Hawe: DEC-TR-301, 1984).
 - *Convergence*: the first moment of the overlap from which every group's share of each second stays within a band around its target (its
   fair share, or its share in the last quarter of the overlap) until the end; None where fewer than five such seconds are left.
-- *Starvation*: a flow that for five seconds or longer has less than a tenth of its fair share, which is 1/n of what the n running flows
-  have together.
+- *Starvation*: as of :mod:`tcpscape.metrics.sharing`.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.metrics import samples
 from tcpscape.metrics.flows import jain_index
+from tcpscape.metrics.sharing import Starved, starvation
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
 from tcpscape.trial import Trial
@@ -35,8 +34,6 @@ HOLD = 5
 """Fewest intervals that have to be inside it."""
 FINAL = 0.25
 """Part of the overlap at its end whose share is the final one."""
-STARVING, STARVED_S = 0.1, 5.0
-"""A flow starves below this part of its fair share for this long, s."""
 TOGETHER_S = 1.0
 """Starts and stops closer than this are one event, s."""
 
@@ -62,20 +59,6 @@ class Stage:
     """Goodput of each group."""
     jain: float
     """Over the running flows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Starved:
-    """A period in which a flow had less than a tenth of its fair share."""
-
-    flow: int
-    start_s: float
-    stop_s: float
-
-    @property
-    def seconds(self) -> float:
-        """Length of the period, s."""
-        return self.stop_s - self.start_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,24 +190,6 @@ def settled(seconds: SharesOverTime, targets: Sequence[float], band: float = BAN
     outside = np.flatnonzero(~inside)
     first = int(outside[-1]) + 1 if len(outside) else 0
     return float(seconds.edges_s[first] - seconds.edges_s[0]) if len(inside) - first >= HOLD else None
-
-
-def starvation(trial: Trial, part: float = STARVING, least_s: float = STARVED_S) -> list[Starved]:
-    """Flows below `part` of their fair share for `least_s` or longer, in whole seconds while they run."""
-    edges = samples.grid(trial)
-    if len(edges) < 2:
-        return []
-    rates = samples.rates(trial, edges)
-    runs = np.array([(edges[:-1] >= f.start_s - 1e-6) & (edges[1:] <= f.stop_s + 1e-6) for f in trial.flows])
-    equal = np.where(runs, rates, 0).sum(axis=0) / np.maximum(1, runs.sum(axis=0))
-    starving = runs & (rates < part * equal)
-    return [Starved(i, *span) for i, row in enumerate(starving) for span in _spans(row, edges) if span[1] - span[0] >= least_s - 1e-6]
-
-
-def _spans(row: NDArray[np.bool_], edges: Floats) -> list[tuple[float, float]]:
-    """Begin and end of each run of true intervals."""
-    turns = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(int), [0]))))
-    return [(float(edges[a]), float(edges[b])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
 
 
 def stages(trial: Trial, groups: Sequence[FlowGroup]) -> list[Stage]:

@@ -4,8 +4,8 @@ The main type is :class:`Metric`: name, unit, direction (whether more is better)
 trial for it. :data:`REGISTRY` holds every metric by name, one line each, and :func:`find` reads the names that people write for them: a name stands
 alone (`goodput`), has its unit behind it (`goodput_mbps`), is restricted to some flows (`goodput:bbr`, `goodput:up`) or to one probe
 (`latency_p95:voice`), or takes an argument (`share:bbr`, `utilisation:60mbit`, `fct_p95:100kB`). Begin with :data:`REGISTRY`; `flows`, `queues`,
-`samples` (samples and packets) and `traffic` (probes, requests, transfers and the quality of calls) hold the functions, each file for one part of
-a trial.
+`samples` (samples and packets), `sharing` (what flows do to each other and to the network over time) and `traffic` (probes, requests, transfers and
+the quality of calls) hold the functions, each file for one part of a trial.
 
 To add a metric: one function in the file of the part that it reads, and one line in :data:`REGISTRY`. The tests of the registry cover it then.
 """
@@ -18,7 +18,7 @@ from difflib import get_close_matches
 
 from tcpscape import units
 from tcpscape.errors import refuse, shown
-from tcpscape.metrics import flows, queues, samples, traffic
+from tcpscape.metrics import flows, queues, samples, sharing, traffic
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
 from tcpscape.trial import Capture
@@ -27,6 +27,8 @@ __all__ = ["REGISTRY", "UNKNOWN", "Better", "Metric", "find", "goodput", "jain",
 
 SAMPLED = Capture(samples_ns=100_000_000)
 """Ten samples a second: enough for intervals of a second and a smoothed RTT."""
+WITH_QUEUES = Capture(samples_ns=100_000_000, queue_samples_ns=100_000_000)
+"""The same, and the queues' samples."""
 PACKETS = Capture(packets=True)
 SENT_AGAIN = ("retransmits",)
 """The field of a flow's result that has no value for unknown."""
@@ -97,6 +99,36 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("queue_max", "ms", "largest delay in the bottleneck's queue", queues.delay("max"), "less", of_flows=False),
         Metric("queue_drops", "packets", "packets that queues dropped", queues.drops, "less", of_flows=False),
         Metric("queue_marks", "packets", "packets that queues marked", queues.marks, "neither", of_flows=False),
+        Metric("sending", "1/s", "segments with data sent in a second, sent again among them", flows.sending, "neither"),
+        Metric(
+            "starved",
+            "1",
+            "share of the flows' time below a tenth of the fair share for 5 s or longer",
+            sharing.starved,
+            "less",
+            SAMPLED,
+            least_flows=2,
+        ),
+        Metric(
+            "convergence",
+            "s",
+            "time from the last start until Jain's index stays at 0.9 or above",
+            sharing.convergence,
+            "less",
+            SAMPLED,
+            least_flows=2,
+        ),
+        Metric(
+            "self_loss",
+            "1",
+            "share of packets that full queues dropped, second half of the trial",
+            sharing.self_loss,
+            "less",
+            WITH_QUEUES,
+            of_flows=False,
+        ),
+        Metric("backoff", "1", "segments sent into a black hole / most that exponential backoff sends", sharing.backoff, "less", SAMPLED),
+        Metric("breaker", "1", "1 where a circuit breaker trips: above 10 % lost in three intervals of 3 s", sharing.breaker, "less", SAMPLED),
         Metric("goodput_1s_mean", "Mbit/s", "goodput of 1-s intervals, mean", samples.per_second(lambda x: float(x.mean())), "more", SAMPLED),
         Metric("goodput_1s_std", "Mbit/s", "goodput of 1-s intervals, standard deviation", samples.per_second(samples.std, 2), "less", SAMPLED),
         Metric("goodput_1s_min", "Mbit/s", "goodput of 1-s intervals, smallest", samples.per_second(samples.quantile(0)), "more", SAMPLED),
@@ -123,6 +155,11 @@ def _share(cca: str) -> Metric:
     return Metric(f"share:{cca}", "1", f"share of all flows' goodput that {cca} has", flows.share(cca), "neither", of_flows=False)
 
 
+def _starvation(which: str) -> Metric:
+    about = f"share of the time in which {which} has less than a tenth of its fair share, for 5 s or longer"
+    return Metric(f"starvation:{which}", "1", about, sharing.starvation_of(which), "less", SAMPLED, of_flows=False, least_flows=2)
+
+
 def _utilisation(rate: str) -> Metric:
     bps = units.parse_rate(rate, "utilisation", example="60mbit")
     return Metric(f"utilisation:{rate}", "1", f"share of {rate} that left the last queue", queues.utilisation(bps), "more", of_flows=False)
@@ -138,7 +175,11 @@ def _fct(percentile: traffic.Percentile) -> Callable[[str], Metric]:
     return make
 
 
-FAMILIES: Mapping[str, Family] = {"share": Family("share:bbr", _share), "utilisation": Family("utilisation:60mbit", _utilisation)}
+FAMILIES: Mapping[str, Family] = {
+    "share": Family("share:bbr", _share),
+    "starvation": Family("starvation:bbr", _starvation),
+    "utilisation": Family("utilisation:60mbit", _utilisation),
+}
 """Every family by name."""
 SIZES: Mapping[str, Callable[[str], Metric]] = {"fct_p50": _fct("p50"), "fct_p95": _fct("p95"), "fct_p99": _fct("p99")}
 """Metrics of a size class of transfers, which is written behind a colon: `fct_p95:100kB`."""

@@ -31,6 +31,12 @@ def retransmit_rate(trial: Trial) -> float:
     return retransmits(trial) / segments if segments else UNKNOWN
 
 
+def sending(trial: Trial) -> float:
+    """Segments with data sent in a second of the flows' time, retransmissions among them, all flows together; none before a connection stands."""
+    rates = [f.data_segs_out / f.seconds if f.seconds > 0 else 0.0 for f in trial.flows if f.data_segs_out is not None]
+    return sum(rates) if rates and len(rates) == len(trial.flows) else UNKNOWN
+
+
 def spurious(trial: Trial) -> float:
     """Retransmissions that DSACKs reported needless (RFC 2883), segments."""
     return _sum(f.spurious_retransmits for f in trial.flows)

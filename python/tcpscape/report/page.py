@@ -150,6 +150,8 @@ class Page:
     tables: Sequence[PageTable] = ()
     claims: PublishedClaims | None = None
     provenance: Provenance | None = None
+    summary: PageTable | None = None
+    """A table that is part of the answer: the verdict of each clause."""
 
     @property
     def main(self) -> EmbeddedFigure | None:

@@ -14,6 +14,7 @@ from typing_extensions import NotRequired, TypedDict, is_typeddict
 from tcpscape.campaign import checks
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.record import StoredManifest
+from tcpscape.clauses import dossier
 from tcpscape.emulation.summary import EmulationDocument
 from tcpscape.engines.host.survey import Survey
 from tcpscape.formats import FIELD, FORMATS
@@ -241,6 +242,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("comparison", "tcpscape compare --json.", comparison.ComparisonDocument),
         Document("kernel-diff", "tcpscape kernel diff --json.", kernel_diff.KernelDiffDocument),
         Document("validation", "summary.json of tcpscape validate.", divergence.ValidationDocument, finite=True),
+        Document("dossier", "tcpscape evaluate --json, and dossier.json.", dossier.DossierDocument, finite=True),
         Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),
         Document("manifest", "What results.sqlite says of a campaign (table manifests).", StoredManifest),

@@ -12,7 +12,7 @@ from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import refuse
 from tcpscape.findings import fairness
 from tcpscape.findings.fairness import FlowGroup
-from tcpscape.metrics import samples
+from tcpscape.metrics import samples, sharing
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
 from tcpscape.stats.order import spearman
@@ -126,7 +126,7 @@ def _allowed_rate(trial: Trial) -> float:
 
 
 def _starved(trial: Trial) -> float:
-    return math.nan if trial.samples is None else float(len({s.flow for s in fairness.starvation(trial)}))
+    return math.nan if trial.samples is None else float(len({s.flow for s in sharing.starvation(trial)}))
 
 
 def _share(trial: Trial, group: str, when: str) -> float:

@@ -1,0 +1,167 @@
+"""A dossier as a screen, as Markdown for the appendix of a draft, and what became worse since a kept one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from tcpscape.clauses.dossier import CellDocument, ClauseDocument, CriterionDocument, DossierDocument
+from tcpscape.clauses.judging import GRAVITY, Verdict
+from tcpscape.stats.estimate import Interval
+from tcpscape.text.numbers import NONE, joined, number
+from tcpscape.text.screen import Screen
+from tcpscape.text.table import Table, markdown_text
+from tcpscape.units import counted
+
+COLUMNS = ("§", "clause", "verdict", "cells", "what decides it")
+NAMED: tuple[Verdict, ...] = ("fails", "worse")
+"""Verdicts whose clauses the answer names."""
+PHRASES: dict[Verdict, str] = {
+    "fails": "fails a MUST in",
+    "worse": "is worse than {against} in",
+    "better": "is better in",
+    "no worse": "is no worse in",
+    "not shown": "is not shown in",
+    "by hand": "is to be argued by hand in",
+}
+METHOD = (
+    "Excess: by how much a value is worse than that of the nearest reference on the same cell and seeds, with a 95 % interval from resampled "
+    "cells and seeds. A cell is worse where further seeds show an excess above the margin over every reference; 5 % for the whole dossier (Holm)."
+)
+
+
+def screen(dossier: DossierDocument) -> Screen:
+    """The screen of a dossier."""
+    return Screen(
+        path(dossier),
+        answer(dossier),
+        tables=(table(dossier),),
+        details=(*(_details(dossier)), METHOD),
+        caveats=tuple(f"§ {c['section']} does not show: {text}" for c in dossier["clauses"] for text in c["missing"] if c["level"] != "by hand"),
+    )
+
+
+def path(dossier: DossierDocument) -> str:
+    """What was measured, in a line."""
+    first, last = dossier["seeds"]
+    trials = counted(dossier["trials"], "trial")
+    return (
+        f"{dossier['control']} against {joined(dossier['against'])} on {dossier['engine']}, {dossier['grid']} grid: {trials}, seeds {first} to {last}"
+    )
+
+
+def answer(dossier: DossierDocument) -> str:
+    """The verdicts counted, and the clauses named that fail or are worse."""
+    clauses, against = dossier["clauses"], joined(dossier["against"])
+    parts = []
+    for verdict in GRAVITY:
+        those = [clause for clause in clauses if clause["verdict"] == verdict]
+        if those:
+            named = f" ({', '.join(clause['section'] for clause in those)})" if verdict in NAMED else ""
+            parts.append(f"{PHRASES[verdict].format(against=against)} {len(those)}{named}")
+    return f"Of {counted(len(clauses), 'clause')} of RFC 9743 {dossier['control']} {joined(parts)}."
+
+
+def table(dossier: DossierDocument) -> Table:
+    """A row for each clause."""
+    rows = [(c["section"], c["title"], c["verdict"], cells(c), decisive(c)) for c in dossier["clauses"]]
+    return Table(COLUMNS, rows, words=("clause", "verdict", "what decides it"))
+
+
+def cells(clause: ClauseDocument) -> str:
+    """Cells that are worse of those of its decisive criterion: `10/30`."""
+    criterion = _decisive(clause)
+    return f"{criterion['bad']}/{criterion['cells']}" if criterion and criterion["cells"] else NONE
+
+
+def decisive(clause: ClauseDocument) -> str:
+    """The criterion that decides, with the excess of its worst cell, or the mean one where no cell is worse."""
+    criterion = _decisive(clause)
+    if criterion is None or not criterion["cells"]:
+        return clause["missing"][0] if clause["missing"] else NONE
+    if criterion["worst"] and not criterion["worst"][0]["error"]:
+        return f"{criterion['what']}: up to {quantity(criterion['worst'][0]['excess'], criterion['unit'], signed=True)}"
+    error = f": {criterion['worst'][0]['error']}" if criterion["worst"] else ""
+    return f"{criterion['what']} {excess(criterion)}{error}"
+
+
+def _decisive(clause: ClauseDocument) -> CriterionDocument | None:
+    """The criterion with the gravest verdict, of these the one that is worse in the largest part of its cells."""
+    return min(clause["criteria"], key=lambda c: (GRAVITY.index(c["verdict"]), -c["bad"] / max(1, c["cells"])), default=None)
+
+
+def excess(criterion: CriterionDocument) -> str:
+    """`+3.4 % [1.2, 5.9]`: the mean excess over the cells."""
+    return quantity(criterion["excess"], criterion["unit"], signed=True)
+
+
+def quantity(interval: Interval, unit: str, *, signed: bool = False) -> str:
+    """A value with its interval and its unit; a fraction in percent."""
+    scale = 100 if unit == "%" else 1
+    value, low, high = (math.nan if x is None else scale * x for x in (interval["value"], interval["low"], interval["high"]))
+    sign = "+" if signed and value > 0 else ""
+    ends = "" if math.isnan(low) or low == high else f" [{number(low, 2)}, {number(high, 2)}]"
+    return f"{sign}{number(value, 2)}{ends} {unit}".rstrip()
+
+
+def _details(dossier: DossierDocument) -> Iterator[Table | str]:
+    """Every criterion, and the worst cells with what repeats them."""
+    rows = [
+        (c["section"], k["what"], k["verdict"], f"{k['bad']}/{k['cells']}", excess(k), k["nearest"])
+        for c in dossier["clauses"]
+        for k in c["criteria"]
+    ]
+    yield Table(
+        ("§", "criterion", "verdict", "cells", "mean excess", "over"), rows, words=("criterion", "verdict", "mean excess", "over"), title="Criteria"
+    )
+    if worst := list(worst_rows(dossier)):
+        yield worst_table(worst)
+
+
+def worst_rows(dossier: DossierDocument) -> Iterator[tuple[str, str, str, str, str]]:
+    """Section, criterion, cell, values, command of each worst cell."""
+    for clause in dossier["clauses"]:
+        for criterion in clause["criteria"]:
+            for cell in criterion["worst"]:
+                yield clause["section"], criterion["what"], place(cell["at"]), values(cell, criterion["unit"]), cell["command"]
+
+
+def worst_table(rows: Sequence[Sequence[str]]) -> Table:
+    """The worst cells."""
+    names = ("§", "criterion", "cell", "value, and of the references", "again")
+    return Table(names, rows, words=names[1:], title="The worst cells")
+
+
+def place(at: dict[str, str]) -> str:
+    """`2.62mbit, RTT 176ms, 3.67bdp, 8 flows`: a cell in words; how long its trials are is left out."""
+    known = {"rate": "{}", "rtt": "RTT {}", "buffer": "{}"}
+    first = [known[axis].format(at[axis]) for axis in known if axis in at]
+    return ", ".join([*first, *(f"{axis} {value}" for axis, value in at.items() if axis not in known and axis != "time")])
+
+
+def values(cell: CellDocument, unit: str) -> str:
+    """`13 [11, 15] %; reno 1.0 %, cubic 2.0 %`; of a control that failed, how."""
+    if cell["error"]:
+        return cell["error"]
+    alone = {name: quantity({"value": one["value"], "low": None, "high": None}, unit) for name, one in cell["references"].items()}
+    return f"{quantity(cell['value'], unit)}; {', '.join(f'{name} {text}' for name, text in alone.items())}"
+
+
+def markdown(dossier: DossierDocument) -> str:
+    """The dossier for the appendix of a draft."""
+    parts = [f"# {dossier['control']}: evaluation by RFC 9743", markdown_text(path(dossier)) + ".", f"**{markdown_text(answer(dossier))}**"]
+    parts += [table(dossier).markdown(), markdown_text(METHOD)]
+    for clause in dossier["clauses"]:
+        parts += [f"## {clause['section']} {clause['title']}: {clause['verdict']}", markdown_text(f"{clause['about']} {clause['judgement']}".strip())]
+        rows = [(k["what"], k["verdict"], f"{k['bad']} of {k['cells']}", excess(k), k["nearest"]) for k in clause["criteria"]]
+        parts += [Table(("criterion", "verdict", "cells worse", "mean excess", "over"), rows).markdown()] if rows else []
+        worst = [f"- {place(cell['at'])}: {values(cell, k['unit'])} (`{cell['command']}`)" for k in clause["criteria"] for cell in k["worst"]]
+        parts += ["The worst cells:", "\n".join(worst)] if worst else []
+        parts += ["Not shown:", "\n".join(f"- {markdown_text(text)}" for text in clause["missing"])] if clause["missing"] else []
+    versions = ", ".join(f"{name} {version}" for name, version in dossier["versions"].items())
+    return "\n\n".join([*parts, f"Measured by `{dossier['command']}` ({markdown_text(versions)})."]) + "\n"
+
+
+def changes(worse: Sequence[tuple[ClauseDocument, Verdict]]) -> list[str]:
+    """A sentence for each clause whose verdict is worse than in the kept dossier."""
+    return [f"§ {clause['section']} {clause['title']}: {clause['verdict']}, was {before}" for clause, before in worse]
