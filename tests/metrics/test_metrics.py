@@ -289,7 +289,9 @@ def test_every_metric_of_a_run(need_model):
     assert {name for name, value in values.items() if math.isnan(value)} == {
         *OF_TRAFFIC,
         "rtt_exponent",
-    }  # nothing but flows, all down and with one RTT
+        "backoff",
+        "breaker",
+    }  # nothing but flows, all down and with one RTT, for five seconds without a silence
     assert values["rtt_min"] <= values["rtt_p50"] <= values["rtt_p95"] <= values["rtt_p99"] <= values["rtt_max"]
     assert values["queue_p50"] <= values["queue_p95"] <= values["queue_p99"] <= values["queue_max"]
     assert values["goodput_1s_mean"] == pytest.approx(values["goodput"], rel=0.05)
