@@ -91,13 +91,27 @@ def command(text: str) -> str:
 def wrapped(line: str, width: int) -> list[str]:
     """A line of shell in lines of at most `width` characters that a shell reads as the same words: each but the last ends with a backslash.
 
-    A comment that does not fit is on lines of its own after the command. A word that is longer than the width stays whole.
+    A comment that does not fit is on lines of its own after the command. A word that is longer than the width goes on after a space between its
+    single quotes, which are closed and opened again; without any it stays whole.
     """
     if len(line) <= width:
         return [line]
     words = _WORD.findall(line)
     end = next((place for place, word in enumerate(words) if word.startswith("#")), len(words))
-    return [*_filled(words[:end], width, " \\", "    "), *_filled(words[end:], width, "", "# ")]
+    command = [part for filled in _filled(words[:end], width, " \\", "    ") for part in _between_quotes(filled, width)]
+    return [*command, *_filled(words[end:], width, "", "# ")]
+
+
+def _between_quotes(line: str, width: int) -> Iterator[str]:
+    """A line that is too long in lines that a shell puts together again, as far as it has spaces between single quotes."""
+    while len(line) > width and '"' not in line:
+        quoted = [place for match in _QUOTED.finditer(line) for place in range(match.start(), match.end())]
+        places = [place for place in quoted if line[place] == " " and place + len(" '\\") <= width]
+        if not places or places[-1] < 1 + len("' "):
+            break
+        yield f"{line[: places[-1] + 1]}'\\"
+        line = f"'{line[places[-1] + 1 :]}"
+    yield line
 
 
 def _filled(words: Sequence[str], width: int, end: str, begin: str) -> list[str]:
@@ -131,6 +145,8 @@ _IN_PYTHON = re.compile(r"tcpscape\.\w+\(…, out='[\w./+ -]*'\) in Python")
 """What a record has in place of the command line, where a function measured it."""
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"\\])+""")
 """A word of a line of shell as it is written, with its quotes; the last alternative is for quotes that nothing closes."""
+_QUOTED = re.compile(r"(?<!\\)'[^']*'")
+"""A part of a line between single quotes."""
 _WITHOUT_LINES = {ord(character): " " for character in LINES}
 
 

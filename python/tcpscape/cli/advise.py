@@ -45,6 +45,13 @@ class AdvisedCalls:
     """A home's link, where the question is what an upload does to a call."""
 
     upload: Annotated[str | None, Option("Rate of the way up, --rate being the way down: which queue and control keep calls good.")] = None
+    router: Annotated[str | None, Option("The router of a home, for what to type: linux, openwrt.  [default: linux]", complete="linux|openwrt")] = (
+        None
+    )
+    device: Annotated[str | None, Option("Its device towards the modem: wan, pppoe-wan, eth0.  [default: wan on OpenWrt, otherwise eth0]")] = None
+    link: Annotated[
+        str | None, Option("The home's link, for what each packet takes on it: vdsl, adsl, cable, fibre.", complete="vdsl|adsl|cable|fibre")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +107,13 @@ def advise(
     from tcpscape.words import advice as words
     from tcpscape.words import steps
 
+    stray = {"router": calls.router, "device": calls.device, "link": calls.link}
     if calls.upload is not None or flows.goal == "calls":
         _calls(source, path, calls, flows, trials, results, runner, output)
         return
+    for name, value in stray.items():
+        if value is not None:
+            refuse(name, "it is for the goal calls", "add --goal calls, or leave it out")
     fields = {**path, **trials.hosts, "flows": flows.flows, "flow": flows.each or None}
     conditions, taken = measured.conditions(fields, source)
     engine, expected = engines.make(runner.engine), checks.read(results.check)
@@ -147,25 +158,33 @@ def _calls(
     """Which queue and which control keep calls good beside uploads."""
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
+    from tcpscape.controls.routers import Router
     from tcpscape.findings.calls import SEEDS, CallAdviser, HomeLink, remedies
+    from tcpscape.interchange import measured
     from tcpscape.store.results import Store
     from tcpscape.words import calls as words
     from tcpscape.words import steps
 
     if flows.goal not in (None, "calls"):
         refuse("upload", f"it is for the goal calls, not {flows.goal}", "leave out --upload or --goal")
-    stray = {"own_queue": flows.own_queue, "from": source, "report": results.report, "check": results.check, **flows.each}
+    stray = {"own_queue": flows.own_queue, "report": results.report, "check": results.check, **flows.each}
     link: dict[str, Any] = {**path}
     stray |= {name: value for name, value in link.items() if name not in ("rtt", "rate", "buffer", "queue")}
     for name, value in stray.items():
         if value:
             refuse(name.replace("_", "-"), "an answer about calls has none", "leave it out; the link is --rate, --upload, --rtt, --buffer, --queue")
     home = HomeLink.of(link | {**trials.hosts, "upload": calls.upload}, 1 if flows.flows is None else flows.flows)
+    router, measured_ms = Router.of(calls.router, calls.device, calls.link), None
+    if source is not None:
+        if link.get("buffer"):
+            refuse("buffer", "the file says how long the queue is", "leave out one of the two")
+        loaded = measured.loaded_rtt(source)
+        home, measured_ms = home.with_loaded_rtt(loaded), loaded / 1e6
     engine, queues = engines.make(runner.engine), remedies(link.get("queue"))
     ccas = options.ccas(CALLS_CCAS if flows.cca == DEFAULT_CCAS else flows.cca, engine)
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), ProgressLine("advise", is_open=True) as progress:
         running = Runner(engine, runner.jobs, store=store, progress=progress.update)
-        adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, steps.told(progress.say))
+        adviser = CallAdviser(home, ccas, running, trials.seeds or SEEDS, queues, steps.told(progress.say), router, measured_ms)
         advice = adviser.advise()
     if results.as_json:
         print(json.dumps(words.document(advice), allow_nan=False))

@@ -23,6 +23,10 @@ ALWAYS_THERE = ("cubic", "reno")
 """Congestion controls that need no module to be loaded."""
 OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
 """Parameters of tcpscape's that Linux's module does not have; it has all others."""
+DESTINATION = "192.0.2.0/24"
+"""A destination, in commands."""
+BY_ROUTE = f"ip route replace {DESTINATION} $(ip route get 192.0.2.1 | grep -oE '(via [^ ]+ )?dev [^ ]+') congctl {{}}"
+"""The congestion control of one destination (ip-route(8)): its route as it is, with one word more."""
 SENDER = "As root, on the machine that sends the data; the congestion control of the receiver plays no part."
 RUNNING = "Connections that are open keep their {} until they end, both now and when you go back."
 NAMESPACE = "A network namespace (a container) has a sysctl of its own."
@@ -61,6 +65,8 @@ class Deployment:
     """What goes back to the state before."""
     notes: tuple[str, ...]
     """Sentences."""
+    destination: tuple[str, ...] = ()
+    """Instead of `now`, for one destination alone."""
 
     @property
     def command(self) -> str:
@@ -72,6 +78,7 @@ class Deployment:
         parts = (
             ("before: note this value, to go back to", self.before),
             ("now", self.now),
+            (f"or for {DESTINATION} alone", self.destination),
             ("permanently", self.permanent),
             ("verify", self.verify),
             ("go back", self.undo),
@@ -99,7 +106,8 @@ def deployment(label: str) -> Deployment:
     undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}   # or the value noted before"] if change else []), f"rm {' '.join(files)}"]
     notes = (SENDER, RUNNING.format("congestion control"), NAMESPACE, *([note] if note else []))
     before = (f"sysctl {SYSCTL}",) if change else ()
-    return Deployment((*module, *switches, *change), before, tuple(permanent), verify, tuple(undo), notes)
+    route = (*module, BY_ROUTE.format(name)) if change and not parameters else ()
+    return Deployment((*module, *switches, *change), before, tuple(permanent), verify, tuple(undo), notes, route)
 
 
 BUFFERS: Mapping[str, tuple[str, str, str]] = {

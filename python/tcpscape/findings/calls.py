@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcpscape import metrics, stats, units
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.execute import Runner
-from tcpscape.controls.deployment import DEFAULT
+from tcpscape.controls.deployment import DEFAULT, Deployment
+from tcpscape.controls.routers import FULL_FRAME, USUAL, Router
 from tcpscape.errors import refuse, shown
 from tcpscape.findings.steps import Tell, untold
 from tcpscape.scenario.scenario import Scenario
@@ -31,6 +32,26 @@ class CallAdvice(ShownAsTable):
     """Trials of each case."""
     engine: str
     caveats: tuple[str, ...] = ()
+    router: Router = USUAL
+    """Where the queue is typed."""
+    margins: tuple[Margin, ...] = ()
+    """The call behind the recommended queue at other shares of the rate, the largest first; empty where no queue is recommended."""
+    measured_ms: float | None = None
+    """The round trip during an upload that the buffer was computed from, ms; None where the buffer is given or assumed."""
+
+    @property
+    def needed(self) -> tuple[float, float] | None:
+        """The largest share of the rate at which the call is as good as at any smaller one, and the next larger one that was tried; None without any.
+
+        Both are 1 where nothing has to be left at all.
+        """
+        best = max((margin.score.value for margin in self.margins), default=0.0)
+        above = 1.0
+        for margin in self.margins:
+            if margin.score.value >= best - WORTH:
+                return margin.share, above
+            above = margin.share
+        return None
 
     @property
     def before(self) -> CallCase:
@@ -39,11 +60,31 @@ class CallAdvice(ShownAsTable):
         return next((case for case in as_it_is if case.cca == DEFAULT), as_it_is[0])
 
     @property
+    def deployment(self) -> Deployment | None:
+        """What to type on the router; None where its queue stays."""
+        link = self.link
+        return self.router.shaped(self.choice.remedy.name, link.shaped_bps, int(SHAPED * link.down_bps)) if self.choice.remedy else None
+
+    @property
     def commands(self) -> tuple[str, ...]:
-        """What to type on the router, as root; nothing where its queue stays."""
-        return self.choice.remedy.commands(self.link.shaped_bps) if self.choice.remedy else ()
+        """What to type until the next start, as root; nothing where its queue stays."""
+        return self.deployment.now if self.deployment else ()
 
 
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """A call behind a queue that is shaped to a share of the link's rate."""
+
+    share: float
+    """Share of the rate, a fraction."""
+    score: Estimate
+    """The worse of the call's two ways, mean opinion score."""
+    upload: Estimate
+    """The uploads' goodput, Mbit/s."""
+
+
+SHARES = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8)
+"""Shares of the rate that are tried."""
 WORTH = 0.1
 """Difference of two scores that nobody hears."""
 KEPT = 0.95
@@ -104,10 +145,6 @@ def without_queue(cases: Sequence[CallCase]) -> CallCase:
 
 SHAPED = 0.95
 """Share of the link's rate to which the router shapes."""
-DEVICE = "eth0"
-"""The router's device towards the modem, in the commands."""
-FULL_FRAME = 1514
-"""Bytes of a full frame: what a class of htb may send at once."""
 MODEM_BUFFER = "256KiB"
 """A modem's buffer of the way up where nobody says: the most frequent one that Netalyzr found behind cable (Kreibich et al., IMC 2010)."""
 DURATION = "20s"
@@ -129,18 +166,6 @@ class Remedy:
         """tc's words of the hop."""
         rate = units.format_rate(rate_bps)
         return f"{self.name} bandwidth {rate}" if self.shapes_itself else f"htb rate {rate} ceil {rate}; {self.name}"
-
-    def commands(self, rate_bps: int) -> tuple[str, ...]:
-        """What to type on the router, as root."""
-        rate = units.format_rate(rate_bps)
-        root = f"tc qdisc replace dev {DEVICE} root"
-        if self.shapes_itself:
-            return (f"{root} {self.name} bandwidth {rate}",)
-        return (
-            f"{root} handle 1: htb default 1",
-            f"tc class replace dev {DEVICE} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum {FULL_FRAME}",
-            f"tc qdisc replace dev {DEVICE} parent 1:1 {self.name}",
-        )
 
 
 REMEDIES = (Remedy("fq_codel"), Remedy("cake", shapes_itself=True), Remedy("codel"), Remedy("pie"))
@@ -172,6 +197,8 @@ class HomeLink:
     """Uploads at the same time."""
     duration_ns: int = 20 * units.NS_PER_S
     kernel: str | None = None
+    is_assumed: bool = False
+    """Whether the buffer is assumed."""
 
     @classmethod
     def of(cls, words: Mapping[str, str | None], uploads: int = 1) -> HomeLink:
@@ -192,6 +219,7 @@ class HomeLink:
             uploads,
             units.parse_time(words.get("duration") or DURATION, "duration"),
             words.get("kernel"),
+            not words.get("buffer"),
         )
 
     @property
@@ -204,10 +232,13 @@ class HomeLink:
         """How long the modem's full buffer takes, ms."""
         return self.buffer * 8e3 / self.up_bps
 
-    def scenario(self, cca: str | None, remedy: Remedy | None = None) -> Scenario:
-        """The link with a call both ways, uploads under `cca` (None: no uploads) and the router's queue (None: none)."""
+    def scenario(self, cca: str | None, remedy: Remedy | None = None, share: float = SHAPED) -> Scenario:
+        """The link with a call both ways, uploads under `cca` (None: no uploads) and the router's queue (None: none).
+
+        :param share: share of the rate to which that queue is shaped.
+        """
         delay = {"at": "router", "delay": units.format_time(self.rtt_ns // 2)}
-        router = [remedy.words(self.shaped_bps)] if remedy else []
+        router = [remedy.words(int(share * self.up_bps))] if remedy else []
         down = max(self.buffer, round(self.buffer * self.down_bps / self.up_bps))
         return Scenario.of(
             {
@@ -221,6 +252,17 @@ class HomeLink:
                 **({"kernel": self.kernel} if self.kernel else {}),
             }
         )
+
+    def with_loaded_rtt(self, loaded_ns: int) -> HomeLink:
+        """The link with the buffer that makes a round trip as long as it was during an upload.
+
+        :raises ScenarioError: one line, where it was no longer than without one.
+        """
+        waited = loaded_ns - self.rtt_ns
+        if waited < units.NS_PER_S // 1000:
+            times = f"{units.brief_time(loaded_ns)} during the upload is no longer than --rtt {units.brief_time(self.rtt_ns)}"
+            refuse("from", f"{times}: no queue was full", "ping while an upload runs, and give the RTT without one as --rtt")
+        return replace(self, is_assumed=False, buffer=max(FULL_FRAME, waited * self.up_bps // (8 * units.NS_PER_S)))
 
     def cases(self, ccas: Sequence[str], remedies: Sequence[Remedy]) -> list[tuple[str, Remedy | None]]:
         """Every congestion control of the uploads on the link as it is, then behind each queue."""
@@ -241,6 +283,8 @@ class CallAdviser:
     seeds: str = SEEDS
     remedies: Sequence[Remedy] = REMEDIES
     tell: Tell = untold
+    router: Router = USUAL
+    measured_ms: float | None = None
 
     def advise(self) -> CallAdvice:
         """Runs every case and chooses among them."""
@@ -251,7 +295,19 @@ class CallAdviser:
         cases = [case_of(cca, remedy, trials) for (cca, remedy), trials in zip(pairs, runs, strict=True)]
         caveats = tuple(sorted({c for trials in (quiet, *runs) for t in trials for c in t.caveats}))
         engine = f"{quiet[0].engine}" if quiet else self.runner.engine.spec
-        return CallAdvice(self.link, case_of("", None, quiet), tuple(cases), choose(cases), len(seeds), engine, caveats)
+        choice = choose(cases)
+        margins = self._margins(choice, seeds)
+        quiet_case = case_of("", None, quiet)
+        return CallAdvice(self.link, quiet_case, tuple(cases), choice, len(seeds), engine, caveats, self.router, margins, self.measured_ms)
+
+    def _margins(self, choice: CallCase, seeds: Sequence[int]) -> tuple[Margin, ...]:
+        """The recommended queue at each share of the rate."""
+        if choice.remedy is None:
+            return ()
+        self.tell("shares", choice.queue)
+        runs = self.runner.run_all([(self.link.scenario(choice.cca, choice.remedy, share), seeds) for share in SHARES])
+        cases = [case_of(choice.cca, choice.remedy, trials) for trials in runs]
+        return tuple(Margin(share, case.score, case.upload) for share, case in zip(SHARES, cases, strict=True))
 
 
 def case_of(cca: str, remedy: Remedy | None, trials: Sequence[Trial]) -> CallCase:

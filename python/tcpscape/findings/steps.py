@@ -15,6 +15,7 @@ Step = Literal[
     "lever",
     "assumption",
     "calls",
+    "shares",
     "diagnosis",
     "flow",
     "queue",

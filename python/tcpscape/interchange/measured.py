@@ -49,6 +49,10 @@ NAMES: Mapping[str, str] = {"rtt": "RTT", "rtt_jitter": "jitter", "rtt_loss": "l
 """Fields of a measurement → what a sentence calls them."""
 
 
+_TIME = re.compile(r"\btime=([0-9]{1,7}(?:\.[0-9]{1,6})?) ?ms\b")
+"""The time in a line of ping's."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredPath:
     """What a file says of a path."""
@@ -158,6 +162,17 @@ def _of_ping(source: Path) -> MeasuredPath:
         fields["rtt_loss"] = units.format_percent((sent - received) / max(1, sent))
         notes.append(f"{received} round trips")
     return MeasuredPath(fields, tuple(notes), "ping")
+
+
+def loaded_rtt(source: Path) -> int:
+    """How long ping's round trips took at most while a queue was full, ns: the 95th percentile of its lines, so that no single one counts.
+
+    :raises TcpscapeError: one line, where the file has no lines of ping's.
+    """
+    times = sorted(float(time) for time in _TIME.findall(reading.content(source, PING).decode("utf-8", "replace")))
+    if not times:
+        refuse(source, "has no lines of ping's ('… time=61.0 ms')", "give the whole output of `ping -c 60 HOST` during an upload")
+    return round(times[min(len(times) - 1, int(0.95 * len(times)))] * 1e6)
 
 
 def _of_iperf3(source: Path) -> MeasuredPath:

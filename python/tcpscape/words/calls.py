@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from tcpscape import units
-from tcpscape.findings.calls import BEARABLE, DEVICE, SHAPED, WORTH, CallAdvice, CallCase, HomeLink, satisfaction, without_queue
+from tcpscape.controls.deployment import Deployment
+from tcpscape.findings.calls import BEARABLE, SHAPED, WORTH, CallAdvice, CallCase, HomeLink, satisfaction, without_queue
 from tcpscape.formats import printed
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
@@ -29,6 +31,17 @@ class CallCaseDocument(TypedDict):
     """95th percentile of the one-way delay of the call's packets on the way up, ms."""
     lost: Estimate
     """Share of the call's packets that were lost, the worse way."""
+    upload: Estimate
+    """The uploads' goodput, Mbit/s."""
+
+
+class MarginDocument(TypedDict):
+    """The call behind the recommended queue, shaped to a share of the link's rate."""
+
+    share: float
+    """Share of the rate, a fraction."""
+    score: Estimate
+    """Mean opinion score of the worse of the call's two ways."""
     upload: Estimate
     """The uploads' goodput, Mbit/s."""
 
@@ -57,7 +70,11 @@ class CallsDocument(TypedDict):
     shaped_bps: int | None
     """Rate to which the router shapes, bit/s; null without a queue."""
     commands: list[str]
-    """What to type on the router as root."""
+    """What to type on the router as root, until the next start."""
+    deployment: Deployment | None
+    """All that is to type there: before, now, permanently, verify, go back; null where its queue stays."""
+    margins: list[MarginDocument]
+    """The recommended queue at other shares of the rate, the largest first; empty where none is recommended."""
     quiet: CallCaseDocument
     """The call without uploads."""
     cases: list[CallCaseDocument]
@@ -81,9 +98,41 @@ def screen(advice: CallAdvice) -> Screen:
     remarks = [f"Without an upload the score is {_score(advice.quiet)}; the worse of the call's two ways counts (E-model, ITU-T G.107)."]
     if advice.choice.remedy and alone.cca != advice.before.cca and alone.score.value > advice.before.score.value + WORTH:
         remarks.append(f"Without touching the router: under {alone.cca} the score is {_score(alone)}, {satisfaction(alone.score.value)}.")
-    title = f"As root on the router, {DEVICE} towards the modem ({percent(SHAPED)} of the rate, so that the modem's queue stays empty):"
-    typed = (Code(advice.commands, title),) if advice.commands else ()
-    return Screen(path, sentence(advice), remarks=remarks, tables=(table(advice), *typed), caveats=advice.caveats)
+    remarks += [*_about_buffer(advice), *_about_share(advice)]
+    deploy, router = advice.deployment, advice.router
+    title = f"As root on the router ({router.system}), {router.device} towards the modem (permanently, verify, go back: --verbose):"
+    typed = (Code(deploy.now, title),) if deploy else ()
+    details: list[Table | Code | str] = [" ".join(("What to type.", *deploy.notes)), Code(deploy.lines())] if deploy else []
+    return Screen(path, sentence(advice), remarks=remarks, tables=(table(advice), *typed), details=details, caveats=advice.caveats)
+
+
+def _about_buffer(advice: CallAdvice) -> Iterator[str]:
+    """Where the modem's buffer is known from, with what to type to measure one that is assumed."""
+    link = advice.link
+    if advice.measured_ms is not None:
+        yield f"The modem's buffer is from the file: {number(advice.measured_ms)} ms during an upload, {units.format_time(link.rtt_ns)} without."
+    elif link.is_assumed:
+        yield "The modem's buffer is assumed. Measure it: ping -c 60 HOST > ping.txt while an upload runs, then add --from ping.txt."
+
+
+def _about_share(advice: CallAdvice) -> Iterator[str]:
+    """The share of the rate that has to be left, between two that were tried, and the one that is typed."""
+    if advice.needed is None:
+        return
+    share, above = advice.needed
+    typed = f"{percent(SHAPED)} is typed, since a link's rate varies and its packets are longer than the router's."
+    worse = next((margin for margin in advice.margins if margin.share == above), None)
+    if share == above or worse is None:
+        yield f"In the model the whole rate can be used ({_mos(advice, share)}); {typed}"
+    else:
+        left = f"at least {percent(1 - above)} to {percent(1 - share)}"
+        scores = f"at {percent(share)} of it {_mos(advice, share)}, at {percent(above)} {_mos(advice, above)}"
+        yield f"To leave of the rate: {left} in the model ({scores}); {typed}"
+
+
+def _mos(advice: CallAdvice, share: float) -> str:
+    """The score at a share of the rate."""
+    return next(f"MOS {margin.score.text(2)}" for margin in advice.margins if margin.share == share)
 
 
 def sentence(advice: CallAdvice) -> str:
@@ -141,6 +190,8 @@ def document(advice: CallAdvice) -> dict[str, Any]:
         cca=choice.cca,
         shaped_bps=link.shaped_bps if choice.remedy else None,
         commands=list(advice.commands),
+        deployment=advice.deployment,
+        margins=[MarginDocument(share=m.share, score=m.score, upload=m.upload) for m in advice.margins],
         quiet=_case(advice.quiet),
         cases=[_case(case) for case in advice.cases],
         trials=advice.seeds,

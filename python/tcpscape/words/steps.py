@@ -17,6 +17,7 @@ TEXTS: Mapping[Step, str] = {
     "lever": "{} with another setting",
     "assumption": "whether the choice depends on {}",
     "calls": "calls beside uploads",
+    "shares": "{} at other shares of the rate",
     "diagnosis": "diagnosis",
     "flow": "flow {}",
     "queue": "which queue is at the bottleneck",
