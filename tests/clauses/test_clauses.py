@@ -48,7 +48,7 @@ def test_every_clause_of_the_table_is_there_in_order():
 @pytest.mark.parametrize("one", clause.every(), ids=lambda one: one.name)
 @pytest.mark.parametrize("grid", GRIDS.values(), ids=lambda grid: grid.name)
 def test_every_clause_has_cells_that_the_model_can_run(need_model, one, grid):
-    (measured,) = measuring.prepare([one], ["bbr", "reno"], replace(grid, most=2), engines.make("model"), 0)
+    (measured,) = measuring.prepare([one], ["bbr", "reno"], replace(grid, most=2), engines.make("model"))
     assert not measured.refusal
     for criterion in one.criteria:
         first, *_ = judging._places(measured, criterion)

@@ -13,7 +13,7 @@ import tcpscape
 from tcpscape import formats, names, writing
 from tcpscape.clauses.clause import Grid
 from tcpscape.clauses.judging import CellJudgement, ClauseJudgement, CriterionJudgement, Verdict
-from tcpscape.clauses.measuring import trials_of
+from tcpscape.clauses.measuring import addresses
 from tcpscape.errors import StoreError
 from tcpscape.reading import documents, files
 from tcpscape.reading.files import Kind, Origin
@@ -161,7 +161,7 @@ class Evaluation:
             "grid": self.grid.name,
             "seeds": [first, first + self.grid.seeds + self.grid.more - 1],
             "versions": {"tcpscape": tcpscape.__version__, self.engine.spec: self.engine.version},
-            "trials": len({(t.address) for t in trials_of([one.measured for one in self.clauses])}),
+            "trials": len(addresses([one.measured for one in self.clauses])),
             "command": self.command,
             "clauses": [_clause(one, self) for one in self.clauses],
         }

@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tcpscape import metrics, stats
+from tcpscape import stats
 from tcpscape.clauses.clause import Criterion, evaluate, number_of
-from tcpscape.clauses.measuring import Bench, Cells, Measured, Place, failure
+from tcpscape.clauses.measuring import Bench, Cells, Measured, Place
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import RESAMPLES, TAIL, Floats
@@ -173,10 +173,9 @@ def _values(one: Measured, criterion: Criterion, at: Mapping[str, str], control:
     known: dict[str, Any] = {axis: number_of(value) for axis, value in at.items()}
     error, count = "", 0
     for name, cells, place in _measures(one, criterion, at, control):
-        trials = (cells.later if later else cells.trials)[place]
-        error = error or next(filter(None, map(failure, trials)), "")
-        of, count = metrics.find(criterion.measures[name].rpartition("/")[2]).of, len(trials)
-        known[name] = np.array([math.nan if failure(trial) else of(trial) for trial in trials])
+        readings = (cells.later if later else cells.first)[place]
+        known[name] = readings.values[criterion.measures[name].rpartition("/")[2]]
+        error, count = error or readings.error, len(readings.addresses)
     with np.errstate(all="ignore"):
         values = np.broadcast_to(np.asarray(evaluate(criterion.value, known, FUNCTIONS), dtype=np.float64), (count,)).copy()
     values[~np.isfinite(values)] = np.nan

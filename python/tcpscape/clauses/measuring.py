@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from tcpscape import metrics
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Runner, TrialsDone
 from tcpscape.clauses.clause import CONTROL, Clause, Grid
@@ -12,10 +16,13 @@ from tcpscape.controls import spelling
 from tcpscape.engines.base import Engine
 from tcpscape.errors import ScenarioError, StudyError, TcpscapeError, refuse
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats.estimate import Floats
 from tcpscape.trial import Capture, Trial
 
 FAILED = "the control failed: "
 """Begins the caveat of a trial that the control's own code ended."""
+TOGETHER = 64
+"""Most cells of a part whose trials are in memory together."""
 Place = frozenset[tuple[str, str]]
 """Where a case stands: axis and value, the control among them."""
 
@@ -65,14 +72,36 @@ def failure(trial: Trial) -> str:
 
 
 @dataclass(frozen=True)
+class Readings:
+    """What is read of the trials of a case; the trials themselves are in the store."""
+
+    values: Mapping[str, Floats]
+    """Metric → its value of each trial; NaN where the control failed, or the engine does not see it."""
+    addresses: tuple[str, ...]
+    """Of the trials."""
+    error: str = ""
+    """What the control's own code raised."""
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial], metric_names: Sequence[str]) -> Readings:
+        """The metrics of trials."""
+        errors = [failure(trial) for trial in trials]
+        values = {
+            name: np.array([math.nan if error else metrics.find(name).of(trial) for trial, error in zip(trials, errors, strict=True)])
+            for name in metric_names
+        }
+        return cls(values, tuple(trial.address for trial in trials), next(filter(None, errors), ""))
+
+
+@dataclass(frozen=True)
 class Cells:
-    """The cells of a clause's part: their scenarios and their trials so far."""
+    """The cells of a clause's part: their scenarios, and what was read of their trials so far."""
 
     campaign: Campaign
     scenarios: Mapping[Place, Scenario]
-    trials: dict[Place, list[Trial]] = field(default_factory=dict)
-    later: dict[Place, list[Trial]] = field(default_factory=dict)
-    """Trials of cells near a judgement, which alone decide it."""
+    first: dict[Place, Readings] = field(default_factory=dict)
+    later: dict[Place, Readings] = field(default_factory=dict)
+    """Of cells near a judgement: further seeds, which alone decide it."""
 
     def places(self) -> list[dict[str, str]]:
         """Where its cells stand, without the control; each once."""
@@ -97,28 +126,27 @@ class Measured:
     refusal: str = ""
 
 
-def prepare(clauses: Sequence[Clause], controls: Sequence[str], grid: Grid, engine: Engine, seed: int) -> list[Measured]:
+def prepare(clauses: Sequence[Clause], controls: Sequence[str], grid: Grid, engine: Engine) -> list[Measured]:
     """The cells of each clause; those of a clause that the engine cannot run are left out, with the reason.
 
     :raises TcpscapeError: one line, where the engine can run none of them.
     """
-    prepared = [_prepared(clause, controls, grid, engine, seed) for clause in clauses]
+    prepared = [_prepared(clause, controls, grid, engine) for clause in clauses]
     refusals = [one.refusal for one in prepared if one.refusal]
     if refusals and not any(one.parts for one in prepared):
         raise StudyError(refusals[0])
     return prepared
 
 
-def _prepared(clause: Clause, controls: Sequence[str], grid: Grid, engine: Engine, seed: int) -> Measured:
+def _prepared(clause: Clause, controls: Sequence[str], grid: Grid, engine: Engine) -> Measured:
     campaigns = clause.campaigns(controls, grid, engine.spec)
     parts = {}
     try:
         for name, campaign in campaigns.items():
-            seeded = campaign.model_copy(update={"seeds": f"{seed}..{seed + grid.seeds - 1}"})
-            cases = seeded.cases()
+            cases = campaign.model_copy(update={"metrics": ()}).cases()  # trials are read one chunk at a time, so their samples need not fit together
             for case in cases:
                 engine.check(case.scenario)
-            parts[name] = Cells(seeded, {frozenset(case.at.items()): case.scenario for case in cases})
+            parts[name] = Cells(campaign, {frozenset(case.at.items()): case.scenario for case in cases})
     except TcpscapeError as e:
         return Measured(clause, {}, str(e))
     return Measured(clause, parts)
@@ -136,33 +164,35 @@ class Bench:
     def first(self, measured: Sequence[Measured]) -> None:
         """Runs every cell with the first seeds."""
         work = [(cells, place) for one in measured for cells in one.parts.values() for place in cells.scenarios]
-        for (cells, place), trials in zip(work, self._run(work, range(self.seed, self.seed + self.grid.seeds)), strict=True):
-            cells.trials[place] = trials
+        for cells, place, readings in self._run(work, range(self.seed, self.seed + self.grid.seeds)):
+            cells.first[place] = readings
 
     def again(self, work: Sequence[tuple[Cells, Place]]) -> None:
         """Runs these cells with further seeds."""
-        missing = [
-            (cells, place) for cells, place in {(id(cells), place): (cells, place) for cells, place in work}.values() if place not in cells.later
-        ]
-        first = self.seed + self.grid.seeds
-        for (cells, place), trials in zip(missing, self._run(missing, range(first, first + self.grid.more)), strict=True):
-            cells.later[place] = trials
+        missing = list({(id(cells), place): (cells, place) for cells, place in work if place not in cells.later}.values())
+        begin = self.seed + self.grid.seeds
+        for cells, place, readings in self._run(missing, range(begin, begin + self.grid.more)):
+            cells.later[place] = readings
 
-    def _run(self, work: Sequence[tuple[Cells, Place]], seeds: range) -> list[list[Trial]]:
-        """The trials of each entry; those of which the same is kept run together."""
-        captures = [cells.campaign.capture() for cells, _ in work]
-        trials: dict[int, list[Trial]] = {}
-        for capture in dict.fromkeys(captures):
-            entries = [i for i, one in enumerate(captures) if one == capture]
-            progress = self._progress(len(trials) * len(seeds), len(work) * len(seeds))
-            runner = replace(self.runner, capture=capture, progress=progress)
-            groups = runner.run_all([(work[i][0].scenarios[work[i][1]], seeds) for i in entries])
-            trials |= dict(zip(entries, groups, strict=True))
-        return [trials[i] for i in range(len(work))]
+    def _run(self, work: Sequence[tuple[Cells, Place]], seeds: range) -> Iterator[tuple[Cells, Place, Readings]]:
+        """Runs the cells, :data:`TOGETHER` of a part at a time; what is read of them is all that stays in memory."""
+        parts = list({id(cells): cells for cells, _ in work}.values())
+        chunks = [(part, chunk) for part in parts for chunk in _chunks([place for cells, place in work if cells is part])]
+        done = 0
+        for cells, places in chunks:
+            show = self._progress(done, len(work) * len(seeds))
+            runner = replace(self.runner, capture=cells.campaign.capture(), progress=show)
+            trials = runner.run_all([(cells.scenarios[place], seeds) for place in places])
+            done += len(places) * len(seeds)
+            yield from ((cells, place, Readings.of(own, cells.campaign.metrics)) for place, own in zip(places, trials, strict=True))
 
     def _progress(self, before: int, total: int) -> TrialsDone | None:
         show = self.runner.progress
         return (lambda done, _: show(before + done, total)) if show else None
+
+
+def _chunks(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    return (places[i : i + TOGETHER] for i in range(0, len(places), TOGETHER))
 
 
 def expect_control(control: str, against: Sequence[str], engine: Engine) -> None:
@@ -173,6 +203,7 @@ def expect_control(control: str, against: Sequence[str], engine: Engine) -> None
         engine.check(Scenario.of({"forward": "netem delay 10ms", "flows": [{"cca": cca}]}, "cca"))
 
 
-def trials_of(measured: Sequence[Measured]) -> Iterator[Trial]:
-    """Every trial."""
-    return (t for one in measured for cells in one.parts.values() for kept in (cells.trials, cells.later) for trials in kept.values() for t in trials)
+def addresses(measured: Sequence[Measured]) -> set[str]:
+    """The addresses of all trials."""
+    kept = (readings for one in measured for cells in one.parts.values() for readings in (*cells.first.values(), *cells.later.values()))
+    return {address for readings in kept for address in readings.addresses}

@@ -92,7 +92,7 @@ def _evaluated(chosen: EvaluateOptions, runs: EvaluateRuns, root: Path) -> Evalu
     clauses, engine = clause.choose(chosen.clause), measuring.Tolerant(engines.make(runs.engine))
     grid = replace(clause.GRIDS[chosen.grid], most=chosen.cells)
     measuring.expect_control(control, against, engine)
-    measured = measuring.prepare(clauses, (control, *against), grid, engine, chosen.seed)
+    measured = measuring.prepare(clauses, (control, *against), grid, engine)
     with Store(root) as store, resumable(store), ProgressLine(f"evaluate {control}") as progress:
         bench = measuring.Bench(Runner(engine, runs.jobs, store=store, progress=progress.update), grid, chosen.seed)
         bench.first(measured)

@@ -80,7 +80,8 @@ def decisive(clause: ClauseDocument) -> str:
     if criterion is None or not criterion["cells"]:
         return clause["missing"][0] if clause["missing"] else NONE
     if criterion["worst"] and not criterion["worst"][0]["error"]:
-        return f"{criterion['what']}: up to {quantity(criterion['worst'][0]['excess'], criterion['unit'], signed=True)}"
+        mean = alone(criterion["excess"], criterion["unit"], signed=True)
+        return f"{criterion['what']}: up to {quantity(criterion['worst'][0]['excess'], criterion['unit'], signed=True)}, mean {mean}"
     error = f": {criterion['worst'][0]['error']}" if criterion["worst"] else ""
     return f"{criterion['what']} {excess(criterion)}{error}"
 
@@ -102,6 +103,11 @@ def quantity(interval: Interval, unit: str, *, signed: bool = False) -> str:
     sign = "+" if signed and value > 0 else ""
     ends = "" if math.isnan(low) or low == high else f" [{number(low, 2)}, {number(high, 2)}]"
     return f"{sign}{number(value, 2)}{ends} {unit}".rstrip()
+
+
+def alone(interval: Interval, unit: str, *, signed: bool = False) -> str:
+    """A value without its interval."""
+    return quantity({"value": interval["value"], "low": None, "high": None}, unit, signed=signed)
 
 
 def _details(dossier: DossierDocument) -> Iterator[Table | str]:
@@ -143,8 +149,8 @@ def values(cell: CellDocument, unit: str) -> str:
     """`13 [11, 15] %; reno 1.0 %, cubic 2.0 %`; of a control that failed, how."""
     if cell["error"]:
         return cell["error"]
-    alone = {name: quantity({"value": one["value"], "low": None, "high": None}, unit) for name, one in cell["references"].items()}
-    return f"{quantity(cell['value'], unit)}; {', '.join(f'{name} {text}' for name, text in alone.items())}"
+    references = ", ".join(f"{name} {alone(one, unit)}" for name, one in cell["references"].items())
+    return f"{quantity(cell['value'], unit)}; {references}"
 
 
 def markdown(dossier: DossierDocument) -> str:
