@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import table
+from packetdrill import no_scripts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs" / "figures.json"
@@ -96,6 +97,12 @@ FIGURES = (
         for part, lack in (("cells", lambda: None), ("touched", lambda: None), ("twins", no_kernel))
     ),
     Figure("exact", ("docs/models/exact.md#controls",), (("benches/exact.py",),), unavailable=no_kernel),
+    Figure(
+        "packetdrill",
+        tuple(f"docs/packetdrill.md#{part}" for part in ("families", "failures", "reasons")),
+        (("benches/packetdrill.py",),),
+        unavailable=no_scripts,
+    ),
     Figure("pairs", ("docs/models/controls/prague.md#pairs",), (("benches/pairs.py",),)),
     Figure("diagnosis", ("docs/diagnosis.md#names", "docs/diagnosis.md#intervals"), bench("diagnosis"), by_model=False, unavailable=no_kernel),
     Figure("coverage", ("docs/coverage.csv", f"{METHODS}/statistics.md#coverage"), (("benches/coverage.py",),), by_model=False),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 
 LACKS = {
+    "no packetdrill scripts": "They are GPL and no part of the project; `TCPSCAPE_PACKETDRILL` names their directories.",
     "no kernel is built": "Building a kernel for the virtual engine takes minutes; `make test-all` does it.",
     "netem": "The kernel of some machines has no netem, or one that misbehaves; only an administrator can change it.",
     "namespaces": "Some containers forbid user namespaces; only an administrator can change it.",

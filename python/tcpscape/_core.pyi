@@ -23,6 +23,7 @@ __all__ = [
     "kernel_profile",
     "kernel_profiles",
     "model_version",
+    "packetdrill",
     "parse_tc",
     "qdisc_registry",
     "to_tc",
@@ -247,6 +248,13 @@ def watch(name: str, acks: bytes, mss: int, hz: int, ecn: bool) -> tuple[bytes, 
     3 recovery, 4 loss), whether it carries ECE, whether it takes the slow path, TSval, TSecr, the watched window (packets, 0 leaves the control's
     own), its growth (0 unknown, 1 slow start, 2 avoidance), whether segments came far out of order before. `mss` in bytes, `hz` are the ticks a
     second of the sender's kernel. Returns the window after each ACK (`<u4`, packets), and for each reduction its ACK, the window before and after.
+    """
+
+def packetdrill(script: str, profile: str) -> dict[str, Any]:
+    """What became of a packetdrill script's text on a host with the kernel profile; ValueError, `LINE: problem; fix`, where it is no script.
+
+    `outcome` has `outcome` (`passed`, `failed`, `not_applicable`) with `line` and `problem`, `expected`, `actual` or `reason`; `snapshots` have
+    `line`, `code` and `info`, the fields of tcp_info by their names without `tcpi_`; `ignored` are settings that were not applied.
     """
 
 def version() -> str:

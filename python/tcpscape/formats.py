@@ -26,6 +26,7 @@ FORMATS: Mapping[str, int] = {
     "bound": 1,
     "comparison": 1,
     "kernel-diff": 1,
+    "packetdrill": 1,
     "validation": 1,
     "manifest": 2,
     "kernel": 1,

@@ -55,6 +55,7 @@ def scripts():
 def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     args = shlex.split(words, comments=True)[1:]
     if args[:2] == ["study", "run"]:
         args += ["--quick"]

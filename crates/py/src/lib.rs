@@ -4,6 +4,7 @@
 mod capture;
 mod control;
 mod convert;
+mod drill;
 mod plan;
 mod sample;
 mod shadow;
@@ -118,6 +119,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<sample::PyWindow>()?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(shadow::watch, m)?)?;
+    m.add_function(wrap_pyfunction!(drill::packetdrill, m)?)?;
     m.add_function(wrap_pyfunction!(model_version, m)?)?;
     m.add_function(wrap_pyfunction!(parse_tc, m)?)?;
     m.add_function(wrap_pyfunction!(describe, m)?)?;

@@ -11,4 +11,4 @@ mod windowed;
 
 pub use jiffies::Jiffies;
 pub use receiver::{Feedback, Receiver, ReceiverConfig, ReceiverStats};
-pub use sender::{EventCounts, Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, LIMITS};
+pub use sender::{EventCounts, Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, Tuning, LIMITS};

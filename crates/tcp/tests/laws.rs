@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 use tcpscape_base::{Duration, Ecn, Flags, Kernel, Segment, Stream, Time};
-use tcpscape_tcp::{cc, Feedback, Info, Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tcpscape_tcp::{cc, Feedback, Info, Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig, Tuning};
 
 /// Seeds per congestion control in the everyday run; `TCPSCAPE_LAW_SEEDS` asks for more.
 const SEEDS: u64 = 200;
@@ -100,6 +100,7 @@ impl World {
             tsq: watch_host && r.below(2) == 0,
             watch_host,
             bare_host: watch_host && r.below(2) == 0,
+            tuning: Tuning::default(),
             fq: false,
             congestion: cc::make(name, seed).unwrap(),
         });
@@ -354,6 +355,7 @@ fn no_acknowledgement_breaks_the_sender() {
                 tsq: false,
                 watch_host: false,
                 bare_host: false,
+                tuning: Tuning::default(),
                 fq: false,
                 congestion: cc::make(e.name, seed).unwrap(),
             });

@@ -64,13 +64,15 @@ def option_of(about: About) -> Option:
 class Argument:
     """An argument, which is given by its place, as metadata of a field or parameter.
 
-    A tuple is a command line of another program: everything from its first word on, which is no option of ours.
+    A tuple is a command line of another program: everything from its first word on, which is no option of ours; or `several` values.
     """
 
     help: str
     metavar: str | None = None
     complete: str = ""
     """As of an :class:`Option`."""
+    several: bool = False
+    """A tuple's words are values between which options may stand."""
 
 
 class WithExamples:
@@ -126,7 +128,7 @@ def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callabl
 
         built = Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
         built.examples = examples
-        built.allow_interspersed_args = not any(isinstance(p, click.Argument) and p.nargs == -1 for p in parameters)
+        built.allow_interspersed_args = not any(p.type is click.UNPROCESSED for p in parameters)
         return built
 
     return make
@@ -196,7 +198,7 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     if word.complete:
         settings["shell_complete"] = _completer(word.complete)
     if isinstance(word, Argument):
-        kind_of = {"type": click.UNPROCESSED, "nargs": -1} if several else {"type": click_type(kind)}
+        kind_of = {"nargs": -1, "type": click.STRING if word.several else click.UNPROCESSED} if several else {"type": click_type(kind)}
         yield click.Argument([name], **kind_of, **settings)
         return
     names = [*([word.short] if word.short else []), word.name or _typed(name), name]
@@ -341,6 +343,7 @@ COMMANDS = {
     "qdisc": ("lists", "Queues and impairments: list | show NAME."),
     "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
     "validate": ("validate", "The same conditions on two engines."),
+    "packetdrill": ("packetdrill", "packetdrill's scripts against the model."),
     "schema": ("schema", "The JSON documents and tables, as schemas."),
     "man": ("reference", "The manual page of a command."),
     "completion": ("completion", "A shell's completion: bash, zsh, fish."),

@@ -23,7 +23,7 @@ from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import generator
 from tcpscape.studies.study import Study
 from tcpscape.trial import PRINTED, PRINTED_OF_SOME, Trial
-from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, diagnosis, divergence, kernel_diff
+from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, diagnosis, divergence, kernel_diff, packetdrill
 
 
 class Drops(TypedDict):
@@ -241,6 +241,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("bound", "tcpscape bound --json.", bound.BoundDocument),
         Document("comparison", "tcpscape compare --json.", comparison.ComparisonDocument),
         Document("kernel-diff", "tcpscape kernel diff --json.", kernel_diff.KernelDiffDocument),
+        Document("packetdrill", "tcpscape packetdrill --json.", packetdrill.DrillDocument),
         Document("validation", "summary.json of tcpscape validate.", divergence.ValidationDocument, finite=True),
         Document("dossier", "tcpscape evaluate --json, and dossier.json.", dossier.DossierDocument, finite=True),
         Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),

@@ -9,7 +9,7 @@ use crate::flow::{Costs, Flow, Task};
 use tcpscape_base::{Duration, Kernel, Stream, Time};
 use tcpscape_plan::transfers::Transfer;
 use tcpscape_plan::{App, FlowPlan, Plan, TransfersPlan};
-use tcpscape_tcp::{Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tcpscape_tcp::{Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig, Tuning};
 
 /// IPv4 and TCP headers with timestamps, bytes: what an MTU has less than its payload.
 const HEADERS: u32 = 52;
@@ -82,6 +82,7 @@ impl<'a> Hosts<'a> {
             watch_host: true,
             bare_host: host.bare,
             fq: host.paces,
+            tuning: Tuning::default(),
             congestion,
         });
         let sleeps = Stream::new(self.seed, &format!("{name}/sleep"));

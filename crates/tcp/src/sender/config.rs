@@ -30,8 +30,27 @@ pub struct SenderConfig {
     pub bare_host: bool,
     /// Whether the host's queue paces by each segment's departure time (fq): then TCP stamps and does not wait.
     pub fq: bool,
+    /// Sysctls of its host that no trial changes.
+    pub tuning: Tuning,
     /// Its congestion control.
     pub congestion: Box<dyn CongestionController>,
+}
+
+/// Sysctls of the sender's host that a trial leaves as they are; scripts of packets change them.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// `net.ipv4.tcp_min_tso_segs`: least segments of a burst; none is what the congestion control asks for (2 unless it says otherwise).
+    pub min_tso_segs: Option<u32>,
+    /// `net.ipv4.tcp_tso_win_divisor`: the share of the window, one by this, that is large enough to go as one burst.
+    pub tso_win_divisor: u32,
+    /// `net.ipv4.tcp_early_retrans`: whether tail loss probes are sent.
+    pub loss_probes: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning { min_tso_segs: None, tso_win_divisor: 3, loss_probes: true }
+    }
 }
 
 /// What a sender keeps of its configuration.
@@ -46,6 +65,7 @@ pub(super) struct Settings {
     pub watch_host: bool,
     pub bare_host: bool,
     pub fq: bool,
+    pub tuning: Tuning,
 }
 
 impl SenderConfig {
@@ -61,6 +81,7 @@ impl SenderConfig {
             watch_host: self.watch_host,
             bare_host: self.bare_host,
             fq: self.fq,
+            tuning: self.tuning,
         }
     }
 
@@ -69,8 +90,13 @@ impl SenderConfig {
         if self.sndbuf == 0 {
             return self.kernel.tcp_wmem_default;
         }
-        (self.sndbuf.min(self.kernel.wmem_max) * 2).max(LEAST_SEND_BUFFER)
+        fixed_send_buffer(self.sndbuf, &self.kernel)
     }
+}
+
+/// Bytes of memory that `SO_SNDBUF` of `bytes` gives.
+pub(super) fn fixed_send_buffer(bytes: u32, kernel: &Kernel) -> u32 {
+    (bytes.min(kernel.wmem_max) * 2).max(LEAST_SEND_BUFFER)
 }
 
 /// Least size of a send buffer that the application fixes, bytes.

@@ -127,6 +127,12 @@ pub struct Info {
     pub delivered: u32,
     /// Packets marked lost so far.
     pub lost: u32,
+    /// Packets in flight that are SACKed now (`tcpi_sacked`).
+    pub sacked: u32,
+    /// Packets in flight that count as lost now (`tcpi_lost`).
+    pub lost_out: u32,
+    /// Retransmitted copies in flight now (`tcpi_retrans`).
+    pub copies_out: u32,
     /// Packets delivered whose ACK echoed a congestion mark (`tcpi_delivered_ce`).
     pub delivered_ce: u32,
 }
@@ -210,6 +216,9 @@ impl Sender {
             bytes_acked: self.bytes_acked(),
             delivered: c.rate.delivered(),
             lost: c.flight.marked_lost(),
+            sacked: c.flight.sacked(),
+            lost_out: c.flight.lost(),
+            copies_out: c.flight.copies_out(),
             delivered_ce: c.rate.delivered_ce(),
         }
     }

@@ -21,7 +21,7 @@ mod repair;
 mod report;
 mod rtt;
 
-pub use config::{SenderConfig, Transmit};
+pub use config::{SenderConfig, Transmit, Tuning};
 pub use info::{EventCounts, Info, Limit, SenderStats, LIMITS};
 pub use tcpscape_base::Histogram;
 
@@ -156,6 +156,18 @@ impl Sender {
         self.repair.on_sent(written.sent);
         self.account();
         written.bytes
+    }
+
+    /// The application sets `TCP_NODELAY`.
+    pub fn set_nodelay(&mut self) {
+        self.c.cfg.nodelay = true;
+    }
+
+    /// The application sets `SO_SNDBUF` to `bytes`. Returns the bytes of memory that it gives.
+    pub fn set_send_buffer(&mut self, bytes: u32) -> u32 {
+        let size = config::fixed_send_buffer(bytes, &self.c.cfg.kernel);
+        self.outbound.fix_send_buffer(size);
+        size
     }
 
     /// Whether a blocked or new writer should be woken; the answer is given once.

@@ -82,6 +82,7 @@ fn config() -> SenderConfig {
         watch_host: false,
         fq: false,
         bare_host: false,
+        tuning: Tuning::default(),
         congestion: cc::make("reno", 0).unwrap(),
     }
 }

@@ -84,8 +84,9 @@ impl Governor {
     }
     /// Segments that one burst holds: those of `by_rate`, as far as the control bounds them, and no more than there is `room` for.
     #[inline]
-    pub fn burst_segments(&self, by_rate: u32, room: u32) -> u32 {
-        let segments = by_rate.max(self.cc.min_tso_segs(&self.window)).min(room);
+    pub fn burst_segments(&self, by_rate: u32, room: u32, least: Option<u32>) -> u32 {
+        let least = least.unwrap_or_else(|| self.cc.min_tso_segs(&self.window));
+        let segments = by_rate.max(least).min(room);
         if self.owns_window {
             return segments.min(self.cc.max_tso_segs(&self.window)).max(1);
         }

@@ -186,6 +186,10 @@ impl Outbound {
         }
     }
 
+    /// The application fixes the buffer's size, bytes of memory.
+    pub fn fix_send_buffer(&mut self, size: u32) {
+        self.buffer.fix(size);
+    }
     /// A writer that could not write waits.
     pub fn block_writer(&mut self) {
         self.buffer.block();

@@ -205,6 +205,10 @@ impl SendBuffer {
     pub fn is_tuned(&self) -> bool {
         !self.fixed
     }
+    /// The application's choice of a size, bytes, which stays.
+    pub fn fix(&mut self, size: u32) {
+        (self.size, self.fixed) = (size, true);
+    }
     /// TCP's own choice of a size, bytes; it never shrinks.
     pub fn grow(&mut self, wanted: u64, most: u32) {
         if !self.fixed && u64::from(self.size) < wanted {

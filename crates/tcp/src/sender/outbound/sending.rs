@@ -42,7 +42,7 @@ impl Outbound {
     /// sets the timer itself.
     #[inline]
     pub fn answer(&mut self, timer: TimerOrder, c: &mut Connection, g: &mut Governor, st: Standing) -> u32 {
-        let is_first = !(matches!(timer, TimerOrder::Restart(_)) && may_probe(st.state) && c.flight.out() > 0);
+        let is_first = !(matches!(timer, TimerOrder::Restart(_)) && may_probe(c, st.state) && c.flight.out() > 0);
         if is_first {
             self.set_timer(timer, c);
         }
@@ -76,7 +76,7 @@ impl Outbound {
                     let was_idle = c.flight.out() == 0;
                     sent += self.send_new(len, c, g, st);
                     // A probe that is scheduled below would replace it.
-                    if reason == Reason::Probe || !may_probe(st.state) {
+                    if reason == Reason::Probe || !may_probe(c, st.state) {
                         self.restart_rto(was_idle, c);
                     }
                 }
@@ -110,7 +110,7 @@ impl Outbound {
         let halvings = c.rtt.min_us() / HALVING_RTT_US;
         let by_rtt = GSO_MAX.checked_shr(halvings).unwrap_or(0);
         let bytes = (g.window().pacing_rate / 1_024 + u64::from(by_rtt)).min(u64::from(GSO_MAX)) as u32;
-        g.burst_segments(bytes / c.cfg.mss, (GSO_MAX / c.cfg.mss).max(1))
+        g.burst_segments(bytes / c.cfg.mss, (GSO_MAX / c.cfg.mss).max(1), c.cfg.tuning.min_tso_segs)
     }
 
     /// What becomes of the next unsent data; `most` segments make a burst.
@@ -176,7 +176,7 @@ impl Outbound {
         let mss = c.cfg.mss;
         let by_window = (c.window_end() - c.flight.nxt()) as u32;
         let by_cwnd = (g.cwnd() - c.flight.in_flight()).saturating_mul(mss);
-        let third = c.peer.window().min(g.cwnd().saturating_mul(mss)) / WINDOW_SHARE;
+        let third = c.peer.window().min(g.cwnd().saturating_mul(mss)) / c.cfg.tuning.tso_win_divisor;
         let write = if self.buffer.is_single() { u32::MAX } else { len };
         let enough = (most * mss).min(third).min(write);
         let waits = by_window.min(by_cwnd) < enough && self.ack_is_near(c, st.state);
@@ -346,7 +346,5 @@ fn cwnd_quota(c: &Connection, g: &Governor) -> u32 {
 const HALVING_RTT_US: u32 = 512;
 /// What is near enough to wait for: 1 ms.
 const NEAR_NS: u64 = 1_000_000;
-/// `net.ipv4.tcp_tso_win_divisor`: a third of the window is large enough to go.
-const WINDOW_SHARE: u32 = 3;
 /// The segments of a connection before this one leave unpaced.
 const UNPACED_SEGMENTS: u64 = 10;

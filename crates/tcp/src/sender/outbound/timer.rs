@@ -150,7 +150,7 @@ impl Outbound {
 
     /// RFC 8985 §7.2: two round trips, and room for a delayed ACK when one segment is out, at most `bound_us`. Only in Open and CWR.
     fn schedule_probe(&mut self, bound_us: Option<u64>, c: &Connection, state: CaState) -> bool {
-        if c.flight.out() == 0 || !may_probe(state) {
+        if c.flight.out() == 0 || !may_probe(c, state) {
             return false;
         }
         let margin_us = if c.flight.out() == 1 { MAX_ACK_DELAY_US } else { TIMER_MARGIN_US };
@@ -209,8 +209,8 @@ fn left_of_rto_us(c: &Connection) -> Option<u64> {
 
 /// Whether a loss probe may be sent.
 #[inline]
-pub(super) fn may_probe(state: CaState) -> bool {
-    matches!(state, CaState::Open | CaState::Cwr)
+pub(super) fn may_probe(c: &Connection, state: CaState) -> bool {
+    c.cfg.tuning.loss_probes && matches!(state, CaState::Open | CaState::Cwr)
 }
 
 /// Least time of the probe and reordering timers beyond their estimate: 2 ms.
