@@ -301,6 +301,22 @@ def test_what_contradicts_itself_is_told_as_a_doubt():
     assert "it is full" in words.answer(diagnosed(flow(goodput_mbps=9.5), path, limited_by={"congestion_window": 0.9}))
 
 
+def test_a_wide_interval_is_told_by_its_ends_and_a_queue_is_called_what_it_is():
+    wide = observations.fitted(rtt_ms=Estimate(41.8, 41.7, 77.0, 900, "ms"), rate_mbps=20.0)
+    assert "a round trip between 41.7 and 77.0 ms" in words.path_sentence(diagnosed(path=wide))
+    assert "a round trip of 41.8 ms" in words.path_sentence(diagnosed(path=observations.fitted(rtt_ms=Estimate(41.8, 41.7, 42.0, 900, "ms"))))
+    assert words.dropping(wide) == "the full queue of the bottleneck"
+    many = replace(wide, buffer_bytes=None, reasons={"buffer_bytes": Reason("drops at many lengths")})
+    assert words.dropping(many) == "the queue of the bottleneck"
+    assert words.dropping(replace(wide, rate_mbps=None)) == "a full queue, or a policer,"
+
+
+def test_a_reason_that_the_answer_has_is_not_repeated_in_its_table():
+    why = Reason("no RTT of the path", {"reason": Reason("few delays measured")})
+    assert (reasons.brief(why), reasons.brief(Reason("no replay"))) == ("the path has no RTT", "no replay was asked for")
+    assert "too few delays" in reasons.text(why)
+
+
 def test_parts_that_contradict_each_other_are_not_both_told():
     reno, bbr = (RecognisedControl(name, 0.96, {name: 0.96}, Reason("recognised")) for name in ("reno", "bbr"))
     idle, busy = {"application": 0.7, "send_buffer": 0.15}, {"application": 0.7, "congestion_window": 0.3}

@@ -30,7 +30,7 @@ from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plat
 from tcpscape.findings.diagnosis.path.columns import first_cover, order_of_receiver, sampled, tick_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
 from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
-from tcpscape.findings.diagnosis.path.losses import frequent_from, is_once_short, quiet_below
+from tcpscape.findings.diagnosis.path.losses import _waited, frequent_from, is_once_short, quiet_below
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -366,6 +366,31 @@ def test_a_super_packet_that_is_sent_again_is_sent_again_whole() -> None:
     assert wire.again_row.tolist() == [8, 9, 10, 11]
     assert wire.again_t.tolist() == [30.0] * 4
     assert wire.largest > 4 * MSS
+
+
+def test_a_buffer_loses_what_no_packet_waited_for() -> None:
+    """A burst that the fit has too small makes all waits behind it too long; where few delays were seen, that they are short is none."""
+    size = Estimate(20_000.0, 17_000.0, 23_000.0, 100, "B")
+    assert _waited(size, 1_000.0, 1_514.0) == (size, None)
+    shorter = _waited(size, 4_500.0, 1_514.0)[0]
+    assert shorter is not None
+    assert (shorter.value, shorter.low, shorter.high) == (15_500.0, 12_500.0, 18_500.0)
+    assert _waited(size, 11_000.0, 1_514.0) == (None, Reason("waits shorter"))
+
+
+def test_acks_that_were_overtaken_are_never_echoed(tmp_path: Path) -> None:
+    """At a receiver the ACKs' jitter shortens what the sender echoes, the more the closer they follow each other: the base is inside its interval."""
+    forward = [{"at": "router", "delay": "30ms", "jitter": "6ms", "distribution": "normal"}]
+    reverse = {"at": "router", "delay": "30ms", "jitter": "6ms", "distribution": "normal"}
+    fields = {"forward": forward, "reverse": reverse, "bottleneck": "tbf rate 50mbit burst 30000 limit 400000", "duration": "15s"}
+    p = found(tmp_path, flows=[{"cca": "bbr"}], **fields)
+    assert p.rtt_ms is None or p.rtt_ms.low <= 60 <= p.rtt_ms.high
+    near, far = (
+        SimpleNamespace(reverse=jitters.Spread(36.0, 0.1, 12, 500), wire=SimpleNamespace(ack_t=np.arange(500) * gap)) for gap in (0.25, 50.0)
+    )
+    assert base.overtaken(far) == pytest.approx(3.0)  # type: ignore[arg-type]
+    assert 9 < base.overtaken(near) < 15  # type: ignore[arg-type]
+    assert base.overtaken(SimpleNamespace(reverse=None)) == 0.0  # type: ignore[arg-type]
 
 
 def test_packets_at_equal_distances_show_no_rate() -> None:

@@ -134,6 +134,17 @@ def test_an_unknown_control_is_assumed_where_its_replay_agrees(settings: ReplayS
     assert found.zone.reasons["side"] == judging.NOT_KNOWN
 
 
+def test_what_is_assumed_does_not_contradict_what_was_seen() -> None:
+    """A flow that paces is none of a control that does not; packets lost beside a short queue were not lost by a long one."""
+    unknown = RecognisedControl("unknown", 0.0, {"cubic": 0.6, "bbr": 0.4})
+    assert judging._likely(unknown, is_paced=True) == ["bbr"]
+    assert judging._likely(unknown, is_paced=False) == ["cubic", "bbr"]
+    values = scenario.PathValues(rtt_ms=40.0, rate_mbps=20.0, buffer_bytes=100_000.0, loss=0.01)
+    without = [one for one in judging._possible(values, is_sure=True) if "random loss" in one.assumption.lacks]
+    assert {one.values.aqm for one in without} == set(judging.AQMS)
+    assert None in {one.values.aqm for one in judging._possible(values, is_sure=False) if "random loss" in one.assumption.lacks}
+
+
 def test_an_unknown_control_or_path_is_said_not_guessed(settings: ReplaySettings) -> None:
     flow = observed({**hops(loss=3.0), "flows": [{"cca": "cubic"}]})
     unknown = judging.judged(flow, path(**LINK), RecognisedControl("unknown", 0.3), settings)

@@ -284,10 +284,10 @@ def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     if diagnosis.zone:
         zone = diagnosis.zone
         side = SIDES[zone.side] if zone.side else UNKNOWN_FIELD
-        yield "zone", side, f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else reasons.text(zone.reasons.get("side"))
+        yield "zone", side, f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else reasons.brief(zone.reasons.get("side"))
     if diagnosis.replay:
         replay = diagnosis.replay
-        reason = f": {reasons.text(replay.reason)}" if replay.reason else ""
+        reason = f": {reasons.brief(replay.reason)}" if replay.reason else ""
         yield "replay", replay.goodput_mbps.text(unit="Mbit/s") if replay.goodput_mbps else "–", f"{REPLAYS[replay.verdict]}{reason}"
     yield "better", *_better(diagnosis)
 
@@ -324,7 +324,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     ]
     yield _row(path, "jitter (σ)", "jitter_ms", "ms", ", ".join(part for part in about if part))
     lost = path.queue_loss_pct
-    dropped = f"a full queue dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
+    dropped = f"{words.dropping(path)} dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
     yield _row(path, "random loss", "loss_pct", "%", dropped)
     yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", QUEUES[path.queue] if path.queue else "")
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)

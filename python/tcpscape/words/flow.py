@@ -17,6 +17,8 @@ from tcpscape.words import reasons
 
 HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005
 """Jitter below both, ms and as a share of the RTT, is called none."""
+WIDE, WIDE_MS = 0.15, 1.0
+"""Width of a round trip's interval, as a share of it and in ms, above both of which a sentence has its ends instead of one number."""
 RARE_PCT = 0.0005
 """Random loss below this, %, is called none."""
 CLEAR = 1.05
@@ -106,13 +108,18 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
     path = diagnosis.path
     if path is None:
         return f"What your path is cannot be told: {reasons.text(diagnosis.reasons.get('path'), UNSEEN)}."
-    parts = [part for part in (_trip(path), _loss(path), _bottleneck(path)) if part]
+    parts = _known(path)
     if not parts:
         why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), None)
         return f"What your path is cannot be told: {_clause(reasons.text(why, UNSEEN))}."
     missing = [name for field, name in ASIDE.items() if getattr(path, field) is None]
     aside = f" (not identifiable: {', '.join(missing)})" if missing else ""
     return f"Your path has {joined(parts)}{aside}{_changes(path)}."
+
+
+def _known(path: FittedPath) -> list[str]:
+    """What the first sentence says of a path."""
+    return [part for part in (_trip(path), _loss(path), _bottleneck(path)) if part]
 
 
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
@@ -158,7 +165,8 @@ def _without_advice(diagnosis: FlowDiagnosis) -> str:
         return "No congestion control can carry much more than that."
     withheld = diagnosis.advice.verdict if diagnosis.advice else None
     if isinstance(withheld, Withheld):
-        why = _clause(reasons.text(withheld.reason))
+        is_told = diagnosis.path is None or not _known(diagnosis.path)  # the first sentence has the reason
+        why = _clause(reasons.brief(withheld.reason) if is_told else reasons.text(withheld.reason))
     else:
         why = _clause(reasons.text(diagnosis.reasons.get("advice"), "there was no replay"))
     if isinstance(withheld, Withheld) and withheld.why != "no replay":
@@ -182,7 +190,10 @@ def _trip(path: FittedPath) -> str:
     """The round trip and its jitter."""
     if path.rtt_ms is None:
         return _jitter(path)
-    trip, jitter = f"a round trip of {number(path.rtt_ms.value)} ms", _jitter(path)
+    low, high = path.rtt_ms.low, path.rtt_ms.high
+    is_wide = math.isfinite(high - low) and high - low > max(WIDE_MS, WIDE * path.rtt_ms.value)
+    trip = f"a round trip between {number(low)} and {number(high)} ms" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
+    jitter = _jitter(path)
     return f"{trip} with {jitter}" if jitter else trip
 
 
@@ -393,7 +404,7 @@ def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
     if path and path.loss_pct and _loses(diagnosis):
         parts.append(f"the path loses {number(path.loss_pct.value, 2)} % of the packets at random")
     if dropped := _dropped_pct(diagnosis):
-        parts.append(f"the full queue of the bottleneck drops {number(dropped, 2)} %{'' if parts else ' of the packets'}")
+        parts.append(f"{dropping(path)} drops {number(dropped, 2)} %{'' if parts else ' of the packets'}")
     return f": {' and '.join(parts)}" if parts else ""
 
 
@@ -401,6 +412,14 @@ def _dropped_pct(diagnosis: FlowDiagnosis) -> float:
     """What full queues dropped, % of the packets; 0 where that is not known."""
     path = diagnosis.path
     return path.queue_loss_pct.value if path and path.queue_loss_pct else 0.0
+
+
+def dropping(path: FittedPath | None) -> str:
+    """`the full queue of the bottleneck`, without `full` where active queue management drops at many lengths; or what else drops by load."""
+    why = path.reasons.get("buffer_bytes") if path else None
+    if path and path.rate_mbps is None:
+        return "a full queue, or a policer,"
+    return f"the {'' if why and why.why == 'drops at many lengths' else 'full '}queue of the bottleneck"
 
 
 def _answers(control: str) -> str:
@@ -414,7 +433,7 @@ def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
     path = diagnosis.path
     random = path.loss_pct.value if path and path.loss_pct and _loses(diagnosis) else 0.0
     if (dropped := _dropped_pct(diagnosis)) > random:
-        return f": the full queue of the bottleneck drops {number(dropped, 2)} % of the packets{_answers(control)}{_bloat(diagnosis)}"
+        return f": {dropping(path)} drops {number(dropped, 2)} % of the packets{_answers(control)}{_bloat(diagnosis)}"
     if random and control not in IGNORE_LOSS:
         return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
     if path and path.queue == "standing":

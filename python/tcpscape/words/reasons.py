@@ -26,6 +26,11 @@ def text(reason: Reason | None, default: str = "") -> str:
     return sentence.format(**reason.values) if isinstance(sentence, str) else sentence(**reason.values)
 
 
+def brief(reason: Reason | None) -> str:
+    """The sentence without what another row of the same table says."""
+    return "the path has no RTT" if reason is not None and reason.why == "no RTT of the path" else text(reason)
+
+
 def _recognised(name: str, rounds: int, cuts: int, close: float, ratio: float) -> str:
     parts = [f"{_count(rounds, 'round trip')} and {_count(cuts, 'reduction')}"]
     if math.isfinite(close):
@@ -88,7 +93,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "handshake alone": "the handshake alone shows the base, and the path has jitter: data change their order",
     "short bursts": "the queue was never busy for long against the jitter before it: only short bursts queued",
     "no queue grew": "the flow made no queue grow whose delay would show the rate",
-    "shared queue": "packets of others wait in the same queue: what this flow gets there is a share, and not its rate",
+    "shared queue": (
+        "packets wait longer and shorter than behind those of this flow alone, as where others fill the same queue: what fits best may be a share"
+        " of its rate"
+    ),
     "jitter hidden": (
         "the queue was busy nearly all the time: it hides a jitter of the data that changes their order of up to {ms:.2g} ms, and any that does not"
     ),
@@ -111,6 +119,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "drops at any length": "drops do not depend on the queue's length",
     "drops at many lengths": "packets were dropped at many lengths of the queue, as active queue management does",
     "waits shorter": "no packet waited as long as the queue at its drops would have taken to drain: bursts or super-packets were counted into it",
+    "length unsure": "the rate is not known well enough, or packets are too large, to tell how long the queue was at its drops",
     "changed": "changed at {at_s:.1f} s from about {before:.4g} to about {after:.4g}; one path was fitted to both sides",
     "carried more": "delays speak for a bottleneck of {rate:.3g} Mbit/s, and the flow carried {goodput:.3g} Mbit/s",
     "samples alone": "Samples of a socket do not show single packets.",

@@ -37,6 +37,7 @@ OfPath = Literal[
     "drops at any length",
     "drops at many lengths",
     "waits shorter",
+    "length unsure",
     "changed",
     "carried more",
 ]

@@ -61,10 +61,14 @@ SHARP = 0.01
 CUT_OFF, INDEPENDENT = 0.01, 0.15
 """Share of the delays below which those at the least are few; spread of neighbours, of the median above the least, from which they are independent:
 of a normal jitter that is cut off at three deviations it is a third."""
+ANSWERED = 0.1
+"""ms that a host takes to answer, at the most."""
 STILL = 0.1
 """ms of a hidden jitter, above which the least round trip is not taken for the base."""
 NEAR_MS, NEAR_SHARE = 1.0, 0.03
 """Delays that are within so many ms, or such a share, of the least one are near it."""
+RARELY = 0.02
+"""Share of the delays below which those of packets that met an empty queue are rare."""
 JITTERED = 6.0
 """Standard deviations of a jitter that was seen, within which of the least delay a twentieth of the others lie."""
 SYSTEMATIC = 0.006
@@ -147,7 +151,7 @@ def part_behind(f: Fit) -> Estimate | None:
     if s.row.size < 10:
         f.reasons["rtt_ms"] = Reason("few delays measured")
         return None
-    if is_still(f) or has_sharp_least(f):
+    if is_still(f) or has_sharp_least(f) or is_opened_so(f):
         return without_jitter(f)
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
@@ -165,7 +169,7 @@ def part_behind(f: Fit) -> Estimate | None:
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     if are_trusted(known, mean):
         level, its_error = float(np.median(known)), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
-        if abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
+        if is_never_short(f) or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k = level, its_error, max(10, min(24, known.size))
     mean, error = within_reach(f, mean, error)
     packet = 0.0
@@ -173,6 +177,13 @@ def part_behind(f: Fit) -> Estimate | None:
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
     return not_above(fitted, f)
+
+
+def is_never_short(f: Fit) -> bool:
+    """Whether hardly any delay is of a packet that met an empty queue: the burst of the bottleneck does not show then, and so the base does not."""
+    if f.bottleneck is None or f.is_before:
+        return False
+    return float(np.mean(f.queue[f.behind.row] <= 2 * 1514 * 8e-3 / f.bottleneck.rate)) < RARELY
 
 
 def not_above(fitted: Estimate, f: Fit) -> Estimate:
@@ -205,11 +216,21 @@ def is_never_empty(f: Fit) -> bool:
         if delays.size < LEAST_TURNS or (f.is_receiver and part == "handshake_receiver_part_ms") or (not f.has_before and delays is f.before.rtt):
             continue
         low, near = float(delays.min()), float(np.quantile(delays, 0.05))
-        opening = f.flow.facts.get(part)
-        is_confirmed = opening is not None and abs(float(opening) - low) <= SHARP + 0.0002 * low
-        if near - low > max(NEAR_MS, NEAR_SHARE * low, JITTERED * sigma) and not is_confirmed:
+        if near - low > max(NEAR_MS, NEAR_SHARE * low, JITTERED * sigma) and not is_confirmed(f.flow.facts.get(part), low):
             return True
     return False
+
+
+def is_confirmed(opening: float | None, low: float) -> bool:
+    """Whether the handshake took just as long as the least delay, ms: of two packets that had waited, or jitter, that would be chance."""
+    return opening is not None and abs(float(opening) - low) <= ANSWERED + 0.0002 * low
+
+
+def is_opened_so(f: Fit) -> bool:
+    """Whether the least round trip behind the capture is the handshake's, and no jitter was seen: a busy queue may hide one, which neither had."""
+    if is_reordered(f) or any(s is not None and s.is_there for s in (f.forward, f.reverse)):
+        return False
+    return is_confirmed(f.flow.facts.get("handshake_receiver_part_ms"), float(f.behind.rtt.min()))
 
 
 def is_sharp(x: Floats) -> bool:
@@ -256,6 +277,17 @@ def least_round_trip(f: Fit) -> float | None:
     if f.has_before:
         opening = f.flow.facts.get("handshake_sender_part_ms")
         parts.append(min(float(f.before.rtt.min(initial=math.inf)), float(opening) if opening else math.inf))
+    total = sum(parts)
+    return total if math.isfinite(total) else None
+
+
+def usual_round_trip(f: Fit) -> float | None:
+    """The sum of the median delays of both parts without the flow's own queue, ms: at most that is the base, whatever else varies."""
+    parts: list[float] = []
+    if not f.is_receiver:
+        parts.append(float(np.nanmedian(f.behind.rtt - (0.0 if f.is_before else f.queue[f.behind.row]))) if f.behind.rtt.size else math.nan)
+    if f.has_before:
+        parts.append(float(np.nanmedian(f.before.rtt - (f.queue[f.before.row] if f.is_before else 0.0))) if f.before.rtt.size else math.nan)
     total = sum(parts)
     return total if math.isfinite(total) else None
 
@@ -321,13 +353,26 @@ def part_before(f: Fit) -> Estimate | None:
     mean, error, k = mean_by_blocks(back, windows_of(back, 24, 10))
     if min(k, blocks) < 2:
         error, its_error, k = float(np.std(back)) / math.sqrt(back.size), float(np.std(data)) / math.sqrt(data.size), 10
-    early = 0.5 * math.sqrt(f.reverse.variance) if f.reverse is not None and f.reverse.is_there else 0.0  # overtaken ACKs are never echoed
+    early = overtaken(f)
     value = forward + mean + early
     waiting = 0.02 * value if is_one_sided(turns.reverse, w.sender_tick) else 0.0
     packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
     least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
     found = with_interval(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
     return found if opening is None else both(found, opening)
+
+
+def overtaken(f: Fit) -> float:
+    """How much earlier ACKs that are echoed came than the others, ms: those that later ones overtook are never echoed (RFC 7323 §4.3).
+
+    Of those sent within the jitter's spread the earliest is echoed: of n normal delays a little less than √(2 ln n) deviations before the mean.
+    """
+    if f.reverse is None or not f.reverse.is_there:
+        return 0.0
+    sigma = math.sqrt(f.reverse.variance)
+    gap = float(np.median(np.diff(np.sort(f.wire.ack_t)))) if f.wire.ack_t.size > 1 else math.inf
+    beside = 2 * sigma / max(gap, 1e-3)
+    return max(0.5, 0.75 * math.sqrt(2 * math.log(max(1.0, beside)))) * sigma
 
 
 def is_exact(f: Fit) -> bool:

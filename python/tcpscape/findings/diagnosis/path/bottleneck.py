@@ -372,9 +372,8 @@ def met_idle(d: QueueDelays, rate: float, gap: float) -> Flags:
     return np.asarray(idle[sent_as[d.index]])
 
 
-def longest_busy(d: QueueDelays, b: FittedBottleneck) -> float:
+def longest_busy(a: Arrivals, b: FittedBottleneck) -> float:
     """The longest time in which the queue was never empty, ms."""
-    a = d.arrivals
     empty = np.flatnonzero(b.queue <= a.size * 8e-3 / b.rate + 1e-6)
     times = np.concatenate([[a.at[0]], a.at[empty], [a.at[-1]]])
     return float(np.diff(times).max())

@@ -240,11 +240,11 @@ def answer(f: Fit) -> FittedPath:
     sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward and f.forward.is_there else 0.0
     skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
     level = delay_levels(f)
-    found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
+    found = losses.of_queue(w, skip, f.delays, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
     if losses.are_guessed(f.flow.facts):
         found = replace(found, random=None, queue=None, reason=Reason("repeated without SACK"))
     rate = None
-    if b and f.delays and longest_busy(f.delays, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
+    if b and f.delays and longest_busy(f.delays.arrivals, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
         reasons["rate_mbps"] = Reason("short bursts")
     elif b:
         rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
@@ -283,11 +283,13 @@ def answer(f: Fit) -> FittedPath:
 
 
 def withheld(f: Fit, rtt: Estimate | None) -> tuple[Estimate | None, None, None, None]:
-    """No jitter, and of the round trip its least only: where delays vary in order, queues of others, bursts of the sender, and jitter look alike.
+    """No jitter, and of the round trip its least and its usual one: where delays vary in order, queues of others, bursts and jitter look alike.
+
+    A queue leaves the base at the least round trip, a jitter at the middle of them.
 
     Where no queue of the flow's own is known, others may fill one all the time, and the least round trip is none of an empty path.
     """
-    high = rtt.high if rtt and math.isfinite(rtt.high) else None
+    high = max(rtt.high, usual) if rtt and math.isfinite(rtt.high) and (usual := base.usual_round_trip(f)) is not None else None
     f.jitter_on = None
     f.reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
     low = base.least_round_trip(f)

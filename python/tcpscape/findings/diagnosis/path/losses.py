@@ -25,13 +25,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
-from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, waits
+from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, longest_busy, waits
 from tcpscape.findings.diagnosis.path.columns import LOST, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -67,6 +67,8 @@ PACKET = 1514
 """Bytes of a packet."""
 SIZE_PACKETS, SIZE_METHOD = 2.0, 0.06
 """Error of a buffer's size by the method itself, on development captures: packets, and a share."""
+GUESSED = 0.6
+"""Half of an interval, as a share of the size, above which none is given."""
 LOST_TOGETHER = Reason("lost together")
 POLICED = Reason("policed")
 UNKNOWN_RATE = Reason("queue of unknown rate")
@@ -256,13 +258,13 @@ def levels(w: Wire, row: Ints, delay: Floats) -> Floats | None:
     return np.asarray(np.interp(np.arange(w.t.size), row[order], smooth), dtype=np.float64)
 
 
-def of_queue(w: Wire, skip: Flags, arrivals: Arrivals, b: FittedBottleneck, jitter: float, level: Floats | None = None) -> Losses:
+def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: float, level: Floats | None = None) -> Losses:
     """Losses where the bottleneck is known.
 
     :param level: as of `of_path`, which answers where drops do not depend on the queue.
     :param jitter: standard deviation of the delay before the queue, ms: the queue's length at a packet is not known better than over this time.
     """
-    length = b.queue * b.rate * 125.0
+    arrivals, length = d.arrivals, b.queue * b.rate * 125.0
     lost = (w.fate == LOST) & ~skip
     if not lost.any() or length.size == 0:
         return of_path(w, skip, level)
@@ -283,13 +285,15 @@ def of_queue(w: Wire, skip: Flags, arrivals: Arrivals, b: FittedBottleneck, jitt
     if excess > 1e-3 or high_lost < 2:
         if int(lost.sum()) >= 10 and int(np.sum(passed < longest / 4)) < max(FEWEST, 0.02 * passed.size):
             return Losses(None, None, None, FULL_ALWAYS, Reason("drops at any length"))
-        return of_path(w, skip, level)
+        found = of_path(w, skip, level)  # of drops that the delays explain, but no one length: the rate is known
+        return replace(found, buffer_reason=Reason("drops at many lengths")) if found.buffer_reason is UNKNOWN_RATE else found
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
     queue = share(max(0, round(high_lost - p * high)), low + high)
     packet = max(float(PACKET), w.largest)
-    buffer, why = _size(drops, longest, packet)
-    if buffer and level is not None:
-        buffer, why = _waited(buffer, packet, (level - level.min()) * b.rate * 125.0, np.flatnonzero(lost)[met >= threshold])
+    unsure = (b.error * longest_busy(arrivals, b) + b.noise * b.rate) * 125.0  # what a rate that is off a little adds up to, and jitter
+    buffer, why = _size(drops, longest, packet, unsure)
+    if buffer:
+        buffer, why = _waited(buffer, _overlong(d, b) * b.rate * 125.0, packet + d.tick * b.rate * 125.0)
     early = np.isin(np.arange(lost.size), np.flatnonzero(lost)[met < threshold])
     is_grouped = grouped(early) >= MANY * max(1, low_lost)
     is_policed = low_lost >= FEW and bucket(w, lost).left < 0.5 * low_lost / (low_lost + high_lost)
@@ -311,27 +315,41 @@ def quiet_below(passed: Floats, met: Floats) -> float:
     return np.inf
 
 
-def _size(drops: Floats, longest: float, packet: float) -> tuple[Estimate | None, Reason | None]:
+def _size(drops: Floats, longest: float, packet: float, unsure: float = 0.0) -> tuple[Estimate | None, Reason | None]:
     """Buffer, bytes, from the lengths that dropped packets met, or why it is not known: a packet is dropped that would exceed it.
 
     :param packet: bytes of large packets or super-packets as they are seen: no length is known better.
+    :param unsure: standard error of a length, bytes.
     """
     middle = float(np.median(drops))
     if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + PACKET)) < 0.5:
         return None, Reason("drops at many lengths")
     value = middle + max(float(PACKET), packet / 2)  # the packet that did not fit, and of the one being sent the part that has left
-    half = max(SIZE_PACKETS * packet, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
+    half = max(SIZE_PACKETS * packet, 2 * unsure, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
+    if half > GUESSED * value:
+        return None, Reason("length unsure")
     return Estimate(value, value - half, value + half, int(drops.size), "B"), None
 
 
-def _waited(buffer: Estimate, packet: float, waited: Floats, dropped: Ints) -> tuple[Estimate | None, Reason | None]:
-    """The buffer, if packets waited for as long as it takes to drain; otherwise by the time that those beside the drops waited.
+def _overlong(d: QueueDelays, b: FittedBottleneck) -> float:
+    """How much longer the queue would have kept the packets that waited longest than they were seen to wait, ms; as against those that waited least.
 
-    :param waited: by segments, bytes.
-    :param dropped: segments that the queue dropped.
+    A burst of a token bucket that the fit has too small makes all waits behind it too long by as much.
     """
-    longest = float(waited.max())
-    if 0.98 * buffer.value <= longest + 3 * PACKET:
+    known, seen = b.wait[d.index], d.delay - d.delay.min()
+    longest, least = known >= np.quantile(known, 0.9), seen <= np.quantile(seen, 0.01)
+    return float(np.median((known - seen)[longest]) - np.median((known - seen)[least]))
+
+
+def _waited(buffer: Estimate, over: float, packet: float) -> tuple[Estimate | None, Reason | None]:
+    """The buffer without what no packet waited for.
+
+    :param over: bytes by which the queue seems too long. :param packet: bytes that cannot be told from none.
+    """
+    if over <= packet:
         return buffer, None
-    found, _ = _size(np.sort(waited[dropped]), longest, packet)
-    return found, None if found else Reason("waits shorter")
+    if over > 0.5 * buffer.value:
+        return None, Reason("waits shorter")
+    half = max((buffer.high - buffer.low) / 2, over / 2)
+    value = buffer.value - over
+    return Estimate(value, value - half, value + half, buffer.n, "B"), None

@@ -26,6 +26,7 @@ import numpy as np
 
 from tcpscape import stats
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Assumption, FittedPath, RecognisedControl, Replay, ReplayAdvice, ReplaySettings, Zone
+from tcpscape.findings.diagnosis.limits import paces, spaces
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, observed_rtt
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.replay import advice, zone
@@ -110,7 +111,8 @@ def with_queue(lab: Lab) -> Lab:
         return lab
     lab.settings.tell("queue", "")
     best, distance = None, math.inf if is_open else own
-    for one in _possible(values):
+    lost = lab.fitted.path.loss_pct
+    for one in _possible(values, is_sure=lost is not None and lost.low > 0):
         away = seen.distance(lab.with_values(one.values).central(lab.own, SEEDS))
         if away < distance - NEARER:
             best, distance = one, away
@@ -124,15 +126,18 @@ def _seen(lab: Lab) -> Seen:
     return Seen(seen_goodput(lab), observed_rtt(lab.flow), share)
 
 
-def _possible(values: PathValues) -> list[Possible]:
-    """Queues on the fitted path; then without a jitter that keeps the order, which may be the flow's own queue."""
-    found = _queues(values)
+def _possible(values: PathValues, *, is_sure: bool) -> list[Possible]:
+    """Queues on the fitted path; then without a jitter that keeps the order, which may be the flow's own queue.
+
+    :param is_sure: whether packets were lost while the queue was short: then only a queue that drops at short lengths stands for that.
+    """
+    found = _queues(values, is_sure=is_sure)
     if values.order == "reorder" or values.calm == values:
         return found
     return [*found, _AS_FITTED.without("jitter", values.calm), *(one.without("jitter", one.values.calm) for one in found)]
 
 
-def _queues(values: PathValues) -> list[Possible]:
+def _queues(values: PathValues, *, is_sure: bool) -> list[Possible]:
     """Queues with the fitted loss, then without it."""
     rate = values.rate_mbps
     if not rate:
@@ -142,7 +147,8 @@ def _queues(values: PathValues) -> list[Possible]:
     sizes = [Possible(Assumption("queue", bdps=n), replace(values, buffer_bytes=n * bdp)) for n in BDPS]
     managed = [Possible(Assumption("queue", name), replace(values, buffer_bytes=None, aqm=name)) for name in AQMS]
     every = [*own, *sizes, *managed]
-    return [*every, *(one.without("random loss", replace(one.values, loss=0.0)) for one in every if values.loss)]
+    early = managed if is_sure else every
+    return [*every, *(one.without("random loss", replace(one.values, loss=0.0)) for one in early if values.loss)]
 
 
 def with_buffer(lab: Lab) -> Lab:
@@ -224,7 +230,7 @@ def _repeated(lab: Lab) -> tuple[Lab, Replay]:
 def _assumed(flow: ObservedFlow, path: FittedPath | None, control: RecognisedControl, settings: ReplaySettings) -> Judged:
     """The same for a flow whose control is not known; a replay that does not agree says nothing, because the control may be another one."""
     unknown = zone.unknown(flow, path, NOT_KNOWN)
-    likely = _likely(control)
+    likely = _likely(control, is_paced=paces(flow, control) is True)
     for name in likely:
         lab = open_lab(flow, path, RecognisedControl(name, 0.0), settings)
         if isinstance(lab, Reason):
@@ -237,8 +243,10 @@ def _assumed(flow: ObservedFlow, path: FittedPath | None, control: RecognisedCon
     return Judged(unknown, impossible(flow, reason), advice.none("no replay", reason))
 
 
-def _likely(control: RecognisedControl) -> list[str]:
-    """Names to assume: the most probable of the candidates, then the most common ones."""
+def _likely(control: RecognisedControl, *, is_paced: bool) -> list[str]:
+    """Names to assume: the most probable of the candidates, then the most common ones; of a flow that paces, those that do alone."""
+    if is_paced:
+        return [name for name in COMMON if spaces(name)]
     probable = [name for name, probability in control.candidates.items() if probability >= PROBABLE][:1]
     return list(dict.fromkeys([*probable, *COMMON]))[:TRIED]
 
