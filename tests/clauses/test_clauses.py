@@ -59,7 +59,7 @@ def test_every_clause_has_cells_that_the_model_can_run(need_model, one, grid):
 
 
 def test_a_sample_fills_its_range_and_is_the_same_each_time():
-    sample = Sample.model_validate({"cells": 16, "rate": ["1mbit", "100mbit"], "rtt": ["10ms", "100ms"], "buffer": [0.5, 4]})
+    sample = Sample.model_validate({"cells": 16, "rate": ["1mbit", "100mbit"], "rtt": ["10ms", "100ms"], "buffer": [0.5, 4], "pipe": 0})
     paths = sample.paths(replace(GRIDS["full"], cells=1))
     assert paths == sample.paths(replace(GRIDS["full"], cells=1))
     rates, rtts, buffers = (np.log([clause.number_of(text) for text in paths[axis]]) for axis in ("rate", "rtt", "buffer"))
@@ -69,10 +69,13 @@ def test_a_sample_fills_its_range_and_is_the_same_each_time():
     assert all(axes.read(text).number >= 10_000 for text in paths["time"])
 
 
-def test_cells_with_more_packets_than_the_grid_allows_are_passed_over():
+def test_paths_with_too_many_packets_or_too_short_a_pipe_are_passed_over():
     sample = Sample.model_validate({"cells": 4})
     for rate, time in zip(*(sample.paths(GRIDS["quick"])[axis] for axis in ("rate", "time")), strict=True):
         assert clause.number_of(rate) * clause.number_of(time) / 1000 * 1e6 <= GRIDS["quick"].packets * clause.FRAME_BITS * 1.01
+    for rate, rtt, buffer in zip(*(sample.paths(GRIDS["full"])[axis] for axis in ("rate", "rtt", "buffer")), strict=True):
+        bits = clause.number_of(rate) * clause.number_of(rtt) * 1000
+        assert bits * (1 + clause.number_of(buffer)) > 9.9 * clause.FRAME_BITS
     with pytest.raises(StudyError, match="lower its rates"):
         Sample.model_validate({"rate": ["900mbit", "1gbit"]}).paths(GRIDS["quick"])
 

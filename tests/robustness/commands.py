@@ -28,6 +28,7 @@ GOOD: Mapping[str, tuple[str, ...]] = {
         f"sweep --rtt 10,20ms --jitter 0..2ms/1ms --rate 5mbit {QUICK} --seeds 2 --engine mock",
         f"sweep campaign.yaml {QUICK} --seeds 1",
     ),
+    "evaluate": ("evaluate cubic --against reno --clause by-hand --no-report", "evaluate reno --clause 6.2 --cells 1 --no-report --jobs 1"),
     "emulate": ("emulate --delay 1ms", "emulate --delay 1ms --rate 50mbit --loss up=1%"),
     "study run": ("study run baseline --quick --engine mock", "study run jitter-cliff --quick --part geo --engine mock --seeds 1 --no-report"),
     "study show": ("study show starlink",),

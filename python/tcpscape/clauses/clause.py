@@ -76,6 +76,8 @@ class Sample(Spec):
     """Lowest and highest RTT, ns."""
     buffer: tuple[float, float] = (0.1, 16.0)
     """Lowest and highest buffer, bandwidth-delay products."""
+    pipe: int = 10
+    """Fewest full packets that link and buffer hold together. 10 is an initial window (RFC 6928); paths that hold less are those of small windows."""
     rounds: int = 150
     """Round trips of a trial."""
     least: Time
@@ -90,7 +92,7 @@ class Sample(Spec):
         return {**usual, **data} if isinstance(data, dict) else data
 
     def paths(self, grid: Grid) -> dict[str, tuple[str, ...]]:
-        """Axis → its values, a path for each place; those with more packets than the grid allows are passed over."""
+        """Axis → its values, a path for each place; those with more packets than the grid allows, or with a shorter `pipe`, are passed over."""
         from scipy.stats import qmc
 
         sampler = qmc.Sobol(d=3, scramble=True, rng=9743)
@@ -99,7 +101,8 @@ class Sample(Spec):
         for point in sampler.random(2**13):
             rate, rtt, buffer = (math.exp(low + (high - low) * float(x)) for x, (low, high) in zip(point, ranges, strict=True))
             time = min(max(self.least, self.rounds * rtt), self.most)
-            if rate * time / 1e9 <= grid.packets * FRAME_BITS:
+            is_short = (1 + buffer) * rate * rtt / 1e9 < self.pipe * FRAME_BITS
+            if rate * time / 1e9 <= grid.packets * FRAME_BITS and not is_short:
                 rows.append((_rounded(rate / 1e6, "mbit"), _rounded(rtt / 1e6, "ms"), _rounded(buffer, "bdp"), f"{round(time / 1e9)}s"))
             if len(rows) == count:
                 return dict(zip(DRAWN, zip(*rows, strict=True), strict=True))

@@ -9,7 +9,7 @@ from tcpscape.clauses.dossier import CellDocument, ClauseDocument, CriterionDocu
 from tcpscape.clauses.judging import GRAVITY, Verdict
 from tcpscape.stats.estimate import Interval
 from tcpscape.text.numbers import NONE, joined, number
-from tcpscape.text.screen import Screen
+from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, markdown_text
 from tcpscape.units import counted
 
@@ -57,7 +57,7 @@ def answer(dossier: DossierDocument) -> str:
     for verdict in GRAVITY:
         those = [clause for clause in clauses if clause["verdict"] == verdict]
         if those:
-            named = f" ({', '.join(clause['section'] for clause in those)})" if verdict in NAMED else ""
+            named = f" ({', '.join(clause['section'].replace(', ', '/') for clause in those)})" if verdict in NAMED else ""
             parts.append(f"{PHRASES[verdict].format(against=against)} {len(those)}{named}")
     return f"Of {counted(len(clauses), 'clause')} of RFC 9743 {dossier['control']} {joined(parts)}."
 
@@ -110,7 +110,7 @@ def alone(interval: Interval, unit: str, *, signed: bool = False) -> str:
     return quantity({"value": interval["value"], "low": None, "high": None}, unit, signed=signed)
 
 
-def _details(dossier: DossierDocument) -> Iterator[Table | str]:
+def _details(dossier: DossierDocument) -> Iterator[Table | Code]:
     """Every criterion, and the worst cells with what repeats them."""
     rows = [
         (c["section"], k["what"], k["verdict"], f"{k['bad']}/{k['cells']}", excess(k), k["nearest"])
@@ -120,22 +120,12 @@ def _details(dossier: DossierDocument) -> Iterator[Table | str]:
     yield Table(
         ("§", "criterion", "verdict", "cells", "mean excess", "over"), rows, words=("criterion", "verdict", "mean excess", "over"), title="Criteria"
     )
-    if worst := list(worst_rows(dossier)):
-        yield worst_table(worst)
-
-
-def worst_rows(dossier: DossierDocument) -> Iterator[tuple[str, str, str, str, str]]:
-    """Section, criterion, cell, values, command of each worst cell."""
-    for clause in dossier["clauses"]:
-        for criterion in clause["criteria"]:
-            for cell in criterion["worst"]:
-                yield clause["section"], criterion["what"], place(cell["at"]), values(cell, criterion["unit"]), cell["command"]
-
-
-def worst_table(rows: Sequence[Sequence[str]]) -> Table:
-    """The worst cells."""
-    names = ("§", "criterion", "cell", "value, and of the references", "again")
-    return Table(names, rows, words=names[1:], title="The worst cells")
+    listed = [(c["section"], k["what"], cell, k["unit"]) for c in dossier["clauses"] for k in c["criteria"] for cell in k["worst"]]
+    if listed:
+        names = ("§", "criterion", "cell", "value, and of the references")
+        worst = [(section, what, place(cell["at"]), values(cell, unit)) for section, what, cell, unit in listed]
+        yield Table(names, worst, words=names[1:], title="The worst cells")
+        yield Code([cell["command"] for _, _, cell, _ in listed], "Each again, in this order")
 
 
 def place(at: dict[str, str]) -> str:
