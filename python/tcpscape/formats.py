@@ -23,6 +23,7 @@ FORMATS: Mapping[str, int] = {
     "check": 1,
     "advice": 1,
     "edge": 1,
+    "conformance": 1,
     "bound": 1,
     "comparison": 1,
     "kernel-diff": 1,

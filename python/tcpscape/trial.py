@@ -25,13 +25,17 @@ class Capture:
     events: bool = False
     """What happens to each sender, which the model alone can tell; no table that results keep."""
 
+    control_ns: int = 0
+    """Interval of the record of what congestion controls show of themselves, which the model alone has; each change of a state is in it besides."""
+
     @classmethod
     def union(cls, captures: Iterable[Capture]) -> Capture:
         """What suffices for all of them: the shortest interval of each kind of samples, and packets where one records them."""
         every = list(captures)
         flows = min((c.samples_ns for c in every if c.samples_ns), default=0)
         queues = min((c.queue_samples_ns for c in every if c.queue_samples_ns), default=0)
-        return cls(flows, queues, any(c.packets for c in every), any(c.events for c in every))
+        control = min((c.control_ns for c in every if c.control_ns), default=0)
+        return cls(flows, queues, any(c.packets for c in every), any(c.events for c in every), control)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -92,6 +96,12 @@ class Trial:
     """Each packet of each probe, where samples were kept: `t_ns` (when it was sent), `probe`, `delay_ns` (:data:`LOST` of one that was lost)."""
     sender_events: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     """What happened to the senders and when, where it was recorded: a row for each moment, with by how much each counter grew then."""
+
+    control: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """What the congestion controls showed of themselves, where it was recorded: `t_ns`, `flow`, and a column for each variable, NaN where the
+    flow's control has none of that name. Rates in packets/s, times in s. A state is its place in `control_states`."""
+    control_states: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, repr=False)
+    """Variable of `control` that is a state → the names of its states."""
 
     @property
     def goodput_mbps(self) -> float:

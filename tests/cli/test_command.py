@@ -133,8 +133,8 @@ def test_a_group_keeps_the_order_of_its_commands():
         group.make_context("group", [])
 
 
-OWN = (("emulate", "duration"), ("diagnose", "duration"))
-"""Options that mean something else than those of trials: of a command that ends by itself, of sockets that are watched."""
+OWN = (("emulate", "duration"), ("diagnose", "duration"), ("conform", "rate"))
+"""Options that mean something else than those of trials: of a command that ends by itself, of sockets that are watched, of a sample of cells."""
 
 
 def test_commands_share_the_help_of_a_shared_option():

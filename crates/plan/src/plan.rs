@@ -59,6 +59,9 @@ pub struct Plan {
     /// Whether to record what happens to each sender: losses, retransmissions, timeouts, reductions, undos.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace_events: bool,
+    /// Interval of the record of what the congestion controls show of themselves, which has each change of a state besides; 0 for none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub control_interval_ns: u64,
     /// Whether the neighbours' addresses must be resolved first, as in a fresh namespace: the first handshake takes two RTTs.
     #[serde(default = "yes")]
     pub arp: bool,
@@ -314,6 +317,10 @@ fn default_read_cost() -> u64 {
 fn yes() -> bool {
     true
 }
+fn is_none(interval_ns: &u64) -> bool {
+    *interval_ns == 0
+}
+
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }

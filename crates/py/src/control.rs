@@ -4,13 +4,13 @@ use crate::sample::{self, PyWindow, Sample};
 use crate::watch::Clock;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use tcpscape_base::CaState;
 use tcpscape_sim::Controls;
-use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, View, Window};
+use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, InAck, LostPacket, Observation, PktsAcked, Shown, View, Window};
 
 /// What a hook raised; unwinds the trial.
 pub struct Failed {
@@ -89,6 +89,8 @@ struct Hooks {
 struct Hooked {
     name: String,
     hooks: Hooks,
+    /// The object, where it has an attribute `observed`.
+    shows: Option<Py<PyAny>>,
     window: Py<PyWindow>,
     paced: bool,
     owns_window: bool,
@@ -135,6 +137,7 @@ impl Hooked {
         Ok(Hooked {
             name: name.to_owned(),
             hooks,
+            shows: object.hasattr("observed")?.then(|| object.clone().unbind()),
             window: Py::new(object.py(), PyWindow { w: Window::default() })?,
             paced: attribute(object, "paced", false)?,
             owns_window: attribute(object, "owns_window", false)?,
@@ -188,6 +191,25 @@ impl Hooked {
         };
         self.call(hook, Sample::at(v), *w, |_| Ok(None), packets).0
     }
+}
+
+/// The variables of an object's dict `observed`, its method or its attribute: text is a state, a whole number or a bool a count, None nothing.
+fn show(object: &Bound<'_, PyAny>, out: &mut Observation) -> PyResult<()> {
+    let observed = object.getattr("observed")?;
+    let observed = if observed.is_callable() { observed.call0()? } else { observed };
+    for (name, value) in observed.downcast_into::<PyDict>()? {
+        let shown = if let Ok(text) = value.extract::<String>() {
+            Shown::State(text.into())
+        } else if value.is_instance_of::<PyInt>() {
+            Shown::Count(value.extract()?)
+        } else if value.is_none() {
+            Shown::Number(f64::NAN)
+        } else {
+            Shown::Number(value.extract()?)
+        };
+        out.show(name.extract::<String>()?, shown);
+    }
+    Ok(())
 }
 
 impl CongestionController for Hooked {
@@ -256,6 +278,13 @@ impl CongestionController for Hooked {
 
     fn owns_window(&self) -> bool {
         self.owns_window
+    }
+    fn observe(&self, _v: &View, _w: &Window, out: &mut Observation) {
+        let Some(object) = &self.shows else { return };
+        let read = || Python::with_gil(|py| show(object.bind(py), out));
+        if let Err(error) = self.cost.clock.call("observed", read) {
+            stop(Failed { control: self.name.clone(), hook: "observed", error });
+        }
     }
     fn needs_ecn(&self) -> bool {
         self.needs_ecn

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tcpscape_base::Column;
+use tcpscape_sim::record::ControlRecord;
 use tcpscape_sim::TrialOutput;
 
 /// The results of a trial, and its tables.
@@ -17,6 +18,19 @@ pub fn trial<'py>(py: Python<'py>, o: &TrialOutput) -> PyResult<Bound<'py, PyDic
     ];
     for (name, columns) in tables {
         d.set_item(name, table(py, columns)?)?;
+    }
+    d.set_item("control", control(py, &o.control)?)?;
+    d.set_item("control_states", o.control.states.clone())?;
+    Ok(d)
+}
+
+/// What the congestion controls showed, a column for each variable.
+fn control<'py>(py: Python<'py>, record: &ControlRecord) -> PyResult<Bound<'py, PyDict>> {
+    let own = [Column::of("t_ns", record.t_ns.iter().copied()), Column::of("flow", record.flow.iter().copied())];
+    let d = table(py, own)?;
+    for (name, values) in &record.columns {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        d.set_item(name, ("<f8", PyBytes::new(py, &bytes)))?;
     }
     Ok(d)
 }

@@ -1,6 +1,7 @@
 //! What comes out of a trial of the model: the results that every engine has, and what was recorded.
 
 use crate::columns::{PacketEvents, SenderEvents};
+use crate::record::ControlRecord;
 use serde::{Serialize, Serializer};
 use tcpscape_plan::results::{FlowSummary, ProbeSummary, QueueAccount, TransfersSummary};
 use tcpscape_plan::samples::{FlowSamples, ProbeSamples, QueueSamples};
@@ -35,6 +36,9 @@ pub struct TrialOutput {
     /// What happened to the senders, and when.
     #[serde(skip)]
     pub sender_events: SenderEvents,
+    /// What the congestion controls showed of themselves.
+    #[serde(skip)]
+    pub control: ControlRecord,
     /// The receivers' window scale shifts.
     #[serde(skip)]
     pub wscale: Vec<u8>,

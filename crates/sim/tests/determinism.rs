@@ -77,6 +77,7 @@ fn watching_changes_nothing() {
     let quiet = run(&rough(), 3);
     let mut p = rough();
     (p.sample_interval_ns, p.queue_sample_interval_ns, p.trace_packets, p.trace_events) = (10_000_000, 10_000_000, true, true);
+    p.control_interval_ns = 10_000_000;
     let watched = run(&p, 3);
     assert_eq!((quiet.hash, quiet.arrivals), (watched.hash, watched.arrivals));
     assert!(watched.samples.t_ns.len() > 900 && watched.packets.t_ns.len() > 1_000);

@@ -344,6 +344,7 @@ COMMANDS = {
     "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
     "validate": ("validate", "The same conditions on two engines."),
     "packetdrill": ("packetdrill", "packetdrill's scripts against the model."),
+    "conform": ("conform", "Whether a control passes a document's test cases."),
     "schema": ("schema", "The JSON documents and tables, as schemas."),
     "man": ("reference", "The manual page of a command."),
     "completion": ("completion", "A shell's completion: bash, zsh, fish."),

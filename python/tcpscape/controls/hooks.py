@@ -302,6 +302,9 @@ class Control:
     sndbuf_expand: int = 2
     """Send buffer, in multiples of the window."""
 
+    # observed: dict[str, str | int | float | None], an attribute or a property that a class may have: its state (text) and variables by name, for
+    # the record of controls that `tcpscape conform` reads. It is read after each event of a connection that is recorded, never otherwise.
+
     def init(self, sample: Sample, window: Window) -> None:
         """The connection is established."""
 

@@ -253,4 +253,6 @@ class Model(Engine):
             hook_cost=raw.get("hook_cost", {}),
             packets=frame(raw["packets"]) if capture.packets else None,
             sender_events=frame(raw["sender_events"]) if capture.events else None,
+            control=frame(raw["control"]) if capture.control_ns else None,
+            control_states=raw["control_states"],
         )

@@ -49,6 +49,7 @@ def build(scenario: Scenario, controls: Controls, capture: Capture = Capture()) 
         "queue_sample_interval_ns": capture.queue_samples_ns,
         "trace_packets": capture.packets,
         **({"trace_events": True} if capture.events else {}),
+        **({"control_interval_ns": capture.control_ns} if capture.control_ns else {}),
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
         **({} if scenario.tick_phase is None else {"tick_phase_ns": scenario.tick_phase}),

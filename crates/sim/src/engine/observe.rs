@@ -6,6 +6,7 @@ use super::{Engine, ProbePacket};
 use crate::columns::{flow_sample, PacketEvent, SenderEvent};
 use crate::flow::Flow;
 use crate::output::TrialOutput;
+use crate::record::{self, Recorder};
 use tcpscape_base::{CaState, Duration, Segment, Time};
 use tcpscape_plan::player::PlayerSummary;
 use tcpscape_plan::results::{ProbeSummary, TransfersSummary};
@@ -29,6 +30,7 @@ pub(super) struct Observer {
     flows: usize,
     /// What was known of each sender when it was looked at last; none where events are not recorded.
     known: Vec<(CaState, EventCounts)>,
+    recorder: Recorder,
     /// Intervals of samples, 0 for none.
     flow_interval: Duration,
     queue_interval: Duration,
@@ -42,6 +44,7 @@ impl Observer {
             packets: plan.trace_packets,
             flows: plan.flows.len(),
             known: if plan.trace_events { vec![Default::default(); plan.flows.len()] } else { Vec::new() },
+            recorder: Recorder::new(plan.control_interval_ns, plan.flows.len()),
             flow_interval: Duration(plan.sample_interval_ns),
             queue_interval: Duration(plan.queue_sample_interval_ns),
         }
@@ -104,6 +107,12 @@ impl Observer {
         }
     }
 
+    /// Flow `i`'s sender has processed an event and is about to send.
+    #[inline]
+    pub fn sender_sends(&mut self, now: Time, i: usize, sender: &Sender) {
+        self.recorder.saw(now, i, |o| sender.observe(o), &mut self.out.control);
+    }
+
     /// Packets delivered, both ways.
     #[inline]
     pub fn arrivals(&self) -> u64 {
@@ -144,6 +153,9 @@ impl Observer {
         }
         if self.out.sender_events.t_ns.len() == EVENTS_MAX {
             self.caveat(format!("events of senders: only the first {EVENTS_MAX} were recorded; take a shorter trial"));
+        }
+        if record::is_full(&self.out.control) {
+            self.caveat("the record of the congestion controls: only its first million rows were kept; take a shorter trial".to_owned());
         }
         self.out.flows = flows.iter_mut().map(|f| f.summary(end)).collect();
         self.out.wscale = flows.iter().map(|f| f.receiver.wscale()).collect();

@@ -42,6 +42,7 @@ impl Engine<'_> {
 
     /// Sends what a sender has to send, wakes its application if it may write, and sees when the sender wants to be called again.
     pub(super) fn flush_sender(&mut self, i: usize) {
+        self.observer.sender_sends(self.now, i, &self.flows[i].sender);
         while let Some(t) = self.flows[i].sender.poll_transmit() {
             if !self.flows[i].is_closed() && !self.transmit(i, &t) {
                 self.flows[i].sender.on_refused(self.now, &t);

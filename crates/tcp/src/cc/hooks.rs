@@ -3,6 +3,7 @@
 //! Source: RFC 5681 for what has to be decided, draft-cheng-iccrg-delivery-rate-estimation for the rate sample, draft-ietf-ccwg-bbr for lost packets;
 //! docs/models/controls/control-hooks.md says what Linux calls them. How it differs: nothing known. Not modelled: see that page.
 
+use super::observation::Observation;
 use super::view::View;
 use super::window::Window;
 use tcpscape_base::CaState;
@@ -162,6 +163,8 @@ pub trait CongestionController: Send {
     fn max_tso_segs(&self, _w: &Window) -> u32 {
         u32::MAX
     }
+    /// Shows its state and its variables to whoever records them. Asked after each event of a connection that is recorded, never otherwise.
+    fn observe(&self, _v: &View, _w: &Window, _out: &mut Observation) {}
     /// Send buffer in multiples of the window.
     fn sndbuf_expand(&self) -> u32 {
         2

@@ -18,6 +18,7 @@ mod hybla;
 mod illinois;
 mod lp;
 mod nv;
+mod observation;
 mod prague;
 mod registry;
 mod reno;
@@ -31,6 +32,7 @@ mod yeah;
 
 pub use bbr3::Bbr3;
 pub use hooks::{AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, RateSample};
+pub use observation::{Observation, Shown};
 pub use registry::{check, find, make, Entry, Options, Param, REGISTRY};
 pub use reno::Reno;
 pub use view::{Counts, EcnMode, Timestamps, View};

@@ -4,6 +4,7 @@
 //! after each event, so it is exact between events. Not modelled: counters of whole hosts (`/proc/net/snmp`).
 
 use super::{Histogram, Sender};
+use crate::cc::Observation;
 use tcpscape_base::{CaState, Time};
 
 /// What held the sender back, as time accumulates.
@@ -178,6 +179,27 @@ impl Sender {
             reord_seen: self.repair.reorderings(),
             lost: u64::from(self.c.flight.marked_lost()),
         }
+    }
+
+    /// The variables of its congestion control, behind those that every connection has (rates in packets/s); none of a control that shows nothing.
+    pub fn observe(&self, out: &mut Observation) {
+        (out.is_told, out.states) = (false, &[]);
+        out.values.clear();
+        let (v, w) = (self.view(), self.governor.window());
+        let mss = f64::from(v.mss.max(1));
+        out.count("ca_state", v.ca_state as u8);
+        out.count("app_limited", u8::from(v.counts.app_limited != 0));
+        out.count("unsent", u8::from(v.has_unsent));
+        out.count("lost", v.counts.lost);
+        out.count("undos", self.c.stats.undos as f64);
+        out.number("delivered", v.counts.delivered);
+        out.number("inflight", v.in_flight);
+        out.number("cwnd", w.cwnd);
+        out.number("pacing_rate", if w.pacing_rate == u64::MAX { f64::INFINITY } else { w.pacing_rate as f64 / mss });
+        out.number("delivery_rate", self.c.rate.bytes_per_second(self.c.cfg.mss) as f64 / mss);
+        out.number("srtt", f64::from(v.srtt_us) / 8e6);
+        out.is_told = false;
+        self.governor.observe(&v, out);
     }
 
     /// Congestion-avoidance state and window, packets.

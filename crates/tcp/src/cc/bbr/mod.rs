@@ -8,7 +8,7 @@
 //! connection application-limited; which random phase PROBE_BW starts with comes from the trial's seed.
 //! **What it does not model.** `SO_MAX_PACING_RATE`; BBR versions 2 and 3.
 
-use super::{AckSample, CaEvent, CongestionController, RateSample, View, Window, INFINITE_SSTHRESH};
+use super::{AckSample, CaEvent, CongestionController, Observation, RateSample, View, Window, INFINITE_SSTHRESH};
 use crate::windowed::WindowedMax;
 use tcpscape_base::{CaState, Stream};
 
@@ -151,6 +151,30 @@ impl CongestionController for Bbr {
         true
     }
 
+    // Packets, packets/s, s; named as version 3 names them.
+    fn observe(&self, v: &View, w: &Window, out: &mut Observation) {
+        let per_second = 1e6 / f64::from(1u32 << BW_SCALE);
+        let name = match self.mode {
+            Mode::Startup => STATES[0],
+            Mode::Drain => STATES[1],
+            Mode::ProbeBw { .. } => STATES[2],
+            Mode::ProbeRtt { .. } => STATES[3],
+        };
+        out.state(name, STATES);
+        out.count("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT));
+        out.count("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT));
+        out.count("round", self.rounds.count);
+        out.count("full_bw_count", self.full.rounds);
+        out.count("full_bw_reached", u8::from(self.full.reached));
+        out.number("full_bw", f64::from(self.full.bw) * per_second);
+        out.count("idle_restart", u8::from(self.idle_restart));
+        out.number("max_bw", f64::from(self.max_bw.get()) * per_second);
+        out.number("bw", f64::from(self.bw()) * per_second);
+        out.bound("min_rtt", self.min_rtt.rtt, 1e-6);
+        out.number("extra_acked", self.aggregation.excess());
+        out.number("bdp", self.target_inflight(v, w, self.bw(), UNIT));
+    }
+
     fn min_tso_segs(&self, w: &Window) -> u32 {
         control::least_burst(w)
     }
@@ -160,6 +184,8 @@ impl CongestionController for Bbr {
     }
 }
 
+/// Its states (draft §3.4).
+const STATES: &[&str] = &["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"];
 /// Smallest window, packets (draft §4.2.3.3).
 pub(super) const MIN_CWND: u32 = 4;
 

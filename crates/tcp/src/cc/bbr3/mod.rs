@@ -12,13 +12,14 @@
 //! **What it does not model.** Connections without SACK; pacing by the network device; QUIC's budgets; the patch's fast path.
 
 use super::bbr::{first_rate, Bw, BW_SCALE, UNIT};
-use super::{AckSample, CaEvent, CongestionController, LostPacket, Options, Param, View, Window, INFINITE_SSTHRESH};
+use super::{AckSample, CaEvent, CongestionController, LostPacket, Observation, Options, Param, View, Window, INFINITE_SSTHRESH};
 use tcpscape_base::{CaState, Stream};
 
 mod control;
 mod ecn;
 mod loss;
 mod model;
+mod shown;
 mod states;
 use ecn::Ecn;
 use loss::{Undo, Undone};
@@ -176,6 +177,10 @@ impl CongestionController for Bbr3 {
 
     fn owns_window(&self) -> bool {
         true
+    }
+
+    fn observe(&self, v: &View, w: &Window, out: &mut Observation) {
+        self.show(v, w, out);
     }
 
     fn sndbuf_expand(&self) -> u32 {

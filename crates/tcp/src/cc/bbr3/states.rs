@@ -284,6 +284,11 @@ impl Bbr3 {
 }
 
 impl Probe {
+    /// How long a cycle may last before the next probe, µs.
+    pub fn wait(&self) -> u64 {
+        self.wait
+    }
+
     // §5.3.3.9, RaiseInflightLongtermSlope.
     fn steeper(&mut self, w: &Window) {
         let growth = 1u32 << self.up_rounds;

@@ -8,7 +8,9 @@ mod window_use;
 
 use super::connection::Connection;
 use super::report::{AckReport, Waiting};
-use crate::cc::{AckSample, CaEvent, CongestionController, InAck, PktsAcked, Timestamps, View, Window, INFINITE_SSTHRESH, INIT_CWND};
+use crate::cc::{
+    AckSample, CaEvent, CongestionController, InAck, Observation, PktsAcked, Timestamps, View, Window, INFINITE_SSTHRESH, INIT_CWND,
+};
 use tcpscape_base::CaState;
 use window_use::{Outstanding, WindowUse};
 
@@ -52,6 +54,11 @@ impl Governor {
     }
 
     // ---- what others read ----
+
+    /// The control's own variables.
+    pub fn observe(&self, v: &View, out: &mut Observation) {
+        self.cc.observe(v, &self.window, out);
+    }
 
     /// Window, threshold and rate.
     #[inline]
