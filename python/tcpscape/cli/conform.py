@@ -17,7 +17,7 @@ from tcpscape.errors import instead, refuse
 @command(examples=("conform bbr --case drain-by-inflight", "conform bbr bbr --case probe-rtt --rate 20mbit --rtt 40ms"))
 def conform(
     suite: Annotated[
-        str, Argument("Whose test cases are run: bbr (draft-ietf-ccwg-bbr), or a YAML file of your own.", metavar="DOCUMENT", complete="path")
+        str, Argument("Whose test cases are run: bbr (draft-ietf-ccwg-bbr), or a YAML file of your own.", metavar="DOCUMENT", complete="file")
     ],
     control: Annotated[str | None, Argument("The congestion control; without it, the document's own.", metavar="[CONTROL]", complete="cca")] = None,
     *,
@@ -28,7 +28,7 @@ def conform(
     jobs: options.Jobs = 0,
     check: Annotated[bool, Option("Exit status 1 unless every case that applies passes.")] = False,
     as_json: Annotated[bool, options.json_output("One JSON document")] = False,
-    out: Annotated[Path | None, Option("Keep the JSON document in this file.", complete="path")] = None,
+    out: Annotated[Path | None, Option("Keep the JSON document in this file.", complete="file")] = None,
     output: options.ScreenOptions,
 ) -> int | None:
     """Run the test cases of a document about a congestion control, and say which it passes and where it first differs.
