@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from tcpscape import stats
-from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
+from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level, loss_axis
+from tcpscape.plots import curves
 from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.words import cliff as answer
@@ -120,3 +121,39 @@ def test_the_screen_fits(width):
     assert max(len(line) for line in lines if not line.startswith("Next: ")) <= width
     assert sum(line.startswith("cubic:hystart=off ") and "[" in line for line in lines) >= 2
     assert "buffers autotuned" in " ".join(lines)
+
+
+# The page.
+
+
+def test_a_search_has_a_page_with_its_figure(cli, tmp_path, need_model):
+    result = cli("cliff", "--rtt", "24,50ms", "--cca", "cubic,bbr", *RIG, "--out", tmp_path, "--report")
+    assert result.status == 0, result.err
+    assert {file.name for file in tmp_path.iterdir()} == {"edges.csv", "levels.csv", "report.html", "figures"}
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"cliff.svg", "cliff.png"}
+    page = (tmp_path / "report.html").read_text("utf-8")
+    edges = pl.read_csv(tmp_path / "edges.csv")
+    assert "At which jitter does this path fall off its cliff?" in page
+    assert page.count("<svg") >= 4  # two paths, and the figure wide and narrow
+    assert f"{edges['runs'].sum()}" in page
+    assert f"Next: open {tmp_path}/report.html" in result.out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("along", ["jitter", "loss"])
+def test_a_figure_of_what_never_falls_or_has_no_end(along):
+    """Without an edge, and with an interval that ends beyond the axis."""
+    axis = jitter_axis(50_000_000) if along == "jitter" else loss_axis()
+    at = [axis.level(step) for step in (1, 5, 10)]
+    levels = tuple(level(x, [9.0, 9.1, 9.2], [10.0, 10.1, 10.2]) for x in at)
+    baseline = Estimate(10.0, 9.9, 10.1, 3)
+    never = Cliff(axis, baseline, levels, runs=12)
+    beyond = Cliff(axis, baseline, levels, Estimate(at[1], float("-inf"), float("inf"), 3), 12)
+    path = Conditions.model_validate({"rtt": "50ms"})
+    searches = [CliffSearch(cca, path, along, 0.5, cliff) for cca, cliff in (("cubic", never), ("bbr", beyond))]
+    (ax,) = [ax for ax in curves.cliffs(searches).axes if ax.get_visible()]
+    assert set(ax.get_legend_handles_labels()[1]) == {"cubic", "bbr"}
+    assert ax.get_xlabel() == ("jitter, ms" if along == "jitter" else "loss, %")
+
+
+def test_a_page_of_a_search_needs_a_place(cli):
+    assert cli("cliff", "--rtt", "50ms", "--report", "--engine", "mock").err.startswith("error: report: there is nowhere to write it")

@@ -5,6 +5,7 @@ import math
 import random
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,15 @@ from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.advice import assumptions, choice, settings
+from tcpscape.findings.advice import assumptions, choice, levers
+from tcpscape.findings.advice.answer import Shared
 from tcpscape.findings.advice.choice import CandidateRuns, Decision, decide
 from tcpscape.interchange import measured
 from tcpscape.names import with_options
 from tcpscape.report.advice import deploy
 from tcpscape.scenario.options import Conditions, one_way_jitter, one_way_loss
 from tcpscape.words import advice as words
+from tcpscape.words.remarks import fairness
 
 MEASURED = TESTS / "data" / "interchange"
 GOODPUT, DELAY, VIDEO = (choice.GOALS[name] for name in ("goodput", "delay", "video"))
@@ -207,9 +210,9 @@ def test_what_the_choice_gets_beside_linuxs_default():
     """Vegas adds the least delay alone; beside a flow of cubic that fills the queue it gets a tenth."""
     result = advice(rtt="30ms", jitter=None, rate="20mbit", buffer="2bdp", cca="cubic,vegas", goal="delay", engine="model", seeds=3, duration="10s")
     assert result.choice == "vegas"
-    assert result.shared.value < 0.25
-    assert f"Beside a cubic flow on this path it gets {round(100 * result.shared.value)} % [" in words.screen(result).text()
-    assert words.document(result)["share_beside_default"]["value"] == result.shared.value
+    assert result.shared.share.value < 0.25
+    assert f"Beside a cubic flow on this path it gets {round(100 * result.shared.share.value)} % [" in words.screen(result).text()
+    assert words.document(result)["share_beside_default"]["value"] == result.shared.share.value
     assert advice(cca="cubic").shared is None
 
 
@@ -491,6 +494,37 @@ def test_a_page_needs_a_place(cli):
     assert cli("advise", "--rtt", "9ms", "--engine", "mock", "--report").err.startswith("error: report: ")
 
 
+# What the choice takes from others.
+
+
+def test_what_the_choice_takes_from_others_is_a_number(need_model):
+    """bbr on half a BDP leaves cubic less than a second cubic would: share and harm come from the same runs, and fit each other."""
+    result = advice(cca="cubic,bbr", engine="model", seeds=5, duration="10s", jitter=None, rtt="40ms", rate="20mbit", buffer="0.25bdp", loss="0.02%")
+    assert (result.choice, result.shared.takes_more) == ("bbr", True)
+    harm = result.shared.harm
+    assert harm.low < harm.value < harm.high < 1
+    assert harm.value == pytest.approx(1 - (1 - result.shared.share.value) / 0.5, abs=0.15)  # the link is full either way
+    shown = " ".join(words.screen(result).text(80).split())
+    assert f"that one carries {round(100 * harm.value)} % [" in shown
+    assert "less than beside another cubic." in shown
+    assert words.document(result)["harm_to_default"]["value"] == harm.value
+
+
+@pytest.mark.parametrize(
+    ("harm", "text"),
+    [
+        ((0.6, 0.5, 0.7), "that one carries 60 % [50, 70] less than beside another cubic."),
+        ((0.02, -0.1, 0.1), "that one carries about as much as beside another cubic (-2 [-10, +10] %)."),
+        ((-0.2, -0.3, -0.1), "that one carries 20 % [10, 30] more than beside another cubic."),
+    ],
+)
+def test_harm_in_words(harm, text, need_model):
+    result = advice(engine="mock", rate="20mbit", cca="bbr")
+    shared = Shared(stats.Estimate(0.8, 0.7, 0.9, 5), stats.Estimate(*harm, 5))
+    assert fairness(replace(result, shared=shared)).endswith(text)
+    assert fairness(replace(result, shared=Shared(stats.Estimate(0.5, 0.4, 0.6, 5), stats.Estimate(*harm, 5)))).endswith("of the goodput.")
+
+
 # Larger buffers, where the ranking blames them.
 
 
@@ -607,9 +641,9 @@ def test_a_queue_of_ones_own_needs_a_bottleneck(cli):
 )
 def test_a_setting_is_tried_only_where_it_can_matter(fields, kinds):
     path = Conditions.model_validate({"rtt": "40ms", **fields})
-    assert {s.kind for s in settings.may_matter(path, "cubic", 10, own_queue=False)} == kinds
-    assert {s.kind for s in settings.may_matter(path, "bbr", 10, own_queue=False)} == kinds - {"pacing"}
-    assert "pacing" not in {s.kind for s in settings.may_matter(path, "cubic", 0, own_queue=False)}  # nothing was lost
+    assert {s.kind for s in levers.may_matter(path, "cubic", 10, own_queue=False)} == kinds
+    assert {s.kind for s in levers.may_matter(path, "bbr", 10, own_queue=False)} == kinds - {"pacing"}
+    assert "pacing" not in {s.kind for s in levers.may_matter(path, "cubic", 0, own_queue=False)}  # nothing was lost
 
 
 # --- what is assumed ------------------------------------------------------------------------------------------------------------------

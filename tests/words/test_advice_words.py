@@ -17,6 +17,7 @@ from tcpscape.campaign.outcome import SMOOTHED, smoothed
 from tcpscape.controls.deployment import deployment
 from tcpscape.controls.documentation import Fidelity, load_fidelity
 from tcpscape.engines import make
+from tcpscape.findings.advice.answer import Shared
 from tcpscape.interchange import measured
 from tcpscape.names import wrapped
 from tcpscape.scenario.options import Conditions
@@ -162,7 +163,7 @@ def test_the_column_of_cliffs_is_about_each_controls_own():
 
 
 def test_a_share_is_at_most_all(bulk):
-    text = flat(" ".join(words.screen(replace(bulk, shared=Estimate(0.57, -0.1, 1.01, 3))).remarks))
+    text = flat(" ".join(words.screen(replace(bulk, shared=Shared(Estimate(0.57, -0.1, 1.01, 3), Estimate(0.1, -0.1, 0.2, 3)))).remarks))
     assert "Beside a cubic flow on this path it gets 57 % [0, 100] of the goodput." in text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 if TYPE_CHECKING:
     from tcpscape.findings.cliff.search import Impairment
     from tcpscape.scenario.options import Conditions
+    from tcpscape.words.cliff import CliffSearch
 
 MOST_RUNS = 1200
 """Runs that a search may take for a narrow interval."""
@@ -74,6 +76,7 @@ def cliff(
     *,
     as_json: Annotated[bool, options.json_output("One JSON line per edge")] = False,
     out: Annotated[Path | None, Option("Keep edges.csv and levels.csv in this directory.", complete="directory")] = None,
+    report: Annotated[bool, Option("Write report.html and its figure beside them.")] = False,
     runner: options.RunnerOptions,
     output: options.ScreenOptions,
 ) -> None:
@@ -83,6 +86,8 @@ def cliff(
     from tcpscape.findings.cliff.search import effort, on_path
     from tcpscape.words import cliff as answer
 
+    if report and not out:
+        refuse("report", "there is nowhere to write it", "add --out DIR")
     along, paths = path.impairment(), path.conditions(flows.each, trials.hosts)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
@@ -92,11 +97,19 @@ def cliff(
         searches = [answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)) for cca, at in cases]
     names = {"name": engine.name, "version": engine.version}
     files = answer.write(searches, names, out) if out else []
+    page = _page(searches, names, out, files) if out and report else None
     if as_json:
         for search in searches:
             print(json.dumps(answer.document(search, names), allow_nan=False))
         return
     kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
     rig = [f"{with_options(options.typed(), answer.PUBLISHED_RIG)}  (the published rig)"] if answer.is_unbounded(searches) else []
-    next_ = [*rig, terminal.to_open(files[0]) if files else "add --out DIR to keep the edges and every level as CSV"]
+    next_ = [*rig, terminal.to_open(page or files[0]) if files else "add --out DIR to keep the edges and every level as CSV, --report for a page"]
     terminal.show(replace(answer.cliff_screen(searches, engine.name), kept=kept, next=next_), output)
+
+
+def _page(searches: Sequence[CliffSearch], engine: Mapping[str, str], out: Path, files: Sequence[Path]) -> Path:
+    """Writes the page of the searches, and returns it."""
+    from tcpscape.report import cliff as page
+
+    return page.build(searches, engine, out, options.typed(), files)[0]

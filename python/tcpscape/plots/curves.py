@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.controls import palette
+from tcpscape.findings.cliff.levels import SCALES
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
 from tcpscape.stats import Estimate
@@ -13,6 +18,9 @@ from tcpscape.stats import Estimate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from tcpscape.controls.palette import Look
+    from tcpscape.words.cliff import CliffSearch
 
 HALF = 50.0
 """Percentage of the goodput that counts as the cliff's edge, as published."""
@@ -80,6 +88,55 @@ def curve(outcome: Outcome, context: Context = Context()) -> Figure:
 
 def _percent(share: Estimate) -> Estimate:
     return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n, "%")
+
+
+def cliffs(searches: Sequence[CliffSearch], context: Context = Context()) -> Figure:
+    """What each congestion control keeps of its unimpaired goodput along an impairment, with its edge and chaos zone; a panel for each RTT."""
+    rtts = list(dict.fromkeys(search.rtt for search in searches))
+    fig, axes = style.panels(len(rtts), page=context.width)
+    looks = palette.looks(dict.fromkeys(search.cca for search in searches))
+    axis = searches[0].result.axis
+    factor, unit = SCALES.get(axis.unit, (1.0, axis.unit))
+    for ax, rtt in zip(axes, rtts, strict=True):
+        for search in (one for one in searches if one.rtt == rtt):
+            _draw_cliff(ax, search, looks[search.cca], factor)
+        ax.axhline(100 * searches[0].threshold, color=style.INK, linewidth=0.8, linestyle=":")
+        ax.set_ylim(0, 115)
+        ax.set_xlabel(f"{searches[0].along}, {unit}")
+        ax.set_title(f"RTT {rtt}" if len(rtts) > 1 else "", fontsize=9, color=style.INK)
+        if axis.log:
+            ax.set_xscale("log")
+            style.plain_log(ax.xaxis)
+        else:
+            ax.set_xlim(0, factor * _end(searches, rtt))
+    style.y_label(axes, "goodput retained, %")
+    title = context.title or f"Where goodput falls along {searches[0].along}"
+    style.finish(fig, axes, (title, "share of the unimpaired mean, 95 % interval; band: the edge; hatched: the chaos zone"))
+    return fig
+
+
+def _end(searches: Sequence[CliffSearch], rtt: str) -> float:
+    """The level up to which a linear axis is shown: three times the last edge, or all that was measured."""
+    own = [search.result for search in searches if search.rtt == rtt]
+    last = max((level.at for cliff in own for level in cliff.levels), default=1.0)
+    edges = [cliff.edge.high if cliff.edge and math.isfinite(cliff.edge.high) else last for cliff in own]
+    return min(last, 3 * max(edges, default=last))
+
+
+def _draw_cliff(ax: Axes, search: CliffSearch, look: Look, factor: float) -> None:
+    """The levels of one search, its edge with its interval, and its chaos zone."""
+    cliff = search.result
+    at = [factor * level.at for level in cliff.levels]
+    kept = [level.retention for level in cliff.levels]
+    ends = [[100 * max(0.0, e.value - e.low) for e in kept], [100 * max(0.0, min(e.high, FAR) - e.value) for e in kept]]
+    how: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 4, "linewidth": 1.3, "capsize": 2, "label": search.cca}
+    ax.errorbar(at, [100 * e.value for e in kept], yerr=np.nan_to_num(ends), **how)
+    if cliff.edge:
+        low, high = (end if math.isfinite(end) else cliff.edge.value for end in (cliff.edge.low, cliff.edge.high))
+        ax.axvline(factor * cliff.edge.value, color=look.colour, linewidth=1)
+        ax.axvspan(factor * low, factor * high, color=look.colour, alpha=0.18, linewidth=0)
+    if cliff.zone:
+        ax.axvspan(factor * cliff.zone[0], factor * cliff.zone[1], ymax=0.06, facecolor="none", edgecolor=look.colour, hatch="////", linewidth=0)
 
 
 def _panels(outcome: Outcome, context: Context, axis: str, estimate: Callable[[Cell], Estimate], *, retained: bool) -> tuple[Figure, list[Axes]]:

@@ -27,7 +27,7 @@ from tcpscape.text.numbers import UNKNOWN, Number, joined, number, percent, shar
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words import levers, paths, traffic
-from tcpscape.words.remarks import RULES, against, brief_jitter, lead, link_mbps, remarks
+from tcpscape.words.remarks import RULES, against, brief_jitter, fairness, lead, link_mbps, remarks
 from tcpscape.words.sentences import caveat, runs_text
 
 WORTHWHILE = 1.1
@@ -134,6 +134,8 @@ class AdviceDocument(TypedDict):
     """The other assumption about the order of packets; null without jitter."""
     share_beside_default: Estimate | None
     """Share of the goodput that flows under the choice get beside as many under Linux's default, a fraction."""
+    harm_to_default: Estimate | None
+    """How much less those carry than beside as many of their own kind, a fraction of that; below 0 where they carry more."""
     levers: list[Lever]
     """Congestion controls with one setting changed, those settings that may matter on this path; the largest lead first."""
     own_queue: bool
@@ -160,7 +162,7 @@ def screen(advice: Advice) -> Screen:
     return Screen(
         path,
         sentence(advice),
-        remarks=[*advice.taken, *levers.remarks(advice), *remarks(advice)],
+        remarks=[*advice.taken, *([fair] if (fair := fairness(advice)) else []), *levers.remarks(advice), *remarks(advice)],
         tables=tables(advice),
         details=details(advice),
         caveats=advice.caveats,
@@ -430,7 +432,8 @@ def document(advice: Advice) -> dict[str, Any]:
         command=advice.command,
         deployment=deploy,
         order=_order(advice),
-        share_beside_default=advice.shared,
+        share_beside_default=advice.shared.share if advice.shared else None,
+        harm_to_default=advice.shared.harm if advice.shared else None,
         levers=list(advice.levers),
         own_queue=advice.own_queue,
         assumptions=list(advice.assumptions),

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tcpscape.controls.deployment import BUFFERS, Deployment, Host
 from tcpscape.findings.advice.answer import Advice
 from tcpscape.findings.advice.choice import GOALS
-from tcpscape.findings.advice.levers import Lever
-from tcpscape.findings.advice.settings import CAUSES, Buffer, Ecn, LargerBuffers, OwnQueue, Pacing, Setting, WindowAfterPause
+from tcpscape.findings.advice.levers import CAUSES, Buffer, Ecn, LargerBuffers, Lever, OwnQueue, Pacing, Setting, WindowAfterPause
 from tcpscape.text.numbers import shares
 from tcpscape.text.screen import Code
 from tcpscape.text.table import Table

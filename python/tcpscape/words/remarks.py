@@ -53,17 +53,35 @@ def remarks(advice: Advice) -> Iterator[str]:
     """The rule of the goal where it is not the usual one, how the choice shares, the assumptions, and the model's own error."""
     if advice.goal.name != "goodput":
         yield f"Goal {advice.goal.name}: {RULES[advice.goal.name]}."
-    if shared := advice.shared:
-        count = advice.path.flows
-        flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
-        interval = f" [{100 * max(0.0, shared.low):.0f}, {100 * min(1.0, shared.high):.0f}]" if shared.n > 1 else ""
-        yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
     for assumption in advice.assumptions:
         yield _of_assumption(advice, assumption)
     if advice.other_order:
         yield f"{_of_order(advice, advice.other_order)}{_of_direction(advice)}"
     yield from _of_length(advice)
     yield from _certainty(advice)
+
+
+def fairness(advice: Advice) -> str:
+    """What the choice gets beside Linux's default, and what that costs the others; empty where it is not known."""
+    if (shared := advice.shared) is None:
+        return ""
+    count, share, harm = advice.path.flows, shared.share, shared.harm
+    flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
+    interval = f" [{100 * max(0.0, share.low):.0f}, {100 * min(1.0, share.high):.0f}]" if share.n > 1 else ""
+    text = f"Beside {flows} on this path it gets {percent(share.value)}{interval} of the goodput"
+    if not shared.takes_more:
+        return f"{text}."
+    that, kind = ("that one carries", "another") if count == 1 else ("those carry", "as many")
+    if harm.low <= 0 <= harm.high:
+        return f"{text}; {that} about as much as beside {kind} {DEFAULT} ({_less(-harm.value)} [{_less(-harm.high)}, {_less(-harm.low)}] %)."
+    more = "less" if harm.value > 0 else "more"
+    ends = sorted((abs(harm.low), abs(harm.high)))
+    return f"{text}; {that} {percent(abs(harm.value))} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}] {more} than beside {kind} {DEFAULT}."
+
+
+def _less(share: float) -> str:
+    """`-12`, `+3`."""
+    return f"{100 * share:+.0f}".replace("-0", "0").replace("+0", "0")
 
 
 def _of_assumption(advice: Advice, assumption: Assumption) -> str:

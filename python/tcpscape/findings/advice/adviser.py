@@ -25,8 +25,8 @@ from tcpscape.campaign.record import Record
 from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.errors import StoreError, TcpscapeError, refuse
 from tcpscape.findings import damage
-from tcpscape.findings.advice import assumptions, levers, settings
-from tcpscape.findings.advice.answer import Advice, OtherOrder, Standing
+from tcpscape.findings.advice import assumptions, levers
+from tcpscape.findings.advice.answer import Advice, OtherOrder, Shared, Standing
 from tcpscape.findings.advice.assumptions import Assumption
 from tcpscape.findings.advice.choice import GOALS, CandidateRuns, Decision, Goal, decide, ranked
 from tcpscape.findings.advice.levers import Lever
@@ -39,7 +39,6 @@ from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.stats import Estimate
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
@@ -215,41 +214,52 @@ class Adviser:
         views = {cca: view for cca, runs in trials.items() if (view := groups.viewer(runs))}
         return OtherOrder(name, other, goodputs, views, changes=other.choice != decision.choice and other.verdict != "undecided")
 
-    def _shared(self, choice: str, seeds: Sequence[int]) -> Estimate:
-        """The share of the goodput that flows under the choice get beside as many under Linux's default."""
+    def _shared(self, choice: str, seeds: Sequence[int]) -> Shared:
+        """What flows under the choice get beside as many under Linux's default, and what that costs those."""
         self.tell("beside default", choice)
-        scenario = self.path.scenario(choice)
-        scenario = scenario.model_copy(update={"flows": (*scenario.flows, *scenario.with_cca(DEFAULT).flows)})
+        alone = self.path.scenario(choice)
+        others = alone.with_cca(DEFAULT).flows
+        mixed = alone.model_copy(update={"flows": (*alone.flows, *others)})
+        equal = alone.model_copy(update={"flows": (*others, *others)})
+        beside, among = self._run([mixed, equal], self._enough(seeds))
         share = metrics.find(f"share:{choice}").of
-        return stats.mean([share(t) for t in self._run([scenario], self._enough(seeds))[0]], "1")
+        left = [sum(f.goodput_mbps for f in t.flows if f.cca == DEFAULT) for t in beside]
+        kept = stats.ratio(left, [t.goodput_mbps / 2 for t in among])
+        harm = replace(kept, value=1 - kept.value, low=1 - kept.high, high=1 - kept.low)
+        return Shared(stats.mean([share(t) for t in beside], "1"), harm)
 
     def _levers(self, ranking: Sequence[Standing], decision: Decision, seeds: Sequence[int]) -> tuple[Lever, ...]:
-        """The congestion controls with one setting changed: buffers that held them, and other settings that may matter."""
+        """The congestion controls with one setting changed: buffers that held them, and other settings that may matter.
+
+        The best one runs with all seeds, since its interval is what is promised.
+        """
         choice, few = decision.choice, self._enough(seeds)
         if not choice:
             return ()
 
         def run(scenario: Scenario, count: int | None) -> Sequence[Trial]:
-            return self._run([scenario], few[:count])[0]
+            return self._run([scenario], seeds[:count] if count else few)[0]
 
         bench = levers.Bench(self.path, choice, self.goal, run)
         pulled = [*self._larger_buffers(bench, ranking), *self._other_settings(bench, ranking)]
+        best = max((lever for lever in pulled if lever.is_worthwhile), key=lambda lever: lever.lead.value, default=None)
+        pulled = [bench.pull(lever.cca, lever.setting, len(seeds)) if lever is best else lever for lever in pulled]
         return tuple(sorted(pulled, key=lambda lever: -lever.lead.value))
 
     def _larger_buffers(self, bench: levers.Bench, ranking: Sequence[Standing]) -> Iterator[Lever]:
         """Where the goal is goodput and the rate is known: without a bottleneck, buffers are all that ends the growth of a flow."""
-        held = [s for s in ranking if not s.obstacle and settings.blamed(s.limited_by)]
-        larger = settings.larger_buffers(self.path, ("receive", "send"))
+        held = [s for s in ranking if not s.obstacle and levers.blamed(s.limited_by)]
+        larger = levers.for_path(self.path, ("receive", "send"))
         if not (held and self.path.rate and self.goal.name == "goodput" and self._can_run(larger.on(self.path.scenario(bench.choice)))):
             return
         for standing in sorted(held, key=lambda s: -s.goodput.value)[: levers.MOST]:
             self.tell("lever", standing.cca)
-            yield bench.larger_buffers(standing.cca, settings.blamed(standing.limited_by))
+            yield bench.larger_buffers(standing.cca, levers.blamed(standing.limited_by))
 
     def _other_settings(self, bench: levers.Bench, ranking: Sequence[Standing]) -> Iterator[Lever]:
         """Of the choice and of Linux's default: what leaves no gain after a few runs does not run on."""
         for standing in (s for s in ranking if s.cca in (bench.choice, DEFAULT)):
-            for setting in settings.may_matter(self.path, standing.cca, standing.retransmits.value, own_queue=self.own_queue):
+            for setting in levers.may_matter(self.path, standing.cca, standing.retransmits.value, own_queue=self.own_queue):
                 if self._can_run(setting.on(self.path.scenario(standing.cca))):
                     self.tell("lever", standing.cca)
                     yield bench.other(standing.cca, setting)

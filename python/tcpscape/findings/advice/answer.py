@@ -20,6 +20,8 @@ from tcpscape.text.table import ShownAsTable
 
 MOST_SETTINGS = 3
 """Most settings beside the congestion control that are told with what to type."""
+EQUAL = 0.5
+"""Share of one of two equal groups."""
 NEAR = 0.8
 """Share of the jitter at the lower end of the cliff's interval from which a stable path is near the cliff."""
 
@@ -93,6 +95,21 @@ class OtherOrder:
     """Whether another congestion control would be recommended, as far as the runs decide."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What flows under a congestion control get beside as many under Linux's default."""
+
+    share: Estimate
+    """Their share of the goodput, a fraction."""
+    harm: Estimate
+    """How much less the default's flows carry than beside as many of their own kind, a fraction of that (Ware et al. 2019); below 0: more."""
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether the runs show that they take more than their share."""
+        return self.share.n > 1 and self.share.low > EQUAL
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice(ShownAsTable):
     """The advice for a path. An interpreter and a notebook show its ranking."""
@@ -106,9 +123,8 @@ class Advice(ShownAsTable):
     """The congestion control with the highest goodput among those that can be deployed: what `against_best` is of."""
     other_order: OtherOrder | None
     """None without jitter."""
-    shared: Estimate | None
-    """Share of the goodput that flows under the choice get beside as many under Linux's default, fraction; None without a bottleneck, and where the
-    default is the choice."""
+    shared: Shared | None
+    """What flows under the choice get beside as many under Linux's default; None without a bottleneck, and where the default is the choice."""
     levers: tuple[Lever, ...]
     """Congestion controls with one setting changed, those settings that may matter on this path; the largest lead first."""
     own_queue: bool
