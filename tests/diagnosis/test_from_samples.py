@@ -271,6 +271,27 @@ def test_away_from_the_sender_a_cause_that_flight_and_rate_speak_against_is_a_do
     assert found.limits_doubt == (None if is_told else "end_of_writes")
 
 
+def test_intervals_of_a_clock_that_was_set_take_no_memory_for_the_years_between():
+    """A capture that lasts 40 years by its times: cells of 10 ms would be 126 thousand million."""
+    years = [LimitInterval(k * 1e7, (k + 1) * 1e7, ("application", "recovery")[k % 2]) for k in range(126)]
+    assert 1 <= len(limits.readable(years, 60)) <= 60
+
+
+def test_a_flight_that_stays_the_same_without_a_loss_is_no_congestion_windows():
+    times = np.arange(5_000) * 0.004
+    grows = np.interp(times, (0, 20), (15_000, 29_000))
+    seen = held(times, "middle", (LimitInterval(0, 20, "congestion_window"),))
+
+    def doubt(flight, losses=0, path=FittedPath(), goodput=2.9):
+        facts = {**seen.facts, "losses": losses}
+        segments = {**seen.segments, "flight_by_echo": flight.astype(np.uint32)}
+        return limits.doubted(replace(seen, segments=segments, facts=facts, goodput_mbps=goodput), None, path).limits_doubt
+
+    same = np.full(times.size, 29_000.0)
+    full = FittedPath(rate_mbps=Estimate(3.0, 2.9, 3.1, 9))
+    assert [doubt(same), doubt(grows), doubt(same, losses=4), doubt(same, path=full)] == ["constant_flight", None, None, None]
+
+
 def test_a_timer_at_the_sender_is_a_pace_where_a_control_that_paces_shows():
     rng = np.random.default_rng(3)
     seen = held(np.cumsum(rng.uniform(0.001, 0.009, 2000)), "sender", (LimitInterval(0, 10, "pacing"),))

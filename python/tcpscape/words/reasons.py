@@ -86,6 +86,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "a timer spaces the segments, the application's or that of a pace, and no congestion control that paces shows:"
         " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
     ),
+    "constant_flight": (
+        "what is under way stays the same without a loss, as a congestion window does not: the application, a socket buffer or a pace holds it:"
+        " capture at the sender"
+    ),
     "few packets": "too few packets in both directions",
     "few delays measured": "too few delays of single packets can be measured",
     "busy at the begin": "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known",

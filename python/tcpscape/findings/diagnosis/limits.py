@@ -63,10 +63,14 @@ FEWEST_WINDOWS = 16
 """Round trips from which on the largest flights and the rates of a flow say what holds it."""
 LEVEL, CONSTANT = 0.05, 0.5
 """Largest flights within this share of the usual one are the same, and a buffer of one size keeps so many of them the same."""
+STILL = 0.8
+"""Round trips whose largest flight is the usual one, from which on it does not grow, as a share."""
 EMPTIED, UNSTEADY = 0.4, 0.3
 """Flight that is always left, as a share of the largest one, and spread of the rate, above both of which no application writes by itself."""
 FINEST_S = 0.01
 """The shortest cells of time that are summed up for a reader, s."""
+MOST_CELLS = 100_000
+"""Cells of time that are summed up at the most: clocks that are set, and damage, make captures of years."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
 
@@ -99,7 +103,8 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     """The flow as :func:`refined` has it, but without a cause that the rest of what was seen speaks against: that time is unknown, with the doubt.
 
     A socket buffer of one size holds a flight of one size. An application that writes by itself either lets its flight run out or writes at one rate.
-    Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK ended may be the application's as well.
+    Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK ended may be the application's too. A congestion window
+    grows without a loss: a flight that stays the same, beside no full bottleneck, is that of a pace, a buffer or an application.
     """
     held = shares(flow.limits) or {}
     about: Mapping[Cause, bool] = {}
@@ -115,6 +120,10 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
         is_follower = not flow.facts.get("idles") and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
         about, doubt = {"send_buffer": not is_constant, "application": bool(is_follower)}, "end_of_writes"
+        if held.get("congestion_window", 0.0) >= SURE:
+            is_still = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= STILL
+            fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
+            about, doubt = {"congestion_window": bool(is_still) and not flow.facts.get("losses") and not fills}, "constant_flight"
     denied = {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}
     if not denied:
         return flow
@@ -280,8 +289,10 @@ def coarser(intervals: Sequence[LimitInterval], least_s: float) -> tuple[LimitIn
 
 
 def readable(intervals: Sequence[LimitInterval], most: int) -> tuple[LimitInterval, ...]:
-    """At most so many intervals: the finest of 10 ms, 20 ms, 40 ms, … that suffices."""
+    """At most so many intervals: the finest of 10 ms, 20 ms, 40 ms, … that suffices, and that makes no more than :data:`MOST_CELLS` of the time."""
     found, least_s = tuple(intervals), FINEST_S
+    while found and (found[-1].end_s - found[0].start_s) / least_s > MOST_CELLS:
+        least_s *= 2
     while len(found) > most:
         found = coarser(intervals, least_s)
         least_s *= 2

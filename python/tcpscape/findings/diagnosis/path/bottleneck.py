@@ -315,6 +315,7 @@ def delivered_rates(d: QueueDelays) -> Floats:
     for span in (100.0, 300.0, 1_000.0, 3_000.0, 10_000.0):
         end = np.searchsorted(out, out + span)
         ok = np.flatnonzero(end < out.size)
+        ok = ok[out[end[ok]] > out[ok]]  # delays that overflow, of clocks that are set, leave no distance
         if ok.size < 10:
             continue
         r = (count[end[ok]] - count[ok]) * 8e-3 / (out[end[ok]] - out[ok])
