@@ -24,6 +24,7 @@ FORMATS: Mapping[str, int] = {
     "advice": 1,
     "edge": 1,
     "conformance": 1,
+    "stress": 1,
     "bound": 1,
     "comparison": 1,
     "kernel-diff": 1,

@@ -182,6 +182,7 @@ LONG = (
     "run baseline --engine virtual",
     "cca load",
     "explore",
+    "stress",
 )
 """Examples that take seconds or do not end, a file of the user, a kernel or root begin with one of these; they are parsed and not run."""
 

@@ -345,6 +345,7 @@ COMMANDS = {
     "validate": ("validate", "The same conditions on two engines."),
     "packetdrill": ("packetdrill", "packetdrill's scripts against the model."),
     "conform": ("conform", "Whether a control passes a document's test cases."),
+    "stress": ("stress", "The worst path for a control, searched."),
     "schema": ("schema", "The JSON documents and tables, as schemas."),
     "man": ("reference", "The manual page of a command."),
     "completion": ("completion", "A shell's completion: bash, zsh, fish."),

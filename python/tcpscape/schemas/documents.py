@@ -23,7 +23,7 @@ from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import generator
 from tcpscape.studies.study import Study
 from tcpscape.trial import PRINTED, PRINTED_OF_SOME, Trial
-from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, conformance, diagnosis, divergence, kernel_diff, packetdrill
+from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, conformance, diagnosis, divergence, kernel_diff, packetdrill, stress
 
 
 class Drops(TypedDict):
@@ -239,6 +239,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("calls", "tcpscape advise --goal calls --json.", calls.CallsDocument, finite=True),
         Document("edge", "A line of tcpscape cliff --json.", cliff.EdgeDocument),
         Document("conformance", "The JSON document of tcpscape conform --json.", conformance.ConformanceDocument),
+        Document("stress", "The JSON document of tcpscape stress --json.", stress.StressDocument),
         Document("bound", "tcpscape bound --json.", bound.BoundDocument),
         Document("comparison", "tcpscape compare --json.", comparison.ComparisonDocument),
         Document("kernel-diff", "tcpscape kernel diff --json.", kernel_diff.KernelDiffDocument),
