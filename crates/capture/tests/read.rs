@@ -248,6 +248,14 @@ fn a_snap_length_cuts_options_or_headers() {
             "snap length {snap}"
         );
     }
+    // Of blocks that are cut, the whole ones are read: the first is what came last.
+    let blocks = [Some((30, 40)), Some((50, 60)), None];
+    let three = ipv4(&tcp(1, 2, &[Noop, Noop, Timestamp(5, 6), Noop, Noop, SelectiveAcknowledgement((10, 20), blocks)]), &[]);
+    for (snap, count, is_cut) in [(80, 3, false), (76, 2, true), (64, 1, true), (63, 0, true)] {
+        let p = only(&pcap(Order::Little, MICRO, 101, &[cut(1, three.clone(), snap)]));
+        assert_eq!((p.options.timestamps, p.options.block_count, p.options.is_cut), (Some((5, 6)), count, is_cut), "snap length {snap}");
+        assert!(count == 0 || p.options.blocks[0] == (10, 20));
+    }
     for snap in [0, 10, 19, 20, 35] {
         let (packets, report) = read(&pcap(Order::Little, MICRO, 101, &[cut(1, ack.clone(), snap)]));
         assert_eq!((packets.len(), report.skipped), (0, BTreeMap::from([("cut", 1)])), "snap length {snap}");

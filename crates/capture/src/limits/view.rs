@@ -23,11 +23,28 @@ const MOST_SHIFT: u32 = 14;
 /// A repair that comes later than so many times the least response delay waited for something else.
 const MOST_QUEUE: u64 = 8;
 
+/// Segments that must follow an ACK more promptly than the handshake was answered, for that to be how this sender answers.
+const PROMPT: u64 = 16;
+
+/// Share of the segments that do, and how many times as many as would by chance.
+const PROMPT_SHARE: f64 = 0.5;
+const BEYOND_CHANCE: f64 = 5.0;
+
 /// A time at which an ACK reached the sender, on the clock of the segments seen here, and its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) t: u64,
     pub(super) frame: u64,
+}
+
+/// Segments, and how many of them came sooner after an ACK than the answer to the handshake did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    since: Option<u64>,
+    acks: u64,
+    segments: u64,
+    prompt: u64,
+    least: Option<u64>,
 }
 
 /// The sender's knowledge.
@@ -40,6 +57,8 @@ pub(super) struct View {
     /// Whether the handshake's was that of the sender itself; without a handshake, how many of the others were, of how many.
     is_near: Option<bool>,
     small: [u32; 2],
+    /// Of a sender that is here and has no timestamps: how promptly it answers.
+    answers: Answers,
     /// Whether the path to here has no queue now.
     is_empty: bool,
     /// From the report of the last loss to its repair, ns.
@@ -123,8 +142,26 @@ impl View {
         }
     }
 
+    /// Takes a segment that left `age` after an ACK, sooner than the handshake was answered. A process that had to wake may have been late then: where
+    /// most segments come so soon after an ACK, far more than by chance, the sender answers as promptly as that.
+    fn prompted(&mut self, t: u64, age: u64) {
+        let (Some(floor), true) = (self.floor, self.is_near == Some(true)) else { return };
+        let a = &mut self.answers;
+        a.prompt += 1;
+        a.least = Some(a.least.map_or(age, |least| least.min(age)));
+        let elapsed = t.saturating_sub(a.since.unwrap_or(t)).max(1);
+        let by_chance = a.acks as f64 * floor as f64 / elapsed as f64;
+        let share = a.prompt as f64 / a.segments.max(1) as f64;
+        if a.prompt >= PROMPT && share > PROMPT_SHARE && share > BEYOND_CHANCE * by_chance {
+            let least = a.least.unwrap_or(age);
+            self.answers = Answers::default();
+            self.measured(least);
+        }
+    }
+
     /// An ACK passes.
     pub(super) fn ack(&mut self, ack: &Ack) {
+        self.answers.acks += 1;
         if self.waiting.len() == MOST {
             if let Some(oldest) = self.waiting.pop_front() {
                 self.take(&oldest);
@@ -140,6 +177,8 @@ impl View {
 
     /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`; everything before `nxt` had been sent.
     pub(super) fn data(&mut self, d: &Data, nxt: u64, mut seen: impl FnMut(&View, u64)) {
+        self.answers.segments += 1;
+        self.answers.since.get_or_insert(d.t);
         while let Some(first) = self.waiting.front().copied() {
             let age = d.t.saturating_sub(first.t);
             let stamps = d.tsecr.zip(first.tsval);
@@ -153,6 +192,9 @@ impl View {
                 || stamps.is_some_and(|(echo, value)| ahead(value, echo) > 0)
                 || first.edge.is_some_and(|edge| edge >= end) && self.edge < end && self.knows_edge;
             if !is_certain && age < self.response() {
+                if d.tsval.is_none() {
+                    self.prompted(d.t, age);
+                }
                 break;
             }
             if let Some(value) = first_echo {

@@ -238,6 +238,9 @@ fn read_tcp(bytes: &[u8], total: u32) -> Result<Header, Skipped> {
     let known = bytes.get(FIXED..length.min(bytes.len())).unwrap_or_default();
     let mut options = read_options(known, flags.has(Flags::SYN));
     options.is_cut |= bytes.len() < length;
+    if options.is_cut && options.block_count == 0 {
+        read_cut_blocks(known, &mut options);
+    }
     Ok(Header {
         ports: [half(0), half(2)],
         seq: word(4),
@@ -261,6 +264,19 @@ fn read_options(mut bytes: &[u8], is_syn: bool) -> Options {
     }
     wire::options(bytes).for_each(|(kind, value)| read_option(kind, value, is_syn, &mut options));
     options
+}
+
+/// The whole blocks of a SACK option that the capture cut: the first one, which holds what came last (RFC 2018 §4), is nearly always there.
+#[cold]
+fn read_cut_blocks(mut bytes: &[u8], options: &mut Options) {
+    loop {
+        bytes = match *bytes {
+            [1, ref rest @ ..] => rest,
+            [5, _, ref edges @ ..] => return read_option(5, edges, false, options),
+            [kind, length, ..] if kind > 1 && length >= 2 && usize::from(length) <= bytes.len() => &bytes[usize::from(length)..],
+            _ => return,
+        };
+    }
 }
 
 fn read_option(kind: u8, value: &[u8], is_syn: bool, options: &mut Options) {
