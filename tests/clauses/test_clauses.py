@@ -164,6 +164,12 @@ def test_a_control_that_raises_is_a_finding_of_its_cells(need_model, evaluate):
     assert "ValueError: too large" in worst["error"]
 
 
+def test_an_executor_that_there_is_not_is_one_line(cli, tmp_path):
+    said = cli("evaluate", "cubic", "--executor", "nowhere", "--clause", "by-hand", "--out", str(tmp_path))
+    assert said.status == 2
+    assert said.err.startswith("error: executor: ")
+
+
 def test_a_kept_dossier_is_a_gate(need_model, evaluate, cli, tmp_path):
     options = ("--clause", "loss")
     kept = evaluate("cubic", *options, cells=3)

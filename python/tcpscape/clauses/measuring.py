@@ -66,6 +66,11 @@ class Tolerant(Engine):
             return Trial(scenario.name, scenario.cca, address, seed, self.name, self.version, scenario.duration / 1e9, (), caveats=(f"{FAILED}{e}",))
 
 
+def tolerant(engine: Engine, controls: Sequence[str]) -> Engine:
+    """The engine, tolerant where one of the controls is Python code."""
+    return Tolerant(engine) if any(map(spelling.is_class, controls)) else engine
+
+
 def failure(trial: Trial) -> str:
     """Why a control's own code ended a trial; empty where it did not."""
     return next((caveat.removeprefix(FAILED) for caveat in trial.caveats if caveat.startswith(FAILED)), "")

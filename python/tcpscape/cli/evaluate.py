@@ -38,6 +38,7 @@ class EvaluateRuns:
     """Where trials run, and what is kept."""
 
     engine: options.EngineName = "model"
+    executor: options.ExecutorName = "local"
     jobs: options.Jobs = 0
     out: Annotated[Path | None, Option("Directory of the dossier; resumes there.  [default: out/evaluate/CONTROL]", complete="directory")] = None
 
@@ -79,6 +80,7 @@ def evaluate(
 def _evaluated(chosen: EvaluateOptions, runs: EvaluateRuns, root: Path) -> Evaluation:
     """Runs and judges what was asked for."""
     from tcpscape import engines
+    from tcpscape.campaign import executors
     from tcpscape.campaign.execute import Runner
     from tcpscape.clauses import clause, judging, measuring
     from tcpscape.clauses.dossier import Evaluation
@@ -89,12 +91,13 @@ def _evaluated(chosen: EvaluateOptions, runs: EvaluateRuns, root: Path) -> Evalu
     if chosen.grid not in clause.GRIDS:
         refuse("grid", f"{shown(chosen.grid)} is unknown", instead(chosen.grid, list(clause.GRIDS)))
     control, against = spelling.label(chosen.control, "control"), tuple(spelling.parse_labels(chosen.against))
-    clauses, engine = clause.choose(chosen.clause), measuring.Tolerant(engines.make(runs.engine))
+    clauses, engine = clause.choose(chosen.clause), measuring.tolerant(engines.make(runs.engine), (control, *against))
     grid = replace(clause.GRIDS[chosen.grid], most=chosen.cells)
     measuring.expect_control(control, against, engine)
+    executor = executors.make(runs.executor, runs.jobs)
     measured = measuring.prepare(clauses, (control, *against), grid, engine)
     with Store(root) as store, resumable(store), ProgressLine(f"evaluate {control}") as progress:
-        bench = measuring.Bench(Runner(engine, runs.jobs, store=store, progress=progress.update), grid, chosen.seed)
+        bench = measuring.Bench(Runner(engine, store=store, progress=progress.update, executor=executor), grid, chosen.seed)
         bench.first(measured)
         progress.say(f"evaluate {control}, cells near a judgement")
         judged = judging.judge(measured, control, against, bench)

@@ -24,6 +24,7 @@ EngineName = Annotated[
 ]
 At = Annotated[tuple[str, ...], Option("Only conditions with this value of an axis. Repeatable.", metavar="AXIS=VALUE")]
 Jobs = Annotated[int, Option("Cores; 0 is all.", least=0)]
+ExecutorName = Annotated[str, Option("Where trials run: local, or dask://HOST:PORT.", complete="local|dask://", name="--executor")]
 Verify = Annotated[bool, Option("Measure first, on a path without impairments, whether this machine can run it (live engine).")]
 Report = Annotated[bool, Option("Write report.html beside the results: figures, tables, how to run each again.")]
 

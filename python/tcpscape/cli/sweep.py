@@ -80,7 +80,7 @@ class PlaceOptions:
     """Where trials run, and where they are kept."""
 
     out: Annotated[Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME]", complete="directory")] = None
-    executor: Annotated[str, Option("Where trials run: local, or dask://HOST:PORT.", complete="local|dask://")] = "local"
+    executor: options.ExecutorName = "local"
     jobs: options.Jobs = 0
     verify: options.Verify = False
 
