@@ -97,6 +97,8 @@ pub(crate) struct Endpoint {
     pub out: VecDeque<Departed>,
     /// Segments with data that came.
     pub data_segs_in: u64,
+    /// The send buffer that the application has fixed, bytes.
+    pub send_buffer: Option<u32>,
     /// Why the model has no answer, if there is none.
     pub refusal: Option<String>,
 }
@@ -167,6 +169,7 @@ impl Endpoint {
             ecn,
             out: VecDeque::new(),
             data_segs_in: 0,
+            send_buffer: None,
             refusal: None,
         })
     }
@@ -276,7 +279,7 @@ impl Endpoint {
         if p.ack.is_some_and(|ack| ack > self.sender.snd_nxt()) {
             // RFC 5961 §5: it acknowledges what was not sent; it is dropped and answered.
             let seq = self.sender.snd_nxt();
-            return self.leave_data(now, &Segment { seq, flags: Flags::ACK, ..Segment::default() }, None);
+            return self.leave_data(now, now, &Segment { seq, flags: Flags::ACK, ..Segment::default() }, None);
         }
         let s = self.segment(p);
         let is_duplicate = s.len == 0 && s.ack == self.sender.bytes_acked() + 1 && self.sender.snd_nxt() > s.ack && s.nsack == 0;
@@ -337,10 +340,13 @@ impl Endpoint {
         if self.fin.is_some() || self.stage != Stage::Open {
             return;
         }
-        self.sender.set_nodelay();
         self.fin = Some(1 + written);
-        self.sender.write(now, 1);
+        self.sender.finish(now);
         self.collect(now);
+    }
+    /// Sets `SO_SNDBUF`.
+    pub fn set_send_buffer(&mut self, bytes: u32) {
+        self.send_buffer = Some(self.sender.set_send_buffer(bytes));
     }
     /// Sets `TCP_NODELAY`: what waits for an ACK may go.
     pub fn set_nodelay(&mut self, now: Time) {
@@ -428,22 +434,23 @@ impl Endpoint {
     /// Takes what the machines have to send and lets it leave.
     fn collect(&mut self, now: Time) {
         let mut acks: VecDeque<Segment> = std::iter::from_fn(|| self.receiver.poll_transmit(now)).collect();
-        let sent: Vec<Segment> = std::iter::from_fn(|| self.sender.poll_transmit()).map(|t| t.segment).collect();
+        let sent: Vec<(Segment, Time)> =
+            std::iter::from_fn(|| self.sender.poll_transmit()).map(|t| (t.segment, t.departure.max(now))).collect();
         match self.stage {
-            Stage::SynSent => sent.iter().for_each(|s| self.leave_syn(now, s)),
+            Stage::SynSent => sent.iter().for_each(|(s, _)| self.leave_syn(now, s)),
             Stage::SynReceived => acks.iter().for_each(|s| self.leave_syn(now, s)),
             Stage::Closed => {}
             Stage::Open => {
-                let carries_data = sent.iter().any(|s| s.len > 0);
+                let carries_data = sent.iter().any(|(s, _)| s.len > 0);
                 let last = if carries_data { acks.pop_back() } else { None };
                 let answered = !acks.is_empty();
                 acks.iter().for_each(|a| self.leave_ack(now, self.sender.snd_nxt(), a));
-                for s in &sent {
+                for (s, departure) in &sent {
                     // Both machines answer a segment that is not acceptable; one answer leaves.
                     if s.len == 0 && answered && s.seq > self.sender.bytes_acked() {
                         continue;
                     }
-                    self.leave_data(now, s, last.as_ref());
+                    self.leave_data(now, *departure, s, last.as_ref());
                 }
             }
         }
@@ -478,8 +485,8 @@ impl Endpoint {
         self.leave(now, packet);
     }
 
-    /// A segment of the sender leaves; `ack`, or what the receiver says now, is what it acknowledges.
-    fn leave_data(&mut self, now: Time, s: &Segment, ack: Option<&Segment>) {
+    /// A segment of the sender leaves at `departure`; `ack`, or what the receiver says now, is what it acknowledges.
+    fn leave_data(&mut self, now: Time, departure: Time, s: &Segment, ack: Option<&Segment>) {
         let own = match ack {
             Some(a) => *a,
             None => {
@@ -488,8 +495,8 @@ impl Endpoint {
             }
         };
         let echoes = own.flags.without(Flags::ACK.with(Flags::PSH));
-        let packet = self.packet(now, &Segment { flags: s.flags.with(echoes), ..*s }, &own);
-        self.leave(now, packet);
+        let packet = self.packet(departure, &Segment { flags: s.flags.with(echoes), ..*s }, &own);
+        self.leave(departure, packet);
     }
 
     /// A packet of the bytes of `s`, with the acknowledgement of `a`.
@@ -533,7 +540,9 @@ impl Endpoint {
         self.agreed.scale.map_or(0, |_| self.receiver.wscale())
     }
 
+    /// A packet leaves, not before those that wait in the host's queue.
     fn leave(&mut self, now: Time, packet: Packet) {
+        let now = self.out.back().map_or(now, |last| last.at.max(now));
         let cut = if self.settings.offload { 0 } else { self.agreed.payload() };
         if cut == 0 || packet.len <= cut {
             return self.out.push_back(Departed { at: now, packet });
@@ -566,7 +575,7 @@ fn make_sender(settings: &Settings, clock: Jiffies, buffers: Buffers, agreed: Of
         tsq: false,
         watch_host: false,
         bare_host: false,
-        fq: false,
+        fq: settings.fq,
         tuning: settings.tuning,
         congestion: cc::make(&settings.control, 0).ok_or("congestion control: unknown")?,
     }))

@@ -114,7 +114,7 @@ impl Host {
         let was_open = connection.stage == Stage::Open;
         let was_connecting = connection.stage == Stage::SynSent;
         connection.on_packet(now, p);
-        if p.len > 0 {
+        if p.len > 0 || !was_open && connection.stage == Stage::Open {
             self.last_data = Some(now);
         }
         if connection.receiver.fin_received() && connection.fin.is_none() {
@@ -291,9 +291,7 @@ impl Host {
             ("SO_SNDBUF", Some(n)) if is_early => self.change(call, |d| d.buffers.send = n),
             ("SO_RCVBUF", Some(n)) if is_early => self.change(call, |d| d.buffers.receive = n),
             ("TCP_NODELAY", Some(1)) if is_early => self.change(call, |d| d.buffers.nodelay = true),
-            ("SO_SNDBUF", Some(n)) => self.on_connection(call, |c| {
-                c.sender.set_send_buffer(n);
-            }),
+            ("SO_SNDBUF", Some(n)) => self.on_connection(call, |c| c.set_send_buffer(n)),
             ("TCP_NODELAY", Some(1)) => self.on_connection(call, |c| c.set_nodelay(now)),
             ("TCP_CONGESTION", _) if is_early && tcpscape_tcp::cc::find(text_of(call)).is_some() => {
                 self.settings.control = text_of(call).into();
@@ -316,6 +314,7 @@ impl Host {
         let expected = call.boxed(3);
         let actual = match call.arg(2) {
             "SO_ERROR" if matches!(expected, Some(0)) && self.error.is_none() => Some(0),
+            "SO_SNDBUF" => self.connection.as_ref().and_then(|c| c.send_buffer).map(i64::from),
             "TCP_MAXSEG" => self.connection.as_ref().map(|c| i64::from(c.payload())),
             _ => None,
         };

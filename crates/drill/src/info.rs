@@ -42,6 +42,7 @@ pub(crate) fn fields(host: &mut Host, now: Time, busy_ns: u64) -> BTreeMap<&'sta
         ("total_retrans", i.retransmits as i64),
         ("dsack_dups", i.spurious as i64),
         ("bytes_acked", i.bytes_acked as i64),
+        ("rcv_mss", i64::from(c.receiver.segment_size())),
         ("bytes_received", c.receiver.stats().bytes as i64),
         ("data_segs_out", stats.data_segs_out as i64),
         ("data_segs_in", c.data_segs_in as i64),

@@ -184,7 +184,9 @@ impl Run {
     }
     /// The next timer comes, if it is due by `to`.
     fn tick(&mut self, to: Time) -> Result<bool, Stop> {
-        let Some(due) = self.host.next_event().filter(|&t| t <= to) else { return Ok(false) };
+        let waiting = self.host.connection.as_ref().and_then(|c| c.out.front()).map(|departed| departed.at).filter(|&at| at > self.now);
+        let next = self.host.next_event().into_iter().chain(waiting).min();
+        let Some(due) = next.filter(|&t| t <= to) else { return Ok(false) };
         self.reach(due.max(self.now));
         self.host.on_timer(self.now);
         self.continue_pending()?;
@@ -210,12 +212,14 @@ impl Run {
     }
 
     fn next_departed(&mut self) -> Option<Departed> {
-        self.host.connection.as_mut().and_then(|c| c.out.pop_front())
+        let now = self.now;
+        let out = &mut self.host.connection.as_mut()?.out;
+        out.front().is_some_and(|departed| departed.at <= now).then(|| out.pop_front()).flatten()
     }
 
     /// Waits for the packet that is expected next and compares it. Returns when it left.
     fn departure(&mut self, e: &Event, expected: &Packet, from: Time, to: Time) -> Result<Time, Stop> {
-        let tolerance = self.host.settings.tolerance;
+        let tolerance = self.tolerance(to);
         let latest = if e.when == When::Any { FOREVER } else { add(to, tolerance) };
         let mut departed = self.await_departed(latest)?.ok_or_else(|| failed(e.line, "no packet left", expected, "nothing".into()))?;
         // A packet of a script may stand for several that leave one behind the other, unless it is strict.
@@ -243,6 +247,13 @@ impl Run {
         }
         self.compare_timestamps(e.line, expected, actual)?;
         Ok(departed.at)
+    }
+
+    /// How far a packet's time may be off `expected`: the tolerance of the script, or its share of the time since the event before, as in the tool.
+    fn tolerance(&self, expected: Time) -> Micros {
+        let settings = &self.host.settings;
+        let since = (expected.0.saturating_sub(self.last.0) / 1_000) as Micros;
+        settings.tolerance.max((since as f64 * settings.tolerance_share) as Micros)
     }
 
     /// The next packet that leaves up to `latest`.

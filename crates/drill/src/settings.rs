@@ -32,12 +32,16 @@ pub(crate) struct Settings {
     pub window_scaling: bool,
     /// The device segments (TSO).
     pub offload: bool,
+    /// The host's queue is fq, which paces.
+    pub fq: bool,
     /// A packet of the script stands for one packet that leaves, not for several.
     pub strict: bool,
     /// MTU of the device, bytes.
     pub mtu: u32,
     /// How far a time may be off.
     pub tolerance: Micros,
+    /// The same as a share of the time since the event before.
+    pub tolerance_share: f64,
     /// Microseconds of a tick of outgoing timestamps; 0 leaves their values unchecked.
     pub timestamp_tick: Micros,
     pub ignored: Vec<Ignored>,
@@ -64,7 +68,7 @@ impl Settings {
     /// Those of a host with this kernel and the options of `script`.
     pub fn new(kernel: Kernel, script: &Script) -> Result<Settings, ScriptError> {
         let mut s = Settings {
-            kernel,
+            kernel: Kernel { rmem_max: kernel.rmem_max.max(BUFFER_MAX), wmem_max: kernel.wmem_max.max(BUFFER_MAX), ..kernel },
             tuning: Tuning::default(),
             control: "cubic".into(),
             ecn: 2,
@@ -72,9 +76,11 @@ impl Settings {
             sack: true,
             window_scaling: true,
             offload: true,
+            fq: false,
             strict: false,
             mtu: MTU,
             tolerance: TOLERANCE,
+            tolerance_share: TOLERANCE_SHARE,
             timestamp_tick: 0,
             ignored: Vec::new(),
         };
@@ -86,6 +92,12 @@ impl Settings {
         let field = match key {
             "tolerance_usecs" => &mut self.tolerance,
             "tcp_ts_tick_usecs" => &mut self.timestamp_tick,
+            "tolerance_percent" => {
+                let percent = value.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+                let bad = || ScriptError { line, problem: format!("--{key}={value} is no share; write 0 to 100") };
+                self.tolerance_share = percent.ok_or_else(bad)? / 100.0;
+                return Ok(());
+            }
             "strict_segments" => {
                 self.strict = true;
                 return Ok(());
@@ -120,6 +132,9 @@ impl Settings {
     }
 
     fn command(&mut self, line: usize, text: &str) -> Result<(), Refusal> {
+        if text.split_whitespace().eq(["echo", "3", ">", HYSTART]) {
+            return Ok(()); // the default
+        }
         let text = text.split(['>', '|', '#']).next().unwrap_or_default().trim().to_string();
         let words = words(&text);
         let Some(program) = words.first() else { return Ok(()) };
@@ -128,6 +143,10 @@ impl Settings {
             "set_sysctls.py" | "sysctl" => self.assignments(line, &words[1..]),
             "ethtool" if text.ends_with("tso off gso off") => {
                 self.offload = false;
+                Ok(())
+            }
+            "tc" if text == "tc qdisc replace dev tun0 root fq" => {
+                self.fq = true;
                 Ok(())
             }
             name if name.starts_with("sysctl_restore") => Ok(()),
@@ -222,12 +241,18 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// Which signals of HyStart CUBIC uses, as a file: 3 are both.
+const HYSTART: &str = "/sys/module/tcp_cubic/parameters/hystart_detect";
+/// `net.core.rmem_max` and `wmem_max` of Linux 6.18: scripts fix buffers above the 212,992 bytes of older kernels.
+const BUFFER_MAX: u32 = 4 << 20;
 /// Ethernet's.
 const MTU: u32 = 1_500;
 const MTU_LEAST: i64 = 576;
 const MTU_MOST: i64 = 65_535;
 /// How far a packet's time may be off: 4 ms, packetdrill's default.
 const TOLERANCE: Micros = 4_000;
+/// … or an eighth of the time since the event before, if that is more (observed on the tool's messages).
+const TOLERANCE_SHARE: f64 = 0.125;
 /// Largest tolerance, µs.
 const MOST_TOLERANCE: i64 = 100_000_000;
 

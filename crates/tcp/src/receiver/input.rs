@@ -182,7 +182,7 @@ impl Receiver {
 
     #[inline]
     fn take_in_order(&mut self, now: Time, s: &Segment, memory: u32) -> Arrival {
-        if !self.admits(s.seq) {
+        if s.len > 0 && !self.admits(s.seq) {
             return Arrival::NoMemory;
         }
         let extent = self.stream.note_reordering(s.seq, s.end());

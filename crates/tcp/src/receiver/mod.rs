@@ -273,6 +273,10 @@ impl Receiver {
     pub fn wscale(&self) -> u8 {
         self.window.scale()
     }
+    /// The sender's segment size as it is estimated, bytes (`tcpi_rcv_mss`).
+    pub fn segment_size(&self) -> u32 {
+        self.acks.segment()
+    }
     /// The next byte expected.
     pub fn rcv_nxt(&self) -> u64 {
         self.stream.next()

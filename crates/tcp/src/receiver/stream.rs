@@ -65,6 +65,9 @@ impl Stream {
     pub fn place(&self, s: &Segment, window: u32) -> Place {
         if s.end() <= self.next {
             Place::Old
+        } else if s.seq == self.next && s.len == 0 {
+            // A FIN alone needs no memory (observed on Linux 6.18).
+            Place::Next
         } else if s.seq >= self.next + u64::from(window) || window == 0 {
             Place::Outside
         } else if s.seq <= self.next {

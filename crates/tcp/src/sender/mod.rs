@@ -163,6 +163,14 @@ impl Sender {
         self.c.cfg.nodelay = true;
     }
 
+    /// The application ends its stream. The FIN is one more byte of it, whose flag and length are the caller's affair: it waits neither for the
+    /// congestion window nor for a fuller burst, and Nagle's rule ends (observed on Linux 6.18). No trial ends so: its connections are reset.
+    pub fn finish(&mut self, now: Time) {
+        self.set_nodelay();
+        self.outbound.finish();
+        self.write(now, 1);
+    }
+
     /// The application sets `SO_SNDBUF` to `bytes`. Returns the bytes of memory that it gives.
     pub fn set_send_buffer(&mut self, bytes: u32) -> u32 {
         let size = config::fixed_send_buffer(bytes, &self.c.cfg.kernel);

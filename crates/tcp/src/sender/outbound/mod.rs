@@ -186,6 +186,10 @@ impl Outbound {
         }
     }
 
+    /// Nothing is written any more.
+    pub fn finish(&mut self) {
+        self.buffer.finish();
+    }
     /// The application fixes the buffer's size, bytes of memory.
     pub fn fix_send_buffer(&mut self, size: u32) {
         self.buffer.fix(size);

@@ -39,6 +39,8 @@ pub(in crate::sender) struct SendBuffer {
     blocked: bool,
     /// A writer is to be woken.
     wake: bool,
+    /// The last byte is the end of the stream, a FIN.
+    finished: bool,
 }
 
 impl SendBuffer {
@@ -55,6 +57,7 @@ impl SendBuffer {
             full_segments: 0,
             blocked: false,
             wake: false,
+            finished: false,
         }
     }
 
@@ -204,6 +207,20 @@ impl SendBuffer {
     #[inline]
     pub fn is_tuned(&self) -> bool {
         !self.fixed
+    }
+    /// Nothing is written any more: the byte that was written last stands for the FIN.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+    /// Whether nothing is written any more.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+    /// Whether the FIN alone is left to send.
+    #[inline]
+    pub fn is_fin(&self) -> bool {
+        self.finished && self.is_single() && self.head().is_some_and(|u| u.len == 1)
     }
     /// The application's choice of a size, bytes, which stays.
     pub fn fix(&mut self, size: u32) {

@@ -119,7 +119,7 @@ impl Outbound {
             return Next::Waits;
         }
         let quota = match cwnd_quota(c, g) {
-            0 if reason == Reason::Probe => 1,
+            0 if reason == Reason::Probe || self.buffer.is_fin() => 1,
             0 => return Next::Waits,
             n => n,
         };
@@ -137,7 +137,7 @@ impl Outbound {
             }
             c.cfg.mss
         } else {
-            if reason == Reason::All {
+            if reason == Reason::All && !self.buffer.is_finished() {
                 if let Some(wait) = self.waits_for_larger(len, most, c, g, st) {
                     return wait;
                 }
