@@ -109,12 +109,14 @@ pub(crate) struct Buffers {
     pub send: u32,
     pub receive: u32,
     pub nodelay: bool,
+    /// `TCP_MAXSEG`.
+    pub segment: u32,
 }
 
 impl Endpoint {
     /// A socket that connects: its SYN leaves.
     pub fn connect(now: Time, settings: &Settings, buffers: Buffers) -> Result<Endpoint, String> {
-        let own = own_offer(settings);
+        let own = own_offer(settings, buffers);
         let mut e = Endpoint::new(settings, buffers, own, Stage::SynSent, now, settings.ecn == 1)?;
         e.sender.connect(now, now);
         // The receiver's side of the handshake begins with the own SYN: its estimate of the round trip is that of the SYN.
@@ -125,7 +127,7 @@ impl Endpoint {
 
     /// A socket that listens: a SYN came, the SYN-ACK leaves.
     pub fn accept(now: Time, settings: &Settings, buffers: Buffers, syn: &Packet) -> Result<Endpoint, String> {
-        let own = own_offer(settings);
+        let own = own_offer(settings, buffers);
         let agreed = Offer::of(syn).and(own);
         let asks = syn.flags.has(Flags::ECE.with(Flags::CWR));
         let ecn = asks && (1..=2).contains(&settings.ecn);
@@ -223,7 +225,7 @@ impl Endpoint {
     /// The SYN-ACK: what was not known when the SYN left is known now, so that a sender with the right segment size takes the place of the one
     /// that sent it, with the same past.
     fn on_syn_ack(&mut self, now: Time, p: &Packet) {
-        self.agreed = Offer::of(p).and(own_offer(&self.settings));
+        self.agreed = Offer::of(p).and(own_offer(&self.settings, self.buffers));
         let ecn = self.settings.ecn == 1;
         self.ecn = ecn && p.flags.has(Flags::ECE) && !p.flags.has(Flags::CWR);
         let Ok(sender) = make_sender(&self.settings, self.clock, self.buffers, self.agreed, ecn) else { return };
@@ -366,6 +368,10 @@ impl Endpoint {
     pub fn scales(&self) -> (u8, u8) {
         (self.agreed.scale.unwrap_or(0), self.own_scale())
     }
+    /// The segment size that the own SYN announces, bytes.
+    pub fn own_mss(&self) -> u32 {
+        own_offer(&self.settings, self.buffers).mss
+    }
     /// Payload of a full segment, bytes.
     pub fn payload(&self) -> u32 {
         self.agreed.payload()
@@ -461,7 +467,7 @@ impl Endpoint {
         if !is_syn {
             return self.leave_ack(now, 1, s);
         }
-        let own = Offer { mss: self.settings.mtu - HEADERS, ..self.agreed };
+        let own = Offer { mss: self.own_mss(), ..self.agreed };
         let mut options = vec![TcpOption::Mss(own.mss)];
         let stamps = TcpOption::Timestamps { val: stamp(now), ecr: if self.stage == Stage::SynSent { 0 } else { s.tsecr } };
         if own.sack {
@@ -559,8 +565,10 @@ impl Endpoint {
 }
 
 /// What the host's own SYN offers.
-fn own_offer(settings: &Settings) -> Offer {
-    Offer { mss: settings.mtu - HEADERS, scale: settings.window_scaling.then_some(0), sack: settings.sack, timestamps: settings.timestamps }
+fn own_offer(settings: &Settings, buffers: Buffers) -> Offer {
+    let most = settings.mtu - HEADERS;
+    let mss = if buffers.segment > 0 { buffers.segment.clamp(LEAST_MSS, most) } else { most };
+    Offer { mss, scale: settings.window_scaling.then_some(0), sack: settings.sack, timestamps: settings.timestamps }
 }
 
 fn make_sender(settings: &Settings, clock: Jiffies, buffers: Buffers, agreed: Offer, ecn: bool) -> Result<Sender, String> {

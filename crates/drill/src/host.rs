@@ -291,6 +291,7 @@ impl Host {
             ("SO_SNDBUF", Some(n)) if is_early => self.change(call, |d| d.buffers.send = n),
             ("SO_RCVBUF", Some(n)) if is_early => self.change(call, |d| d.buffers.receive = n),
             ("TCP_NODELAY", Some(1)) if is_early => self.change(call, |d| d.buffers.nodelay = true),
+            ("TCP_MAXSEG", Some(n)) if is_early => self.change(call, |d| d.buffers.segment = n),
             ("SO_SNDBUF", Some(n)) => self.on_connection(call, |c| c.set_send_buffer(n)),
             ("TCP_NODELAY", Some(1)) => self.on_connection(call, |c| c.set_nodelay(now)),
             ("TCP_CONGESTION", _) if is_early && tcpscape_tcp::cc::find(text_of(call)).is_some() => {
@@ -315,7 +316,10 @@ impl Host {
         let actual = match call.arg(2) {
             "SO_ERROR" if matches!(expected, Some(0)) && self.error.is_none() => Some(0),
             "SO_SNDBUF" => self.connection.as_ref().and_then(|c| c.send_buffer).map(i64::from),
-            "TCP_MAXSEG" => self.connection.as_ref().map(|c| i64::from(c.payload())),
+            "TCP_MAXSEG" => {
+                let asked = self.descriptor(call).map(|d| d.buffers.segment).filter(|&n| n > 0);
+                self.connection.as_ref().map(Endpoint::payload).or(asked).map(i64::from)
+            }
             _ => None,
         };
         match (actual, expected) {

@@ -12,7 +12,6 @@ use tcpscape_tcp::Limit;
 pub(crate) fn fields(host: &mut Host, now: Time, busy_ns: u64) -> BTreeMap<&'static str, i64> {
     let state = host.state();
     let since_data = host.last_data.map(|t| now.since(t).0 / 1_000_000);
-    let mtu = host.settings.mtu;
     let mut fields = BTreeMap::from([("state", state)]);
     let Some(c) = &mut host.connection else { return fields };
     let i = c.sender.info();
@@ -53,7 +52,7 @@ pub(crate) fn fields(host: &mut Host, now: Time, busy_ns: u64) -> BTreeMap<&'sta
         ("busy_time", (busy_ns / 1_000) as i64),
         ("rwnd_limited", limited(Limit::Rwnd)),
         ("sndbuf_limited", limited(Limit::Sndbuf)),
-        ("advmss", i64::from(mtu) - 40 - 12 * i64::from(timestamps)),
+        ("advmss", i64::from(c.own_mss()) - 12 * i64::from(timestamps)),
     ]);
     if c.stage != Stage::SynSent {
         fields.insert("snd_mss", i64::from(c.payload()));

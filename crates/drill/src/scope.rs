@@ -104,7 +104,7 @@ const CALLS: [(&str, Option<&str>); 31] = [
 ];
 
 /// Words in arguments that stand for something the model lacks.
-const WORDS: [(&str, &str); 24] = [
+const WORDS: [(&str, &str); 23] = [
     ("NULL", "a bad pointer"),
     ("MSG_FASTOPEN", "TCP Fast Open"),
     ("TCP_FASTOPEN", "TCP Fast Open"),
@@ -125,7 +125,6 @@ const WORDS: [(&str, &str); 24] = [
     ("TCP_MD5SIG", "MD5 signatures"),
     ("TCP_USER_TIMEOUT", "giving up (TCP_USER_TIMEOUT)"),
     ("TCP_NOTSENT_LOWAT", "a limit to unsent data (TCP_NOTSENT_LOWAT)"),
-    ("TCP_MAXSEG", "an own segment size (TCP_MAXSEG)"),
     ("IP_TOS", "the traffic class of a socket (IP_TOS)"),
     ("IP_MTU_DISCOVER", "discovery of the path's MTU"),
     ("SO_MARK", "marks for the firewall (SO_MARK)"),
