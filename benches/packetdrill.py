@@ -50,15 +50,20 @@ def reasons(drill: Drill) -> str:
     return markdown(["reason", "scripts"], [[why, str(n)] for why, n in counts.most_common()])
 
 
-def main() -> None:
-    """The command."""
-    if (why := no_scripts()) is not None:
-        raise SystemExit(why)
+def write() -> None:
+    """Writes the tables."""
     roots = [Path(part) for part in os.environ[VARIABLE].split(":")]
     drill = packetdrill.run(roots)
     insert(PAGE, "families", families(drill))
     insert(PAGE, "failures", failures(drill, roots))
     insert(PAGE, "reasons", reasons(drill))
+
+
+def main() -> None:
+    """The command."""
+    if (why := no_scripts()) is not None:
+        raise SystemExit(why)
+    write()
 
 
 if __name__ == "__main__":

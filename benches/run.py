@@ -19,6 +19,7 @@ import engine
 import explorer
 import fidelity
 import live
+import packetdrill
 import performance
 import sweep
 import virtual
@@ -27,7 +28,9 @@ import virtual
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live", "explorer", "diagnosis"))
+    p.add_argument(
+        "--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live", "explorer", "diagnosis", "packetdrill")
+    )
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
@@ -62,6 +65,11 @@ def main() -> int:
             print(f"skipped the calibration of diagnosis.md: {why}")
         else:
             domains.write(a.out / "diagnosis.md", 14 if a.quick else 112, a.jobs)
+    if a.only in (None, "packetdrill") and not a.fake:
+        if why := packetdrill.no_scripts():
+            print(f"skipped the tables of packetdrill.md: {why}")
+        else:
+            packetdrill.write()
     if a.only in (None, "live"):
         if why := live.unavailable():
             print(f"skipped performance-live.md: {why}")
