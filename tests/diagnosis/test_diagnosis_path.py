@@ -297,6 +297,9 @@ def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
     assert (p.rtt_ms, p.jitter_ms, p.jitter_on) == (None, None, None)
     assert p.reasons["rtt_ms"].why == "delays vary in order"
     assert "other flows in a queue" in reasons.text(p.reasons["jitter_ms"])
+    assert p.reasons["rtt_ms"].values["ms"] >= 40, "the usual delay is at least the base"
+    lossy = fit(flow(sent, 30 + queue, np.full(sent.size, 10.0), random.random(sent.size) < 0.005))
+    assert lossy.loss_pct is None or lossy.loss_pct.low == 0, "that queue may have dropped any of them"
 
 
 def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:

@@ -261,6 +261,8 @@ def answer(f: Fit) -> FittedPath:
     kept = order_kept(f)
     if kept or base.is_never_empty(f):
         rtt, one, jf, jr = withheld(f, rtt)
+        if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
+            found = replace(found, random=replace(found.random, low=0.0))
     found_changes = changes.found(f.flow, w, f.behind, f.before)
     reasons |= changes.reasons(found_changes)
     return FittedPath(
