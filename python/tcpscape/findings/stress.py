@@ -196,8 +196,10 @@ class Search:
         without: set[str] = set()
         for restart in range(RESTARTS):
             cell = self._search(restart, without)
-            if cell is None or (self.findings and self.worst[0] < self.goal.shows):
+            if cell is None or self._is_over and self.findings:
                 break
+            if self.findings and self.worst[0] < self.goal.shows:
+                continue  # another beginning may do better
             cell = self._reduced(cell)
             cause = self._cause(cell)
             self.findings.append(self._confirmed(cell, cause))
