@@ -196,7 +196,7 @@ class Search:
         without: set[str] = set()
         for restart in range(RESTARTS):
             cell = self._search(restart, without)
-            if cell is None or self._is_over and self.findings:
+            if cell is None or (self._is_over and self.findings):
                 break
             if self.findings and self.worst[0] < self.goal.shows:
                 continue  # another beginning may do better
