@@ -251,3 +251,10 @@ def test_a_slip_is_answered_with_what_was_probably_meant(cli, typed, said):
     assert refused.status == 2
     assert said in refused.err
     assert len(refused.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"), [("--bandwith", "--rate"), ("--bandwidth", "--rate"), ("--latancy", "--rtt"), ("--runs", "--seeds"), ("--trials", "--seeds")]
+)
+def test_another_name_of_an_option_may_be_misspelt(cli, option, meant):
+    assert cli("run", "--rtt", "50ms", option, "3").err.rstrip().endswith(f"did you mean {meant}?")

@@ -515,6 +515,7 @@ def test_what_the_choice_takes_from_others_is_a_number(need_model):
     [
         ((0.6, 0.5, 0.7), "that one carries 60 % [50, 70] less than beside another cubic."),
         ((0.02, -0.1, 0.1), "that one carries about as much as beside another cubic (-2 [-10, +10] %)."),
+        ((0.1, -0.4, 0.3), "that one carries not clearly less than beside another cubic (-10 [-30, +40] %)."),
         ((-0.2, -0.3, -0.1), "that one carries 20 % [10, 30] more than beside another cubic."),
     ],
 )
@@ -652,12 +653,12 @@ def test_a_setting_is_tried_only_where_it_can_matter(fields, kinds):
 @pytest.mark.parametrize(
     ("fields", "assumed"),
     [
-        ({}, ()),
+        ({}, ("rate",)),
         ({"rate": "20mbit"}, ("buffer",)),
         ({"rate": "20mbit", "buffer": "64KB"}, ()),
         ({"rate": "20mbit", "queue": "fq_codel"}, ()),
         ({"rate": "20mbit", "loss": "0.1%"}, ("buffer", "loss_on")),
-        ({"loss": "0.1%", "loss_on": "forward"}, ()),
+        ({"loss": "0.1%", "loss_on": "forward"}, ("rate",)),
     ],
 )
 def test_what_the_user_did_not_say_is_assumed(fields, assumed):
@@ -684,6 +685,16 @@ def test_where_both_ends_choose_the_same_nothing_between_them_runs():
     found = assumptions.otherwise(Conditions.model_validate({"rtt": "40ms", "rate": "20mbit"}), "buffer", "cubic", decide_on)
     assert not found.changes
     assert asked == ["0.25bdp", "4bdp"]
+
+
+def test_without_a_rate_usual_bottlenecks_are_asked(need_model):
+    decide_on, asked = deciding({}, "rate")
+    found = assumptions.otherwise(Conditions.model_validate({"rtt": "40ms"}), "rate", "cubic", decide_on)
+    assert (asked, found.changes) == ([10_000_000, 100_000_000], False)
+    result = advice(engine="model", seeds=2, duration="1s", jitter=None, rtt="40ms")
+    shown = " ".join(words.screen(result).text(80).split())
+    assert "Assumed: no bottleneck (no --rate); " in shown
+    assert {a.value for a in result.assumptions[0].alternatives} == {"10mbit", "100mbit"}
 
 
 def test_where_an_end_chooses_otherwise_what_lies_between_tells_where():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 import click
 
@@ -22,9 +22,12 @@ SYNONYMS = {
     **dict.fromkeys(("packet-loss", "plr", "drop"), "loss"),
     **dict.fromkeys(("cc", "congestion", "congestion-control", "algorithm"), "cca"),
     **dict.fromkeys(("time", "length"), "duration"),
+    **dict.fromkeys(("runs", "trials", "repeat", "repetitions"), "seeds"),
     **dict.fromkeys(("qdisc", "aqm"), "queue"),
 }
 """Other names of an option → its name."""
+FEWEST_LETTERS = 6
+"""Letters from which another name of an option may be misspelt."""
 ALIKE = 0.75
 """Similarity of two names, 0 to 1 (difflib), from which on one is suggested instead of the other."""
 
@@ -101,7 +104,9 @@ def _usage(e: click.UsageError, args: Sequence[str]) -> str:
 
 def _same_thing(e: click.NoSuchOption | click.exceptions.NoSuchCommand) -> list[str]:
     """The option of the command that means what was typed, by another name of the field; none where there is none."""
-    own = f"--{SYNONYMS.get(e.option_name.lstrip('-'), '')}" if isinstance(e, click.NoSuchOption) else ""
+    typed = e.option_name.lstrip("-") if isinstance(e, click.NoSuchOption) else ""
+    near = get_close_matches(typed, SYNONYMS, 1, ALIKE) if len(typed) >= FEWEST_LETTERS else []  # --bandwith is --bandwidth
+    own = f"--{SYNONYMS.get(typed) or (SYNONYMS[near[0]] if near and not e.possibilities else '')}"
     return [own] if e.ctx and any(own in parameter.opts for parameter in e.ctx.command.params) else []
 
 

@@ -37,6 +37,8 @@ LEADS: Mapping[str, tuple[str, str]] = {
 """Goal → the verb of a lead, and what stands between its number and the other congestion control."""
 MODEL = "model"
 """The engine whose error against Linux is measured."""
+LITTLE = 0.2
+"""Harm to others below which, its whole interval included, they carry about as much."""
 CHANGES = 1.25
 """Factor between two goodputs from which an assumption is named with what it changes."""
 FEW_ROUND_TRIPS, ENOUGH_ROUND_TRIPS = 50, 100
@@ -51,7 +53,8 @@ ORDERS = {
 
 def remarks(advice: Advice) -> Iterator[str]:
     """The rule of the goal where it is not the usual one, how the choice shares, the assumptions, and the model's own error."""
-    if advice.goal.name != "goodput":
+    has_rule = advice.decision.verdict == "only" and any(not s.obstacle for s in advice.ranking if s.cca != advice.choice)  # in the answer itself
+    if advice.goal.name != "goodput" and not has_rule:
         yield f"Goal {advice.goal.name}: {RULES[advice.goal.name]}."
     for assumption in advice.assumptions:
         yield _of_assumption(advice, assumption)
@@ -73,7 +76,9 @@ def fairness(advice: Advice) -> str:
         return f"{text}."
     that, kind = ("that one carries", "another") if count == 1 else ("those carry", "as many")
     if harm.low <= 0 <= harm.high:
-        return f"{text}; {that} about as much as beside {kind} {DEFAULT} ({_less(-harm.value)} [{_less(-harm.high)}, {_less(-harm.low)}] %)."
+        size = f"({_less(-harm.value)} [{_less(-harm.high)}, {_less(-harm.low)}] %)"
+        about = "about as much as" if max(-harm.low, harm.high) <= LITTLE else "not clearly less than"
+        return f"{text}; {that} {about} beside {kind} {DEFAULT} {size}."
     more = "less" if harm.value > 0 else "more"
     ends = sorted((abs(harm.low), abs(harm.high)))
     return f"{text}; {that} {percent(abs(harm.value))} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}] {more} than beside {kind} {DEFAULT}."
@@ -90,6 +95,9 @@ def _of_assumption(advice: Advice, assumption: Assumption) -> str:
     if assumption.field == "buffer":
         what = f"a buffer of {_value(advice, 'buffer', ASSUMED['buffer'])}"
         everywhere = "from 0.25 to 4 BDP"
+    elif assumption.field == "rate":
+        what = "no bottleneck (no --rate)"
+        everywhere = f"with {joined(list(texts.values()))}"
     else:
         what, everywhere = "the loss is each way", f"with {texts.get('forward', '')}"
     if not assumption.changes:
@@ -113,6 +121,8 @@ def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
 
 def _value(advice: Advice, field: str, value: str) -> str:
     """`0.25 BDP (25kB)`, `it on the data alone (--loss-on forward)`."""
+    if field == "rate":
+        return value
     if field != "buffer":
         return f"it on the data alone (--loss-on {value})"
     size = buffer_bytes(value, advice.path.rate or 0, advice.path.rtt)

@@ -59,6 +59,10 @@ def caveats(estimates: Iterable[Estimate]) -> list[str]:
     return list(dict.fromkeys(caveat(estimate.caveat) for estimate in estimates if estimate.caveat))
 
 
+SAME = 0.005
+"""Difference of a ratio from 1 below which two carry the same, as it is written."""
+
+
 def run_answer(outcome: Outcome) -> str:
     """The answer of a run as a sentence: who carries more, by which factor, and what it adds to the RTT."""
     cells = outcome.cells
@@ -145,6 +149,9 @@ def _comparison(cells: Sequence[Cell]) -> str:
     if all({flow.direction for flow in cell.trials[0].flows} == {"down", "up"} for cell in (best, other)):
         return _of_directions(best, other)
     gain, added = best.over(other), _added(best, other)
+    if gain.n > 1 and all(abs(end - 1) <= SAME for end in (gain.value, gain.low, gain.high)):
+        link = bottleneck.link_mbps(best.scenarios[0])
+        return f"{a} and {b} carry the same, {best.mean().text(most=link)} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and not gain.excludes(1):
         missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := runs_text(stats.runs_missing(gain))) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"

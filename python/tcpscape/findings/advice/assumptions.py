@@ -2,7 +2,8 @@
 
 The buffer of a bottleneck decides what CUBIC and BBR carry (docs/models/methods/advice.md), and few know theirs: without `--buffer` it is one
 bandwidth-delay product, and the congestion controls run with a quarter and with four of it, too. Where one of these changes the choice, what lies
-between tells where. Loss without `--loss-on` is on both ways, as ping measures it: they run with it on the data alone, too.
+between tells where. Without `--rate` nothing but the hosts' buffers limits a flow; they run with two usual bottlenecks, too. Loss without `--loss-on`
+is on both ways, as ping measures it: they run with it on the data alone, too.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from tcpscape import units
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings.advice.choice import Decision
 from tcpscape.scenario.options import Conditions
 
-Field = Literal["buffer", "loss_on"]
+Field = Literal["rate", "buffer", "loss_on"]
 """A field of the path that is assumed where it is not said."""
-ASSUMED: dict[Field, str] = {"buffer": "1bdp", "loss_on": "both"}
+ASSUMED: dict[Field, str] = {"rate": "none", "buffer": "1bdp", "loss_on": "both"}
 """Field → what is assumed of it."""
-INSTEAD: dict[Field, tuple[tuple[str, str], ...]] = {"buffer": (("0.25bdp", "0.5bdp"), ("4bdp", "2bdp")), "loss_on": (("forward", ""),)}
+INSTEAD: dict[Field, tuple[tuple[str, str], ...]] = {
+    "rate": (("10mbit", ""), ("100mbit", "")),
+    "buffer": (("0.25bdp", "0.5bdp"), ("4bdp", "2bdp")),
+    "loss_on": (("forward", ""),),
+}
 """Field → what it may be instead, each with what lies between it and what is assumed; empty for nothing."""
 MOST = 3
 """Congestion controls that run besides the choice and Linux's default: the best of the ranking."""
@@ -56,7 +62,7 @@ class Assumption:
 
 def assumed(path: Conditions) -> tuple[Field, ...]:
     """The fields that are assumed on this path."""
-    fields: list[Field] = []
+    fields: list[Field] = [] if path.rate else ["rate"]
     if path.rate and path.buffer is None and path.queue is None:
         fields.append("buffer")
     if path.loss and path.loss_on == ASSUMED["loss_on"]:
@@ -72,7 +78,7 @@ def otherwise(path: Conditions, field: Field, choice: str, decide: Callable[[Con
     """
 
     def tried(value: str) -> list[Alternative]:
-        decision = decide(path.model_copy(update={field: value}))
+        decision = decide(path.model_copy(update={field: units.parse_rate(value, field) if field == "rate" else value}))
         return [Alternative(value, decision, _outcome(decision, choice))] if decision else []
 
     found: list[Alternative] = []

@@ -74,7 +74,7 @@ def goal_of(name: str | None, path: Conditions) -> Goal:
     if name is None:
         return GOALS["video" if has_player else "goodput"]
     if name not in GOALS:
-        refuse("goal", f"{name!r} is unknown", instead(name, GOALS))
+        refuse("goal", f"{name!r} is unknown", instead(name, [*GOALS, "calls"]))
     if name == "video" and not has_player:
         refuse("goal", "video needs a player whose viewer it is about", "add --player 1,2.5,5,8,16mbit")
     return GOALS[name]
