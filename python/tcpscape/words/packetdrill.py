@@ -19,7 +19,9 @@ class DrilledScript(TypedDict):
     script: str
     """Its path."""
     family: str
+    """What it is about, by the names of its directories and its own."""
     verdict: Literal["passed", "failed", "not applicable"]
+    """What became of it."""
     line: int | None
     """Line of what differs, or of what the model does not have."""
     problem: str | None
@@ -40,9 +42,13 @@ class DrillDocument(TypedDict):
     kernel: str
     """Kernel profile of the host."""
     passed: int
+    """Scripts that pass."""
     failed: int
+    """Scripts in which something differs."""
     not_applicable: int
+    """Scripts that ask for something that the model does not have."""
     scripts: list[DrilledScript]
+    """Every script, in the order in which it was named."""
 
 
 def document(drill: Drill) -> DrillDocument:
