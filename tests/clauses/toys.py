@@ -11,15 +11,15 @@ class Reno:
 
 
 class NoBackoff:
-    """A window of 2000 packets, whatever is lost."""
+    """A window of 300 packets, whatever is lost."""
 
     owns_window = True
 
     def on_ack(self, sample, window):
-        window.cwnd = 2000
+        window.cwnd = 300
 
     def ssthresh(self, sample, window):
-        return 2000
+        return 300
 
 
 class IgnoresMarks(Reno):
