@@ -515,7 +515,7 @@ def test_what_the_choice_takes_from_others_is_a_number(need_model):
     [
         ((0.6, 0.5, 0.7), "that one carries 60 % [50, 70] less than beside another cubic."),
         ((0.02, -0.1, 0.1), "that one carries about as much as beside another cubic (-2 [-10, +10] %)."),
-        ((0.1, -0.4, 0.3), "that one carries not clearly less than beside another cubic (-10 [-30, +40] %)."),
+        ((0.1, -0.4, 0.3), "whether that one carries less than beside another cubic is open (-10 [-30, +40] %)."),
         ((-0.2, -0.3, -0.1), "that one carries 20 % [10, 30] more than beside another cubic."),
     ],
 )

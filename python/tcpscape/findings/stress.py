@@ -146,6 +146,19 @@ def reference(goal: GoalName, control: str) -> str | None:
     return next((name for name in REFERENCES.get(goal, ()) if name != control), None)
 
 
+class Proof(NamedTuple):
+    """What a kernel in virtual time shows on a cell."""
+
+    kernel: str = ""
+    """Its name and release."""
+    value: float | None = None
+    """Badness of the one trial there; None where none ran."""
+    shows: bool = False
+    """Whether that is as bad as in the model, by the search's own measure."""
+    reason: str = ""
+    """Why none ran."""
+
+
 class Finding(NamedTuple):
     """A cell, as simple as it may be."""
 
@@ -157,8 +170,8 @@ class Finding(NamedTuple):
     against: Estimate | None
     """That of the other control on the same cell and seeds; None where there is none."""
     scenario: Scenario
-    proof: str = ""
-    """What the kernel in virtual time says, or why it was not asked."""
+    proof: Proof | None = None
+    """What a kernel in virtual time shows, where it was asked."""
 
     @property
     def excess(self) -> float:
@@ -366,17 +379,16 @@ def _pulses(cell: Values) -> Iterator[dict[str, Any]]:
 
 
 def prove(search: Search, finding: Finding, engine: Engine) -> Finding:
-    """The finding with what a real kernel in virtual time says of its cell, one trial on a fresh seed."""
+    """The finding with what a real kernel in virtual time shows on its cell, one trial on a fresh seed."""
     try:
         if reason := engine.unavailable():
-            return finding._replace(proof=f"not proved on a kernel: {reason}")
+            return finding._replace(proof=Proof(reason=reason))
         engine.check(finding.scenario)
         trial = engine.run(finding.scenario, [search.seed + FIRST_FRESH])[0]
     except TcpscapeError as e:
-        return finding._replace(proof=f"not proved on a kernel: {e}")
+        return finding._replace(proof=Proof(reason=str(e)))
     value = search.goal.of(trial, finding.cell)
-    is_same = value >= min(search.goal.shows, KEPT * finding.badness.value)
-    return finding._replace(proof=f"{trial.kernel or 'the kernel'} in virtual time {'shows it too' if is_same else 'does not show it'}: {value:.2f}")
+    return finding._replace(proof=Proof(trial.kernel or engine.name, value, value >= min(search.goal.shows, KEPT * finding.badness.value)))
 
 
 def _rounded(value: float, digits: int) -> float:

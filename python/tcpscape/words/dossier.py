@@ -53,6 +53,8 @@ def path(dossier: DossierDocument) -> str:
 def answer(dossier: DossierDocument) -> str:
     """The verdicts counted, and the clauses named that fail or are worse."""
     clauses, against = dossier["clauses"], joined(dossier["against"])
+    if len(clauses) == 1:
+        return f"{dossier['control']} {PHRASES[clauses[0]['verdict']].format(against=against)} clause {clauses[0]['section']} of RFC 9743."
     parts = []
     for verdict in GRAVITY:
         those = [clause for clause in clauses if clause["verdict"] == verdict]
@@ -83,7 +85,7 @@ def decisive(clause: ClauseDocument) -> str:
         mean = alone(criterion["excess"], criterion["unit"], signed=True)
         return f"{criterion['what']}: up to {quantity(criterion['worst'][0]['excess'], criterion['unit'], signed=True)}, mean {mean}"
     error = f": {criterion['worst'][0]['error']}" if criterion["worst"] else ""
-    return f"{criterion['what']} {excess(criterion)}{error}"
+    return f"{criterion['what']}: mean excess {excess(criterion)}{error}"
 
 
 def _decisive(clause: ClauseDocument) -> CriterionDocument | None:

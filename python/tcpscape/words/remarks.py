@@ -77,8 +77,9 @@ def fairness(advice: Advice) -> str:
     that, kind = ("that one carries", "another") if count == 1 else ("those carry", "as many")
     if harm.low <= 0 <= harm.high:
         size = f"({_less(-harm.value)} [{_less(-harm.high)}, {_less(-harm.low)}] %)"
-        about = "about as much as" if max(-harm.low, harm.high) <= LITTLE else "not clearly less than"
-        return f"{text}; {that} {about} beside {kind} {DEFAULT} {size}."
+        if max(-harm.low, harm.high) > LITTLE:
+            return f"{text}; whether {that} less than beside {kind} {DEFAULT} is open {size}."
+        return f"{text}; {that} about as much as beside {kind} {DEFAULT} {size}."
     more = "less" if harm.value > 0 else "more"
     ends = sorted((abs(harm.low), abs(harm.high)))
     return f"{text}; {that} {percent(abs(harm.value))} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}] {more} than beside {kind} {DEFAULT}."

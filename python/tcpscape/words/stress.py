@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from tcpscape.findings.stress import DURATION_S, FRESH_SEEDS, Finding, GoalName, Search, told
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import number
+from tcpscape.text.numbers import NONE, number
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table
 
@@ -62,7 +62,7 @@ def document(search: Search, *, complete: bool) -> StressDocument:
             interval=(f.badness.plain()["low"], f.badness.plain()["high"]),
             against=f.against.value if f.against else None,
             shows=f.excess >= search.goal.shows,
-            proof=f.proof,
+            proof=_proof(f, search.goal.name),
             scenario=f.scenario.model_dump(mode="json", exclude_defaults=True),
         )
         for f in search.findings
@@ -78,6 +78,25 @@ def _value(estimate: Estimate, goal: GoalName) -> str:
     return f"{100 * estimate.value:.0f} % [{low}, {high}]"
 
 
+def _share(value: float, goal: GoalName) -> str:
+    """`29 %`; of a delay `4.1`."""
+    return number(value) if goal == "delay" else f"{100 * value:.0f} %"
+
+
+def _of_kernel(finding: Finding, goal: GoalName) -> str:
+    return NONE if finding.proof is None or finding.proof.value is None else _share(finding.proof.value, goal)
+
+
+def _proof(finding: Finding, goal: GoalName) -> str:
+    """What a kernel shows: `the kernel 6.1 in virtual time shows it too: 30 %`; empty where none was asked."""
+    proof = finding.proof
+    if proof is None:
+        return ""
+    if proof.value is None:
+        return f"not proved on a kernel: {proof.reason}"
+    return f"the kernel {proof.kernel} in virtual time {'shows it too' if proof.shows else 'does not show it'}: {_share(proof.value, goal)}"
+
+
 def _sentence(search: Search, finding: Finding) -> str:
     cell, value = ", ".join(told(finding, search.goal)), _value(finding.badness, search.goal.name)
     other = f" ({search.against} there: {_value(finding.against, search.goal.name)})" if finding.against else ""
@@ -87,14 +106,20 @@ def _sentence(search: Search, finding: Finding) -> str:
 
 def screen(search: Search, kept: str, next_: Sequence[str], *, complete: bool) -> Screen:
     """The screen; `kept`: where the worst cell is kept; `complete`: whether the search came to its end."""
-    headings = ("what it takes", "path", search.goal.name, *((search.against,) if search.against and search.goal.name != "starve" else ()))
-    rows = [_row(search, f) for f in search.findings]
-    caveats = [f"{', '.join(f.cause)}: {f.proof}" for f in search.findings if f.proof]
+    has_other = search.against and search.goal.name != "starve"
+    has_kernel = any(f.proof and f.proof.value is not None for f in search.findings)
+    headings = ("what it takes", "path", search.goal.name, *((search.against,) if has_other else ()), *(("kernel",) if has_kernel else ()))
+    rows = [(*_row(search, f), *((_of_kernel(f, search.goal.name),) if has_kernel else ())) for f in search.findings]
+    proofs = [(_proof(f, search.goal.name), f) for f in search.findings if f.proof]
+    remarks = [f"{text[:1].upper()}{text[1:]}." for text, f in proofs[:1] if f.proof and f.proof.shows]
+    doubts = [(text, f) for text, f in proofs if f.proof and not f.proof.shows]
+    caveats = list(dict.fromkeys(text if f.proof and f.proof.reason else f"{_row(search, f)[0]}: {text}" for text, f in doubts))
     if not complete:
         caveats.insert(0, "the search was ended early: it may find worse, and the seed alone does not decide what it found")
     return Screen(
         path=f"{search.goal.name}: {number(search.done)} trials of {DURATION_S:g}s, seed {search.seed}; {FRESH_SEEDS} fresh seeds for each cell",
         answer=_sentence(search, search.findings[0]) if search.findings else f"Nothing was found: no cell of {search.control} could be run.",
+        remarks=remarks,
         tables=[Table(headings, rows, left=2, words=("what it takes", "path"))] if len(rows) > 1 else [],
         caveats=caveats,
         kept=kept,
