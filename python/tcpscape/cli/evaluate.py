@@ -43,7 +43,7 @@ class EvaluateRuns:
     out: Annotated[Path | None, Option("Directory of the dossier; resumes there.  [default: out/evaluate/CONTROL]", complete="directory")] = None
 
 
-@command(examples=("evaluate cubic --clause collapse --cells 1", "evaluate bbr --clause 5.1.3 --cells 2 --check out/evaluate/bbr"))
+@command(examples=("evaluate cubic --clause collapse --cells 1", "evaluate bbr --clause 5.1.3 --cells 2"))
 def evaluate(
     chosen: EvaluateOptions,
     runs: EvaluateRuns,
