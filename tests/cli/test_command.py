@@ -183,6 +183,7 @@ LONG = (
     "cca load",
     "explore",
     "stress",
+    "evaluate bbr",
 )
 """Examples that take seconds or do not end, a file of the user, a kernel or root begin with one of these; they are parsed and not run."""
 
@@ -220,6 +221,7 @@ def test_every_example_is_understood(example):
 def test_every_quick_example_runs(cli, tmp_path, monkeypatch, need_model):
     """In the order of help, in one directory: `compare out/starlink …` reads what `run … --out out/starlink` wrote."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(Path(__file__).parent.parent)  # packetdrill's scripts
     for example in EXAMPLES:
         if not example.startswith(LONG):
             answer = cli(*words_of(example))
