@@ -60,6 +60,7 @@ class Request:
         """
         if not sys.platform.startswith("linux"):
             refuse("emulate", f"it needs Linux, this is {sys.platform}", "simulate the path instead, with `tcpscape sweep`")
+        virtual = self._virtual()
         reach = [Reach.of(text) for text in self.reach]
         if twice := {r.far for r in reach if [o.far for o in reach].count(r.far) > 1}:
             refuse("reach", f"port {min(twice)} of the far end is there twice", "say FAR:HERE with another FAR")
@@ -67,7 +68,6 @@ class Request:
             if self.serve or self.reach:
                 refuse("outside", "the far end is then no place for --serve and --reach", "leave them out; this machine's loopback is 10.0.2.2")
             relay.expect()
-        virtual = self._virtual()
         duration = None if self.duration is None else units.parse_time(self.duration, "duration")
         if duration == 0:
             refuse("duration", "a command that runs for 0s does nothing", "write for example 60s, or leave it out")

@@ -9,6 +9,7 @@ from tcpscape.controls.deployment import BUFFERS, Deployment, Host
 from tcpscape.findings.advice.answer import Advice
 from tcpscape.findings.advice.choice import GOALS
 from tcpscape.findings.advice.levers import CAUSES, Buffer, Ecn, LargerBuffers, Lever, OwnQueue, Pacing, Setting, WindowAfterPause
+from tcpscape.stats.comparison import is_alike
 from tcpscape.text.numbers import shares
 from tcpscape.text.screen import Code
 from tcpscape.text.table import Table
@@ -109,8 +110,9 @@ def remarks(advice: Advice) -> Iterator[str]:
 
 
 def _tried(lever: Lever, advice: Advice) -> str:
-    """`fq at the sender (cubic: 0.654 × [0.602, 0.709])`."""
-    number = f": {lever.lead.text(unit='×')}" if advice.goal.is_ratio else ""
+    """`fq at the sender (cubic: 0.654 × [0.602, 0.709])`, `ECN (cubic: the same)`."""
+    lead = "the same" if is_alike(lever.lead) else lever.lead.text(unit="×")
+    number = f": {lead}" if advice.goal.is_ratio else ""
     return f"{name(lever.setting)} ({lever.cca}{number}{', which it fills too' if lever.is_full else ''})"
 
 
