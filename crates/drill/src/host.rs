@@ -34,6 +34,8 @@ pub(crate) enum Progress {
     Failed(&'static str),
     /// It blocks.
     Blocks,
+    /// It gives another value than the script expects, in words.
+    Differs(String),
     /// The model has no answer to it.
     NotApplicable(String),
 }
@@ -324,7 +326,7 @@ impl Host {
         };
         match (actual, expected) {
             (Some(a), Some(e)) if a == e => Progress::Done(0),
-            (Some(a), Some(_)) => Progress::Done(-a),
+            (Some(a), Some(_)) => Progress::Differs(format!("the value is [{a}]")),
             _ => Progress::NotApplicable(format!("getsockopt() of {}", call.arg(2))),
         }
     }
@@ -351,7 +353,7 @@ impl Host {
         };
         match (actual, expected) {
             (Some(a), Some(e)) if a == e => Progress::Done(0),
-            (Some(a), Some(_)) => Progress::Done(-a),
+            (Some(a), Some(_)) => Progress::Differs(format!("the value is [{a}]")),
             _ => Progress::NotApplicable(format!("ioctl() with {}", call.arg(1))),
         }
     }

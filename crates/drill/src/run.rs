@@ -314,6 +314,7 @@ impl Run {
                 return Ok(());
             }
             Progress::NotApplicable(reason) => return Err(Refusal { line, reason }.into()),
+            Progress::Differs(actual) => return Err(self.differs(line, call, actual)),
             Progress::Done(value) => (value, None),
             Progress::Failed(errno) => (-1, Some(errno)),
         };

@@ -7,7 +7,9 @@ here, on what the fields were when the script looked. Source of the language: pa
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -213,13 +215,18 @@ class Statements:
     def carry_out(self, code: str) -> None:
         """Evaluates them. :raises TcpscapeError: where they are no Python."""
         lines = code.split("\n")
-        text = "\n".join([lines[0].strip(), *(line.strip() for line in lines[1:])]).rstrip("\\ \n")
+        text = "\n".join([lines[0].strip(), textwrap.dedent("\n".join(lines[1:]))]).rstrip("\\ \n")
         try:
             body = ast.parse(text).body
         except (SyntaxError, ValueError, RecursionError):
             raise ScenarioError(f"{self.path}:{self.line}: the code between %{{ and }}% is no Python; write assert tcpi_snd_cwnd == 10") from None
-        for statement in body:
-            self._statement(statement)
+        try:
+            for statement in body:
+                self._statement(statement)
+        except (ArithmeticError, TypeError, ValueError, RecursionError) as e:
+            raise ScenarioError(
+                f"{self.path}:{self.line}: the code between %{{ and }}% has no value: {e}; write assert tcpi_snd_cwnd == 10"
+            ) from None
 
     def _statement(self, node: ast.stmt) -> None:
         match node:
@@ -274,5 +281,9 @@ class Statements:
         raise _Lacking(f"the name {shown(name)} in statements about tcp_info")
 
     def _values(self, test: ast.expr) -> str:
-        names = dict.fromkeys(n.id for n in ast.walk(test) if isinstance(n, ast.Name) and n.id not in FUNCTIONS)
-        return ", ".join(f"{name} is {self._name(name)}" for name in names if name not in CONSTANTS)
+        names = dict.fromkeys(n.id for n in ast.walk(test) if isinstance(n, ast.Name) and n.id not in {*FUNCTIONS, *CONSTANTS})
+        values = []
+        for name in names:
+            with contextlib.suppress(_Lacking):  # of a part that was not reached
+                values.append(f"{name} is {self._name(name)}")
+        return ", ".join(values)

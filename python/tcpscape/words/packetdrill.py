@@ -95,7 +95,7 @@ def screen(drill: Drill) -> Screen:
 def answer(drill: Drill) -> str:
     """How many pass of those that can be asked."""
     passed, failed, rest = (len(drill.of(verdict)) for verdict in Verdict)
-    return f"{passed} of {counted(passed + failed, 'script')} pass; {rest} not applicable."
+    return f"{passed} of {counted(passed + failed, 'script')} {'passes' if passed + failed == 1 else 'pass'}; {rest} not applicable."
 
 
 def families_table(drill: Drill) -> Table:
