@@ -467,10 +467,14 @@ def emulate(
     from tcpscape.emulation.session import Session
     from tcpscape.words import emulation  # noqa: F401 (has their table)
 
+    try:
+        command_words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError as e:
+        refuse("command", f"{e}"[:1].lower() + f"{e}"[1:], "close the quotation, or give a list of words")
     typed = {name: value if name == "rtt" else _several(value) for name, value in words.items() if value is not None}
     request = Request(
         way=PathWords(**typed),  # type: ignore[arg-type]
-        command=shlex.split(command) if isinstance(command, str) else command,
+        command=command_words,
         serve=_several(serve),
         reach=_several(reach),
         outside=outside,

@@ -17,13 +17,15 @@ from tcpscape.errors import instead, refuse
 
 FULL_FRAME = 1514
 """Bytes of a full frame: what a class of htb may send at once."""
-INSIDE = "ifb0"
-"""The device through which a Linux router shapes the way down."""
+ETHERNET = 14
+"""Bytes of an Ethernet header."""
+INSIDE = "ifb-wan"
+"""The device through which a Linux router shapes the way down; the module ifb makes ifb0 and ifb1 itself when it is loaded."""
 SHAPED_ITSELF = ("cake",)
 """Queues that have a rate of their own; another one is below HTB."""
 SCRIPTS: Mapping[str, str] = {"cake": "piece_of_cake.qos", "fq_codel": "simplest.qos", "codel": "simplest.qos", "pie": "simplest.qos"}
 """Queue → the script of OpenWrt's sqm-scripts that sets it up."""
-UNIT = ("[Unit]", "After=network-online.target", "[Service]", "Type=oneshot")
+UNIT = ("[Unit]", "Wants=network-online.target", "After=network-online.target", "[Service]", "Type=oneshot")
 """Begins the unit of systemd that shapes after every start."""
 LINUX, OPENWRT = "linux", "openwrt"
 SYSTEMS: Mapping[str, str] = {LINUX: DEVICE, OPENWRT: "wan"}
@@ -37,17 +39,16 @@ class LinkLayer:
     keyword: str
     """cake's word for it."""
     overhead: int
-    """Bytes that each packet has more on the link."""
+    """Bytes that each IP packet has more on the link, as cake counts them."""
     least: int = 0
     """Smallest size of a packet on the link, bytes; 0 is none."""
     is_atm: bool = False
     """Whether packets travel in cells of 48 of 53 bytes."""
 
-    @property
-    def of_class(self) -> str:
-        """The words of a class of htb."""
+    def of_class(self, header: int) -> str:
+        """The words of a class of htb, which counts `header` bytes of the device's own already."""
         least = f" mpu {self.least}" if self.least else ""
-        return f" overhead {self.overhead}{least}{' linklayer atm' if self.is_atm else ''}"
+        return f" overhead {self.overhead - header}{least}{' linklayer atm' if self.is_atm else ''}"
 
 
 LINKS: Mapping[str, LinkLayer] = {
@@ -96,7 +97,7 @@ class Router:
             *self._queue(INSIDE, queue, down_bps, " ingress"),
         )
         script, unit = "/usr/local/sbin/shape-wan", "/etc/systemd/system/shape-wan.service"
-        lines = " ".join(shlex.quote(line) for line in ("#!/bin/sh", *up, *inside))
+        lines = " ".join(shlex.quote(line) for line in ("#!/bin/sh -e", *up, f"ip link del {INSIDE} 2>/dev/null || true", *inside))
         service = " ".join(shlex.quote(line) for line in (*UNIT, f"ExecStart={script}", "[Install]", "WantedBy=multi-user.target"))
         return Deployment(
             (*up, *inside),
@@ -145,6 +146,11 @@ class Router:
             ),
         )
 
+    @property
+    def _header(self) -> int:
+        """Bytes of a link header that htb counts by itself: those of Ethernet, and none of PPP."""
+        return 0 if self.device.startswith("ppp") else ETHERNET
+
     def _queue(self, device: str, queue: str, rate_bps: int, way: str = "") -> tuple[str, ...]:
         """The commands of tc for one direction."""
         rate, root, link = units.format_rate(rate_bps), f"tc qdisc replace dev {device} root", LINKS[self.link]
@@ -152,7 +158,7 @@ class Router:
             return (f"{root} {queue} bandwidth {rate} {link.keyword}{way}",)
         return (
             f"{root} handle 1: htb default 1",
-            f"tc class replace dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum {FULL_FRAME}{link.of_class}",
+            f"tc class replace dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum {FULL_FRAME}{link.of_class(self._header)}",
             f"tc qdisc replace dev {device} parent 1:1 {queue}",
         )
 
@@ -160,7 +166,7 @@ class Router:
         """What is assumed of the link."""
         link, kinds = LINKS[self.link], "|".join(name for name in LINKS if name != "unknown")
         if self.link == "unknown":
-            return f"Each packet counts {link.overhead} bytes more, enough for any link but ADSL, whose cells take a tenth: --link {kinds} is exact."
+            return f"Each packet counts {link.overhead} bytes more, enough for any link but ADSL with its cells: say which with --link {kinds}."
         cells = ", in cells of ATM" if link.is_atm else ""
         return f"Each packet counts {link.overhead} bytes more, as on {self.link} ({link.keyword} in tc-cake(8)){cells}."
 

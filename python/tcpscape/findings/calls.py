@@ -54,6 +54,11 @@ class CallAdvice(ShownAsTable):
         return None
 
     @property
+    def typed_share(self) -> float:
+        """The share of the rate to which the router shapes: the usual one, or less where the model needs that."""
+        return min(SHAPED, self.needed[0]) if self.needed else SHAPED
+
+    @property
     def before(self) -> CallCase:
         """The link as it is, under Linux's default where that is among those compared."""
         as_it_is = [case for case in self.cases if case.remedy is None]
@@ -63,7 +68,8 @@ class CallAdvice(ShownAsTable):
     def deployment(self) -> Deployment | None:
         """What to type on the router; None where its queue stays."""
         link = self.link
-        return self.router.shaped(self.choice.remedy.name, link.shaped_bps, int(SHAPED * link.down_bps)) if self.choice.remedy else None
+        share = self.typed_share
+        return self.router.shaped(self.choice.remedy.name, int(share * link.up_bps), int(share * link.down_bps)) if self.choice.remedy else None
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -221,11 +227,6 @@ class HomeLink:
             words.get("kernel"),
             not words.get("buffer"),
         )
-
-    @property
-    def shaped_bps(self) -> int:
-        """The rate to which the router shapes."""
-        return int(SHAPED * self.up_bps)
 
     @property
     def buffer_ms(self) -> float:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from tcpscape import units
 from tcpscape.controls.deployment import Deployment
-from tcpscape.findings.calls import BEARABLE, SHAPED, WORTH, CallAdvice, CallCase, HomeLink, satisfaction, without_queue
+from tcpscape.findings.calls import BEARABLE, WORTH, CallAdvice, CallCase, HomeLink, satisfaction, without_queue
 from tcpscape.formats import printed
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import number, percent
@@ -120,14 +120,15 @@ def _about_share(advice: CallAdvice) -> Iterator[str]:
     if advice.needed is None:
         return
     share, above = advice.needed
-    typed = f"{percent(SHAPED)} is typed, since a link's rate varies and its packets are longer than the router's."
+    typed = f"{percent(advice.typed_share)} is typed, since a link's rate varies and its packets are longer than the router's."
     worse = next((margin for margin in advice.margins if margin.share == above), None)
     if share == above or worse is None:
         yield f"In the model the whole rate can be used ({_mos(advice, share)}); {typed}"
     else:
-        left = f"at least {percent(1 - above)} to {percent(1 - share)}"
-        scores = f"at {percent(share)} of it {_mos(advice, share)}, at {percent(above)} {_mos(advice, above)}"
-        yield f"To leave of the rate: {left} in the model ({scores}); {typed}"
+        enough, little = (
+            f"{percent(1 - part)} of the rate left free is {what} ({_mos(advice, part)})" for part, what in ((share, "enough"), (above, "too little"))
+        )
+        yield f"In the model {little} and {enough}; {typed}"
 
 
 def _mos(advice: CallAdvice, share: float) -> str:
@@ -188,7 +189,7 @@ def document(advice: CallAdvice) -> dict[str, Any]:
         answer=sentence(advice),
         queue=choice.remedy.name if choice.remedy else None,
         cca=choice.cca,
-        shaped_bps=link.shaped_bps if choice.remedy else None,
+        shaped_bps=int(advice.typed_share * link.up_bps) if choice.remedy else None,
         commands=list(advice.commands),
         deployment=advice.deployment,
         margins=[MarginDocument(share=m.share, score=m.score, upload=m.upload) for m in advice.margins],

@@ -102,11 +102,13 @@ def remarks(advice: Advice) -> Iterator[str]:
         elif not (lever.is_queue or (advice.is_setting_first and lever is advice.lever)):
             yield sentence(advice, lever)
     yield from _queues(advice)
-    kinds = {lever.setting.kind for lever in advice.worthwhile}
-    vain = [lever for lever in advice.levers if lever.setting.kind not in kinds and not lever.is_queue]
-    if vain:
-        each = {name(lever.setting): lever for lever in reversed(vain)}  # the largest lead of each
-        yield f"Tried, and no better than {advice.choice} as it is: {', '.join(_tried(lever, advice) for lever in reversed(each.values()))}."
+    kinds = {lever.setting.kind for lever in advice.levers if lever.is_worthwhile or lever.is_as_good}
+    others = [lever for lever in advice.levers if lever.setting.kind not in kinds and not lever.is_queue]
+    for is_open, beginning in ((False, "Tried, and no better than {} as it is"), (True, "Tried, and undecided beside {} as it is")):
+        # The largest lead of each setting.
+        each = {name(lever.setting): lever for lever in reversed(others) if (lever.verdict == "undecided" and not lever.is_full) == is_open}
+        if each:
+            yield f"{beginning.format(advice.choice)}: {', '.join(_tried(lever, advice) for lever in reversed(each.values()))}."
 
 
 def _tried(lever: Lever, advice: Advice) -> str:
@@ -123,14 +125,25 @@ def _queues(advice: Advice) -> Iterator[str]:
     queue = advice.queue_of_least_delay
     if queue is None:
         return
-    if queue.less_rtt.value < GOALS["delay"].worth(advice.path.rtt / 1e6) or queue.less_rtt.low <= 0:
-        yield f"Another queue at the bottleneck would change little: {name(queue.setting)} saves {queue.less_rtt.text(2, unit='ms')}."
+    if not _saves(advice, queue):
+        saved = queue.less_rtt.text(2, unit="ms")
+        is_little = queue.less_rtt.high < GOALS["delay"].worth(advice.path.rtt / 1e6)
+        yield (
+            f"Another queue at the bottleneck would save little delay: {name(queue.setting)} {saved}."
+            if is_little
+            else f"Whether another queue at the bottleneck saves delay is undecided: {name(queue.setting)} {saved}."
+        )
         return
     own, link = advice.standing(advice.choice or ""), link_mbps(advice)
     yield (
         f"With {name(queue.setting)}, {queue.cca} adds {queue.added_rtt.text(2, unit='ms')} to the RTT instead of {own.added_rtt.text(2)} "
         f"({own.cca} as it is), and carries {queue.goodput.text(most=link)} Mbit/s instead of {own.goodput.text(most=link)}."
     )
+
+
+def _saves(advice: Advice, queue: Lever) -> bool:
+    """Whether a queue surely saves as much delay as is worth a change."""
+    return queue.less_rtt.value >= GOALS["delay"].worth(advice.path.rtt / 1e6) and queue.less_rtt.low > 0
 
 
 def _uncapitalized(text: str) -> str:
@@ -163,10 +176,11 @@ def shown(advice: Advice) -> list[Lever]:
 
 
 def advised(advice: Advice) -> list[Lever]:
-    """Each setting that is worth a change, and of the queues that were asked for the one that adds the least delay."""
-    queue = advice.queue_of_least_delay
+    """Each setting that is worth a change, and of the queues that were asked for the one of the answer, or the one that saves most delay."""
+    first = advice.lever if advice.is_setting_first and advice.lever and advice.lever.is_queue else None
+    queue = first or advice.queue_of_least_delay
     others = [v for v in advice.worthwhile if not v.is_queue]
-    return [*others, *([queue] if queue and queue.less_rtt.low > 0 else [])]
+    return [*others, *([queue] if queue and (queue is first or _saves(advice, queue)) else [])]
 
 
 def typed(advice: Advice) -> list[Code]:
