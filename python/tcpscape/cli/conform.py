@@ -11,7 +11,7 @@ from typing import Annotated
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import ProgressLine
-from tcpscape.errors import instead, refuse
+from tcpscape.errors import EXIT_INTERRUPTED, instead, refuse
 
 
 @command(examples=("conform bbr --case drain-by-inflight", "conform bbr bbr --case probe-rtt --rate 20mbit --rtt 40ms"))
@@ -51,12 +51,22 @@ def conform(
     work = {name: conformance.cells(cases, cases.cases[name], rates, rtts) for name in dict.fromkeys(names)}
     with ProgressLine("conform") as progress:
         run = conformance.run(label, cases, work, jobs=jobs or os.cpu_count() or 1, seed=seed, progress=progress.update)
-        results = list(run)
-    document = answer.document(label, cases, results)
+        results, complete = [], True
+        try:
+            for result in run:
+                results.append(result)
+        except KeyboardInterrupt:
+            complete = False
+            run.close()
+    document = answer.document(label, cases, results, complete=complete)
     if out:
         writing.whole(out, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if as_json:
         print(json.dumps(document, allow_nan=False))
     else:
-        terminal.show(answer.screen(label, cases, results, f"tcpscape conform {suite} {shlex.quote(label)}"), output)
+        cell = [word for option, value in (("--rate", rate), ("--rtt", rtt)) if value for word in (option, value)]
+        again = shlex.join(["tcpscape", "conform", suite, label, *cell, *(["--seed", str(seed)] if seed != 1 else [])])
+        terminal.show(answer.screen(label, cases, results, again, complete=complete), output)
+    if not complete:
+        return EXIT_INTERRUPTED
     return 1 if check and any(r.verdict == "failed" for r in results) else None

@@ -90,7 +90,8 @@ def _evaluated(chosen: EvaluateOptions, runs: EvaluateRuns, root: Path) -> Evalu
 
     if chosen.grid not in clause.GRIDS:
         refuse("grid", f"{shown(chosen.grid)} is unknown", instead(chosen.grid, list(clause.GRIDS)))
-    control, against = spelling.label(chosen.control, "control"), tuple(spelling.parse_labels(chosen.against))
+    control = spelling.label(chosen.control, "control")
+    against = tuple(label for label in spelling.parse_labels(chosen.against) if label != control)  # beside itself every control is no worse
     clauses, engine = clause.choose(chosen.clause), measuring.tolerant(engines.make(runs.engine), (control, *against))
     grid = replace(clause.GRIDS[chosen.grid], most=chosen.cells)
     measuring.expect_control(control, against, engine)

@@ -65,7 +65,7 @@ def stress(
         print(json.dumps(document, allow_nan=False))
     else:
         next_ = [f"tcpscape run {files[0]} --seeds 10" if files else "add --out DIR to keep the worst cell as a scenario, with a figure"]
-        kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
+        kept = f"kept in {out}: {', '.join(file.name for file in files)}" if files else ""
         terminal.show(answer.screen(search, kept, next_, complete=is_whole), output)
     return None if complete else EXIT_INTERRUPTED
 

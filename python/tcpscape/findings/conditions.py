@@ -19,9 +19,11 @@ how long that was. What is written is never run as Python.
 from __future__ import annotations
 
 import ast
+import contextlib
+import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,12 +89,24 @@ class Expression:
         """Its value of constants alone. :raises ScenarioError: it names something else."""
         if unknown := [name for name in self.names if name not in values]:
             refuse("condition", f"{shown(self.text)}: no constant {unknown[0]}", f"there are {', '.join(values)}")
-        return float(_value(self.tree, _Constants(values)))
+        with self._computed():
+            value = float(_value(self.tree, _Constants(values)))
+            if not math.isfinite(value):
+                raise ArithmeticError
+        return value
 
     def of(self, record: Record) -> Values:
         """Its value in each row. :raises Unknown: the record lacks a variable or a state."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), self._computed():
             return _value(self.tree, record)
+
+    @contextlib.contextmanager
+    def _computed(self) -> Iterator[None]:
+        """Refuses what has no value: a division by zero, a function of other arguments."""
+        try:
+            yield
+        except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError):
+            refuse("condition", f"{shown(self.text)} cannot be computed", EXAMPLE)
 
     def holds(self, record: Record) -> np.ndarray:
         """Whether it holds, in each row."""

@@ -8,9 +8,10 @@ the same until then. Source of the cases of BBR: draft-ietf-ccwg-bbr, appendix "
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -188,7 +189,7 @@ class CaseResult:
     @property
     def reason(self) -> str:
         """Why not everything was judged; empty where it was."""
-        return next((c.unknown for c in self.cells if c.unknown), "" if self.cells else "no cell in its range")
+        return next((c.unknown for c in self.cells if c.unknown), "" if self.cells else f"no cell in its range of at most {MOST_PACKETS:,} packets")
 
     @property
     def failures(self) -> tuple[CellResult, ...]:
@@ -236,16 +237,15 @@ def run(
     jobs: int = 1,
     seed: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> Iterator[CaseResult]:
+) -> Generator[CaseResult, None, None]:
     """Each case in its cells, in the order of `work`. :raises TcpscapeError: one line, for a control that cannot run."""
-    engine, total, done = Model(), sum(map(len, work.values())), 0
+    engine, total, done = Model(), sum(map(len, work.values())), itertools.count(1)
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         by_case = {name: [pool.submit(judge, engine, control, cases, name, cell, seed) for cell in each] for name, each in work.items()}
-        for _ in as_completed(f for each in by_case.values() for f in each) if progress else ():
-            done += 1
-            if progress:
-                progress(done, total)
+        if progress:
+            for future in (f for each in by_case.values() for f in each):
+                future.add_done_callback(lambda _: progress(next(done), total))
         for name, futures in by_case.items():
             yield CaseResult(name, cases.cases[name], tuple(f.result() for f in futures))
     finally:

@@ -11,6 +11,7 @@ controls by jitter of one of two flows); Kuzmanovic and Knightly, SIGCOMM 2003 (
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -154,7 +155,7 @@ class Proof(NamedTuple):
     value: float | None = None
     """Badness of the one trial there; None where none ran."""
     shows: bool = False
-    """Whether that is as bad as in the model, by the search's own measure."""
+    """Whether it exceeds what the other control shows there by most of what it does in the model."""
     reason: str = ""
     """Why none ran."""
 
@@ -164,7 +165,7 @@ class Finding(NamedTuple):
 
     cell: Values
     cause: tuple[str, ...]
-    """Optional ingredients that it needs, or `buffer` where its buffer is the only thing unusual."""
+    """Optional ingredients that it needs, or `buffer` where its buffer is the only thing unusual; empty where it is a matter of rate and RTT."""
     badness: Estimate
     """On fresh seeds."""
     against: Estimate | None
@@ -197,6 +198,8 @@ class Search:
     findings: list[Finding] = field(default_factory=list)
     worst: tuple[float, Values | None] = (0.0, None)
     """The worst cell of the search that goes on, and its badness."""
+    could_run: bool = False
+    """Whether any cell could be simulated."""
     was_cut: bool = False
     """The time ran out, so that a faster machine may find more."""
     done: int = 0
@@ -205,17 +208,22 @@ class Search:
 
     def run(self) -> None:
         """Searches, reduces and confirms; `findings` holds what there is whenever it ends. :raises TcpscapeError: nothing can run."""
-        self.engine.check(self.scenario(self.control, {i.name: i.plain for i in INGREDIENTS}))
+        for control in filter(None, (self.control, self.against)):
+            self.engine.check(self.scenario(control, {i.name: i.plain for i in INGREDIENTS}))
         without: set[str] = set()
         for restart in range(RESTARTS):
             cell = self._search(restart, without)
-            if cell is None or (self._is_over and self.findings):
+            if cell is None:
+                break
+            if self._is_over and self.findings:
+                self.keep()
                 break
             if self.findings and self.worst[0] < self.goal.shows:
                 continue  # another beginning may do better
             cell = self._reduced(cell)
             cause = self._cause(cell)
             self.findings.append(self._confirmed(cell, cause))
+            self.worst = (0.0, None)
             without |= set(cause)
             if self._is_over:
                 break
@@ -278,11 +286,13 @@ class Search:
             try:
                 own, *other = (self.goal.of(self.engine.run(self.scenario(c, cell), [self.seed])[0], cell) for c in controls)
             except TcpscapeError:
-                return 0.0  # a cell that cannot be simulated is none
+                return math.nan  # a cell that cannot be simulated is none
             return own - sum(other)
 
         with ThreadPoolExecutor(max(1, self.jobs)) as pool:
             scores = list(pool.map(one, cells))
+        self.could_run |= not all(map(math.isnan, scores))
+        scores = [0.0 if math.isnan(score) else score for score in scores]
         self.done += len(cells) * len(controls)
         if self.progress:
             self.progress(min(self.done, self._total), self._total)
@@ -341,7 +351,8 @@ class Search:
         """After an interruption: the worst cell so far, as it is, where it is worse than what was found before."""
         value, cell = self.worst
         if cell is not None and all(value > finding.excess for finding in self.findings):
-            self.findings.insert(0, self._confirmed(cell, self._cause(cell)))
+            self.findings.append(self._confirmed(cell, self._cause(cell)))
+        self.findings.sort(key=lambda f: -f.excess)
 
     def _reduced(self, cell: Values) -> Values:
         """The cell without what it can do without, its numbers those of a plain path, or rounded, wherever most of the badness stays."""
@@ -354,7 +365,7 @@ class Search:
     def _cause(self, cell: Values) -> tuple[str, ...]:
         """What is left that a plain path does not have."""
         causes = tuple(i.name for i in self._ingredients(set()) if i.optional and cell[i.name] != i.plain)
-        return causes or ("buffer",)
+        return causes or (("buffer",) if cell["buffer"] != 1 else ())
 
     def _confirmed(self, cell: Values, cause: tuple[str, ...]) -> Finding:
         scenario = self.scenario(self.control, cell)
@@ -383,12 +394,15 @@ def prove(search: Search, finding: Finding, engine: Engine) -> Finding:
     try:
         if reason := engine.unavailable():
             return finding._replace(proof=Proof(reason=reason))
-        engine.check(finding.scenario)
-        trial = engine.run(finding.scenario, [search.seed + FIRST_FRESH])[0]
+        scenarios = [finding.scenario, *([search.scenario(search.against, finding.cell)] if search.against and finding.against else [])]
+        for scenario in scenarios:
+            engine.check(scenario)
+        trial, *others = (engine.run(scenario, [search.seed + FIRST_FRESH])[0] for scenario in scenarios)
     except TcpscapeError as e:
         return finding._replace(proof=Proof(reason=str(e)))
     value = search.goal.of(trial, finding.cell)
-    return finding._replace(proof=Proof(trial.kernel or engine.name, value, value >= min(search.goal.shows, KEPT * finding.badness.value)))
+    excess = value - sum(search.goal.of(other, finding.cell) for other in others)
+    return finding._replace(proof=Proof(trial.kernel or engine.name, value, excess >= KEPT * finding.excess > 0))
 
 
 def _rounded(value: float, digits: int) -> float:

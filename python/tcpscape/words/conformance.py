@@ -73,11 +73,13 @@ class ConformanceDocument(TypedDict):
     """The congestion control."""
     passed: int
     """Cases that passed."""
+    complete: bool
+    """Whether all cases ran that were asked for; an interruption keeps those before it."""
     cases: list[CaseDocument]
-    """Every case."""
+    """Every case that ran."""
 
 
-def document(control: str, cases: Suite, results: Sequence[CaseResult]) -> ConformanceDocument:
+def document(control: str, cases: Suite, results: Sequence[CaseResult], *, complete: bool = True) -> ConformanceDocument:
     """The results as plain values."""
     rows = [
         CaseDocument(
@@ -90,7 +92,7 @@ def document(control: str, cases: Suite, results: Sequence[CaseResult]) -> Confo
         )
         for r in results
     ]
-    return ConformanceDocument(format=1, document=cases.document, control=control, passed=_passed(results), cases=rows)
+    return ConformanceDocument(format=1, document=cases.document, control=control, passed=_passed(results), complete=complete, cases=rows)
 
 
 def _differences(cell: CellResult) -> list[DifferenceDocument]:
@@ -104,19 +106,19 @@ def _passed(results: Sequence[CaseResult]) -> int:
     return sum(r.verdict == "passed" for r in results)
 
 
-def screen(control: str, cases: Suite, results: Sequence[CaseResult], again: str) -> Screen:
-    """The screen; `again`: the command, without cases and cells, for the one that looks at a failure."""
+def screen(control: str, cases: Suite, results: Sequence[CaseResult], again: str, *, complete: bool = True) -> Screen:
+    """The screen; `again`: the command without its cases, for the one that looks at a failure; `complete`: whether all cases ran."""
     trials = sum(len(r.cells) for r in results)
     failed = [r for r in results if r.verdict == "failed"]
     rows = [(r.case.ref, r.name, r.verdict, _what(r)) for r in results]
     table = Table(("ref", "case", "result", "first difference"), rows, left=4, words=("first difference",))
-    next_ = [f"{again} --case {failed[0].name} --verbose", "every statement that differs, in each cell"] if failed else []
     return Screen(
         path=f"{cases.document}: {counted(len(results), 'case')} in {counted(trials, 'cell')}, model engine",
         answer=f"{control} passes {_passed(results)} of {counted(len(results), 'case')}.",
         tables=[table],
         details=[d for r in failed for d in _details(r)],
-        next=["  ".join(next_)] if next_ else [],
+        caveats=[] if complete else ["interrupted: the cases behind these did not run"],
+        next=[f"{again} --case {failed[0].name} --verbose"] if failed else [],
     )
 
 

@@ -82,10 +82,13 @@ def decisive(clause: ClauseDocument) -> str:
     if criterion is None or not criterion["cells"]:
         return clause["missing"][0] if clause["missing"] else NONE
     if criterion["worst"] and not criterion["worst"][0]["error"]:
-        mean = alone(criterion["excess"], criterion["unit"], signed=True)
-        return f"{criterion['what']}: up to {quantity(criterion['worst'][0]['excess'], criterion['unit'], signed=True)}, mean {mean}"
+        mean = alone(criterion["excess"], criterion["unit"])
+        return f"{criterion['what']}: worse by up to {quantity(criterion['worst'][0]['excess'], criterion['unit'])}, on average by {mean}"
     error = f": {criterion['worst'][0]['error']}" if criterion["worst"] else ""
-    return f"{criterion['what']}: mean excess {excess(criterion)}{error}"
+    value = criterion["excess"]["value"] or 0.0
+    size = alone({"value": abs(value), "low": None, "high": None}, criterion["unit"])
+    side = "worse" if value > 0 else "better"
+    return f"{criterion['what']}: on average {size} {side}{error}" if value else f"{criterion['what']}: the same{error}"
 
 
 def _decisive(clause: ClauseDocument) -> CriterionDocument | None:

@@ -118,7 +118,7 @@ def screen(search: Search, kept: str, next_: Sequence[str], *, complete: bool) -
         caveats.insert(0, "the search was ended early: it may find worse, and the seed alone does not decide what it found")
     return Screen(
         path=f"{search.goal.name}: {number(search.done)} trials of {DURATION_S:g}s, seed {search.seed}; {FRESH_SEEDS} fresh seeds for each cell",
-        answer=_sentence(search, search.findings[0]) if search.findings else f"Nothing was found: no cell of {search.control} could be run.",
+        answer=_sentence(search, search.findings[0]) if search.findings else _nothing(search),
         remarks=remarks,
         tables=[Table(headings, rows, left=2, words=("what it takes", "path"))] if len(rows) > 1 else [],
         caveats=caveats,
@@ -127,7 +127,15 @@ def screen(search: Search, kept: str, next_: Sequence[str], *, complete: bool) -
     )
 
 
+def _nothing(search: Search) -> str:
+    """Why there is no worst cell."""
+    if not search.could_run:
+        return f"Nothing was found: no cell of {search.control} could be run."
+    return f"No cell was found in which {search.control} is worse{f' than {search.against}' if search.against else ' than it may be'}."
+
+
 def _row(search: Search, finding: Finding) -> tuple[str, ...]:
     words, path = told(finding, search.goal), 3
     against = (_value(finding.against, search.goal.name),) if finding.against else ()
-    return (", ".join(words[path:]) or words[path - 1], ", ".join(words[:path]), _value(finding.badness, search.goal.name), *against)
+    cause = ", ".join(words[path:]) or (words[path - 1] if finding.cause else "the path alone")
+    return (cause, ", ".join(words[:path]), _value(finding.badness, search.goal.name), *against)
