@@ -140,6 +140,7 @@ def test_equal_controls_raise_an_alarm_in_at_most_a_twentieth_of_dossiers():
     assert alarms <= 20
 
 
+@pytest.mark.slow
 def test_cubic_clears_what_the_rfc_says_must(need_model, evaluate):
     document = evaluate("cubic", "--against", "reno", "--clause", "collapse", "--clause", "harm")
     assert "fails" not in verdicts(document).values()

@@ -183,7 +183,7 @@ LONG = (
     "cca load",
     "explore",
     "stress",
-    "evaluate bbr",
+    "evaluate",
 )
 """Examples that take seconds or do not end, a file of the user, a kernel or root begin with one of these; they are parsed and not run."""
 

@@ -32,8 +32,18 @@ REAL_TIME, JOB = (ROOT / "docs" / "tour" / name for name in ("9-your-application
 """Take most of a minute: real programs run behind real delays, and a job measures everything twice."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in (REAL_TIME, JOB)], ids=lambda page: str(page.relative_to(ROOT)))
+EVALUATE, WORST = (ROOT / "docs" / "how-to" / name for name in ("evaluate.md", "worst-case.md"))
+"""Judge and search: hundreds of trials each."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (REAL_TIME, JOB, EVALUATE, WORST)], ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_recipe_can_be_carried_out(page, need_model, job):
+    job(page).run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [EVALUATE, WORST], ids=["evaluate", "worst-case"])
+def test_a_recipe_of_many_trials_can_be_carried_out(page, need_model, job):
     job(page).run()
 
 

@@ -42,6 +42,7 @@ def test_reducing_takes_away_what_the_badness_does_not_need():
     assert s._badness(simple) >= stress.KEPT * s._badness(cell)
 
 
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same_and_more_than_one_cause():
     first, again = (search("cubic", "stall", trials=96, seed=3) for _ in range(2))
     first.run()
