@@ -36,7 +36,9 @@ EVALUATE, WORST = (ROOT / "docs" / "how-to" / name for name in ("evaluate.md", "
 """Judge and search: hundreds of trials each."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in (REAL_TIME, JOB, EVALUATE, WORST)], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in (REAL_TIME, JOB, EVALUATE, WORST)], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_a_recipe_can_be_carried_out(page, need_model, job):
     job(page).run()
 
