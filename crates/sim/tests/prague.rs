@@ -174,3 +174,18 @@ fn a_step_for_lone_packets_starves_prague_on_a_slow_link() {
     let [free, other] = shares("dualpi2 min_qlen_step 2");
     assert!(free > 0.5 && free + other > 0.95, "{free} {other}");
 }
+
+/// RFC 6937 §3: what leaves while losses are repaired is bounded by what is delivered. Where nine packets of ten are lost from the second second on, the
+/// sender dries up and is left with its retransmission timer, as a Reno is; half of a window a round trip would be a link's whole rate.
+#[test]
+fn extreme_loss_silences_it_as_it_does_a_reno() {
+    let offered = |cca: &str| {
+        let mut p = plan(&[cca], 20, 3, 250.0, "bfifo limit 200000");
+        p.forward.stages[0] = path(&["netem delay 125ms loss 0.0001% limit 100000".into()], Host::Router).stages[0].clone();
+        let lossy = r#"{"stage":0,"change":{"kind":"set","at":2000000000,"set":{"loss":3865470566}}}"#; // 90 % of 2³²
+        p.forward.schedule = vec![serde_json::from_str(lossy).unwrap()];
+        run(&p, 1).flows[0].retransmits
+    };
+    let (prague, reno) = (offered("prague"), offered("reno"));
+    assert!(reno < 200 && prague < 2 * reno, "{prague}, {reno}");
+}

@@ -142,6 +142,10 @@ pub trait CongestionController: Send {
     fn owns_window(&self) -> bool {
         false
     }
+    /// Of one that owns the window: whether PRR bounds it all the same while losses are repaired (RFC 6937), after which `on_ack` is asked.
+    fn repairs_by_prr(&self) -> bool {
+        false
+    }
     /// Whether it wants ECN on every packet.
     fn needs_ecn(&self) -> bool {
         false

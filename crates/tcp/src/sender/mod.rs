@@ -261,7 +261,13 @@ impl Sender {
         let sample = self.c.sample(&report, usable);
         match actions.window {
             WindowOrder::Keep => {}
-            WindowOrder::Reduce(cwnd) => self.governor.reduce_to(cwnd),
+            WindowOrder::Reduce(cwnd) => {
+                self.governor.reduce_to(cwnd);
+                if self.governor.owns_window() {
+                    view = self.view();
+                    self.ask_control(&view, AckSample { may_raise: false, ..sample });
+                }
+            }
             WindowOrder::Ask(progress) => {
                 if actions.orderly {
                     view.counts = self.c.counts(); // the rest is as it was

@@ -280,8 +280,11 @@ impl Prague {
         self.burst = (burst as u32).max(1);
     }
 
-    /// Moves the blocking window towards the fractional one, by no more than half of what was acknowledged.
-    fn follow(&self, w: &mut Window, acked: u32) {
+    /// Moves the blocking window towards the fractional one, by no more than half of what was acknowledged. While losses are repaired it is PRR's.
+    fn follow(&self, v: &View, w: &mut Window, acked: u32) {
+        if v.ca_state == CaState::Recovery {
+            return;
+        }
         let (target, step) = (self.packets(w), acked.div_ceil(2).max(1));
         if w.cwnd > target {
             w.cwnd = target.max(w.cwnd.saturating_sub(step));
@@ -301,6 +304,9 @@ impl CongestionController for Prague {
     }
     fn owns_window(&self) -> bool {
         self.accurate
+    }
+    fn repairs_by_prr(&self) -> bool {
+        true
     }
     fn max_tso_segs(&self, _w: &Window) -> u32 {
         self.burst
@@ -341,7 +347,7 @@ impl CongestionController for Prague {
         }
         let marks = self.take_marks(v, w);
         self.grow(v, w, s.acked.saturating_sub(marks));
-        self.follow(w, s.acked);
+        self.follow(v, w, s.acked);
         self.end_round_if_due(v, w);
         self.pace(v, w);
     }

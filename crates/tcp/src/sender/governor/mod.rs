@@ -85,6 +85,15 @@ impl Governor {
     pub fn wants_lost(&self) -> bool {
         self.wants_lost
     }
+    /// Whether PRR governs the window in this state: in CWR and recovery, and where the control owns the window in recovery alone, if it says so.
+    #[inline]
+    pub fn follows_prr(&self, state: CaState) -> bool {
+        if self.owns_window {
+            state == CaState::Recovery && self.cc.repairs_by_prr()
+        } else {
+            is_reducing(state)
+        }
+    }
     /// Windows that the send buffer has room for.
     pub fn sndbuf_expand(&self) -> u32 {
         self.cc.sndbuf_expand()

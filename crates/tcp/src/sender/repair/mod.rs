@@ -123,7 +123,7 @@ impl Repair {
         if actions.timer == TimerOrder::Keep && r.restarts_timer {
             actions.timer = TimerOrder::Restart(self.recovery.state());
         }
-        actions.window = if self.recovery.is_reducing() && !rest.governor.owns_window() {
+        actions.window = if rest.governor.follows_prr(self.recovery.state()) {
             let newly_lost = rest.c.flight.marked_lost().wrapping_sub(r.prior.marked_lost);
             self.reduce(r.delivered, newly_lost, r.advanced(), rest)
         } else {
@@ -432,7 +432,7 @@ impl Repair {
         let newly_lost = rest.c.flight.marked_lost().wrapping_sub(marked);
         if newly_lost > 0 && !matches!(self.recovery.phase(), Phase::Recovery(_)) {
             self.enter_recovery(false, rest);
-            if !rest.governor.owns_window() {
+            if rest.governor.follows_prr(self.recovery.state()) {
                 if let WindowOrder::Reduce(cwnd) = self.reduce(1, newly_lost, false, rest) {
                     rest.governor.reduce_to(cwnd);
                 }
@@ -515,7 +515,12 @@ impl Repair {
         let going_on = self.recovery.reduction().copied();
         let restore = (going_on.is_none() && !congestion).then(|| rest.governor.threshold_to_restore(self.recovery.state()));
         self.begin_evidence(restore, rest.c);
-        let prr = going_on.unwrap_or_else(|| self.begin_reduction(rest));
+        let prr = match going_on {
+            None => self.begin_reduction(rest),
+            // CWR did not follow it where the control owns the window.
+            Some(_) if rest.governor.owns_window() => Prr::new(rest.governor.cwnd()),
+            Some(prr) => prr,
+        };
         self.enter(Phase::Recovery(prr), rest);
     }
 

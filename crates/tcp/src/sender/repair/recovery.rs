@@ -142,11 +142,6 @@ impl Recovery {
             _ => None,
         }
     }
-    /// Whether the window is being reduced packet by packet.
-    #[inline]
-    pub fn is_reducing(&self) -> bool {
-        matches!(self.phase, Phase::Cwr(_) | Phase::Recovery(_))
-    }
     /// F-RTO's outcome does not matter any more.
     pub fn end_frto(&mut self) {
         if let Phase::Loss(frto) = &mut self.phase {
