@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tcpscape.formats import stamped
@@ -110,9 +111,14 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        shown = (*PRINTED, *(name for name in PRINTED_OF_SOME if getattr(self, name)))
-        flows, queues = [flow.to_dict() for flow in self.flows], [dict(queue) for queue in self.queues]
-        return stamped("trial", {name: plain(getattr(self, name)) for name in shown} | {"flows": flows, "queues": queues})
+        values = self.shown()
+        return values | {name: plain(value) for name, value in values.items()} | {"flows": [flow.to_dict() for flow in self.flows]}
+
+    def shown(self) -> dict[str, Any]:
+        """The same with results of parts (RTTs, probes, …) as they are, which a writer of JSON reads faster than mappings made of them."""
+        names = (*PRINTED, *(name for name in PRINTED_OF_SOME if getattr(self, name)))
+        values = {name: getattr(self, name) for name in names}
+        return stamped("trial", values | {"flows": [flow.shown() for flow in self.flows], "queues": [dict(queue) for queue in self.queues]})
 
 
 PRINTED = (
@@ -297,8 +303,15 @@ class FlowResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; those of :data:`OF_NETWORKS` only where they differ from their defaults."""
-        values = {name: plain(getattr(self, name)) for name in _FLOW if name not in OF_NETWORKS or self.has(name)}
-        return values | {"limited_by": dict(self.limited_by)}
+        return {name: plain(value) for name, value in self.shown().items()}
+
+    def shown(self) -> dict[str, Any]:
+        """The same with groups of numbers as they are."""
+        values = dict(zip(_FLOW, _of_flow(self), strict=True))
+        for name in OF_NETWORKS:
+            if values[name] == _FLOW[name]:
+                del values[name]
+        return values
 
     def has(self, name: str) -> bool:
         """Whether a field differs from its default."""
@@ -312,6 +325,8 @@ class FlowResult:
 
 _FLOW = {f.name: f.default for f in fields(FlowResult)}
 """Field → its default."""
+_of_flow = attrgetter(*_FLOW)
+"""The values of a flow's fields."""
 OF_NETWORKS = ("responses", "direction", "group", "path_rtt_ms")
 """Fields that say nothing where all flows go the same way, on one path, and nobody asks them anything: documents and tables leave them out there."""
 

@@ -40,7 +40,7 @@ def test_work_is_cut_in_order():
 def test_an_error_in_a_thread_ends_the_campaign_and_keeps_what_was_over(tmp_path):
     class Fussy(engines.REGISTRY["mock"]):
         def run(self, scenario, seeds, **options):
-            if seeds[0] == 5:
+            if 5 in seeds:
                 raise ScenarioError("seed: 5 is no seed; take another")
             return super().run(scenario, seeds, **options)
 
@@ -81,11 +81,28 @@ def test_each_trial_is_saved_before_the_next_begins(tmp_path):
     class Watching(engines.REGISTRY["mock"]):
         def run(self, scenario, seeds, **options):
             begun.append(len(Store(tmp_path).addresses()))
+            time.sleep(executors.BATCH_S)
             return super().run(scenario, seeds, **options)
 
     with Store(tmp_path) as store:
         Runner(Watching(), 1, store=store).run(case(), range(5))
     assert begun == [0, 1, 2, 3, 4]
+
+
+def test_short_trials_are_saved_by_batches_and_none_is_claimed_for_long(tmp_path):
+    sizes = []
+
+    class Watched(Store):
+        def save_many(self, trials):
+            sizes.append(len(trials))
+            super().save_many(trials)
+
+    with Watched(tmp_path) as store:
+        trials = Runner(engines.make("mock"), 1, store=store).run(case(), range(1000))
+    assert [t.seed for t in trials] == [*range(1000)]
+    assert sum(sizes) == 1000
+    assert max(sizes) <= executors.BATCH_TRIALS
+    assert len(sizes) < 500
 
 
 def test_a_missing_package_names_the_fix(monkeypatch):

@@ -100,9 +100,9 @@ def scenario():
 def test_a_trial_that_another_one_has_claimed_is_waited_for(tmp_path):
     model, (one, two) = engines.make("model"), (Store(tmp_path), Store(tmp_path))
     (address,) = model.addresses(scenario(), [1])
-    assert one.claim(address)
-    assert one.claim(address)
-    assert not two.claim(address)
+    assert one.claim([address]) == {address}
+    assert one.claim([address, "other"]) == {address, "other"}
+    assert two.claim([address, "third"]) == {"third"}
     (trial,) = model.run(scenario(), [1])
     threading.Timer(0.5, lambda: one.save(trial)).start()
     assert Runner(model, store=two).run(scenario(), [1]) == [trial]
@@ -130,14 +130,14 @@ def test_who_keeps_less_does_not_hold_up_who_keeps_more(tmp_path):
 
 def test_a_forked_process_is_another_writer(tmp_path):
     store = Store(tmp_path)
-    assert store.claim("a")
+    assert store.claim(["a"])
     child = os.fork()
     if not child:
-        os._exit(0 if not store.claim("a") and store.claim("b") else 1)
+        os._exit(0 if not store.claim(["a"]) and store.claim(["b"]) else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert not store.claim("b")
+    assert not store.claim(["b"])
     store.release(["b"])
-    assert store.claim("b")
+    assert store.claim(["b"])
 
 
 def test_a_presence_ends_with_its_process(tmp_path):
@@ -156,4 +156,4 @@ def test_a_directory_of_an_earlier_version_has_claims_when_it_is_written(tmp_pat
         connection.execute("DROP TABLE claims")
     connection.close()
     assert Store(tmp_path, create=False).addresses() == set()
-    assert Store(tmp_path).claim("a")
+    assert Store(tmp_path).claim(["a"])

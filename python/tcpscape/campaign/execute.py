@@ -1,7 +1,7 @@
 """Runs campaigns and scenarios: :func:`run` a whole campaign, each cell as often as its precision asks; :class:`Runner` many scenarios × seeds.
 
 Every trial of every command goes through :meth:`Runner.run_all`: what the store has does not run again, the rest runs where the executor runs it
-and is kept before the next trial begins.
+and is kept before the next trials begin.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Runner:
     def run_all(self, work: ScenarioSeeds) -> list[list[Trial]]:
         """The trials of each scenario, in the seeds' order. The order of work never changes a result.
 
-        Every trial is saved before the next one begins on its core, so whatever ends a campaign costs at most the trials that were running.
+        Every trial is saved before the next one begins on its core (short ones by batches of some milliseconds), so whatever ends a campaign costs at
+        most the trials that were running.
         Scenarios that differ by name only share their trials.
 
         :raises TcpscapeError: one line, before anything runs, for a scenario that the engine or the executor cannot run.
@@ -92,16 +93,20 @@ class Runner:
     ) -> None:
         """Runs those of the trials that no other writer has claimed, and adds them."""
         missing = [ScenarioTrials(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
-        task = Task(self.engine, self.capture, self._keep, lambda place, seed: self._claim(by_seed[place][seed]))
+        task = Task(self.engine, self.capture, self._keep, lambda trials: self._claim([by_seed[place][seed] for place, seed in trials]))
         with closing(executor.run(task, missing)) as finished:  # whatever happens here, nothing runs on
             for place, trial in finished:
                 trials[by_seed[place][trial.seed]] = trial
                 if self.progress:
                     self.progress(len(trials), total)
 
-    def _claim(self, address: str) -> bool:
-        """Whether a trial is to be run here: no other writer of the store runs it, and none has kept it meanwhile."""
-        return self.store is None or (self.store.claim(address) and not self.kept([address]))
+    def _claim(self, addresses: Sequence[str]) -> list[bool]:
+        """Of each trial whether it is to be run here: no other writer of the store runs it, and none has kept it meanwhile."""
+        if self.store is None:
+            return [True] * len(addresses)
+        claimed = self.store.claim(addresses)
+        known = self.kept(list(claimed))
+        return [address in claimed and address not in known for address in addresses]
 
     def _keep(self, trials: Sequence[Trial]) -> None:
         if self.store:

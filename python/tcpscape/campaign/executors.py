@@ -37,12 +37,16 @@ from tcpscape.trial import Capture, Trial
 if TYPE_CHECKING:
     from distributed import Future
 
+BATCH_S, BATCH_TRIALS = 0.02, 128
+"""Short trials are run and saved together, as many as take about so many seconds, and so many at most: a transaction costs as much as they do."""
 SAVE_S = 10.0
 """How long trials that are being saved are waited for where a campaign ends early, s."""
 Keep = Callable[[Sequence[Trial]], None]
 """Saves trials; called from any thread, as soon as they are over."""
-Claim = Callable[[int, int], bool]
-"""Whether a trial, given by its place in the work and its seed, is to be run here and now; another process may be running it."""
+Claim = Callable[[Sequence[tuple[int, int]]], list[bool]]
+"""Of each of these trials, given by its place in the work and its seed, whether it is to be run here and now; another process may be running it."""
+ClaimedTrial = tuple[int, Scenario, int]
+"""A trial that is to be run here: the place of its scenario in the work, the scenario, the seed."""
 Trials = Generator[tuple[int, Trial], None, None]
 """Each trial with the place of its scenario in the work. Closed early, it ends what runs."""
 
@@ -62,7 +66,7 @@ class Task:
     engine: Engine
     capture: Capture
     keep: Keep
-    claim: Claim = lambda place, seed: True
+    claim: Claim = lambda trials: [True] * len(trials)
 
 
 class Executor(ABC):
@@ -78,7 +82,7 @@ class Executor(ABC):
 
 @dataclass(frozen=True)
 class Local(Executor):
-    """Threads of this process: engines release the GIL. Each takes the next trial when its last is saved."""
+    """Threads of this process: engines release the GIL. Each takes the next trials when its last are saved."""
 
     jobs: int = 0
     """Cores; 0 is all."""
@@ -95,7 +99,7 @@ class Local(Executor):
             for _ in range(workers):
                 pool.submit(shared.work)
             for _ in range(workers):
-                yield from iter(shared.next, None)
+                yield from itertools.chain.from_iterable(iter(shared.next, None))
         except BaseException:
             shared.end()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -111,23 +115,52 @@ class _Shared:
         self._task = task
         self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
         self._lock = threading.Lock()
-        self._done: SimpleQueue[tuple[int, Trial] | BaseException | None] = SimpleQueue()
+        self._done: SimpleQueue[list[tuple[int, Trial]] | BaseException | None] = SimpleQueue()
         self._over = threading.Event()
         self._saving = 0
         self._saved = threading.Condition()
 
     def work(self) -> None:
-        """What each thread does: trial after trial, until none is left or the campaign ends."""
+        """What each thread does: batch after batch, until no trial is left or the campaign ends."""
+        size = 1
         try:
-            while not self._over.is_set() and (next_trial := self._take()):
-                place, scenario, seed = next_trial
-                trials = self._task.engine.run(scenario, [seed], threads=1, capture=self._task.capture)
-                if not self._keep(trials):
+            while not self._over.is_set() and (batch := self._take(size)):
+                began = time.monotonic()
+                trials, failure = self._run(batch)
+                if not self._keep([trial for _, trial in trials]):
                     break
-                self._done.put((place, trials[0]))
+                self._done.put(trials)
+                if failure:
+                    raise failure
+                size = max(1, min(2 * size, BATCH_TRIALS, int(len(batch) * BATCH_S / max(1e-9, time.monotonic() - began))))
             self._done.put(None)
         except BaseException as e:
             self._done.put(e)
+
+    def _run(self, batch: Sequence[ClaimedTrial]) -> tuple[list[tuple[int, Trial]], BaseException | None]:
+        """The trials of a batch, and what ended it early: those before it are saved all the same."""
+        trials: list[tuple[int, Trial]] = []
+        for _, alike in itertools.groupby(batch, key=lambda trial: trial[0]):
+            same = list(alike)
+            try:
+                trials += self._of_one(same)
+            except Exception:
+                for trial in same:  # one by one: which of them it is, and all before it
+                    try:
+                        trials += self._of_one([trial])
+                    except BaseException as e:
+                        return trials, e
+            except BaseException as e:
+                return trials, e
+        return trials, None
+
+    def _of_one(self, alike: Sequence[ClaimedTrial]) -> list[tuple[int, Trial]]:
+        """Trials of one scenario; none where the campaign has ended."""
+        if self._over.is_set():
+            return []
+        place, scenario, _ = alike[0]
+        trials = self._task.engine.run(scenario, [seed for _, _, seed in alike], threads=1, capture=self._task.capture)
+        return [(place, trial) for trial in trials]
 
     def end(self) -> None:
         """No trial begins and none is saved from now on; what is being saved now is kept when this returns."""
@@ -149,16 +182,17 @@ class _Shared:
                 self._saved.notify_all()
         return True
 
-    def _take(self) -> tuple[int, Scenario, int] | None:
-        """The next trial that is claimed; None where there is none."""
+    def _take(self, size: int) -> list[ClaimedTrial]:
+        """The next trials that are claimed, at most so many; none where none is left."""
         while True:
             with self._lock:
-                trial = next(self._todo, None)
-            if trial is None or self._task.claim(trial[0], trial[2]):
-                return trial
+                trials = list(itertools.islice(self._todo, size))
+            claimed = self._task.claim([(place, seed) for place, _, seed in trials]) if trials else []
+            if any(claimed) or not trials:
+                return [trial for trial, is_ours in zip(trials, claimed, strict=True) if is_ours]
 
-    def next(self) -> tuple[int, Trial] | None:
-        """The next trial that is over, None where a thread has no more of them; raises what a thread raised."""
+    def next(self) -> list[tuple[int, Trial]] | None:
+        """The next trials that are over, None where a thread has no more of them; raises what a thread raised."""
         result = self._done.get()
         if isinstance(result, BaseException):
             raise result
@@ -273,7 +307,8 @@ class Dask(Executor):
     def _claimed(task: Task, pieces: _Pieces, out: int) -> Iterator[tuple[int, ScenarioTrials]]:
         """The next pieces, without trials that other processes run."""
         for i, piece in pieces.next(out):
-            if seeds := tuple(seed for seed in piece.seeds if task.claim(i, seed)):
+            claimed = task.claim([(i, seed) for seed in piece.seeds])
+            if seeds := tuple(seed for seed, is_ours in zip(piece.seeds, claimed, strict=True) if is_ours):
                 yield i, ScenarioTrials(piece.scenario, seeds)
 
     def _lanes(self) -> int:

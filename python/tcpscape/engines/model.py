@@ -88,6 +88,17 @@ def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Plan:
         return plans[key]
 
 
+_known_caveats: WeakKeyDictionary[Scenario, tuple[str, ...]] = WeakKeyDictionary()
+"""What limits the validity of every trial of a scenario, kept as long as the scenario."""
+
+
+def _caveats(scenario: Scenario) -> tuple[str, ...]:
+    known = _known_caveats.get(scenario)
+    if known is None:
+        known = _known_caveats[scenario] = tuple(limits.caveats(scenario))
+    return known
+
+
 PACKET_S = 1e-6
 """Seconds of a core that a packet of data takes with its ACK, about: 53 million packets were measured to take 48 s."""
 
@@ -247,7 +258,7 @@ class Model(Engine):
             capture,
             address=address,
             flows=flows,
-            caveats=(*limits.caveats(scenario), *limits.above_link(scenario, [flow.goodput_mbps for flow in flows])),
+            caveats=(*_caveats(scenario), *limits.above_link(scenario, [flow.goodput_mbps for flow in flows])),
             hash=raw["hash"],
             events=raw["events"],
             hook_cost=raw.get("hook_cost", {}),

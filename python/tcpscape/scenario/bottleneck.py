@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from tcpscape.scenario import path, topology
 from tcpscape.scenario.path import Hop
@@ -120,7 +122,11 @@ def _lowest(links: Iterable[Bottleneck]) -> Bottleneck | None:
 
 def link_mbps(scenario: Scenario) -> float | None:
     """The lowest rate that all data of a path share, Mbit/s, which no goodput exceeds for long; None where there is none or it changes."""
-    if scenario.changes or scenario.transfers or scenario.is_traced:
-        return None
-    link = find(scenario)
-    return link.rate_bps / 1e6 if link else None
+    with suppress(KeyError):
+        return _links[scenario]
+    link = None if scenario.changes or scenario.transfers or scenario.is_traced else find(scenario)
+    return _links.setdefault(scenario, link.rate_bps / 1e6 if link else None)
+
+
+_links: WeakKeyDictionary[Scenario, float | None] = WeakKeyDictionary()
+"""What :func:`link_mbps` found, kept as long as its scenario: every trial is held against it."""

@@ -103,9 +103,9 @@ class Store:
         self._database.write(_KEEP, [rows.encode(t) for t in trials])
         self.saved += len(trials)
 
-    def claim(self, address: str) -> bool:
-        """Claims a trial before it is run; False where another writer runs it."""
-        return self._claims.take(address)
+    def claim(self, addresses: Sequence[str]) -> set[str]:
+        """Claims trials before they are run. Returns the addresses of those that no other writer runs."""
+        return self._claims.take(addresses)
 
     def announce(self, plan: Mapping[str, Any]) -> None:
         """Says what is about to be run here: plain values. It stands until this writer closes the store; one that is killed leaves it."""
@@ -199,7 +199,7 @@ def _uncollected() -> Iterator[None]:
 NAME = "writer"
 """In the names of the writers' files."""
 _CLAIM = "INSERT INTO claims VALUES (?, ?) ON CONFLICT (address) DO NOTHING"
-_WHOSE = "SELECT writer FROM claims WHERE address = ?"
+_MINE = "SELECT address FROM claims WHERE writer = ? AND address IN ({})"
 _WRITERS = "SELECT DISTINCT writer FROM claims WHERE address IN ({})"
 _RELEASE = "DELETE FROM claims WHERE writer = ?"
 _PLANS = "SELECT writer, document FROM plans ORDER BY rowid"
@@ -214,10 +214,13 @@ class WriterClaims:
         self._presence: Presence | None = None
         self._pid = os.getpid()
 
-    def take(self, address: str) -> bool:
-        """Claims a trial; False where another writer has."""
+    def take(self, addresses: Sequence[str]) -> set[str]:
+        """Claims trials; returns those that no other writer has."""
         writer = self._writer()
-        return self._database.write(_CLAIM, [(address, writer)]) > 0 or self._database.rows(_WHOSE, (address,)) == [(writer,)]
+        if self._database.write(_CLAIM, [(address, writer) for address in addresses]) == len(addresses):
+            return {*addresses}
+        mine = (row for part in batches(addresses) for row in self._database.rows(_MINE.format(", ".join("?" * len(part))), (writer, *part)))
+        return {address for (address,) in mine}
 
     def announce(self, plan: str) -> None:
         """Says what this writer is about to run: a JSON document. An equal one of a dead writer is replaced."""

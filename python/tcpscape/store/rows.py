@@ -20,7 +20,7 @@ from tcpscape.errors import StoreError
 from tcpscape.reading.files import MIB, inflated
 from tcpscape.reading.tables import LARGEST
 from tcpscape.store.side_tables import SIDE_TABLES
-from tcpscape.trial import OF_NETWORKS, Cwnd, FlowResult, PlayerResult, ResponseResult, Rtt, Trial
+from tcpscape.trial import OF_NETWORKS, Cwnd, FlowResult, PlayerResult, ResponseResult, Rtt, Trial, plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,10 +91,13 @@ class QueueReports(Sequence[Mapping[str, Any]]):
 
 def encode(trial: Trial) -> TrialRow:
     """Everything about a trial but its side tables."""
-    values = {**trial.to_dict(), "address": trial.address}
+    values = {**trial.shown(), "address": trial.address}
     queues = values.pop("queues")
-    content = zlib.compress(to_json(queues, inf_nan_mode="constants"), FAST) if queues else None
-    return trial.address, to_json(values, inf_nan_mode="constants").decode(), content
+    return trial.address, _json(values).decode(), zlib.compress(_json(queues), FAST) if queues else None
+
+
+def _json(values: object) -> bytes:
+    return to_json(values, inf_nan_mode="constants", fallback=plain)
 
 
 def decode(text: str | bytes, queues: object) -> Trial | None:

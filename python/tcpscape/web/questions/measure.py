@@ -330,7 +330,9 @@ class OnPool(Executor):
 
     def run(self, task: Task, work: Sequence[executors.ScenarioTrials]) -> Trials:
         """Each trial as it ends, already saved. :raises Cancelled: the question is stale."""
-        wanted = [(place, one.scenario, seed) for place, one in enumerate(work) for seed in one.seeds if task.claim(place, seed)]
+        every = [(place, one.scenario, seed) for place, one in enumerate(work) for seed in one.seeds]
+        claimed = task.claim([(place, seed) for place, _, seed in every])
+        wanted = [trial for trial, is_ours in zip(every, claimed, strict=True) if is_ours]
         jobs = [Job(scenario, seed, LATER, task.capture) for _, scenario, seed in wanted]
         for i, trial in self._work.trials(jobs, task.engine):
             task.keep([trial])
