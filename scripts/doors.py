@@ -71,6 +71,7 @@ ALLOWED = {
     "engines.host.leftovers": "/proc alone",
     "engines.host.process": "what the live engine's program writes to this process",
     "engines.linux": "the programs that come with tcpscape",
+    "engines.programs": "what the emulation's program writes into a directory of this process, and digests of the files that a command names",
     "engines.live": "/proc alone, and what the compiled engine returns",
     "engines.host.survey": "/proc alone",
     "engines.plan": "what the compiled engine returns",

@@ -212,6 +212,8 @@ def sweep(
     link: Entries = (),
     transfers: Entries = (),
     probe: Entries = (),
+    command: str | None = None,
+    serve: str | Sequence[str] = (),
     engine: str | Sequence[str] | None = None,
     seeds: Seeds | None = None,
     precision: str | None = None,
@@ -232,6 +234,8 @@ def sweep(
 
     :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
     :param flows: flows in a trial.
+    :param command: a program at the near end instead of flows, with its arguments, on the engines `virtual` and `live`; `far` is the other end.
+    :param serve: command lines of servers at the far end, started before.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param engine: engines; several are compared.
     :param seeds: trials of each cell, 10 where nothing says another number.
@@ -256,7 +260,8 @@ def sweep(
         "mix": mix,
         "cca": _labels(cca, names[0] if names else "model") or None,
     }
-    plan = source.campaign(campaign, given(levels), given(fields) | _more(link, transfers, probe))
+    programs = source.programs(command, _several(serve))
+    plan = source.campaign(campaign, given(levels), given(fields) | _more(link, transfers, probe) | ({"programs": programs} if programs else {}))
     if verify:
         engines.verify(by_engine(plan.cases()))
     return _measure("sweep", plan, executor, jobs, out, progress)
@@ -431,6 +436,7 @@ def emulate(
     reach: str | Sequence[str] = (),
     outside: bool = False,
     cca: str | None = None,
+    mix: str | None = None,
     duration: str | None = None,
     seed: int = 0,
     offload: bool = True,
@@ -450,6 +456,7 @@ def emulate(
     :param reach: ports of this machine's loopback at the far end: `"8000"`, or `"FAR:HERE"`.
     :param outside: whether the far end is the world outside, through slirp4netns.
     :param cca: congestion control of both ends.
+    :param mix: flows of ours beside the command, on the same path: `"cubic*2,bbr~up@5s"`.
     :param duration: ends the command after this time, with the status 124.
     :param seed: seed of losses and delays; in virtual time of all random numbers.
     :param offload: whether hosts send TSO/GSO/GRO bursts; the path still treats each packet.
@@ -481,6 +488,7 @@ def emulate(
         engine=engine,
         bind=[Path(directory) for directory in ([bind] if isinstance(bind, (str, Path)) else bind)],
         cca=cca,
+        mix=mix,
         duration=duration,
         seed=seed,
         offload=offload,

@@ -69,6 +69,8 @@ class Trial:
     """Results of each probe, in the order of the scenario; only where it has some."""
     transfers: tuple[TransfersResult, ...] = ()
     """What became of connections that arrived at random, of each entry of the scenario; only where it has some."""
+    program: ProgramResult | None = None
+    """What became of the command, where the scenario has programs: then flows are those that the packets show."""
     caveats: tuple[str, ...] = ()
     """What limits the validity of the result, a sentence each."""
     path_rtt_ms: float | None = None
@@ -126,7 +128,7 @@ PRINTED = (
     *("flows", "queues", "caveats", "events", "hash", "kernel", "counters", "check", "hook_cost"),
 )
 """Fields of a trial that `--json` prints, in this order."""
-PRINTED_OF_SOME = ("probes", "transfers")
+PRINTED_OF_SOME = ("probes", "transfers", "program")
 """Those that it prints where there are some."""
 
 
@@ -188,6 +190,24 @@ class PlayerResult:
     """Mean bit rate of the segments' rungs, Mbit/s; None without a segment."""
     qoe_mbps: float | None
     """Linear QoE for each segment, Mbit/s (Yin et al., SIGCOMM 2015); None without a segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """A command that ran behind the path."""
+
+    status: int
+    """Its exit status: 128 and the number for a signal; 124 where its time was over."""
+    timed_out: bool
+    """Whether it was ended because its time was over."""
+    seconds: float
+    """How long it ran, s."""
+    down_mbps: float
+    """What left the path on the way to the command, of all protocols, with headers, over its time, Mbit/s."""
+    up_mbps: float
+    """The same on the way from it."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """The numbers in its standard output, by their names: of JSON the way to them, `end.sum_received.bits_per_second`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,8 +269,12 @@ OF_TRAFFIC = {
     "unfinished",
     "transfer_goodput",
     "goodput_up",
+    "completion",
+    "failed",
+    "carried_down",
+    "carried_up",
 }
-"""Metrics of probes, requests, transfers and uploads."""
+"""Metrics of probes, requests, transfers, uploads and programs."""
 
 
 def test_every_metric_of_a_run(need_model):

@@ -182,6 +182,8 @@ class Campaign(Spec):
     """Transfers besides those of the scenario: `20/s,30kB`, or fields."""
     probes: tuple[_Value, ...] = ()
     """Probes besides those of the scenario: `voice`, `ping~up`, or fields."""
+    programs: dict[str, Any] = Field(default_factory=dict)
+    """A command and its servers on the path, fields of a scenario's `programs` with `${axis}` in them, instead of the scenario's flows."""
     engines: tuple[str, ...] = ("model",)
     """Engines that run every case."""
     seeds: Annotated[str, WithJsonSchema(_SEEDS, mode="validation")] = "10"
@@ -230,6 +232,8 @@ class Campaign(Spec):
             refuse("axes", f"{min(twice)} is said twice", "say each axis once")
         if self.mix and (self.cca or {"cca", "flows"} & {*names, *self.conditions}):
             refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
+        if self.programs and (flow := {"flows", "flow"} & {*names, *self.conditions}):
+            refuse(min(flow), "programs make their own connections", "leave it out; --mix has flows of ours beside them")
         if strange := [p for p in self.pool if p not in names]:
             refuse("pool", f"{shown(strange[0])} is no axis", f"choose {', '.join(names) or 'an axis'}")
         if self.precision is not None and not 0 < self.precision < 1:
@@ -299,7 +303,9 @@ class _Cases:
         self.campaign = campaign
         self.base = base_values(campaign)
         """Plain values of the path, with `${axis}` in them."""
-        asked = axes.names_in([*([] if isinstance(campaign.scenario, Scenario) else [self.base]), campaign.mix, *self._more.values()])
+        asked = axes.names_in(
+            [*([] if isinstance(campaign.scenario, Scenario) else [self.base]), campaign.mix, campaign.programs, *self._more.values()]
+        )
         self.templated = asked | set(campaign.derive) | _names_in_arithmetic(campaign.derive)
         """Axes that go into the base or into arithmetic, not into the field of their name."""
         self.labels = {name for group in campaign.zip if len(group) > 1 for name in _distinguishing(group)}
@@ -367,12 +373,14 @@ class _Cases:
             scenario = whole
         else:
             scenario = self._of_conditions(filled, early) if self.campaign.scenario is None else self._with_fields(filled, early)
+        if self.campaign.programs:
+            scenario = self._with_programs(scenario, axes.fill(self.campaign.programs, values), is_timed="duration" in {**filled, **early})
         if is_more:
             scenario = ScenarioOptions(mix=mix or None, **more).over(scenario)
             scenario = self._with_fields(scenario.to_dict(), late) if late else scenario
         if not cca or mix or "cca" in self.templated:
             return scenario
-        if not (scenario.flows or scenario.transfers):
+        if not scenario.controls:
             refuse("cca", f"{scenario.name} has nothing that it could control", "leave it out, or give the scenario a flow")
         return scenario.with_cca(cca)
 
@@ -385,6 +393,18 @@ class _Cases:
         scenario = path.scenario(str(flow.get("cca", "cubic"))).model_copy(update={"name": self.campaign.name})
         others = {name: value for name, value in fields.items() if name not in conditions and not _of_flow(name)}
         return self._with_fields(scenario.to_dict() | rest, others) if others or rest else scenario
+
+    def _with_programs(self, scenario: Scenario, programs: Mapping[str, Any], *, is_timed: bool) -> Scenario:
+        """The path with programs, without its own flows; one in a user's words has its bottleneck in both directions, as `tcpscape emulate` does.
+
+        :param is_timed: whether its duration was said for them.
+        """
+        data = {name: value for name, value in scenario.to_dict().items() if name not in ("flows", "duration", "offload")}
+        if is_timed:
+            data["duration"] = units.format_time(scenario.duration)
+        if self.campaign.scenario is None:
+            data["reverse"] = [*data.get("reverse", ()), *data.get("bottleneck", ())]
+        return Scenario.of({**data, "programs": programs}, self._source)
 
     def _with_fields(self, data: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
         """The scenario of plain values, with these fields of it or of its flows; a name that is neither is refused, or only a label."""

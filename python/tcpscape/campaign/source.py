@@ -6,7 +6,7 @@ of. Options are fields of a path: one value is a condition, several are an axis;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,13 @@ def gallery() -> list[str]:
 def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
     """The campaign with one point: `scenario`, with these fields of a campaign (`cca`, `engines`, `seeds`, …)."""
     return Campaign.of({"name": scenario.name, "scenario": scenario, **fields}, scenario.name)
+
+
+def programs(command: str | None, serve: Sequence[str]) -> dict[str, Any]:
+    """The field `programs` of a campaign from options; empty without a command. :raises ScenarioError: servers without one."""
+    if command is None and serve:
+        refuse("serve", "there is no command that would use it", "give --command too, for example 'curl -s http://far/'")
+    return {} if command is None else {"command": command, **({"serve": list(serve)} if serve else {})}
 
 
 def samples(scenario: Scenario, *, kept: bool) -> str:

@@ -39,6 +39,7 @@ class RunOptions:
         tuple[Path, ...], Option("In virtual time: a directory that programs may change. Repeatable.", metavar="DIR", complete="file")
     ] = ()
     cca: Annotated[str | None, Option("Congestion control of both ends.  [default: this machine's]", complete="cca")] = None
+    mix: Annotated[str | None, Option("Flows of ours beside the command, on the same path: cubic*2,bbr~up@5s.", complete="mix")] = None
     duration: Annotated[str | None, Option("End the command after this time (exit status 124).")] = None
     control: Annotated[Path | None, Option("A Unix socket for changes and figures; - is standard input.", metavar="PATH", complete="file")] = None
     seed: Annotated[int, Option("Seed of losses and delays: the same packets meet the same.", least=0)] = 0

@@ -52,6 +52,8 @@ class CellOptions:
 
     cca: options.Cca = None
     mix: options.Mix = None
+    command: Annotated[str | None, Option('A program at the near end, instead of flows: "curl -s http://far/page". Not on the model.')] = None
+    serve: Annotated[tuple[str, ...], Option('With --command: a server at the far end: "iperf3 -s -1". Repeatable.')] = ()
     engine: Annotated[str | None, Option("Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]", complete="engines")] = None
     seeds: Annotated[str | None, Option("Trials of each cell: 20 (seeds 0…19), 5..9 or 1,4,7.  [default: 10]")] = None
     precision: Annotated[str | None, Option("Repeat each cell until the interval is ± this of its value: 5%.")] = None
@@ -62,10 +64,14 @@ class CellOptions:
     def fields(self) -> dict[str, Any]:
         """Fields of a campaign; those that were not given are left out."""
         from tcpscape import engines
+        from tcpscape.campaign import source
         from tcpscape.controls import spelling
 
         names = spelling.parse_names(self.engine, "engine") if self.engine is not None else []
-        fields = {name: value for name, value in asdict(self).items() if name not in ("cca", "engine") and value is not None}
+        apart = ("cca", "engine", "command", "serve")
+        fields = {name: value for name, value in asdict(self).items() if name not in apart and value is not None}
+        if programs := source.programs(self.command, self.serve):
+            fields["programs"] = programs
         if self.samples is not None:
             fields["queue_samples"] = self.samples
         if names:

@@ -13,11 +13,12 @@ from types import ModuleType
 from typing import Any, Literal, cast
 
 from tcpscape import units
-from tcpscape.engines import plan
+from tcpscape.engines import programs
 from tcpscape.errors import ScenarioError, refuse, shown
 from tcpscape.scenario import changes, path
 from tcpscape.scenario.changes import Patch
 from tcpscape.scenario.fields import OPTIONS, validate
+from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.vocabulary import PathWords
 from tcpscape.scenario.words import describe, within
@@ -45,15 +46,15 @@ class EmulatedPath:
     asked: Scenario
     """The same path as it was asked for, for a description in words."""
 
-    def plan(self, lib: ModuleType, *, offload: bool = True) -> dict[str, Any]:
-        """The path as the engines read a plan, checked; every hop is a router's. :raises ScenarioError: names the part that is wrong."""
+    def plan(self, lib: ModuleType, *, offload: bool = True, flows: Sequence[Flow] = (), duration: int | None = None) -> dict[str, Any]:
+        """The path as the engines read a plan, checked; every hop is a router's.
+
+        :param flows: those of ours that run on it, for `duration` ns.
+        :raises ScenarioError: names the part that is wrong.
+        """
+        update = {"offload": offload, "flows": tuple(flows), **({"duration": duration} if duration else {})}
         with _named_as_typed():
-            built = plan.build_checked(lib, self.scenario.model_copy(update={"offload": offload}), {"cubic": ()})
-        for part in DIRECTIONS.values():
-            for stage in built[part]["stages"]:
-                stage["at"] = "router"
-        built["arp"] = False  # each end knows the hardware address of the other
-        return built
+            return programs.routed(lib, self.scenario.model_copy(update=update))
 
     def patches(self, where: str, values: Mapping[str, Any], hop: int | None = None) -> list[dict[str, Any]]:
         """New values for a path that runs: for each stage that they are of, its place and its patch. `hop`: this stage alone, from 0.

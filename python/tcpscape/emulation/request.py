@@ -18,11 +18,20 @@ from tcpscape.emulation import relay
 from tcpscape.emulation.path import build
 from tcpscape.emulation.relay import Reach
 from tcpscape.emulation.session import STDIN, Settings
+from tcpscape.engines.programs import BESIDE
 from tcpscape.errors import refuse, shown
+from tcpscape.scenario.fields import OPTIONS
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.grammar import parse_mix
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.vocabulary import PathWords
 
 if TYPE_CHECKING:
     from tcpscape.engines.virtual import Virtual
+
+
+ANY_PATH = {"forward": "netem delay 1ms", "reverse": "netem delay 1ms"}
+"""Stands for the path where flows are checked alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +53,8 @@ class Request:
     """Directories that programs in virtual time may change."""
     cca: str | None = None
     """Congestion control of both ends."""
+    mix: str | None = None
+    """Flows of ours beside the command, as a sweep's."""
     duration: str | None = None
     """Time after which the command is ended."""
     control: Path | None = None
@@ -81,6 +92,7 @@ class Request:
             [directory.resolve() for directory in self.bind],
             offload=self.offload,
             cca=self._control(),
+            flows=self._flows(),
             serve=self.serve,
             reach=reach,
             outside=self.outside,
@@ -97,6 +109,16 @@ class Request:
         if len(labels) > 1 or any(spelling.name_of(label) != label for label in labels):
             refuse("cca", f"{self.cca} is not one congestion control of this machine's kernel", "name one, for example bbr")
         return labels[0] if labels else None
+
+    def _flows(self) -> tuple[Flow, ...]:
+        """The flows of ours. :raises ScenarioError: the mixture makes no sense, or has what there is no place for."""
+        if self.mix is None:
+            return ()
+        if self.outside:
+            refuse("mix", "its flows end at the far end, and there is none", "leave it out, or --outside")
+        mixed = Scenario.of({**ANY_PATH, "duration": self.duration or "1h", "flows": parse_mix(self.mix)}, OPTIONS)
+        mixed.expect_plain("which have no place beside a command", "leave it out", but=BESIDE)
+        return mixed.flows
 
     def _virtual(self) -> Virtual | None:
         """The engine in virtual time where it is asked for. :raises TcpscapeError: it cannot be had, or not with the other fields."""

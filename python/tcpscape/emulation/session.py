@@ -37,17 +37,17 @@ from tcpscape import writing
 from tcpscape.emulation import relay
 from tcpscape.emulation.path import BOTH, DIRECTIONS, EmulatedPath, parse_change
 from tcpscape.emulation.relay import Outside, Reach
+from tcpscape.engines import programs
 from tcpscape.engines.host import HostProcess, reason
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse, shown
 from tcpscape.reading.documents import from_json
 from tcpscape.reading.files import Kind, Origin
+from tcpscape.scenario.flows import Flow
 from tcpscape.units import NS_PER_S
 
 if TYPE_CHECKING:
     from tcpscape.engines.virtual import Virtual
 
-LIVE_NS = 250_000_000
-"""ns between two figures."""
 MOST_VIRTUAL_NS = 3600 * NS_PER_S
 """ns after which a command in virtual time is asked to end that nobody gave a time: nobody waits for one that sleeps, and it would for ever."""
 ANSWER_S = 5.0
@@ -72,6 +72,8 @@ class Settings:
     """Whether the hosts use super-packets (TSO, GSO, GRO); the path treats each packet in them by itself."""
     cca: str | None = None
     """Congestion control of both ends' sockets."""
+    flows: Sequence[Flow] = ()
+    """Flows of ours beside the command."""
     serve: Sequence[str] = ()
     """Command lines of servers at the far end."""
     reach: Sequence[Reach] = ()
@@ -99,21 +101,22 @@ class Settings:
 
     def job(self, plan: Mapping[str, Any], descriptors: Mapping[str, int]) -> dict[str, Any]:
         """What the program reads; `descriptors`: those that it inherits, by what they are."""
-        return {
-            "plan": plan,
-            "command": list(self.command),
-            "seed": self.seed,
-            "cca": self.cca,
-            "root": self.root or self.virtual is not None,
-            "is_virtual": self.virtual is not None,
-            "serve": list(self.serve),
-            "reach": [{"far": r.far, "host": r.host} for r in self.reach],
-            "duration_ns": self.duration or (MOST_VIRTUAL_NS if self.virtual else None),
-            "outside": self.outside,
-            "pcap": None if self.pcap is None else str(self.pcap.resolve()),
-            "live_ns": LIVE_NS if self.shown or self.virtual else None,  # always, so that a terminal changes nothing
+        return programs.job(
+            plan,
+            self.command,
+            self.seed,
+            cca=self.cca,
+            root=self.root or self.virtual is not None,
+            is_virtual=self.virtual is not None,
+            serve=self.serve,
+            reach=[{"far": r.far, "host": r.host} for r in self.reach],
+            duration_ns=self.duration or (MOST_VIRTUAL_NS if self.virtual else None),
+            outside=self.outside,
+            has_flows=bool(self.flows),
+            pcap=None if self.pcap is None else str(self.pcap.resolve()),
+            live_ns=programs.LIVE_NS if self.shown or self.virtual else None,
             **descriptors,
-        }
+        )
 
 
 @dataclass
@@ -135,7 +138,7 @@ class Session:
         import tcpscape._core as lib
 
         settings = self.settings
-        plan = settings.path.plan(lib, offload=settings.offload)
+        plan = settings.path.plan(lib, offload=settings.offload, flows=settings.flows, duration=settings.duration or MOST_VIRTUAL_NS)
         if settings.virtual:
             return self._run_virtual(settings.virtual, settings.job(plan, {}))
         with ExitStack() as stack:

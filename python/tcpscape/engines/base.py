@@ -76,6 +76,11 @@ class Engine(ABC):
             if spelling.is_class(flow.cca):
                 raise EngineError(f"cca: {flow.cca} is Python code, which the {self.name} engine cannot run; use --engine model")
 
+    def refuse_programs(self, scenario: Scenario) -> None:
+        """Raises EngineError for a scenario with programs, which take a kernel."""
+        if scenario.programs:
+            raise EngineError(f"programs: the {self.name} engine has no kernel to run a command; use --engine virtual or live")
+
     def verify(self, scenarios: Sequence[Scenario]) -> list[str]:
         """Measures, before a campaign, whether the machine can run it; says in a line for each measurement what it found.
 
@@ -100,7 +105,11 @@ class Engine(ABC):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         """Content addresses of a scenario's trials, one for each seed."""
-        return addresses_of(self.name, self.version, scenario, seeds)
+        return addresses_of(self.name, self.version_for(scenario), scenario, seeds)
+
+    def version_for(self, scenario: Scenario) -> str:
+        """The version, with all else that decides on a trial of this scenario and is not in it."""
+        return self.version
 
     @property
     def spec(self) -> str:

@@ -26,14 +26,15 @@ import platform
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 from tcpscape import units, writing
 from tcpscape.controls.spelling import LINUX, name_of
-from tcpscape.engines import host, linux, plan
+from tcpscape.engines import host, linux, plan, programs
 from tcpscape.engines.base import INTERRUPTED, Columns, Engine, flow_results, trial
 from tcpscape.engines.guest.process import WIDTHS
 from tcpscape.engines.model import core, needed, parameters
@@ -150,6 +151,8 @@ class Live(Engine):
         return f"{platform.release()} {self.variant.backend}{root}+live-{linux.digest(host.PROGRAM)}"
 
     def seconds(self, scenario: Scenario) -> float:
+        if scenario.programs:
+            return 0.0  # nobody knows when a command ends
         return scenario.duration / units.NS_PER_S + SETUP_S + SETUP_FLOW_S * scenario.flow_count + END_S
 
     def ccas(self) -> list[str]:
@@ -160,13 +163,36 @@ class Live(Engine):
         self.refuse_python_controls(scenario)
         if scenario.tick_phase is not None:
             refuse("tick_phase", "nobody chooses when this machine's ticks fall", "leave it out, or use --engine model")
+        if scenario.programs:
+            if self.variant.backend != "emulator":
+                refuse("engine", "a command's path is the emulator's", "choose live, or live:emulator+root", EngineError)
+            return programs.check(self, scenario)
         self._job(scenario, 0, Capture())
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         """The trials of a scenario, one after the other, whatever `threads` says."""
         stops = self._stops
+        if scenario.programs:
+            return [self._run_programs(scenario, seed, capture, stops) for seed in seeds]
         control = self.control(stops)
         return [self._trial(scenario, seed, capture, control, stops) for seed in seeds]
+
+    def version_for(self, scenario: Scenario) -> str:
+        return f"{self.version} {programs.digest(scenario)}" if scenario.programs else self.version
+
+    def _run_programs(self, scenario: Scenario, seed: int, capture: Capture, stops: int) -> Trial:
+        def start(job: Mapping[str, Any], out: IO[bytes], errors: IO[bytes]) -> Mapping[str, Any]:
+            descriptors, job = [out.fileno()], {**job, "stdout": out.fileno()}
+            with (
+                host.alone(lambda: self._stops != stops),
+                host.HostProcess("emulate", job, descriptors=descriptors) as process,
+                self._stoppable(process, stops),
+            ):
+                result = process.result()
+                errors.write(process.last_output().encode())
+            return dict(result)
+
+        return programs.run(self, needed(self), scenario, seed, capture, start, root=self.variant.root)
 
     def verify(self, scenarios: Sequence[Scenario]) -> list[str]:
         for scenario in scenarios:
@@ -300,19 +326,25 @@ class Live(Engine):
     def _run_job(self, job: Mapping[str, Any], seconds: float, stops: int) -> tuple[Mapping[str, Any], Mapping[str, Columns]]:
         """Summary and tables of one job, which runs alone on this machine."""
         tables: dict[str, dict[str, tuple[str, bytes]]] = {}
-        with host.alone(lambda: self._stops != stops), host.HostProcess("trial", {**job, "root": self.variant.root}) as process:
+        job = {**job, "root": self.variant.root}
+        with host.alone(lambda: self._stops != stops), host.HostProcess("trial", job) as process, self._stoppable(process, stops):
+            for event in process.events(seconds * (1 + PATIENCE_SHARE) + PATIENCE_S):
+                if event.get("event") == "column":
+                    tables.setdefault(event["table"], {})[event["name"]] = (WIDTHS[event["type"]][0], base64.b64decode(event["data"]))
+            return process.result(), tables
+
+    @contextmanager
+    def _stoppable(self, process: host.HostProcess, stops: int) -> Iterator[None]:
+        """Within it :meth:`stop` ends the process. :raises EngineError: it was called since there were `stops` of them."""
+        with self._lock:
+            self._running.add(process)
+        try:
+            if self._stops != stops:
+                raise EngineError(INTERRUPTED)
+            yield
+        finally:
             with self._lock:
-                self._running.add(process)
-            try:
-                if self._stops != stops:
-                    raise EngineError(INTERRUPTED)
-                for event in process.events(seconds * (1 + PATIENCE_SHARE) + PATIENCE_S):
-                    if event.get("event") == "column":
-                        tables.setdefault(event["table"], {})[event["name"]] = (WIDTHS[event["type"]][0], base64.b64decode(event["data"]))
-                return process.result(), tables
-            finally:
-                with self._lock:
-                    self._running.discard(process)
+                self._running.discard(process)
 
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult], control: ControlCell, capture: Capture) -> Iterator[str]:
         """What is known of the scenario, the machine and the control cell beside what the trial itself found."""

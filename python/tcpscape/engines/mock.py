@@ -37,6 +37,7 @@ class Mock(Engine):
 
     def check(self, scenario: Scenario) -> None:
         self.refuse_python_controls(scenario)
+        self.refuse_programs(scenario)
         scenario.expect_plain("and the mock's closed forms know one link with long flows", "use --engine model, or leave them out")
         plan.build_checked(needed(self), scenario, CONTROLS)
 

@@ -191,6 +191,7 @@ class Model(Engine):
         return self.plan(scenario).most_packets() * PACKET_S
 
     def check(self, scenario: Scenario) -> None:
+        self.refuse_programs(scenario)
         plan.profile(self._lib, scenario.kernel.profile)
         self.plan(scenario)
 

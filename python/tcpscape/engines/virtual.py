@@ -32,12 +32,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from tcpscape import writing
 from tcpscape.controls.spelling import name_of
-from tcpscape.engines import guest, linux, plan
-from tcpscape.engines.base import Engine, flow_results, frame, trial
+from tcpscape.engines import guest, host, linux, plan, programs
+from tcpscape.engines.base import INTERRUPTED, Engine, flow_results, frame, trial
 from tcpscape.engines.guest import Place
 from tcpscape.engines.model import core, needed, parameters
 from tcpscape.errors import EngineError, TcpscapeError, refuse
@@ -95,6 +95,7 @@ class Virtual(Engine):
         self.kernel_name = kernel
         self._timeout_s = timeout_s
         self._stops = 0
+        self._programs: set[guest.GuestProgram] = set()
         self.repeatable = self.per_guest == 1
 
     @property
@@ -144,12 +145,16 @@ class Virtual(Engine):
 
     def check(self, scenario: Scenario) -> None:
         self.refuse_python_controls(scenario)
+        if scenario.programs:
+            return programs.check(self, scenario)
         self._job_content(scenario, 0, Capture())
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         stops = self._stops
 
         def one(seed: int) -> Trial:
+            if scenario.programs:
+                return self._run_programs(scenario, seed, capture, stops)
             with tempfile.TemporaryDirectory(prefix="tcpscape-packets-") as folder:
                 captures: dict[Place, Path] = {"sender": Path(folder) / "sender.pcap"} if capture.packets else {}
                 return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, stops=stops), capture)
@@ -180,13 +185,42 @@ class Virtual(Engine):
         """
         return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, sysctls), capture)
 
-    def program(self, mode: str, job: Mapping[str, Any], seed: int, *, stdout: int = 1, bind: Sequence[Path] = ()) -> guest.GuestProgram:
+    def version_for(self, scenario: Scenario) -> str:
+        if not scenario.programs:
+            return self.version
+        return f"{self.version} {linux.digest(host.PROGRAM)} {programs.digest(scenario)}"
+
+    def _run_programs(self, scenario: Scenario, seed: int, capture: Capture, stops: int) -> Trial:
+        def start(job: Mapping[str, Any], out: IO[bytes], errors: IO[bytes]) -> Mapping[str, Any]:
+            with self.program("emulate", job, seed, stdout=out.fileno(), stderr=errors.fileno()) as program:
+                self._programs.add(program)
+                try:
+                    if self._stops != stops:
+                        raise EngineError(INTERRUPTED)
+                    for _ in program.events():
+                        pass
+                except EngineError:
+                    if self._stops != stops:
+                        raise EngineError(INTERRUPTED) from None
+                    raise
+                finally:
+                    self._programs.discard(program)
+                return dict(program.result())
+
+        more = {"root": True, "is_virtual": True, "live_ns": programs.LIVE_NS}
+        return programs.run(self, needed(self), scenario, seed, capture, start, **more)
+
+    def program(
+        self, mode: str, job: Mapping[str, Any], seed: int, *, stdout: int = 1, stderr: int = 2, bind: Sequence[Path] = ()
+    ) -> guest.GuestProgram:
         """A mode of the live engine's program in a guest of its own, with this machine's files (:class:`~tcpscape.engines.guest.GuestProgram`)."""
         boot = guest.Boot(Path(self.kernel.path), guest.initrd(INIT.read_bytes()), PROGRAM_MEMORY_MB, PROGRAM_OPTIONS, SEEDS)
-        return guest.GuestProgram(boot, mode, job, seed=seed, streams=(stdout, 2), bind=bind)
+        return guest.GuestProgram(boot, mode, job, seed=seed, streams=(stdout, stderr), bind=bind)
 
     def stop(self) -> None:
         self._stops += 1
+        for program in list(self._programs):
+            program.kill()
         self._pool.stop(self)
 
     @classmethod

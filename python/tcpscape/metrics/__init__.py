@@ -18,7 +18,7 @@ from difflib import get_close_matches
 
 from tcpscape import units
 from tcpscape.errors import refuse, shown
-from tcpscape.metrics import flows, queues, samples, sharing, traffic
+from tcpscape.metrics import flows, programs, queues, samples, sharing, traffic
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
 from tcpscape.trial import Capture
@@ -99,6 +99,10 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("queue_max", "ms", "largest delay in the bottleneck's queue", queues.delay("max"), "less", of_flows=False),
         Metric("queue_drops", "packets", "packets that queues dropped", queues.drops, "less", of_flows=False),
         Metric("queue_marks", "packets", "packets that queues marked", queues.marks, "neither", of_flows=False),
+        Metric("completion", "s", "time until a command ended that did not fail", programs.completion, "less", of_flows=False),
+        Metric("failed", "1", "1 where a command failed or was ended", programs.failed, "less", of_flows=False),
+        Metric("carried_down", "Mbit/s", "bytes of all protocols to a command, over its time", programs.carried("down"), "more", of_flows=False),
+        Metric("carried_up", "Mbit/s", "bytes of all protocols from a command, over its time", programs.carried("up"), "more", of_flows=False),
         Metric("sending", "1/s", "segments with data sent in a second, sent again among them", flows.sending, "neither"),
         Metric(
             "starved",
@@ -175,10 +179,15 @@ def _fct(percentile: traffic.Percentile) -> Callable[[str], Metric]:
     return make
 
 
+def _output(name: str) -> Metric:
+    return Metric(f"output:{name}", "1", f"{name} in a command's output", programs.output(name), "neither", of_flows=False)
+
+
 FAMILIES: Mapping[str, Family] = {
     "share": Family("share:bbr", _share),
     "starvation": Family("starvation:bbr", _starvation),
     "utilisation": Family("utilisation:60mbit", _utilisation),
+    "output": Family("output:time_total", _output),
 }
 """Every family by name."""
 SIZES: Mapping[str, Callable[[str], Metric]] = {"fct_p50": _fct("p50"), "fct_p95": _fct("p95"), "fct_p99": _fct("p99")}

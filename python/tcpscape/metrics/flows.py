@@ -15,9 +15,9 @@ from tcpscape.trial import FlowResult, PlayerResult, Trial
 def goodput(trial: Trial) -> float:
     """All flows' goodput, Mbit/s: the sum of each one's bytes over its own time.
 
-    What was on its way when a flow stopped counts (docs/models/methods/engine.md).
+    What was on its way when a flow stopped counts (docs/models/methods/engine.md). Of programs without a TCP connection it is not known.
     """
-    return trial.goodput_mbps
+    return trial.goodput_mbps if trial.flows or not trial.program else UNKNOWN
 
 
 def retransmits(trial: Trial) -> float:

@@ -30,11 +30,12 @@ from tcpscape.controls import spelling
 from tcpscape.errors import instead, refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
-from tcpscape.scenario import flows, host, path, topology
+from tcpscape.scenario import flows, host, path, programs, topology
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.fields import Name, Size, Spec, Time, is_address, validate, without_later
 from tcpscape.scenario.flows import MAX_FLOWS, Flow, ProbeField, TransfersField
 from tcpscape.scenario.path import Hops, Netem, TracedLink
+from tcpscape.scenario.programs import Programs
 from tcpscape.scenario.topology import Access, ChainLink, ChainLinkField, Endpoint
 from tcpscape.scenario.words import QueueDescription, within
 
@@ -219,16 +220,21 @@ class Scenario(Spec):
     """When the kernel's first tick falls after the begin, ns, in the model and in virtual time; drawn from the seed where it is not given."""
     changes: tuple[Change, ...] = ()
     """Changes of the path during the trial."""
+    programs: Programs | None = None
+    """A command of this machine and its servers on the path, on the engines `virtual` and `live`; `duration` then ends it, and there are no
+    flows but those that are said."""
 
     @model_validator(mode="before")
     @classmethod
     def _defaults(cls, data: Any) -> Any:
         values = without("scenario", data)
+        if isinstance(values, dict) and values.get("programs") is not None:
+            values = {"duration": programs.DURATION, "offload": True, "flows": (), **values}
         return {"duration": "10s", "timer_slack": units.format_time(TIMER_SLACK), **values} if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def _sensible(self) -> Scenario:
-        if not (self.flows or self.transfers or self.probes):
+        if not (self.flows or self.transfers or self.probes or self.programs):
             refuse("flows", "there is no flow", "add one, for example {cca: cubic}")
         if self.duration <= 0:
             refuse("duration", "0s watches nothing", "write for example 10s")
@@ -250,7 +256,10 @@ class Scenario(Spec):
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         fields: dict[str, Any] = write(self)
-        return without_later(fields, self, ("links", "transfers", "probes", "tick_phase")) if is_address(info) else fields
+        if self.programs:  # whose scenarios have other defaults
+            fields = {"duration": "10s", "offload": False, "flows": [{}]} | fields
+        later = ("links", "transfers", "probes", "tick_phase", "programs")
+        return without_later(fields, self, later) if is_address(info) else fields
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -321,7 +330,8 @@ class Scenario(Spec):
             "probes": bool(self.probes),
             "requests": any(flow.app.response for flow in self.flows),
             "pauses of applications": any(flow.app.on for flow in self.flows),
-            "no flows": not self.flows,
+            "programs": self.programs is not None,
+            "no flows": not self.flows and self.programs is None,
         }
         return tuple(name for name, has in every.items() if has)
 
@@ -414,19 +424,30 @@ class Scenario(Spec):
 
     @property
     def cca(self) -> str:
-        """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`: of the flows, and without flows of the transfers."""
-        return "+".join(sorted({f.cca for f in self.flows or self.transfers}))
+        """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`: of the flows and programs, and without them of the transfers."""
+        return "+".join(sorted({*self._of_programs, *(f.cca for f in self.flows or self.transfers)}))
+
+    @property
+    def _of_programs(self) -> tuple[str, ...]:
+        """The congestion control of the programs' sockets."""
+        return (self.programs.cca,) if self.programs else ()
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """Every congestion control that sends, of flows and of transfers, each once and in order of its name."""
-        return tuple(sorted({*(flow.cca for flow in self.flows), *(entry.cca for entry in self.transfers)}))
+        """Every congestion control that sends, of flows, transfers and programs, each once and in order of its name."""
+        return tuple(sorted({*self._of_programs, *(flow.cca for flow in self.flows), *(entry.cca for entry in self.transfers)}))
 
     def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
-        """The same scenario with `cca` (`cubic`, `cubic:hystart=off`) for every flow and all transfers."""
+        """The same scenario with `cca` (`cubic`, `cubic:hystart=off`) for every flow and all transfers; where it has programs, for these alone."""
+        if self.programs:
+            return self.with_programs(self.programs.model_dump(mode="json") | {"cca": spelling.label(cca)})
         same = {"cca": spelling.label(cca)}
         transfers = {"transfers": tuple(entry.model_copy(update=same) for entry in self.transfers)} if self.transfers else {}
         return self.model_copy(update={"flows": tuple(f.model_copy(update=same) for f in self.flows), **transfers})
+
+    def with_programs(self, fields: Mapping[str, Any]) -> Scenario:
+        """The same path with a command and its servers (fields of :class:`~tcpscape.scenario.programs.Programs`) in place of what it has."""
+        return self.model_copy(update={"programs": validate(Programs, dict(fields), "programs")})
 
     @property
     def ccas(self) -> tuple[str, ...]:

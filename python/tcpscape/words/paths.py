@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from tcpscape import units
+from tcpscape.errors import shown
 from tcpscape.scenario import bottleneck, path
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.flows import Flow, Player
@@ -275,7 +276,7 @@ def spread(items: Sequence[T]) -> list[T]:
 def rtts(scenario: Scenario) -> str:
     """`RTT 30ms`, `RTTs 20ms and 80ms`, `RTTs 20ms to 160ms`."""
     ends = scenario.flows or scenario.endpoints
-    every = [units.brief_time(ns) for ns in sorted({scenario.rtt_of(end) for end in ends})]
+    every = [units.brief_time(ns) for ns in sorted({scenario.rtt_of(end) for end in ends} or {scenario.rtt_ns})]
     if len(every) < 3:
         return f"RTT{'s' * (len(every) - 1)} {' and '.join(every)}"
     return f"RTTs {every[0]} to {every[-1]}"
@@ -284,6 +285,9 @@ def rtts(scenario: Scenario) -> str:
 def flows(scenario: Scenario) -> str:
     """`8 flows (4 cubic, 4 cubic up)`; groups are told apart where they differ in more than their number."""
     count, entries = units.counted(scenario.flow_count, "flow"), scenario.flows
+    if scenario.programs:
+        program = f"the command {shown(scenario.programs.command)}"
+        return f"{program} beside {count} of ours ({', '.join(group(flow, scenario) for flow in entries)})" if entries else program
     if not entries:
         return "no flows"
     if len(entries) > FEW_GROUPS:

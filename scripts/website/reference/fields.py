@@ -16,6 +16,7 @@ from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.flows import App, Flow, Player, Probe, Read, Transfers
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.path import Link, Netem, TracedLink
+from tcpscape.scenario.programs import Programs
 from tcpscape.scenario.scenario import SYSCTLS, TRIPLES, Kernel, Scenario
 from tcpscape.scenario.topology import Access, ChainLink
 from tcpscape.schemas import generator
@@ -55,6 +56,9 @@ TYPES = {
     "tuple[Time, Time]": "two times, `[2s, 4s]`",
     "tuple[tuple[Time, str], ...]": "list of times and rates, `[[0s, 10mbit], [1s, 5mbit]]`",
     "Axes": "axis → [values](#values-of-an-axis)",
+    "Programs": "[fields](#programs)",
+    "Line": "command line",
+    "tuple[Line, ...]": "command line, or list of them",
     "Flow": "[fields of a flow](scenario.md#flows)",
     "tuple[Group, ...]": "list of groups, axis → values",
     "tuple[str, ...]": "list of words",
@@ -73,6 +77,7 @@ REQUIRED: Mapping[type[BaseModel], Mapping[str, object]] = {
     Conditions: {"rtt": "50ms"},
     Change: {"at": "5s", "set": {}},
     Transfers: {"rate": "20/s"},
+    Programs: {"command": "curl http://far/"},
     Probe: {"name": "voice", "interval": "20ms"},
 }
 """Fields without which there is no object whose defaults could be written."""
@@ -111,6 +116,7 @@ CLASSES = (
     Read,
     Player,
     Kernel,
+    Programs,
     Change,
     Patch,
     Campaign,

@@ -14,8 +14,10 @@
 //! | [`relay`], [`host`] | ports of this host at the far end |
 //! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
+//! | `beside` | flows of ours beside the command |
 //! | `cca` | the congestion control of both ends |
 
+mod beside;
 mod capture;
 mod cca;
 pub mod host;
@@ -28,6 +30,7 @@ use crate::channel::Channel;
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
 use crate::link::{Link, LinkOptions};
 use crate::spaces::{self, Child, Options, Program, Realtime, Spaces};
+use beside::Beside;
 use capture::Capture;
 use host::Host;
 use relay::Reach;
@@ -43,6 +46,7 @@ use std::sync::Arc;
 use tcpscape_path::{Direction, PathSpec};
 use tcpscape_plan::Plan;
 use tcpscape_testbed::network::wire::{End, Wire};
+use tcpscape_testbed::sys;
 use watch::Watch;
 
 /// The names of the two ends.
@@ -53,8 +57,11 @@ const FAR: &str = "far";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Both directions of the path, MTU and offloads; its flows and its duration are not looked at.
+    /// Both directions of the path, MTU and offloads, and flows of ours beside the command.
     pub plan: Plan,
+    /// Whether the plan's flows run; otherwise they are not looked at.
+    #[serde(default)]
+    pub has_flows: bool,
     /// Seed of the path's random streams.
     pub seed: u64,
     /// The command and its arguments.
@@ -107,7 +114,9 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     }
     let serve = |text: &String| Server::start(text, ends.wire.receiver(), ends.realtime, prepare);
     let servers = job.serve.iter().map(serve).collect::<Result<Vec<Server>, String>>()?;
+    let beside = job.has_flows.then(|| Beside::prepare(&job.plan, &ends.wire, job.seed, job.is_virtual)).transpose()?;
     let command = ends.start(&job, streams)?;
+    beside.map(|flows| flows.start(sys::now())).transpose()?;
     running.with(|now, link| link.begin(now));
     let watch = Watch::new(&job, channel, &running);
     let ended = watch.until_the_end(command)?;

@@ -80,6 +80,10 @@ class GuestProgram:
     def __exit__(self, *_: object) -> None:
         self._guest.close()
 
+    def kill(self) -> None:
+        """Ends the guest; whoever reads its events gets EngineError. From any thread."""
+        self._guest.kill()
+
     def events(self) -> Iterator[Mapping[str, Any]]:
         """The program's lines before the last, as they come; its output is copied meanwhile.
 

@@ -1,0 +1,207 @@
+"""Programs of this machine behind the path of a scenario, on the engines that have a kernel: the job, and the trial that becomes of it.
+
+What a trial has comes from three places: the packets on the path (the flows, read as `tcpscape diagnose` reads a capture), the command's standard
+output (its numbers, :mod:`tcpscape.reading.numbers`), and the emulation's own account (status, time, caveats).
+
+The engines' forward direction is from the sender; programs download from the far end. So a scenario's `forward` and `bottleneck` are on the way from
+the far end to the command, and `reverse` on the way back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
+
+from tcpscape.engines import linux, plan
+from tcpscape.engines.base import Engine, trial
+from tcpscape.errors import EngineError, refuse, shown
+from tcpscape.reading import numbers
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.programs import words
+from tcpscape.scenario.scenario import Kernel, Scenario
+from tcpscape.trial import Capture, Cwnd, FlowResult, ProgramResult, Rtt, Trial
+from tcpscape.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from tcpscape.scenario.programs import Programs
+
+BESIDE = ("programs", "data that travel up", "requests", "pauses of applications")
+"""What a scenario with programs may have besides a path."""
+SMALL = 0.01
+"""Share of the largest flow's bytes below which a flow of a capture is left out: requests and their like."""
+NOT_FOUND, NOT_STARTED = 127, 126
+"""Exit statuses of a command that could not be run."""
+FIRST_PORT = 9_000
+"""Port of the first of the flows of ours beside programs, each has its own. crates/testbed, `flows::PORT`"""
+MOST_READ = 256 << 20
+"""Bytes of the largest file whose content is in a trial's address."""
+LIVE_NS = 250_000_000
+"""ns between two figures of a running command; in virtual time always, so that nobody who looks changes a run."""
+
+
+def job(built: Mapping[str, Any], command: Sequence[str], seed: int, **more: Any) -> dict[str, Any]:
+    """What the emulation's program reads, whose directions are `forward`, from the command, and `reverse`; `more`: what differs from nothing."""
+    nothing: dict[str, Any] = {
+        **dict.fromkeys(("cca", "duration_ns", "pcap", "live_ns")),
+        **dict.fromkeys(("root", "is_virtual", "outside"), False),
+        **dict.fromkeys(("serve", "reach"), ()),
+    }
+    return {"plan": built, "command": list(command), "seed": seed, **nothing, **more}
+
+
+def routed(lib: ModuleType, scenario: Scenario) -> dict[str, Any]:
+    """The checked plan of a scenario's path with its flows; every hop is a router's. :raises ScenarioError: names the part that is wrong."""
+    path = scenario.model_copy(update={"programs": None, "flows": scenario.flows or (Flow(),)})
+    fields = plan.build_checked(lib, path, {flow.cca: () for flow in path.flows})
+    for direction in ("forward", "reverse"):
+        for stage in fields[direction]["stages"]:
+            stage["at"] = "router"
+    fields["arp"] = False  # each end knows the hardware address of the other
+    return fields
+
+
+def check(engine: Engine, scenario: Scenario) -> None:
+    """Refuses, by name, what programs or the engine cannot do. :raises TcpscapeError: one line."""
+    scenario.expect_plain("which programs do not meet", "leave it out", but=BESIDE)
+    for name, default in (("kernel", Kernel()), ("ecn", False), ("tick_phase", None)):
+        if getattr(scenario, name) != default:
+            refuse(name, "programs have the engine's kernel with its settings", "leave it out")
+    names = engine.ccas()
+    if missing := next((cca for cca in scenario.controls if cca not in names), None):
+        refuse("cca", f"{shown(missing)} is not in the {engine.name} engine's kernel", f"choose {', '.join(names)}")
+
+
+def job_of(lib: ModuleType, scenario: Scenario, seed: int, **more: Any) -> dict[str, Any]:
+    """The job of a scenario with programs."""
+    programs, fields = _programs(scenario), routed(lib, scenario)
+    fields["forward"], fields["reverse"] = fields["reverse"], fields["forward"]
+    own = {"cca": programs.cca, "serve": programs.serve, "duration_ns": scenario.duration}
+    own |= {"has_flows": True} if scenario.flows else {}
+    return job(fields, words(programs.command), seed, **own, **more)
+
+
+def _programs(scenario: Scenario) -> Programs:
+    assert scenario.programs is not None
+    return scenario.programs
+
+
+Run = Callable[[Mapping[str, Any], IO[bytes], IO[bytes]], Mapping[str, Any]]
+"""Runs a job whose command writes into these files, standard output and standard error; the emulation's account."""
+
+
+def run(engine: Engine, lib: ModuleType, scenario: Scenario, seed: int, capture: Capture, start: Run, **more: Any) -> Trial:
+    """The trial of a scenario with programs. `more`: members of the job that are the engine's.
+
+    :raises EngineError: the command cannot be run, or the engine refuses it.
+    """
+    if capture.tables:
+        refuse("samples", "programs have none: nobody asks their sockets", "choose another metric, or leave it out", EngineError)
+    with tempfile.TemporaryDirectory(prefix="tcpscape-programs-") as folder, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        packets = Path(folder) / "packets.pcapng"
+        result = start(job_of(lib, scenario, seed, pcap=str(packets), **more), out, errors)
+        reader = lib.CaptureReader()
+        reader.feed(content := packets.read_bytes())
+        try:
+            _, rows = reader.finish()
+        except ValueError:
+            rows = []  # nothing passed
+        output = _whole(out)
+        last = next((line for line in reversed(_whole(errors).splitlines()) if line.strip()), b"")
+    program = _result(result, output)
+    line = last.decode("utf-8", "replace").strip()[:200]
+    if program.status in (NOT_FOUND, NOT_STARTED):
+        refuse("command", f"{_programs(scenario).command!r} cannot be run{f': {line}' if line else ''}", "correct it", EngineError)
+    digest = hashlib.sha256(content + output).hexdigest()[:16] if engine.repeatable else None
+    summary = {"duration_ns": result["elapsed_ns"], "caveats": [*_failure(program, line), *result["flags"]]}
+    return trial(engine, scenario, seed, summary, {}, capture, flows=tuple(_observed(scenario, rows)), program=program, hash=digest)
+
+
+def _whole(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _result(result: Mapping[str, Any], output: bytes) -> ProgramResult:
+    seconds = result["elapsed_ns"] / NS_PER_S
+    up, down = (result["link"][way]["bytes_out"] * 8e-6 / seconds if seconds else 0.0 for way in ("forward", "reverse"))
+    values = numbers.named(output.decode("utf-8", "replace"))
+    return ProgramResult(status=result["status"], timed_out=result["is_late"], seconds=seconds, down_mbps=down, up_mbps=up, values=values)
+
+
+def _failure(program: ProgramResult, line: str) -> Iterator[str]:
+    """What says that the command failed, a sentence."""
+    if program.timed_out:
+        yield f"the command was ended after {program.seconds:.3g} s, its `duration`: its time is no completion"
+    elif program.status:
+        yield f"the command ended with status {program.status}{f': {line}' if line else ''}"
+
+
+def _observed(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> Iterator[FlowResult]:
+    """The flows of a capture as results, in the order in which they began."""
+    least = SMALL * max((row["facts"]["bytes"] for row in rows), default=0)
+    every = [flow for flow in scenario.flows for _ in range(flow.count)]
+    groups = [group for group, flow in enumerate(scenario.flows) for _ in range(flow.count)]
+    for row in sorted(rows, key=lambda row: (row["facts"]["start_s"], row["from"], row["to"])):
+        if row["facts"]["bytes"] < least:
+            continue
+        ports = {row["from"][1] - FIRST_PORT, row["to"][1] - FIRST_PORT} & set(range(len(every)))
+        own = min(ports, default=-1)
+        cca, group = (every[own].cca, groups[own] + 1) if own >= 0 else (_programs(scenario).cca, 0)
+        yield _flow(row, cca, group)
+
+
+def _flow(row: Mapping[str, Any], cca: str, group: int) -> FlowResult:
+    """A flow as its packets show it. Of the RTT the least and the mean, from the times on both sides of the place where packets were taken."""
+    facts = row["facts"]
+    here, beyond = (facts.get(name) or {} for name in ("rtt", "echo"))
+    both = {name: here[f"{name}_ms"] + beyond[f"{name}_ms"] for name in ("min", "mean") if f"{name}_ms" in here and f"{name}_ms" in beyond}
+    return FlowResult(
+        cca=cca,
+        goodput_mbps=facts.get("goodput_mbps") or 0.0,
+        seconds=facts["seconds"],
+        retransmits=facts.get("retransmissions", 0),
+        spurious_retransmits=facts.get("spurious"),
+        rtt_ms=Rtt(**both),
+        cwnd=Cwnd(),
+        limited_by={},
+        start_s=facts["start_s"],
+        stop_s=facts["start_s"] + facts["seconds"],
+        bytes_received=facts["bytes"],
+        rtos=facts.get("timeouts"),
+        dsacks=facts.get("dsacks"),
+        data_segs_out=facts.get("segments"),
+        ecn=facts.get("ecn"),
+        zero_windows=facts.get("zero_windows"),
+        direction="up" if row["from"][0] == NEAR else "down",
+        group=group,
+    )
+
+
+NEAR = "10.77.1.2"
+"""Address of the command's end. crates/testbed, `network::wire`"""
+
+
+def digest(scenario: Scenario) -> str:
+    """Digest of the files that the command lines of a scenario name: programs, and those among their arguments."""
+    paths = [path for line in _programs(scenario).lines() for word in words(line) for path in [_file(word)] if path]
+    return hashlib.sha256("".join(map(_content, dict.fromkeys(paths))).encode()).hexdigest()[:12]
+
+
+def _content(path: Path) -> str:
+    """What stands for a file's content: its digest, of a very large one its size and its time."""
+    status = path.stat()
+    return linux.digest(path) if status.st_size <= MOST_READ else f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _file(word: str) -> Path | None:
+    """The file that a word of a command line is, or names as a program."""
+    path = Path(word if "/" in word else shutil.which(word) or word)
+    try:
+        return path if path.is_file() else None
+    except OSError:
+        return None

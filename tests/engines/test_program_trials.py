@@ -1,0 +1,202 @@
+"""Commands behind the path of a scenario as trials: what is asked, what is refused, and what the kernels give."""
+
+import json
+import sys
+
+import pytest
+
+import tcpscape
+from tcpscape import engines, metrics
+from tcpscape.campaign.source import campaign
+from tcpscape.engines import programs
+from tcpscape.errors import TcpscapeError
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.rows import decode, encode
+from tcpscape.trial import ProgramResult
+
+PATH = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
+COMMAND = {"command": "curl -s http://far/page", "serve": ["python3 -m http.server 80"]}
+
+
+def cases(options=None, **fields):
+    return campaign(None, {"rtt": "50ms", "rate": "10mbit", **(options or {})}, {"programs": COMMAND, "engines": ("virtual",), **fields}).cases()
+
+
+def test_a_scenario_with_programs_reads_back_as_it_was():
+    for fields in ({}, {"duration": "10s"}, {"offload": False}, {"flows": [{}]}, {"flows": [{"cca": "bbr", "count": 2}]}):
+        scenario = Scenario.of({**PATH, "programs": COMMAND, **fields})
+        again = Scenario.of(scenario.to_dict())
+        assert again == scenario
+        assert again.address() == scenario.address()
+    plain = Scenario.of({**PATH, "programs": COMMAND})
+    assert (plain.flows, plain.offload, plain.duration) == ((), True, 600 * 10**9)
+    assert Scenario.of({**PATH, "programs": COMMAND, "flows": [{}]}).address() != plain.address()
+    assert "programs" not in json.dumps(Scenario.of(PATH).to_dict())
+
+
+def test_a_path_in_words_has_its_bottleneck_in_both_directions():
+    (case,) = cases()
+    assert case.scenario.reverse[-1] == case.scenario.bottleneck[-1]
+    whole = {"scenario": {**PATH, "bottleneck": {"rate": "5mbit"}}}
+    (case,) = campaign(whole, {}, {"programs": COMMAND, "engines": ("virtual",)}).cases()
+    assert [hop for hop in case.scenario.reverse if "rate" in str(hop)] == []
+
+
+def test_axes_go_into_the_command_and_controls_to_both_ends():
+    command = {"command": "iperf3 -c far -P ${streams}"}
+    every = cases({"streams": "1,4"}, programs=command, cca=("cubic", "bbr"))
+    assert [(case.at["streams"], case.cca, case.scenario.programs.command[-1]) for case in every] == [
+        ("1", "cubic", "1"),
+        ("1", "bbr", "1"),
+        ("4", "cubic", "4"),
+        ("4", "bbr", "4"),
+    ]
+    (mixed,) = cases(mix="cubic*2,bbr~up")
+    assert (mixed.cca, mixed.scenario.flow_count, mixed.scenario.programs.cca) == ("bbr+cubic", 3, "cubic")
+
+
+@pytest.mark.parametrize(
+    ("options", "fields", "why"),
+    [
+        ({"flows": "2"}, {}, "flows: programs make their own connections; leave it out"),
+        ({"rcvbuf": "64KiB"}, {}, "flow: programs make their own connections"),
+        ({}, {"programs": {"command": "curl 'http"}}, "command: no closing quotation; close the quotation"),
+        ({}, {"programs": {"command": " "}}, "command: there is none; name a program"),
+        ({}, {"cca": ("cubic:hystart=off",)}, "programs.cca: 'cubic:hystart=0' sets a parameter, and programs have the kernel's control"),
+    ],
+)
+def test_what_means_nothing_with_programs_is_refused(options, fields, why):
+    with pytest.raises(TcpscapeError) as error:
+        cases(options, **fields)
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_engine_without_a_kernel_refuses_programs(need_model):
+    for name in ("model", "mock"):
+        with pytest.raises(TcpscapeError, match=f"programs: the {name} engine has no kernel to run a command; use --engine virtual or live"):
+            engines.make(name).check(Scenario.of({**PATH, "programs": COMMAND}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"probes": ["voice"]}, "scenario: unnamed has probes, which programs do not meet; leave it out"),
+        ({"ecn": True}, "ecn: programs have the engine's kernel with its settings"),
+        ({"kernel": "6.12"}, "kernel: programs have"),
+        ({"programs": {**COMMAND, "cca": "nosuch"}}, "cca: 'nosuch' is not in the virtual engine's kernel; choose "),
+    ],
+)
+def test_what_the_engine_cannot_give_programs_is_refused(need_programs, fields, why):
+    with pytest.raises(TcpscapeError) as error:
+        engines.make("virtual").check(Scenario.of({**PATH, "programs": COMMAND, **fields}))
+    assert why in str(error.value)
+
+
+def test_servers_without_a_command_are_refused(shell):
+    command = shell("sweep", "--rtt", "50ms", "--serve", "true")
+    assert (command.status, command.err) == (
+        2,
+        "error: serve: there is no command that would use it; give --command too, for example 'curl -s http://far/'\n",
+    )
+
+
+def test_the_files_that_a_command_names_are_in_the_address(tmp_path):
+    script = tmp_path / "client.py"
+    script.write_text("print(1)")
+    scenario = Scenario.of({**PATH, "programs": {"command": f"{sys.executable} {script}"}})
+    before = programs.digest(scenario)
+    assert before == programs.digest(scenario)
+    script.write_text("print(12)")
+    assert programs.digest(scenario) != before
+
+
+FETCH = """
+import json, sys, time, urllib.request
+begin = time.time()
+data = urllib.request.urlopen("http://far:8000/file").read()
+print(json.dumps({"bytes": len(data), "s": time.time() - begin}))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def fetch(tmp_path):
+    (tmp_path / "file").write_bytes(bytes(400_000))
+    (tmp_path / "fetch.py").write_text(FETCH)
+    serve = f"{sys.executable} -m http.server 8000 -d {tmp_path}"
+    return {"serve": [serve], "rtt": "40ms", "rate": "8mbit", "out": tmp_path / "out", "seeds": 2, "jobs": 2}, f"{sys.executable} {tmp_path}/fetch.py"
+
+
+def test_a_sweep_of_a_command_in_virtual_time(need_programs, fetch):
+    options, command = fetch
+    outcome = tcpscape.sweep(**options, command=f"{command} ${{status}}", axes={"status": "0,3"}, engine="virtual", metric="completion")
+    good, bad = outcome.cells
+    whole, s, completion, goodput = (metrics.find(name) for name in ("output:bytes", "output:s", "completion", "goodput"))
+    for trial in good.trials:
+        assert whole.of(trial) == 400_000
+        assert 400_000 <= trial.flows[0].bytes_received < 400_500
+        assert whole.of(trial) * 8e-6 / s.of(trial) < goodput.of(trial) < 8  # it has no time before the connection
+        assert s.of(trial) < completion.of(trial) < s.of(trial) + 0.01
+        assert metrics.find("rtt_min").of(trial) == pytest.approx(40, abs=1)
+        assert [flow.direction for flow in trial.flows] == ["down"]
+    assert good.trials[0].hash != good.trials[1].hash
+    for trial in bad.trials:
+        assert (metrics.find("failed").of(trial), completion.of(trial) != completion.of(trial)) == (1, True)
+        assert trial.caveats[0] == "the command ended with status 3"
+    ran = []
+    again = tcpscape.sweep(
+        **options, command=f"{command} ${{status}}", axes={"status": "0,3"}, engine="virtual", progress=lambda done, total: ran.append(done)
+    )
+    assert ran[0] == 4
+    assert [t.program for cell in again.cells for t in cell.trials] == [t.program for cell in outcome.cells for t in cell.trials]
+
+
+def test_a_command_that_cannot_be_run_is_named(need_programs, fetch):
+    options, _ = fetch
+    with pytest.raises(TcpscapeError, match=r"command: 'nosuchprogram' cannot be run: .*; correct it"):
+        tcpscape.sweep(**options, command="nosuchprogram", engine="virtual")
+
+
+def test_flows_of_ours_share_the_path_with_a_command(need_programs, fetch):
+    options, command = fetch
+    outcome = tcpscape.sweep(**options, command=f"{command} 0", mix="reno*2@0s,bbr~up@0s", engine="virtual", cca=None)
+    for trial in outcome.cells[0].trials:
+        assert trial.program.status == 0
+        labels = sorted((flow.cca, flow.direction, flow.group) for flow in trial.flows)
+        assert labels == [("bbr", "up", 2), ("cubic", "down", 0), ("reno", "down", 1), ("reno", "down", 1)]
+        shares = [metrics.find(f"share:{cca}").of(trial) for cca in ("reno", "cubic")]
+        assert min(shares) > 0
+
+
+def test_a_command_in_real_time(fetch):
+    live = engines.REGISTRY["live"]()
+    if reason := live.unavailable():
+        pytest.skip(f"engine live: {reason}")
+    options, command = fetch
+    outcome = tcpscape.sweep(**options, command=f"{command} 0", engine="live")
+    for trial in outcome.cells[0].trials:
+        assert (trial.program.status, trial.program.values["bytes"], trial.hash) == (0, 400_000, None)
+        assert 0.4 < trial.program.values["s"] < trial.program.seconds
+
+
+def test_what_a_command_gave_is_kept(need_model):
+    trial = engines.make("mock").run(Scenario.of(PATH), [1])[0]
+    program = ProgramResult(status=0, timed_out=False, seconds=1.5, down_mbps=2.0, up_mbps=0.5, values={"a.b": 1.0})
+    kept = type(trial)(**{**{name: getattr(trial, name) for name in type(trial).__slots__}, "program": program})
+    _, text, queues = encode(kept)
+    assert decode(text, queues).program == program
+    assert metrics.find("completion").of(kept) == 1.5
+    assert str(metrics.find("completion").of(trial)) == "nan"
+
+
+def test_flows_of_ours_beside_an_emulated_command(need_programs, tmp_path):
+    path = {"rtt": "40ms", "rate": "8mbit", "engine": "virtual"}
+    result = tcpscape.emulate("sleep 4", mix="reno,bbr~up@1s-3s", **path)
+    down, up = (result.summary[way]["rate_mbps"] for way in ("down", "up"))
+    assert 7 < down <= 8
+    assert 2 < result.summary["up"]["active_s"] < 4.1
+    assert up < 8
+    for mix, why in (("cubic~rtt=20ms", "has RTTs of its flows, which have no place beside a command"), ("nosuch", "mix: cca: the kernel refuses")):
+        with pytest.raises(TcpscapeError, match=why):
+            tcpscape.emulate("true", mix=mix, **path)
