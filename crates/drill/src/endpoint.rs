@@ -7,7 +7,7 @@
 
 use crate::settings::Settings;
 use crate::wire::{Packet, TcpOption};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use tcpscape_base::{Duration, Ecn, Flags, Segment, Time};
 use tcpscape_tcp::{cc, Feedback, Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig};
 
@@ -82,10 +82,6 @@ pub(crate) struct Endpoint {
     agreed: Offer,
     /// When the SYN or SYN-ACK left first.
     began: Time,
-    /// Sequence numbers at which writes end.
-    write_ends: BTreeSet<u64>,
-    /// Sequence number behind the last byte that left.
-    sent_end: u64,
     /// Sequence number of the own FIN, once it is written.
     pub fin: Option<u64>,
     /// Script's timestamps → those that left.
@@ -163,8 +159,6 @@ impl Endpoint {
             buffers,
             agreed,
             began: now,
-            write_ends: BTreeSet::new(),
-            sent_end: 0,
             fin: None,
             echoes: HashMap::new(),
             tsval: 0,
@@ -324,10 +318,9 @@ impl Endpoint {
 
     // ---- what the application does ------------------------------------------------------------------------------------
 
-    /// Writes `bytes` behind the `before` that were written; returns how many there was room for.
-    pub fn write(&mut self, now: Time, bytes: u64, before: u64) -> u64 {
+    /// Writes `bytes`; returns how many there was room for.
+    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
         let written = self.sender.write(now, bytes);
-        self.write_ends.insert(1 + before + written);
         self.collect(now);
         written
     }
@@ -506,8 +499,6 @@ impl Endpoint {
     }
 
     /// A packet of the bytes of `s`, with the acknowledgement of `a`.
-    ///
-    /// What is sent again has PSH where a write ends; the model repeats that of its super-packet (docs/deviations.md).
     fn packet(&mut self, now: Time, s: &Segment, a: &Segment) -> Packet {
         let (mut flags, mut len) = (s.flags, s.len);
         if len > 0 && self.fin.is_some_and(|fin| s.seq + u64::from(len) == fin + 1) {
@@ -517,11 +508,6 @@ impl Endpoint {
                 flags = flags.without(Flags::PSH);
             }
         }
-        let (start, end) = (s.seq, s.seq + u64::from(s.len));
-        if len > 0 && start < self.sent_end && !self.write_ends.contains(&end) {
-            flags = flags.without(Flags::PSH);
-        }
-        self.sent_end = self.sent_end.max(end);
         let mut options = self.stamped(a.tsecr, now);
         let blocks: Vec<(u64, u64)> = a.sacks().collect();
         if !blocks.is_empty() {
@@ -577,7 +563,7 @@ fn make_sender(settings: &Settings, clock: Jiffies, buffers: Buffers, agreed: Of
         jiffies: clock,
         mss: agreed.payload(),
         sndbuf: buffers.send,
-        gso: settings.offload,
+        gso: true, // without offloads super-packets are cut as they leave
         nodelay: buffers.nodelay,
         ecn,
         tsq: false,

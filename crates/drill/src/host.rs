@@ -258,7 +258,7 @@ impl Host {
 
     fn write(&mut self, now: Time, begun: &mut Begun, bytes: Option<i64>) -> Progress {
         let Some(bytes) = bytes.and_then(|n| u64::try_from(n).ok()) else { return Progress::NotApplicable(UNREADABLE.into()) };
-        let (error, before) = (self.error, self.written);
+        let error = self.error;
         let call = &begun.call;
         let (connection, nonblocking) = match self.connected(call) {
             Ok(found) => found,
@@ -271,7 +271,7 @@ impl Host {
         let nonblocking = nonblocking || call.args.iter().any(|a| a.contains("MSG_DONTWAIT"));
         if !begun.has_begun || connection.sender.take_wake() {
             begun.has_begun = true;
-            let written = connection.write(now, bytes - begun.written, before);
+            let written = connection.write(now, bytes - begun.written);
             begun.written += written;
             self.written += written;
         }

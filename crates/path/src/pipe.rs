@@ -226,10 +226,9 @@ impl<B: Body> Pipe<B> {
         check_accounts(&queues)
     }
 
-    /// Puts a packet into stage `i`, or out. What may pass a stage at once does, except from the last, which `pop` empties.
+    /// Puts a packet into stage `i`, or out. What may pass a stage at once does, before the next packet comes.
     #[inline]
     fn feed(&mut self, i: usize, now: Time, p: Packet<B>) -> bool {
-        let last = i + 1 >= self.stages.len();
         let Some(stage) = self.stages.get_mut(i) else {
             self.out.push_back((now, p));
             return true;
@@ -238,7 +237,7 @@ impl<B: Body> Pipe<B> {
         let taken = stage.queue.enqueue(now, p, &mut self.freed);
         if !stage.blocked {
             stage.next = stage.queue.next_event().max(now);
-            if stage.next == now && !last {
+            if stage.next == now {
                 self.drain(i, now);
             }
         }

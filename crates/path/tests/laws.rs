@@ -242,6 +242,20 @@ fn an_empty_path_lets_everything_through_at_once() {
     assert!(pipe.pop(Time(5)).is_some() && pipe.next_event().is_none() && !pipe.holds_sender());
 }
 
+/// Tokens for four frames and a queue for two: of eight that come at one instant four pass before the queue fills.
+#[test]
+fn what_comes_at_one_instant_passes_a_queue_one_by_one() {
+    for (stages, at) in [(&["netem delay 10ms", TOKENS][..], 10_000_000), (&[TOKENS][..], 0), (&[TOKENS, "netem delay 10ms"][..], 10_000_000)] {
+        let mut pipe: Pipe<u64> = Pipe::new(&path(stages), 1, "forward");
+        let passed = (0..8).map(|id| pipe.push(Time(0), Packet { id, size: 1_514, segs: 1, ..Packet::default() })).count();
+        let at_once: Vec<u64> = std::iter::from_fn(|| pipe.pop(Time(at))).map(|p| p.id).collect();
+        let later: Vec<u64> = std::iter::from_fn(|| pipe.pop(Time(1_000_000_000))).map(|p| p.id).collect();
+        assert_eq!((passed, at_once, later), (8, vec![0, 1, 2, 3], vec![4, 5]), "{stages:?}");
+    }
+}
+
+const TOKENS: &str = "tbf rate 1mbit burst 6056 limit 3028";
+
 #[test]
 fn who_holds_the_sender() {
     for (words, holds) in [

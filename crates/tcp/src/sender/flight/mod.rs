@@ -214,11 +214,7 @@ impl Flight {
             s.marks.set(Marks::EVER_RESENT);
             self.board.sent_again(id.wrapping_add(i));
         }
-        let last = self.board.get_mut(id.wrapping_add(n - 1));
-        if n > 1 {
-            last.marks.set(Marks::PUSH);
-        }
-        last.is(Marks::PUSH)
+        self.get(id.wrapping_add(n - 1)).is(Marks::PUSH)
     }
 
     /// The `n` segments from `id` that were just sent again count as copies in flight.

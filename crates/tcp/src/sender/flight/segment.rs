@@ -13,7 +13,7 @@ impl Marks {
     pub const NONE: Marks = Marks(0);
     /// It was sent while the connection was limited by the application.
     pub const APP_LIMITED: Marks = Marks(1);
-    /// It ends a write or a super-packet (PSH).
+    /// It ends a write (PSH).
     pub const PUSH: Marks = Marks(1 << 1);
     /// It is the first of a buffer, which has one memory overhead: a super-packet, or a part that SACKs or retransmissions cut off.
     pub const BUFFER_START: Marks = Marks(1 << 2);

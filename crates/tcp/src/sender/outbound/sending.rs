@@ -196,17 +196,15 @@ impl Outbound {
         self.buffer.cut_head(len);
         let Some(head) = self.buffer.take_head() else { return 0 };
         let (segments, seq, was_idle) = (len.div_ceil(c.cfg.mss), c.flight.nxt(), c.flight.out() == 0);
-        // Every super-packet has PSH.
-        let push = segments > 1 || head.push;
         let departure_ns = self.depart(len, segments, c, g, st.state);
         let departure = c.rate.depart(departure_ns, was_idle, c.flight.marked_lost());
-        c.flight.send(len, c.cfg.mss, push, &departure);
+        c.flight.send(len, c.cfg.mss, head.push, &departure);
         if len % c.cfg.mss != 0 {
             self.buffer.small_sent(c.flight.nxt());
         }
         self.check_space(c, g, st);
         let (cwr, ecn) = c.ecn.data();
-        let flags = if push { cwr.with(Flags::PSH) } else { cwr };
+        let flags = if is_pushed(segments, head.push) { cwr.with(Flags::PSH) } else { cwr };
         self.emit(seq, len, departure_ns, flags, ecn, c);
         segments
     }
@@ -294,9 +292,9 @@ impl Outbound {
         let (n, len) = c.flight.same_state_run(id, most, end);
         let departure_ns = self.depart(len, n, c, g, state);
         let departure = c.rate.depart(departure_ns, false, c.flight.marked_lost());
-        let push = c.flight.send_again(id, n, &departure);
+        let ends_write = c.flight.send_again(id, n, &departure);
         c.stats.retransmits += u64::from(n);
-        let flags = if push { Flags::PSH } else { Flags::default() };
+        let flags = if is_pushed(n, ends_write) { Flags::PSH } else { Flags::default() };
         self.emit(s.seq, len, departure_ns, flags, c.ecn.control(), c);
         n
     }
@@ -333,6 +331,12 @@ impl Outbound {
         }
         full
     }
+}
+
+/// Whether PSH leaves with a burst: with every super-packet, and with a single segment where a write ends.
+#[inline]
+fn is_pushed(segments: u32, ends_write: bool) -> bool {
+    segments > 1 || ends_write
 }
 
 /// Segments that the congestion window admits in one burst: at most half of it.

@@ -198,3 +198,22 @@ fn a_retransmission_waits_while_the_original_is_in_the_hosts_queue() {
     x.sack(100.3, 0, &[(2, 7)]);
     assert_eq!(x.sent(), [(0, 2_896)]);
 }
+
+/// docs/models/tcp/sender.md, "PSH": super-packets of two segments out of one write of twenty.
+#[test]
+fn a_part_of_a_super_packet_that_is_sent_again_alone_is_not_pushed() {
+    let mut x = Script::full_window(20, 0);
+    // 0 and 1 left together and are lost together: a super-packet again. Of 10 and 11 the second alone, and 19, where the write ends.
+    x.sack(100.0, 0, &[(2, 11), (12, 19)]);
+    x.set_cwnd(40);
+    let repaired = |x: &mut Script| -> Vec<(u64, u32, bool)> {
+        std::iter::from_fn(|| x.s.poll_transmit())
+            .map(|t| ((t.segment.seq - 1) / u64::from(MSS), t.segment.len / MSS, t.segment.flags.has(Flags::PSH)))
+            .collect()
+    };
+    x.sack(101.0, 0, &[(2, 11), (12, 19)]);
+    assert_eq!(repaired(&mut x), [(0, 2, true), (11, 1, false)]);
+    x.ack(202.0, 19);
+    x.run(1_000.0);
+    assert_eq!(repaired(&mut x)[0], (19, 1, true));
+}
