@@ -245,7 +245,9 @@ fn an_empty_path_lets_everything_through_at_once() {
 /// Tokens for four frames and a queue for two: of eight that come at one instant four pass before the queue fills.
 #[test]
 fn what_comes_at_one_instant_passes_a_queue_one_by_one() {
-    for (stages, at) in [(&["netem delay 10ms", TOKENS][..], 10_000_000), (&[TOKENS][..], 0), (&[TOKENS, "netem delay 10ms"][..], 10_000_000)] {
+    for (stages, at) in
+        [(&["netem delay 10ms", TOKENS][..], 10_000_000), (&[TOKENS][..], 0), (&[TOKENS, "netem delay 10ms"][..], 10_000_000)]
+    {
         let mut pipe: Pipe<u64> = Pipe::new(&path(stages), 1, "forward");
         let passed = (0..8).map(|id| pipe.push(Time(0), Packet { id, size: 1_514, segs: 1, ..Packet::default() })).count();
         let at_once: Vec<u64> = std::iter::from_fn(|| pipe.pop(Time(at))).map(|p| p.id).collect();

@@ -141,16 +141,17 @@ fn a_listener_without_accurate_feedback_gets_a_classic_reno() {
     assert_eq!(t.flows[0].bytes_received, reno.flows[0].bytes_received, "the same packets");
 }
 
-/// Through DualPI2 (RFC 9332), beside CUBIC: each has at least half of its fair share, and prague's packets wait about a millisecond
-/// where CUBIC's wait 15.
+/// Through DualPI2 (RFC 9332), beside CUBIC: each has at least half of its fair share in the mean of four trials (whose shares of CUBIC spread by 0.02), and
+/// prague's packets wait about a millisecond where CUBIC's wait 15.
 #[test]
 fn dualpi2_shares_a_link_between_prague_and_cubic() {
     for (mbit, ms) in [(40, 10.0), (40, 20.0), (40, 40.0), (100, 20.0)] {
         let t = run(&plan(&["prague"], 30, mbit, ms, "dualpi2"), 1);
         let (full, wait) = (share(&t.flows[0], 30, mbit), t.flows[0].rtt_ms.p50 - ms);
         assert!(full > 0.98 && wait < 1.6 && t.flows[0].retransmits == 0, "{mbit} Mbit/s, {ms} ms: {full}, {wait} ms");
-        let t = run(&plan(&["prague", "cubic"], 60, mbit, ms, "dualpi2"), 1);
-        let (a, b) = (share(&t.flows[0], 60, mbit), share(&t.flows[1], 60, mbit));
+        let trials = [1, 2, 3, 4].map(|seed| run(&plan(&["prague", "cubic"], 60, mbit, ms, "dualpi2"), seed));
+        let mean = |flow: usize| trials.iter().map(|t| share(&t.flows[flow], 60, mbit)).sum::<f64>() / trials.len() as f64;
+        let (a, b, t) = (mean(0), mean(1), &trials[0]);
         let (l, c) = (t.flows[0].rtt_ms.p50 - ms, t.flows[1].rtt_ms.p50 - ms);
         assert!(a + b > 0.97 && a.min(b) > 0.25, "{mbit} Mbit/s, {ms} ms: {a} {b}");
         assert!(l < 2.0 && c > 5.0, "{mbit} Mbit/s, {ms} ms: {l} ms, {c} ms");
