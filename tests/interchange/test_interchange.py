@@ -304,9 +304,7 @@ def by_flent(path: Path, plot: str, kind: str) -> Path:
     return out
 
 
-@pytest.mark.parametrize(
-    ("which", "plots"), [("one", ("totals", "tcp_delivery_with_rtt", "box_totals")), ("mix", ("totals", "upload", "bar_fairness"))]
-)
+@pytest.mark.parametrize(("which", "plots"), [("one", ("tcp_delivery_with_rtt", "box_totals")), ("mix", ("upload", "bar_fairness"))])
 def test_flents_own_plots_find_the_series(which, plots, tmp_path, request):
     path = saved(tmp_path, "ours.flent.gz", flent.write(request.getfixturevalue(which)))
     for plot in plots:
@@ -357,6 +355,7 @@ def test_other_numbers_of_flows_both_ways_are_flents_test_of_many(rrul):
     assert {"TCP download BE::6", "TCP upload BE::2", "TCP upload sum"} <= set(said["results"])
 
 
+@pytest.mark.slow
 def test_flent_draws_a_network(rrul, tmp_path):
     path = saved(tmp_path, "ours.flent.gz", flent.write(rrul))
     for plot in ("all", "totals", "ping_cdf"):

@@ -133,12 +133,12 @@ def test_cells_and_manifests(cli, need_model, tmp_path):
 @pytest.mark.parametrize(
     "path",
     [
-        ("--rtt", "20ms"),
+        pytest.param(("--rtt", "20ms"), marks=pytest.mark.slow),
         ("--rtt", "20ms", "--jitter", "4ms", "--loss", "0.5%", "--rate", "10mbit"),
         ("--rtt", "20ms", "--jitter", "4ms", "--rate", "10mbit", "--player", "1,2.5,5mbit"),
-        ("--rtt", "20ms", "--jitter", "6ms", "--order", "keep", "--cca", "cubic,bbr"),
+        pytest.param(("--rtt", "20ms", "--jitter", "6ms", "--order", "keep", "--cca", "cubic,bbr"), marks=pytest.mark.slow),
         ("--rtt", "20ms", "--rate", "10mbit", "--queue", "fq_codel", "--goal", "delay", "--cca", "cubic,bbr"),
-        ("--rtt", "20ms", "--cca", "bbr3,prague"),
+        ("--rtt", "20ms", "--rate", "10mbit", "--cca", "bbr3,prague"),
     ],
     ids=" ".join,
 )

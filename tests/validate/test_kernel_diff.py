@@ -105,6 +105,7 @@ def test_a_kernel_and_itself_run_other_seeds_and_raise_no_alarm():
     assert difference(same, PATHS, runs=RUNS).told == ()
 
 
+@pytest.mark.slow
 def test_equal_kernels_raise_an_alarm_in_at_most_one_of_twenty_comparisons():
     """Of 200 comparisons of ten lists of equal random numbers; 95 % of the time at most 16 would be alarms at 5 %."""
     rng, alarms = random.Random(5), 0

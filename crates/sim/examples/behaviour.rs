@@ -1,12 +1,12 @@
 //! Rows of the behaviour corpus for random cases: `behaviour FROM UNTIL`. Run it in two checkouts and compare the outputs: what differs
 //! is what a change alters on conditions that nobody chose.
 
-#[path = "../tests/behaviour/cases.rs"]
+#[path = "../tests/it/behaviour/cases.rs"]
 #[allow(dead_code)] // the list itself is the test's
 mod cases;
-#[path = "../tests/behaviour/random.rs"]
+#[path = "../tests/it/behaviour/random.rs"]
 mod random;
-#[path = "../tests/behaviour/row.rs"]
+#[path = "../tests/it/behaviour/row.rs"]
 mod row;
 
 fn main() {

@@ -190,7 +190,7 @@ fn is_plausible(f: &FlowSummary, from: Time, until: Time) -> Result<(), String> 
         f.established == f.start_s.is_finite() && (!f.established || ns(f.start_s) >= from.0 as f64) && ns(f.stop_s) <= until.0 as f64,
         || format!("{}: it sent from {} to {} s, and was to do so from {from:?} to {until:?}", f.cca, f.start_s, f.stop_s),
     )?;
-    // How much it is, the packets at the sender show (`tests/accounts.rs`).
+    // How much it is, the packets at the sender show (`tests/it/accounts.rs`).
     let has_time = f.established && ns(f.stop_s) > ns(f.start_s);
     law(f.goodput_mbps.is_finite() && (f.goodput_mbps > 0.0) == (has_time && f.bytes_received > 0), || {
         format!("{}: {} Mbit/s of {} bytes from {} to {} s", f.cca, f.goodput_mbps, f.bytes_received, f.start_s, f.stop_s)

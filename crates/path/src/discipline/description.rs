@@ -1,7 +1,7 @@
 //! What a discipline's words mean for the packets, in plain units: for whoever reads a path without running it.
 //!
 //! A [`Description`] holds what is the same question for every discipline (how much delay, which rate, is order kept, …). What only one
-//! discipline knows (a target, a quantum, a bucket) stays in its specification. tests/description.rs holds the machines to it.
+//! discipline knows (a target, a quantum, a bucket) stays in its specification. tests/it/description.rs holds the machines to it.
 
 use crate::values::Dist;
 use serde::Serialize;

@@ -2,11 +2,9 @@
 //!
 //! `tests/data/behaviour.csv` has a row for each case of `behaviour/cases.rs`. A change that should not alter what the model does leaves
 //! every row as it is. One that should says in CHANGELOG.md which rows moved and why, and writes the table anew:
-//! `UPDATE_BEHAVIOUR=1 cargo test -p tcpscape-sim --test behaviour`.
+//! `UPDATE_BEHAVIOUR=1 cargo test -p tcpscape-sim --test it behaviour`.
 
-#[path = "behaviour/cases.rs"]
 mod cases;
-#[path = "behaviour/row.rs"]
 mod row;
 
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Golden tables: what every congestion control of the registry carries on the same few paths, reviewed as text.
 //!
 //! `golden/NAME.txt` has goodput over loss and buffer, over jitter, and the shares of two flows. A change that moves one needs a
-//! sentence in CHANGELOG.md that says why. `UPDATE_GOLDEN=1 cargo test -p tcpscape-sim --test golden` writes them anew.
+//! sentence in CHANGELOG.md that says why. `UPDATE_GOLDEN=1 cargo test -p tcpscape-sim --test it golden` writes them anew.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
