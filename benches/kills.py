@@ -18,6 +18,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -49,6 +50,7 @@ COMMANDS = {
     "flent": "export OUT --to flent --out OUT/export",
     "plot": "plot OUT --what cwnd,rtt",
     "compare": "compare OUT OUT",
+    "programs": f"sweep {PATH} --engine virtual --command 'iperf3 -c far -t 3 -J' --serve 'iperf3 -s -1' --seeds 4 --out OUT",
     "virtual": f"sweep {PATH} --engine virtual --cca cubic,bbr --seeds 4 --duration 2s --out OUT",
 }
 """Commands by name; those that read begin in the directory of `run`."""
@@ -144,7 +146,7 @@ class Kills:
 
 def start(name: str, out: pathlib.Path) -> subprocess.Popen[str]:
     """Begins a command."""
-    words = [word.replace("OUT", str(out)) for word in COMMANDS[name].split()]
+    words = [word.replace("OUT", str(out)) for word in shlex.split(COMMANDS[name])]
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-m", "tcpscape", *words], stdout=pipe, stderr=pipe, text=True, cwd=out.parent)
 

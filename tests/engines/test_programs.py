@@ -118,7 +118,47 @@ def test_a_program_that_computes_without_end_is_not_waited_for(program, monkeypa
     script = f"log({TIME}, (2 * 10**9).to_bytes(8, 'little'))\nwhile True: pass"
     with program(script) as running, pytest.raises(EngineError, match="virtual time stands at 2 s") as error:
         list(running.events())
-    assert "a program computes without end" in str(error.value)
+    assert "programs compute without end" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "flags", "who"),
+    [
+        (132, [], "'client.py --fast' computes without end"),
+        (1, ["the server 'spin' ended with status 132"], "a server, or a program that the command started, computes without end"),
+    ],
+)
+def test_a_program_that_computes_without_end_is_ended_and_named(program, monkeypatch, status, flags, who):
+    monkeypatch.setattr(programs, "STANDSTILL_S", 0.3)
+    result = json.dumps({"result": {"status": status, "flags": flags}}) + "\n"
+    script = f"""
+import subprocess
+log({TIME}, (2 * 10**9).to_bytes(8, "little"))
+idle, busy = (subprocess.Popen([sys.executable, "-c", code]) for code in ("input()", "while True: pass"))
+assert busy.wait() == -4
+log({MESSAGE}, {result.encode()!r})
+done()
+idle.kill()
+"""
+    with program(script, command=["client.py", "--fast"]) as running, pytest.raises(EngineError, match="virtual time stood at 2 s") as error:
+        list(running.events())
+    assert who in str(error.value)
+    assert all(flag in str(error.value) for flag in flags)
+    assert "\n" not in str(error.value)
+
+
+def test_a_program_that_writes_without_end_while_no_time_passes_is_ended(program, monkeypatch):
+    monkeypatch.setattr(programs, "MOST_STILL_S", 0.3)
+    script = f"""
+import subprocess
+busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+while busy.poll() is None:
+    log({OUTPUT}, b"y" * 10)
+log({MESSAGE}, json.dumps({{"result": {{"status": 132}}}}).encode() + b"\\n")
+done()
+"""
+    with program(script, command=["yes"]) as running, pytest.raises(EngineError, match="'yes' computes without end"):
+        list(running.events())
 
 
 def test_the_job_names_what_the_guest_must_know(program, tmp_path):
@@ -229,6 +269,14 @@ def test_what_a_program_takes_is_bounded(shell, need_programs):
     summary = json.loads(command.out)
     assert (summary["status"], summary["engine"].partition(":")[0]) == (0, "virtual")
     assert str(30 * 2**20 + len("full\n")) in command.err
+
+
+def test_what_programs_waited_for_when_the_time_was_over_is_said(shell, need_programs, tmp_path):
+    (tmp_path / "deadlock.py").write_text("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()\n")
+    command = shell(*VIRTUAL, "--duration", "30s", "--json", "--", "python3", "deadlock.py", cwd=tmp_path)
+    summary = json.loads(command.out)
+    assert (summary["status"], summary["timed_out"]) == (124, True)
+    assert 'when the time was over, "python3 deadlock.py" waited for a lock or another thread' in summary["caveats"]
 
 
 @pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed: apt-get install iperf3")

@@ -15,6 +15,7 @@
 //! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
 //! | `beside` | flows of ours beside the command |
+//! | `stuck` | what programs wait for when the time is over |
 //! | `cca` | the congestion control of both ends |
 
 mod beside;
@@ -24,6 +25,7 @@ pub mod host;
 mod outside;
 pub mod relay;
 pub mod server;
+mod stuck;
 mod watch;
 
 use crate::channel::Channel;
@@ -189,6 +191,7 @@ impl Ends {
         let mut flags = emulator.flags(job.plan.paths().map(PathSpec::delay_ns));
         flags.extend(self.wire.faults().map_err(|e| format!("emulate: {e}"))?);
         flags.extend(self.wire.unset().iter().cloned());
+        flags.extend(ended.stuck);
         flags.extend(servers.into_iter().filter_map(|mut server| server.ended()));
         if let Some(capture) = capture {
             match capture.write(&link, zero, &job.command) {

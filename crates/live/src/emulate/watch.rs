@@ -1,6 +1,6 @@
 //! The time while the command runs: figures go out, requests come in.
 
-use super::Job;
+use super::{stuck, Job};
 use crate::channel::Channel;
 use crate::emulator::{Running, Snapshot};
 use crate::spaces::Child;
@@ -67,6 +67,8 @@ pub struct Ended {
     pub active_ns: [u64; 2],
     /// Requests that changed the path.
     pub changes: u64,
+    /// What programs in a guest waited for when their time was over.
+    pub stuck: Option<String>,
 }
 
 /// Watches one command.
@@ -78,6 +80,7 @@ pub struct Watch<'a> {
     active: Active,
     changes: u64,
     is_late: bool,
+    stuck: Option<String>,
     /// When the command is ended that was asked to.
     last: Option<Instant>,
 }
@@ -85,7 +88,17 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// From now on.
     pub fn new(job: &'a Job, channel: &'a Channel, running: &'a Running) -> Watch<'a> {
-        Watch { job, channel, running, began: Instant::now(), active: Active::default(), changes: 0, is_late: false, last: None }
+        Watch {
+            job,
+            channel,
+            running,
+            began: Instant::now(),
+            active: Active::default(),
+            changes: 0,
+            is_late: false,
+            stuck: None,
+            last: None,
+        }
     }
 
     /// Waits for the end of the command, which this thread started.
@@ -104,7 +117,8 @@ impl<'a> Watch<'a> {
                     self.look();
                     let status = if self.is_late { TIMED_OUT } else { status };
                     let elapsed_ns = self.began.elapsed().as_nanos() as u64;
-                    return Ok(Ended { status, is_late: self.is_late, elapsed_ns, active_ns: self.active.ns, changes: self.changes });
+                    let (is_late, active_ns, stuck) = (self.is_late, self.active.ns, self.stuck);
+                    return Ok(Ended { status, is_late, elapsed_ns, active_ns, changes: self.changes, stuck });
                 }
                 Some(Event::Line(line)) => self.answer(&line, &mut command),
                 None => {}
@@ -145,6 +159,7 @@ impl<'a> Watch<'a> {
         let is_over = self.job.duration_ns.is_some_and(|most| self.began.elapsed() >= Duration::from_nanos(most));
         if is_over && !self.is_late {
             self.is_late = true;
+            self.stuck = self.job.is_virtual.then(stuck::programs).flatten();
             self.end(End::Term, command);
         }
         if self.last.is_some_and(|last| Instant::now() >= last) {

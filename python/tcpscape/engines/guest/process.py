@@ -134,6 +134,19 @@ def cpu_ticks(pid: int) -> int:
     return sum(_ticks(process) for process in (str(pid), *children))
 
 
+def busiest(pid: int, seconds: float) -> int | None:
+    """The child of a process (a guest's own process) that uses most CPU time in the next `seconds`; None where none uses any."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return None
+    before = {child: _ticks(child) for child in children}
+    time.sleep(seconds)
+    used = {child: _ticks(child) - ticks for child, ticks in before.items()}
+    busy = max(used, key=used.__getitem__, default="")
+    return int(busy) if busy and used[busy] > 0 else None
+
+
 def _ticks(pid: str) -> int:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -410,6 +423,15 @@ class Guest:
     def cpu_ticks(self) -> int:
         """CPU time that it and its processes have used, clock ticks."""
         return cpu_ticks(self._process.pid) if self._process else 0
+
+    def end_busiest(self, seconds: float) -> bool:
+        """Ends its own process that computes most, by SIGILL, which User-Mode Linux hands on; False where none computes."""
+        number = busiest(self._process.pid, seconds) if self._process else None
+        if number is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGILL)
+        return True
 
     def _answer(self, name: str, captures: Mapping[Place, Path]) -> GuestAnswer:
         """Reads the files that the guest wrote for the job `name`."""

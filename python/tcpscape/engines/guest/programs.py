@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, NoReturn
 from tcpscape.engines.guest.pool import GuestDeath
 from tcpscape.engines.guest.process import Boot, Guest, GuestDied
 from tcpscape.engines.host.process import FINAL, PROGRAM
-from tcpscape.errors import EngineError, refuse
+from tcpscape.errors import EngineError, refuse, shown
 from tcpscape.units import NS_PER_S
 
 MESSAGE, OUTPUT, ERROR, TIME = range(4)
@@ -28,8 +30,12 @@ LOOK_S = 0.02
 """s between two looks into the log."""
 STANDSTILL_S = 60.0
 """s for which virtual time may stand still while the guest computes. It tells the time once a virtual second."""
+MOST_STILL_S = 180.0
+"""s for which virtual time may stand still while programs compute and write."""
 BUSY_S = 0.2
 """s in which a guest that computes uses some CPU time: many clock ticks."""
+ENDED = 128 + signal.SIGILL
+"""Exit status of a program that was ended because it computed without end."""
 MOST_PROCESSES = 1000
 """Processes and threads of a guest: each process is one of this machine's as well."""
 SHARED = "/run/tcpscape"
@@ -56,6 +62,12 @@ class GuestProgram:
         self._messages = bytearray()
         self._pcap = job.get("pcap")
         self._mode = mode
+        self._command: Sequence[str] = job.get("command", ())
+        self._moved = time.monotonic()
+        """When virtual time passed last, by the machine's clock, s; figures tell it four times a virtual second."""
+        self._stood_at = self._still_s = 0.0
+        self._ended_at: float | None = None
+        """When a program was ended that computed without end, by the machine's clock, s."""
         self._final: Mapping[str, Any] | None = None
         self._guest = Guest(boot, seed)
         try:
@@ -91,6 +103,8 @@ class GuestProgram:
         """
         try:
             for kind, data in self._frames():
+                if kind in (MESSAGE, TIME):
+                    self._moved = time.monotonic()
                 if kind == MESSAGE:
                     yield from self._take(data)
                 elif kind == TIME:
@@ -103,6 +117,8 @@ class GuestProgram:
         if self._final is None or "result" not in self._final:
             why = self._final or {}
             raise EngineError(f"engine: virtual: {why.get('error') or why.get('panic') or 'its program ended without a result; report it'}")
+        if self._ended_at is not None:
+            self._refuse_computing(self._final["result"])
         if self._pcap and (packets := self._guest.shared / "packets.pcapng").exists():
             shutil.copyfile(packets, self._pcap)
 
@@ -141,6 +157,7 @@ class GuestProgram:
                 yield data
                 offset += len(data)
                 moved = time.monotonic()
+                self._end_computing(self._moved, MOST_STILL_S)
             elif is_complete:
                 self._file(number).unlink()
                 self._guest.tell()
@@ -155,9 +172,19 @@ class GuestProgram:
         self._guest.console.poll(LOOK_S)
         if message := self._guest.console.message():
             return self._is_done(message)
-        if time.monotonic() - moved > STANDSTILL_S:
-            self._refuse_to_wait()
+        self._end_computing(moved, STANDSTILL_S)
         return False
+
+    def _end_computing(self, moved: float, most_s: float) -> None:
+        """Ends the program that computes where nothing has moved since `moved` for too long, once.
+
+        :raises EngineError: nothing moves after that either, or no program computes.
+        """
+        if time.monotonic() - max(moved, self._ended_at or 0) > most_s:
+            if self._ended_at is not None or not self._guest.end_busiest(BUSY_S):
+                self._refuse_to_wait()
+            self._still_s = time.monotonic() - moved
+            self._ended_at, self._stood_at = time.monotonic(), self.seconds
 
     def _is_done(self, message: tuple[str, str]) -> bool:
         """Whether the guest says that the job is done; the guest's own error is the last message then."""
@@ -173,8 +200,18 @@ class GuestProgram:
         ticks = self._guest.cpu_ticks()
         time.sleep(BUSY_S)
         is_busy = self._guest.cpu_ticks() != ticks
-        reason = "a program computes without end: it waits in a loop that reads no clock" if is_busy else "the guest does nothing"
-        problem = f"virtual time stands at {self.seconds:.0f} s for {STANDSTILL_S:.0f} s of this machine's: {reason}"
+        reason = "programs compute without end, in loops that read no clock" if is_busy else "the guest does nothing"
+        still_s = time.monotonic() - self._moved
+        problem = f"virtual time stands at {self.seconds:.0f} s for {still_s:.0f} s of this machine's: {reason}"
+        refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
+
+    def _refuse_computing(self, result: Mapping[str, Any]) -> NoReturn:
+        """Says which program was ended because it computed without end: the result has the status of the command, and flags name servers."""
+        is_command = result.get("status") == ENDED
+        name = shlex.join(self._command) if is_command else "a server, or a program that the command started,"
+        flags = "".join(f"; {flag}" for flag in result.get("flags", ()))
+        problem = f"virtual time stood at {self._stood_at:.0f} s for {self._still_s:.0f} s of this machine's: {shown(name) if is_command else name}"
+        problem += f" computes without end, in a loop that reads no clock, and was ended{flags}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
 
     def _file(self, number: int) -> Path:
