@@ -106,10 +106,10 @@ impl Packet {
         self.options.as_deref().unwrap_or_default()
     }
 
-    /// What left behind it belongs to it: a longer packet, whose PSH and FIN are those of its parts.
+    /// What left behind it belongs to it: a longer packet with the flags of its parts, but PSH of the last one alone, as the tool has it (observed).
     pub fn append(&mut self, next: &Packet) {
         self.len += next.len;
-        self.flags = self.flags.with(next.flags);
+        self.flags = self.flags.without(Flags::PSH).with(next.flags);
         (self.ack, self.win) = (next.ack, next.win);
     }
 

@@ -35,6 +35,25 @@ fn refused(text: &str) -> String {
     run(text, Kernel::V6_18).unwrap_err().to_string()
 }
 
+/// Segments 1, 4, 5, 6 of ten are lost. 4 and 5 left together and are sent again together, with PSH; 6 alone is not: of several packets, PSH is that of the last.
+#[test]
+fn several_packets_that_one_stands_for_are_pushed_as_the_last_is() {
+    let repair = |flags: &str| {
+        format!(
+            "+0 write(4, ..., 10000) = 10000
+             +0 > P. 1:10001(10000) ack 1
+             +.1 < . 1:1(0) ack 1 win 1000 <sack 1001:2001,nop,nop>
+             +0 < . 1:1(0) ack 1 win 1000 <sack 1001:3001,nop,nop>
+             +0 < . 1:1(0) ack 1 win 1000 <sack 1001:3001 8001:9001,nop,nop>
+             +0 > . 1:1001(1000) ack 1
+             +.1 < . 1:1(0) ack 4001 win 1000 <sack 8001:9001,nop,nop>
+             +0 > {flags} 4001:7001(3000) ack 1"
+        )
+    };
+    assert!(passes(&repair(".")));
+    assert_eq!(failure(&repair("P.")).problem, "flags");
+}
+
 /// RFC 6928: ten segments; RFC 5681 §3.1: as many more as are acknowledged.
 #[test]
 fn a_window_leaves_and_grows() {
