@@ -12,13 +12,17 @@ NOTHING = dict.fromkeys(FittedPath.__dataclass_fields__)
 """Every field of a fitted path, unknown."""
 
 
+NARROW = 0.02
+"""Of a round trip: one with a wider interval is told by its ends."""
+
+
 def estimate(value, spread=0.05, unit=""):
     return Estimate(value, value * (1 - spread), value * (1 + spread), 100, unit)
 
 
 def fitted(changes=(), reasons=None, **known):
     """A path of which these fields are known, by their values."""
-    values = {name: estimate(value) if isinstance(value, float) else value for name, value in known.items()}
+    values = {name: estimate(value, NARROW if name == "rtt_ms" else 0.05) if isinstance(value, float) else value for name, value in known.items()}
     return FittedPath(**{**NOTHING, **values, "changes": tuple(changes), "reasons": reasons or {}})
 
 

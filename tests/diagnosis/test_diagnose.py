@@ -362,7 +362,7 @@ def test_the_shares_of_the_limits_are_of_the_time():
     [
         ("rtt_ms < 80ms", True),
         ("rtt_ms < 0.04s", False),
-        ("rtt_ms.high < 52.5ms", False),
+        ("rtt_ms.high < 51ms", False),
         ("jitter_ms < 1", True),
         ("loss_pct < 1%", True),
         ("rate_mbps > 10mbit", True),

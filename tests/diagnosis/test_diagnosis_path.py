@@ -25,7 +25,7 @@ from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, fit
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, exposed, waits
+from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
 from tcpscape.findings.diagnosis.path.columns import first_cover, order_of_receiver, sampled, tick_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
@@ -333,6 +333,73 @@ def test_a_jitter_that_a_busy_queue_hides_widens_the_round_trip(tmp_path: Path) 
     assert p.rtt_ms is None or p.rtt_ms.low <= 100 <= p.rtt_ms.high
     assert p.jitter_ms is None
     assert "any that does not" in reasons.text(p.reasons["jitter_ms"]) or p.reasons["jitter_ms"].why == "delays vary in order"
+
+
+def test_behind_a_queue_that_is_never_short_the_base_is_that_of_packets_that_met_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A burst that the fit has a little too small moves the level of all packets, and no delay says so: a few packets met an idle bottleneck."""
+    hop, back = {"at": "router", "delay": "30ms", "jitter": "1ms"}, {"at": "router", "delay": "30ms"}
+    fields: dict[str, Any] = {"forward": [hop], "reverse": back, "bottleneck": "tbf rate 30mbit burst 5000 limit 450000", "duration": "12s"}
+    near = found(tmp_path, **fields)
+    assert near.rtt_ms.value == pytest.approx(60, abs=0.5)
+    monkeypatch.setattr(base, "is_never_short", lambda fit: False)
+    assert abs(found(tmp_path, **fields).rtt_ms.value - 60) > abs(near.rtt_ms.value - 60)
+
+
+def test_delays_beyond_what_numbers_tell_apart_give_no_rate() -> None:
+    """Clocks that are set make times of 10^19 ms, at which 100 ms more is the same number."""
+    n = 400
+    at = np.full(n, 1e19)
+    arrivals = Arrivals(at, at, np.full(n, 1514.0), np.arange(n))
+    with np.errstate(divide="raise", invalid="raise"):
+        assert delivered_rates(delays_of(arrivals, np.arange(n), at, np.full(n, 40.0))).size == 0
+
+
+def test_what_leaves_with_the_handshakes_ack_does_not_confirm_it() -> None:
+    """Under jitter that keeps the order the first segment arrives with that ACK, and its turn is the handshake's again; later turns decide."""
+
+    def is_exact(later: float) -> bool:
+        turns = SimpleNamespace(row=np.arange(100), rtt=np.concatenate([[22.0], np.full(99, later)]))
+        about = SimpleNamespace(
+            before=turns, wire=wire_of(flow(np.arange(100.0), *[np.zeros(100)] * 2)), flow=SimpleNamespace(facts={"handshake_sender_part_ms": 22.0})
+        )
+        return base.is_exact(about)  # type: ignore[arg-type]
+
+    assert [is_exact(22.0), is_exact(22.4), is_exact(21.6)] == [True, False, False]
+
+
+def test_a_turn_shorter_than_the_handshake_is_a_jitter_that_it_had_too() -> None:
+    def opening(least: float) -> Estimate:
+        turns = SimpleNamespace(row=np.arange(100), rtt=np.linspace(least, 90, 100))
+        wire = wire_of(flow(np.arange(100.0), *[np.zeros(100)] * 2))
+        facts = SimpleNamespace(facts={"handshake_sender_part_ms": 63.0})
+        estimate = base.handshake(SimpleNamespace(before=turns, wire=wire, flow=facts, forward=None, reverse=None))  # type: ignore[arg-type]
+        assert estimate is not None
+        return estimate
+
+    sure, unsure = opening(63.0), opening(55.5)
+    assert sure.high - sure.low < 0.5
+    assert (unsure.low, unsure.high) == pytest.approx((55.5, 68.0))
+
+
+def test_a_delay_that_varies_in_order_at_the_sender_is_no_path_without_jitter(tmp_path: Path) -> None:
+    """Of 20 ± 1 ms in order, and packets closer than that: "no jitter", and the least round trip as the base, would both be wrong."""
+    hop = {"at": "router", "delay": "20ms", "jitter": "1ms", "distribution": "normal", "rate": "1gbit"}
+    bulk = [{"cca": "cubic", "rcvbuf": "60KiB"}]
+    p = found(tmp_path, forward=[hop], reverse={"at": "router", "delay": "20ms"}, bottleneck=None, flows=bulk)
+    assert p.jitter_on != "none"
+    assert p.jitter_ms is None or p.jitter_ms.high > 0.5
+    assert p.rtt_ms is None or p.rtt_ms.low <= 40 <= p.rtt_ms.high
+
+
+def test_behind_a_busy_queue_jitter_of_the_acks_does_not_tell_that_the_data_have_none(tmp_path: Path) -> None:
+    back = {"at": "router", "delay": "30ms", "jitter": "3ms", "distribution": "normal"}
+    fields: dict[str, Any] = {"forward": [{"at": "router", "delay": "20ms"}], "reverse": back}
+    busy = found(tmp_path, **fields, bottleneck="tbf rate 30mbit burst 20000 limit 400000")
+    assert busy.jitter_on is None
+    assert "any that does not" in reasons.text(busy.reasons["jitter_on"])
+    assert busy.jitter_ms is not None, "that of the ACKs is seen"
+    free = found(tmp_path, **fields, bottleneck=None, flows=[{"cca": "cubic", "app": {"rate": "20mbit"}}])
+    assert free.jitter_on == "reverse"
 
 
 def test_a_jitter_that_is_cut_off_at_nothing_has_no_sharp_least() -> None:

@@ -271,6 +271,21 @@ def test_away_from_the_sender_a_cause_that_flight_and_rate_speak_against_is_a_do
     assert found.limits_doubt == (None if is_told else "end_of_writes")
 
 
+def test_a_few_segments_show_no_habits_of_their_sender():
+    """Public captures are full of answers of a dozen segments: what looks like a small buffer there is a program that answers."""
+    for cause in ("send_buffer", "congestion_window", "pacing", "application", "handshake"):
+        few, more = (limits.doubted(held(np.arange(n) * 0.04, "sender", (LimitInterval(0, n * 0.04, cause),))) for n in (29, 300))
+        is_habit = cause in ("send_buffer", "congestion_window", "pacing")
+        assert (few.limits[0].cause, few.limits_doubt) == (("unknown", "few_segments") if is_habit else (cause, None))
+        assert more.limits_doubt != "few_segments"
+
+
+def test_away_from_the_sender_few_round_trips_show_no_buffer_of_one_size():
+    short = held(np.repeat(np.arange(10) * 0.04, 10), "receiver", (LimitInterval(0, 0.4, "send_buffer"),))
+    assert limits.doubted(short).limits_doubt == "end_of_writes"
+    assert limits.doubted(replace(short, vantage="sender")).limits_doubt is None
+
+
 def test_intervals_of_a_clock_that_was_set_take_no_memory_for_the_years_between():
     """A capture that lasts 40 years by its times: cells of 10 ms would be 126 thousand million."""
     years = [LimitInterval(k * 1e7, (k + 1) * 1e7, ("application", "recovery")[k % 2]) for k in range(126)]

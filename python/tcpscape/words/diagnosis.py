@@ -197,6 +197,8 @@ def what_to_ask(diagnosis: Diagnosis) -> str:
     opened = one.flow.facts.get("sender_opened")
     port = min(source.port, destination.port) if opened is None else (source, destination)[opened].port
     capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
+    if one.doubt == "few_segments":
+        return ""
     if one.doubt == "no_timestamps":
         return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
     if one.flow.vantage != "sender":

@@ -90,6 +90,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "what is under way stays the same without a loss, as a congestion window does not: the application, a socket buffer or a pace holds it:"
         " capture at the sender"
     ),
+    "few_segments": "too few segments were sent to show what their sender waits for again and again: capture a longer transfer",
     "few packets": "too few packets in both directions",
     "few delays measured": "too few delays of single packets can be measured",
     "busy at the begin": "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known",

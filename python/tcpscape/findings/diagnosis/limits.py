@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, FittedPath, RecognisedControl
-from tcpscape.findings.diagnosis.observed import Cause, Columns, LimitInterval, ObservedFlow, edges
+from tcpscape.findings.diagnosis.observed import Cause, Columns, Doubt, LimitInterval, ObservedFlow, edges
 from tcpscape.stats.estimate import Floats
 
 PACED = ("bbr", "prague")
@@ -59,6 +59,10 @@ NEARLY = 0.8
 """Goodput / rate of the bottleneck from which on its queue may be what spaces the packets."""
 LEAST_WINDOW_S, PER_WINDOW = 0.02, 12
 """Least length of a window, s, and segments that it has at least in the mean."""
+FEWEST_SEGMENTS = 30
+"""Segments from which on what a sender does again and again shows."""
+BY_HABIT: tuple[Cause, ...] = ("send_buffer", "congestion_window", "pacing")
+"""Causes that a sender's habits tell, not one gap alone."""
 FEWEST_WINDOWS = 16
 """Round trips from which on the largest flights and the rates of a flow say what holds it."""
 LEVEL, CONSTANT = 0.05, 0.5
@@ -108,8 +112,12 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     """
     held = shares(flow.limits) or {}
     about: Mapping[Cause, bool] = {}
-    if not len(flow.segments.get("t", ())):
+    doubt: Doubt
+    segments = len(flow.segments.get("t", ()))
+    if not segments:
         return flow
+    if segments < FEWEST_SEGMENTS:
+        return _without(flow, {cause for cause in BY_HABIT if held.get(cause, 0.0) > 0}, "few_segments")
     if flow.vantage == "sender":
         is_named = control is not None and (spaces(control.name) or any(spaces(name) for name in control.candidates))
         fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
@@ -124,7 +132,13 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
             is_still = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= STILL
             fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
             about, doubt = {"congestion_window": bool(is_still) and not flow.facts.get("losses") and not fills}, "constant_flight"
-    denied = {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}
+    else:  # too few round trips to show a flight of one size
+        about, doubt = {"send_buffer": True}, "end_of_writes"
+    return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
+
+
+def _without(flow: ObservedFlow, denied: set[Cause], doubt: Doubt) -> ObservedFlow:
+    """The flow, with the time of these causes unknown for that reason."""
     if not denied:
         return flow
     intervals = joined(replace(one, cause="unknown") if one.cause in denied else one for one in flow.limits)

@@ -42,6 +42,8 @@ class Fit:
     before_queue: tuple[float, float, float] | None = None
     """Standard deviation of the forward delay before the queue, ms, and its interval."""
     jitter_on: Direction | None = None
+    varies_in_order: bool = False
+    """Whether the forward delay varies, and packets keep an order that independent delays of that size would change."""
     forward: Spread | None = None
     reverse: Spread | None = None
 
@@ -69,12 +71,16 @@ NEAR_MS, NEAR_SHARE = 1.0, 0.03
 """Delays that are within so many ms, or such a share, of the least one are near it."""
 RARELY = 0.02
 """Share of the delays below which those of packets that met an empty queue are rare."""
+SHORT = 0.5
+"""Share of packets that met a short queue, below which a jitter before it is hidden where it keeps the order."""
 JITTERED = 6.0
 """Standard deviations of a jitter that was seen, within which of the least delay a twentieth of the others lie."""
 SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
+ABOVE = 2 / 3
+"""How far a round trip may lie above the handshake's, as a share of how far the least one lies below it: of a jitter two deviations, and three."""
 ONE_SIDED = 1.8
 """(q50 − q16) / (q16 − q2.5) above which a delay is longer than its least by waiting: 1.03 of a normal jitter, 2.5 of an even wait."""
 
@@ -184,6 +190,14 @@ def is_never_short(f: Fit) -> bool:
     if f.bottleneck is None or f.is_before:
         return False
     return float(np.mean(f.queue[f.behind.row] <= 2 * 1514 * 8e-3 / f.bottleneck.rate)) < RARELY
+
+
+def hides_jitter(f: Fit) -> bool:
+    """Whether most packets met a queue, which lets them leave at its rate whenever they came: it hides a jitter before it that keeps their order."""
+    if f.bottleneck is None:
+        return False
+    met = f.queue[f.before.row if f.is_before else f.behind.row]
+    return float(np.mean(met[~np.isnan(met)] <= 2 * 1514 * 8e-3 / f.bottleneck.rate)) < SHORT
 
 
 def not_above(fitted: Estimate, f: Fit) -> Estimate:
@@ -359,7 +373,21 @@ def part_before(f: Fit) -> Estimate | None:
     packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
     least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
     found = with_interval(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
-    return found if opening is None else both(found, opening)
+    return not_beyond(found if opening is None else both(found, opening), f)
+
+
+def not_beyond(level: Estimate, f: Fit) -> Estimate:
+    """A level further above the least turn than the jitter that was seen reaches: one was hidden, and the interval reaches down to that turn.
+
+    The least of n normal delays is about √(2 ln n) deviations below their mean.
+    """
+    sigma = math.hypot(
+        *(math.sqrt(s.variance) for s in (f.forward, f.reverse) if s is not None and s.is_there), f.before_queue[0] if f.before_queue else 0.0
+    )
+    lowest, n = float(f.before.rtt.min()), int(f.before.row.size)
+    if not sigma or level.value <= lowest + (1 + math.sqrt(2 * math.log(n))) * sigma:
+        return level
+    return Estimate(level.value, min(level.low, lowest), level.high, level.n, level.unit)
 
 
 def overtaken(f: Fit) -> float:
@@ -376,11 +404,17 @@ def overtaken(f: Fit) -> float:
 
 
 def is_exact(f: Fit) -> bool:
-    """Whether the least of many turns is the handshake's: with jitter, it would be several standard deviations below any single one."""
-    part, turns = f.flow.facts.get("handshake_sender_part_ms"), f.before.rtt
-    if turns.size < LEAST_TURNS or not part or abs(float(turns.min()) - float(part)) > 0.01 + 0.0002 * float(part):
+    """Whether the least of many turns is the handshake's: with jitter, it would be several standard deviations below any single one.
+
+    What leaves at once with the handshake's ACK is the same measurement again, and tells nothing.
+    """
+    part, turns = f.flow.facts.get("handshake_sender_part_ms"), f.before
+    if turns.row.size < LEAST_TURNS or not part:
         return False
-    return is_sharp(turns) or not is_reordered(f)
+    later = turns.rtt[f.wire.t[turns.row] > f.wire.t.min() + float(part)]
+    if not later.size or abs(float(later.min()) - float(part)) > SHARP + 0.0002 * float(part) or float(turns.rtt.min()) < float(later.min()) - SHARP:
+        return False
+    return is_sharp(turns.rtt) or not is_reordered(f)
 
 
 def has_no_jitter(f: Fit) -> bool:
@@ -404,7 +438,10 @@ def handshake(f: Fit) -> Estimate | None:
     if f.before.row.size < LEAST_TURNS or is_reordered(f):
         data = max(data, 0.015 * value)
     half = math.hypot(1.96 * data, 1.96 * acks, 0.003 * value, 0.02)
-    return Estimate(value, max(0.0, value - half), value + half, 1, "ms")
+    below = value - float(f.before.rtt.min()) if f.before.row.size >= LEAST_TURNS else 0.0
+    if below <= 2 * half:
+        return Estimate(value, max(0.0, value - half), value + half, 1, "ms")
+    return Estimate(value, max(0.0, value - below), value + ABOVE * below, 1, "ms")  # no waiting makes a turn shorter: a jitter that was not seen
 
 
 def both(turns: Estimate, opening: Estimate) -> Estimate:

@@ -211,7 +211,7 @@ def find_direction(f: Fit) -> None:
         return
     if f.forward is not None and f.forward.is_there and not f.has_before and keeps_order(f):
         f.forward = jitters.Spread(0.0, f.forward.error, f.forward.blocks, f.forward.n)
-        f.before_queue = None
+        f.before_queue, f.varies_in_order = None, True
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(f.forward, f.reverse)
@@ -259,7 +259,7 @@ def answer(f: Fit) -> FittedPath:
     rtt = base.round_trip(f)
     one, jf, jr = jitter_estimates(f)
     kept = order_kept(f)
-    if kept or base.is_never_empty(f):
+    if kept or f.varies_in_order or base.is_never_empty(f):
         rtt, one, jf, jr = withheld(f, rtt)
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
@@ -298,7 +298,10 @@ def withheld(f: Fit, rtt: Estimate | None) -> tuple[Estimate | None, None, None,
     if f.bottleneck is None or rtt is None or high is None or low is None:
         f.reasons["rtt_ms"] = Reason("delays vary in order", {"ms": high})
         return None, None, None, None
-    return Estimate(low, 0.998 * low - 0.02, max(high, 1.002 * low + 0.02), rtt.n, "ms"), None, None, None
+    if base.is_never_short(f):
+        rest = f.behind.rtt - f.wait[f.behind.row]
+        rtt = replace(rtt, low=max(0.0, min(rtt.low, float(np.nanquantile(rest, 0.05)))))
+    return Estimate(low, min(rtt.low, 0.998 * low - 0.02), max(high, 1.002 * low + 0.02), rtt.n, "ms"), None, None, None
 
 
 def method_error(f: Fit) -> float:
@@ -330,7 +333,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
         return None, None, none
     if f.jitter_on == "none":
         return none, none, none
-    if f.jitter_on == "reverse" and f.reverse is not None and f.hidden > max(HIDDEN, math.sqrt(f.reverse.variance)):
+    if f.jitter_on == "reverse" and f.reverse is not None and (base.hides_jitter(f) or f.hidden > max(HIDDEN, math.sqrt(f.reverse.variance))):
         f.jitter_on = None
         f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.hidden})
     if f.forward is None or f.reverse is None:
