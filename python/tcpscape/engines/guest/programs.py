@@ -29,9 +29,15 @@ HEADER = 5
 LOOK_S = 0.02
 """s between two looks into the log."""
 STANDSTILL_S = 60.0
-"""s for which virtual time may stand still while the guest computes. It tells the time once a virtual second."""
+"""s of CPU time for which a guest may compute while nothing is written; it tells the time four times a virtual second."""
 MOST_STILL_S = 180.0
-"""s for which virtual time may stand still while programs compute and write."""
+"""s of CPU time for which it may compute while virtual time stands still, whatever programs write."""
+STARVED = 10
+"""So many times as long it may take by the clock: a machine that others use gives a guest little of it."""
+TICKS = os.sysconf("SC_CLK_TCK")
+"""Clock ticks in a second of CPU time."""
+BUSY = 0.9
+"""Share of that time that a guest which computes uses at least."""
 BUSY_S = 0.2
 """s in which a guest that computes uses some CPU time: many clock ticks."""
 ENDED = 128 + signal.SIGILL
@@ -40,6 +46,30 @@ MOST_PROCESSES = 1000
 """Processes and threads of a guest: each process is one of this machine's as well."""
 SHARED = "/run/tcpscape"
 """Where a program sees the directory that the guest shares with this process."""
+
+
+class Standstill:
+    """How long something in a guest has not moved, in the guest's CPU time: that of a busy machine passes slowly."""
+
+    def __init__(self, guest: Guest, most_s: float) -> None:
+        self._guest, self._most_s = guest, most_s
+        self.moved()
+
+    def moved(self) -> None:
+        """It moves now."""
+        self._since, self._ticks = time.monotonic(), -1
+
+    def is_over(self) -> bool:
+        """Whether it has stood still for longer than it may."""
+        if self._ticks < 0:
+            self._ticks = self._guest.cpu_ticks()
+        wall_s = time.monotonic() - self._since
+        return wall_s > self._most_s and (self.is_busy or wall_s > STARVED * self._most_s)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the guest has computed meanwhile, for as long as it may."""
+        return (self._guest.cpu_ticks() - self._ticks) / TICKS >= BUSY * self._most_s
 
 
 class GuestProgram:
@@ -63,13 +93,12 @@ class GuestProgram:
         self._pcap = job.get("pcap")
         self._mode = mode
         self._command: Sequence[str] = job.get("command", ())
-        self._moved = time.monotonic()
-        """When virtual time passed last, by the machine's clock, s; figures tell it four times a virtual second."""
-        self._stood_at = self._still_s = 0.0
-        self._ended_at: float | None = None
-        """When a program was ended that computed without end, by the machine's clock, s."""
+        self._stood_at: float | None = None
+        """Virtual time at which a program was ended that computed without end, s."""
         self._final: Mapping[str, Any] | None = None
         self._guest = Guest(boot, seed)
+        self._silent, self._still = Standstill(self._guest, STANDSTILL_S), Standstill(self._guest, MOST_STILL_S)
+        """Of the log, and of virtual time."""
         try:
             self._name = self._guest.submit(
                 {
@@ -104,7 +133,7 @@ class GuestProgram:
         try:
             for kind, data in self._frames():
                 if kind in (MESSAGE, TIME):
-                    self._moved = time.monotonic()
+                    self._still.moved()
                 if kind == MESSAGE:
                     yield from self._take(data)
                 elif kind == TIME:
@@ -117,7 +146,7 @@ class GuestProgram:
         if self._final is None or "result" not in self._final:
             why = self._final or {}
             raise EngineError(f"engine: virtual: {why.get('error') or why.get('panic') or 'its program ended without a result; report it'}")
-        if self._ended_at is not None:
+        if self._stood_at is not None:
             self._refuse_computing(self._final["result"])
         if self._pcap and (packets := self._guest.shared / "packets.pcapng").exists():
             shutil.copyfile(packets, self._pcap)
@@ -150,14 +179,14 @@ class GuestProgram:
     def _log(self) -> Iterator[bytes]:
         """The bytes of the log, as they come, until the guest says that the job is done. :raises GuestDied: it ended before."""
         number = offset = 0
-        moved, done = time.monotonic(), False
+        done = False
         while True:
             is_complete = self._file(number + 1).exists()  # nothing more comes to a file after which there is another one
             if data := self._read(number, offset):
                 yield data
                 offset += len(data)
-                moved = time.monotonic()
-                self._end_computing(self._moved, MOST_STILL_S)
+                self._silent.moved()
+                self._expect_moves(self._still)
             elif is_complete:
                 self._file(number).unlink()
                 self._guest.tell()
@@ -165,26 +194,28 @@ class GuestProgram:
             elif done:
                 return
             else:
-                done = self._wait(moved)
+                done = self._wait()
 
-    def _wait(self, moved: float) -> bool:
-        """Waits a moment for the guest, whose log grew at `moved`; whether it says that the job is done."""
+    def _wait(self) -> bool:
+        """Waits a moment for the guest; whether it says that the job is done."""
         self._guest.console.poll(LOOK_S)
         if message := self._guest.console.message():
             return self._is_done(message)
-        self._end_computing(moved, STANDSTILL_S)
+        self._expect_moves(self._silent)
         return False
 
-    def _end_computing(self, moved: float, most_s: float) -> None:
-        """Ends the program that computes where nothing has moved since `moved` for too long, once.
+    def _expect_moves(self, still: Standstill) -> None:
+        """Ends the program that computes where something has stood still for too long, once.
 
-        :raises EngineError: nothing moves after that either, or no program computes.
+        :raises EngineError: it stands still after that either, or no program computes.
         """
-        if time.monotonic() - max(moved, self._ended_at or 0) > most_s:
-            if self._ended_at is not None or not self._guest.end_busiest(BUSY_S):
-                self._refuse_to_wait()
-            self._still_s = time.monotonic() - moved
-            self._ended_at, self._stood_at = time.monotonic(), self.seconds
+        if not still.is_over():
+            return
+        if self._stood_at is not None or not self._guest.end_busiest(BUSY_S):
+            self._refuse_to_wait(is_busy=still.is_busy)
+        self._stood_at = self.seconds
+        self._still.moved()
+        self._silent.moved()
 
     def _is_done(self, message: tuple[str, str]) -> bool:
         """Whether the guest says that the job is done; the guest's own error is the last message then."""
@@ -195,14 +226,10 @@ class GuestProgram:
             self._final = answer
         return True
 
-    def _refuse_to_wait(self) -> NoReturn:
+    def _refuse_to_wait(self, *, is_busy: bool) -> NoReturn:
         """Says that virtual time stands still, and why, as far as that can be seen from outside."""
-        ticks = self._guest.cpu_ticks()
-        time.sleep(BUSY_S)
-        is_busy = self._guest.cpu_ticks() != ticks
         reason = "programs compute without end, in loops that read no clock" if is_busy else "the guest does nothing"
-        still_s = time.monotonic() - self._moved
-        problem = f"virtual time stands at {self.seconds:.0f} s for {still_s:.0f} s of this machine's: {reason}"
+        problem = f"virtual time stands at {self.seconds:.0f} s: {reason}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
 
     def _refuse_computing(self, result: Mapping[str, Any]) -> NoReturn:
@@ -210,7 +237,7 @@ class GuestProgram:
         is_command = result.get("status") == ENDED
         name = shlex.join(self._command) if is_command else "a server, or a program that the command started,"
         flags = "".join(f"; {flag}" for flag in result.get("flags", ()))
-        problem = f"virtual time stood at {self._stood_at:.0f} s for {self._still_s:.0f} s of this machine's: {shown(name) if is_command else name}"
+        problem = f"virtual time stood at {self._stood_at:.0f} s: {shown(name) if is_command else name}"
         problem += f" computes without end, in a loop that reads no clock, and was ended{flags}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
 
