@@ -66,7 +66,7 @@ def test_ends_of_the_interval_are_those_that_are_shown():
 def test_every_condition_has_to_hold_and_each_is_named():
     got = one("goodput > 5", cubic=[1, 2, 3], bbr=[7, 8, 9])
     assert [(v.name, v.holds) for v in got] == [("cubic", False), ("bbr", True)]
-    assert got[0].line().startswith("FAILS: goodput > 5: cubic median 2.00 [")
+    assert got[0].line().startswith("FAILS: goodput > 5: cubic median 2.0 [")
     assert [v.name for v in one("goodput[cca=bbr,jitter=0.008s] > 5", cubic=[1], bbr=[7])] == ["bbr"]
 
 
@@ -74,13 +74,13 @@ def test_the_line_names_its_statistic():
     """1 to 20: the median is 10.5, the mean too; an end of an interval comes with the whole interval."""
     values = [float(v) for v in range(1, 21)]
     lines = {s: one(f"goodput{s} > 0", cubic=values)[0].line() for s in ("", ".mean", ".max", ".cv", ".n", ".p90", ".low")}
-    assert lines[""].startswith("holds: goodput > 0: cubic median 10.5 [6.24, 14.8] Mbit/s (n 20)")
+    assert lines[""].startswith("holds: goodput > 0: cubic median 10.5 [6.2, 14.8] Mbit/s (n 20)")
     assert lines[".mean"].startswith("holds: goodput.mean > 0: cubic mean 10.5 [")
     assert lines[".max"] == "holds: goodput.max > 0: cubic max 20.0 Mbit/s (n 20)"
-    assert lines[".cv"].startswith("holds: goodput.cv > 0: cubic CV 0.563 [")
+    assert lines[".cv"].startswith("holds: goodput.cv > 0: cubic CV 0.56 [")
     assert lines[".n"] == "holds: goodput.n > 0: cubic n 20"
     assert lines[".p90"].startswith("holds: goodput.p90 > 0: cubic p90 18.1 [")
-    assert lines[".low"] == "holds: goodput.low > 0: cubic low end 6.24 of median 10.5 [6.24, 14.8] Mbit/s (n 20)"
+    assert lines[".low"] == "holds: goodput.low > 0: cubic low end 6.24 of median 10.5 [6.2, 14.8] Mbit/s (n 20)"
     (low,) = one("goodput.low > 7", cubic=values)
     assert low.line().endswith("(n 20; the interval holds 7.00, so undecided)")
     plain = low.to_dict()
@@ -109,7 +109,11 @@ def test_exit_status(cli):
         assert cli(*args, "--check", check).status == status, check
     got = cli(*args, "--check", "goodput > 1kbit", "--check", "goodput[cca=bbr] > 1gbit")
     assert got.status == 1
-    assert [line.split(":")[0] for line in got.out.splitlines()[-3:]] == ["holds", "holds", "FAILS"]
+    failing, summary = got.out.splitlines()[-2:]
+    assert (failing.split(":")[0], summary) == ("FAILS", "2 of 3 checks hold: --verbose shows each")
+    every = cli(*args, "--verbose", "--check", "goodput > 1kbit", "--check", "goodput[cca=bbr] > 1gbit")
+    assert [line.split(":")[0] for line in every.out.splitlines()[-3:]] == ["holds", "holds", "FAILS"]
+    assert cli(*args, "--check", "goodput[cca=bbr] > 1kbit").out.splitlines()[-1] == "the check holds: --verbose shows each"
 
 
 def test_json_lines_stay_results(cli):
@@ -121,7 +125,7 @@ def test_json_lines_stay_results(cli):
 
 
 def test_what_a_metric_needs_is_kept(cli, need_model):
-    got = cli("run", "baseline", "--duration", "3s", "--seeds", "2", "--check", "goodput_1s_min > 0", "--check", "srtt_cv < 5")
+    got = cli("run", "baseline", "--duration", "3s", "--seeds", "2", "--check", "goodput_1s_min > 0", "--check", "srtt_cv < 5", "--verbose")
     assert got.status == 0
     assert "holds: goodput_1s_min > 0" in got.out
 
@@ -141,7 +145,7 @@ def test_checks_of_a_sweep_and_of_its_report(cli, tmp_path):
     args = ("sweep", "--rtt", "50ms", "--jitter", "0ms,8ms", "--cca", "cubic,bbr", "--seeds", "3", "--engine", "mock", "--out", tmp_path / "o")
     assert cli(*args, "--check", "goodput[jitter=9ms] > 1").status == 2
     assert not (tmp_path / "o").exists()
-    got = cli(*args, "--check", "goodput[jitter=8ms] > 1kbit", "--check", "goodput[cca=bbr, jitter=0].n == 4")
+    got = cli(*args, "--check", "goodput[jitter=8ms] > 1kbit", "--check", "goodput[cca=bbr, jitter=0].n == 4", "--verbose")
     assert got.status == 1
     assert [line.split(":")[0] for line in got.out.splitlines()[-3:]] == ["holds", "holds", "FAILS"]
     assert cli(*args, "--json", "--check", "goodput > 1kbit").status == 0
@@ -151,7 +155,7 @@ def test_checks_of_a_sweep_and_of_its_report(cli, tmp_path):
 
 def test_checks_of_a_study(cli, tmp_path):
     args = ("study", "run", "baseline", "--quick", "--seeds", "2", "--engine", "mock", "--out", tmp_path)
-    got = cli(*args, "--check", "goodput[cca=bbr] > 1kbit", "--check", "goodput > 1gbit")
+    got = cli(*args, "--check", "goodput[cca=bbr] > 1kbit", "--check", "goodput > 1gbit", "--verbose")
     assert got.status == 1
     assert "holds: goodput[cca=bbr] > 1kbit" in got.out
     assert "FAILS: goodput > 1gbit" in got.out

@@ -220,6 +220,33 @@ def test_a_worker_that_dies_costs_nothing_but_time(cluster, dask, need_model, tm
         late.join()
 
 
+def test_a_cluster_whose_workers_are_all_gone_says_so_and_goes_on(cluster, need_model, monkeypatch):
+    monkeypatch.setattr(executors, "CONNECT_S", PATIENCE_S)
+    told, model = [], engines.make("model")
+
+    def tell(text):
+        told.append(text)
+        if len(told) == 1:
+            cluster.workers.append(cluster.worker())
+
+    def progress(done, total):
+        if done >= 5 and not gone:
+            for worker in cluster.workers:
+                worker.kill()
+                worker.wait(PATIENCE_S)
+            gone.append(True)
+
+    gone: list[bool] = []
+    place = executors.make(f"dask://{cluster.address.removeprefix('tcp://')}", tell=tell)
+    trials = Runner(model, progress=progress, executor=place).run(case("cubic", "10s"), range(40))
+    place.close()
+    assert trials == Runner(model, 2).run(case("cubic", "10s"), range(40))
+    assert told == [
+        f"no worker is left: `dask worker {cluster.address}` starts one; the trials go on then, and Ctrl-C keeps those that are over",
+        "there are workers again: the trials go on",
+    ]
+
+
 def test_a_cluster_that_is_not_there_is_one_line(monkeypatch):
     pytest.importorskip("distributed", reason="the package distributed is not installed")
     from tcpscape.campaign import executors as cluster

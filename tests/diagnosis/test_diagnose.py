@@ -43,7 +43,7 @@ SAYS = {
         "Nothing to change on the path or in TCP",
     ),
     "jitter cliff": (
-        "Your path has a round trip of 50.0 ms with 12.0 ms of jitter of the data that reorders packets and no random loss (not identifiable: rate of the bottleneck, its buffer).",
+        "Your path has a round trip of 50.0 ms with 12.0 ms of jitter of the data that reorders packets and no random loss (not identifiable from this measurement: rate of the bottleneck, its buffer).",
         "What limits you is the congestion window (70 % of the time): jitter puts packets out of order, cubic takes that for loss",
         "(the jitter cliff).",
         "bbr would carry 3.20 × as much as cubic [3.04, 3.36].",

@@ -6,6 +6,7 @@ import itertools
 import re
 import shutil
 import sqlite3
+import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -14,6 +15,7 @@ import pytest
 from markupsafe import Markup
 
 import tcpscape
+from patience import PATIENCE_S
 from tcpscape import plots, report
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
@@ -275,6 +277,25 @@ def test_a_page_never_overflows_and_has_code_and_figures_on_paper():
     assert css.index("@media print") > css.index("@media (max-width")
     assert re.search(r"\.on-narrow \{ display: none", paper)
     assert re.search(r"\.on-wide \{ display: block", paper)
+
+
+@pytest.mark.parametrize(
+    "command", [("advise", "--rtt", "60ms", "--rate", "20mbit", "--engine", "mock"), ("sweep", "--rtt", "20,60ms", "--engine", "mock")]
+)
+def test_a_page_is_one_sheet_of_paper(command, cli, tmp_path):
+    """The answer, a figure, what to do and the command; a browser prints it, where there is one."""
+    chromium = shutil.which("chromium") or pytest.skip("there is no chromium")
+    assert cli(*command, "--cca", "cubic,bbr,reno", "--seeds", "3", "--out", tmp_path / "o", "--report").status == 0
+    printed = [
+        chromium,
+        "--headless",
+        "--no-sandbox",
+        "--no-pdf-header-footer",
+        f"--print-to-pdf={tmp_path / 'p.pdf'}",
+        f"file://{tmp_path}/o/report.html",
+    ]
+    subprocess.run(printed, check=True, capture_output=True, timeout=PATIENCE_S)
+    assert len(re.findall(rb"/Type /Page\b", (tmp_path / "p.pdf").read_bytes())) == 1
 
 
 def test_controls_have_their_look_in_tables(swept):

@@ -174,9 +174,7 @@ def test_two_engines_are_contrasted_on_one_screen(judged):
     other = replace(study.result, parts={p: scaled(o, lambda c: 2 if c.cca == "cubic" else 1) for p, o in study.result.parts.items()})
     contrast = runs.Contrast(study.result, replace(other, parts={p: replace(o, versions={"other": "2"}) for p, o in other.parts.items()}))
     screen = answer.contrast_screen(contrast, study)
-    assert screen.answer.startswith(
-        "mock and other differ in 10 of 24 cells; 1.2 would by chance alone if they were the same. Largest ratio: 0.500 ["
-    )
+    assert screen.answer.startswith("mock and other differ in 10 of 24 cells; 1.2 would by chance alone if they were the same. Largest ratio: 0.50 [")
     assert max(len(line) for line in screen.text(60).splitlines() if not line.startswith("Next: ")) <= 60
 
 

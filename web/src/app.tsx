@@ -6,7 +6,9 @@ import { Chips } from "./controls/chips";
 import { Check } from "./measure/check";
 import { PathLine, PathPanel } from "./path/panel";
 import { Presets } from "./presets/presets";
-import { choose, option } from "./state/state";
+import { opened } from "./measure/opened";
+import { go } from "./state/address";
+import { option, state } from "./state/state";
 import { Take } from "./take/take";
 import { Icon, Tabs, Toasts } from "./ui";
 import { VIEWS } from "./views";
@@ -16,8 +18,11 @@ const view = option("view", VIEWS[0]?.id ?? "");
 /** Whether the path is folded where it stands above the answer, on a narrow page. */
 const isFolded = signal(true);
 
+/** One headline for each context: of an opened measurement its own, of a mixture the shares; the answer about the sliders stands below then. */
 export function App() {
   const shown = VIEWS.find((each) => each.id === view.value) ?? VIEWS[0];
+  const hasOwnHeadline =
+    (shown?.id === "measure" && opened.value !== null && opened.value.kind !== "setup") || (shown?.id === "mix" && Boolean(state.value.mix));
   return (
     <div class="page">
       <a class="skip" href="#main" onClick={skip}>
@@ -43,14 +48,15 @@ export function App() {
       <main class="main" id="main" tabIndex={-1}>
         <Banner />
         <Chips />
-        <AnswerPanel />
+        {!hasOwnHeadline && <AnswerPanel />}
         <Check />
         <WalkBox />
         {shown && (
-          <Tabs label="Views" id="view" tabs={VIEWS} chosen={shown.id} onChoose={(id) => choose("view", id)}>
+          <Tabs label="Views" id="view" tabs={VIEWS} chosen={shown.id} onChoose={go}>
             <shown.View key={shown.id} />
           </Tabs>
         )}
+        {hasOwnHeadline && <AnswerPanel isAside />}
       </main>
       <Toasts />
     </div>

@@ -66,6 +66,8 @@ pub struct Kernel {
     pub comp_sack_delay_ns: u32,
     /// `net.ipv4.tcp_slow_start_after_idle`.
     pub slow_start_after_idle: bool,
+    /// Congestion window of a new connection, and the least one after a pause, segments: RFC 6928, `ip route … initcwnd`.
+    pub initcwnd: u32,
     /// Time that each packet which arrives takes in its host between the wire and TCP, ns: interrupt, device driver, IP. 0 is a host in virtual time
     /// (docs/models/tcp/hosts.md).
     #[serde(rename = "host_time")]

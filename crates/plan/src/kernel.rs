@@ -42,6 +42,7 @@ fn with(kernel: Kernel, name: &str, value: &Value) -> Result<Kernel, PlanError> 
             "hz" => (24, 10_000),
             "skb_overhead" | "max_tcp_header" => (0, OVERHEAD_MAX),
             "host_time" => (0, HOST_TIME_MAX),
+            "initcwnd" => (1, INITIAL_WINDOW_MAX),
             _ => (0, SYSCTL_MAX),
         };
         if !value.as_u64().is_some_and(|n| (least..=most).contains(&n)) {
@@ -54,6 +55,8 @@ fn with(kernel: Kernel, name: &str, value: &Value) -> Result<Kernel, PlanError> 
 
 /// Largest value of an integer sysctl.
 const SYSCTL_MAX: u64 = i32::MAX as u64;
+/// Largest window of a new connection, segments.
+const INITIAL_WINDOW_MAX: u64 = 1_000;
 /// Longest time of a packet in its host, ns.
 const HOST_TIME_MAX: u64 = 10_000_000;
 /// Most that describes a packet beside its payload, bytes.
@@ -78,7 +81,7 @@ mod tests {
     #[test]
     fn what_is_no_kernel_is_refused_by_its_field() {
         assert_eq!(hz(r#""2.4""#).unwrap_err(), "kernel: no profile '2.4'; there are 6.1, 6.12, 6.18");
-        assert_eq!(hz(r#"{"ticks": 5}"#).unwrap_err(), "kernel.ticks: is not a setting of a kernel profile; choose comp_sack_delay_ns, comp_sack_nr, host_time, hz, limit_output_bytes, max_tcp_header, rmem_max, rules, skb_overhead, slow_start_after_idle, tcp_rmem_default, tcp_rmem_max, tcp_wmem_default, tcp_wmem_max, window, wmem_max");
+        assert_eq!(hz(r#"{"ticks": 5}"#).unwrap_err(), "kernel.ticks: is not a setting of a kernel profile; choose comp_sack_delay_ns, comp_sack_nr, host_time, hz, initcwnd, limit_output_bytes, max_tcp_header, rmem_max, rules, skb_overhead, slow_start_after_idle, tcp_rmem_default, tcp_rmem_max, tcp_wmem_default, tcp_wmem_max, window, wmem_max");
         assert_eq!(hz(r#"{"hz": 5}"#).unwrap_err(), "kernel.hz: must be a whole number from 24 to 10000");
         assert_eq!(hz(r#"{"rmem_max": 107374182400}"#).unwrap_err(), "kernel.rmem_max: must be a whole number from 0 to 2147483647");
         assert!(hz(r#"{"rules": "5.4"}"#).unwrap_err().starts_with("kernel.rules: unknown variant"));

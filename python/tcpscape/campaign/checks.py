@@ -116,11 +116,15 @@ class CheckResult:
         """Whether the number is outside the interval, so that another such measurement would most likely say the same."""
         return self.estimate.excludes(self.check.number)
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is :attr:`sure`, or has no interval that could hold the number."""
+        return self.sure or self.estimate.n < 2 or math.isnan(self.estimate.low)
+
     def line(self) -> str:
         """`holds: goodput_mbps > 5: cubic median 7.20 [6.90, 7.80] Mbit/s (n 10)`; of `.low`: `low end 6.90 of median 7.20 [6.90, 7.80] …`."""
         unit = f" {self.check.unit}" if self.check.unit not in ("", "1") else ""
-        is_clear = self.sure or self.estimate.n < 2 or math.isnan(self.estimate.low)
-        doubt = "" if is_clear else f"; the interval holds {number(self.check.number)}, so undecided"
+        doubt = "" if self.is_clear else f"; the interval holds {number(self.check.number)}, so undecided"
         end = f"{self.check.statistic.name} end {number(self.value)} of " if self.check.statistic.end else ""
         text = f"{self.estimate.text()}{unit} (n {self.estimate.n}{doubt})" if self.title != "n" else f"{self.value:.0f}"
         return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {end}{self.title} {text}"

@@ -5,7 +5,8 @@ same tcpscape installed. Begin with :func:`make`.
 
 On a cluster, a task is a few trials of one scenario; a worker answers after about :data:`ANSWER_S` with those that are over and the rest goes out
 again, so that little is lost with a worker: the scheduler gives its tasks to others, and the results are those of the local executor to the last bit.
-What workers answer is saved here. Without workers a campaign waits for some. Source: the documentation of dask.distributed, "Futures" and
+What workers answer is saved here. Where all workers are gone,
+the campaign says so and waits for others. Source: the documentation of dask.distributed, "Futures" and
 "Resilience".
 """
 
@@ -215,6 +216,8 @@ CONNECT_S = 10
 """How long the scheduler, and then its first worker, is waited for, s."""
 LOOK_S = 2.0
 """How often the workers are counted, s."""
+POLL_S = 0.01
+"""How often answers are looked for, s."""
 AHEAD = 2
 """Tasks for each thread of a worker, so that none waits for the next."""
 
@@ -252,9 +255,14 @@ def run_remote(task: RemoteTask) -> list[Trial]:
 class Dask(Executor):
     """A cluster behind a scheduler's address."""
 
-    def __init__(self, address: str) -> None:
-        """`address` is tcp://HOST:PORT. Connects at once, and refuses where nobody answers."""
+    def __init__(self, address: str, tell: Callable[[str], None] = lambda text: None) -> None:
+        """`address` is tcp://HOST:PORT; `tell` is told in a sentence when no worker is left, and when there are some again.
+
+        Connects at once, and refuses where nobody answers.
+        """
         self.address = address
+        self._tell = tell
+        self._is_alone = False
         self._distributed = _package()
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its messages are given in one line here
         try:
@@ -294,6 +302,10 @@ class Dask(Executor):
                     arriving.add(future)
                 if not out:
                     return
+                while not arriving.has_ready():
+                    time.sleep(POLL_S)
+                    if time.monotonic() - looked > LOOK_S:
+                        pieces.lanes, looked = self._lanes(), time.monotonic()
                 future = next(arriving)
                 i, piece = out.pop(future)
                 trials = self._answer(future)
@@ -314,6 +326,10 @@ class Dask(Executor):
     def _lanes(self) -> int:
         """Tasks to have out at a time."""
         threads: int = sum(self._client.nthreads().values())
+        if (threads == 0) != self._is_alone:
+            self._is_alone = threads == 0
+            fix = f"`dask worker {self.address}` starts one; the trials go on then, and Ctrl-C keeps those that are over"
+            self._tell(f"no worker is left: {fix}" if self._is_alone else "there are workers again: the trials go on")
         return AHEAD * max(1, threads)
 
     def _answer(self, future: Future[list[Trial]]) -> list[Trial]:
@@ -365,8 +381,8 @@ def _package() -> ModuleType:
     return distributed
 
 
-def make(text: str, jobs: int = 0) -> Executor:
-    """The executor called `local` or `dask://HOST:PORT`; `jobs` is the cores of the local one, 0 for all.
+def make(text: str, jobs: int = 0, tell: Callable[[str], None] = lambda text: None) -> Executor:
+    """The executor called `local` or `dask://HOST:PORT`; `jobs` is the cores of the local one, 0 for all; `tell` as of :class:`Dask`.
 
     :raises EngineError: for any other text, and where the cluster does not answer.
     """
@@ -378,4 +394,4 @@ def make(text: str, jobs: int = 0) -> Executor:
         refuse("executor", f"{text!r} is unknown", "write local, or dask://HOST:PORT of a running `dask scheduler`", EngineError)
     if jobs:
         refuse("jobs", f"a cluster has its own cores, and {jobs} was asked for", "leave out --jobs", EngineError)
-    return Dask(f"tcp://{place}")
+    return Dask(f"tcp://{place}", tell)

@@ -132,7 +132,7 @@ def advise(
             [c.metric.name for c in expected],
             taken,
         )
-        comparison = adviser.campaign()
+        progress.steps, comparison = adviser.steps, adviser.campaign()
         checks.expect(expected, checks.of_cases(comparison))
         terminal.announce(engine, comparison.cases(), comparison.seeds)
         advice = adviser.advise()
@@ -142,7 +142,7 @@ def advise(
     else:
         kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
         terminal.show(replace(words.screen(advice), kept=kept, next=_next(advice, output, page, is_kept=results.out is not None)), output)
-    checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
+    checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json, verbose=output.verbose)
 
 
 def _calls(

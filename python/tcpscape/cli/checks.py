@@ -1,4 +1,7 @@
-"""`--check`: expressions about the results of a command, each printed with its value; exit status 1 unless all hold."""
+"""`--check`: expressions about the results of a command; exit status 1 unless all hold.
+
+What fails is printed with its value, what holds with --verbose.
+"""
 
 from __future__ import annotations
 
@@ -48,22 +51,37 @@ def expect(checks: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str]
         expect_one(check, conditions)
 
 
-def settle(checks: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False) -> None:
-    """Judges the checks on conditions, prints each, and ends the command with exit status 1 unless all hold."""
+def settle(checks: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False, verbose: bool = False) -> None:
+    """Judges the checks on conditions, prints them as :func:`finish` does, and ends the command with exit status 1 unless all hold."""
     from tcpscape.campaign.checks import judge
 
-    finish([v for check in checks for v in judge(check, conditions)], as_json=as_json)
+    finish([v for check in checks for v in judge(check, conditions)], as_json=as_json, verbose=verbose)
 
 
-def finish(verdicts: Sequence[CheckResult], *, as_json: bool = False, mark: str = "") -> None:
-    """Prints verdicts, with --json on stderr so that stdout stays JSON lines of results; exit status 1 unless all hold.
+def finish(verdicts: Sequence[CheckResult], *, as_json: bool = False, mark: str = "", verbose: bool = False) -> None:
+    """Prints what fails or holds by chance, `verbose` every verdict, and how many hold; exit status 1 unless all do.
 
-    `mark` begins each line: `- ` makes a list in Markdown of them.
+    With --json every verdict is a line on stderr, so that stdout stays JSON lines of results. `mark` begins each line: `- ` makes a list in Markdown.
     """
-    for v in verdicts:
-        print(json.dumps(v.to_dict()) if as_json else f"{mark}{v.line()}", file=sys.stderr if as_json else sys.stdout)
+    if as_json:
+        print(*(json.dumps(v.to_dict()) for v in verdicts), sep="\n", file=sys.stderr, end="\n" * bool(verdicts))
+        verdicts_shown: Sequence[CheckResult] = ()
+    else:
+        verdicts_shown = [v for v in verdicts if verbose or not v.holds or not v.is_clear]
+    for v in verdicts_shown:
+        print(f"{mark}{v.line()}")
+    if len(verdicts_shown) < len(verdicts) and not as_json:
+        print(f"{mark}{_count(verdicts)}: --verbose shows each")
     if not all(v.holds for v in verdicts):
         raise click.exceptions.Exit(FAILED)
+
+
+def _count(verdicts: Sequence[CheckResult]) -> str:
+    """`the check holds`, `2 of 3 checks hold`: a check counts once for each condition that it is about."""
+    holding = sum(v.holds for v in verdicts)
+    if holding == len(verdicts):
+        return "the check holds" if holding == 1 else f"all {holding} checks hold"
+    return f"{holding} of {len(verdicts)} checks hold"
 
 
 def conditions(outcomes: Mapping[str, Outcome]) -> list[Condition]:

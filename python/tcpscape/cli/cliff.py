@@ -91,10 +91,12 @@ def cliff(
     along, paths = path.impairment(), path.conditions(flows.each, trials.hosts)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
-    with ProgressLine("cliff", is_open=True) as progress:
+    cases, searches = list(itertools.product(options.ccas(flows.cca, engine), paths)), []
+    with ProgressLine("cliff", is_open=True, steps=len(cases)) as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
-        cases = itertools.product(options.ccas(flows.cca, engine), paths)
-        searches = [answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)) for cca, at in cases]
+        for cca, at in cases:
+            progress.say(f"cliff of {cca}, RTT {units.brief_time(at.rtt)}")
+            searches.append(answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)))
     names = {"name": engine.name, "version": engine.version}
     files = answer.write(searches, names, out) if out else []
     page = _page(searches, names, out, files) if out and report else None

@@ -35,7 +35,7 @@ from typing_extensions import is_typeddict
 from tcpscape.errors import refuse, shown
 from tcpscape.names import expect_texts
 from tcpscape.scenario.vocabulary import About
-from tcpscape.units import NUMBER
+from tcpscape.units import NUMBER, RATE_UNITS, SIZE_UNITS, TIME_UNITS
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,24 @@ class Command(WithExamples, click.Command):
     """A function as a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the options. :raises ScenarioError: for an option with a value that is given twice, of which Click would take the last."""
+        """Reads the options.
+
+        :raises ScenarioError: for an option with a value that is given twice, of which Click would take the last, and for `60 ms` in two words.
+        """
+        _expect_no_space(args)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         given = [one for one in order if isinstance(one, click.Option) and not one.multiple and not one.is_flag]
         if twice := next((one for one in given if given.count(one) > 1), None):
             refuse(typed_name(twice), "it is given twice", "say it once")
         return super().parse_args(ctx, args)
+
+
+def _expect_no_space(args: Sequence[str]) -> None:
+    """Refuses `--rtt 60 ms`, whose unit would be an argument of its own. :raises ScenarioError: one line with what to write."""
+    own = list(args[: args.index("--")] if "--" in args else args)
+    for option, value, unit in zip(own, own[1:], own[2:], strict=False):
+        if option.startswith("--") and _FRACTION.fullmatch(value) and unit.lower() in (*TIME_UNITS, *SIZE_UNITS, *RATE_UNITS, "%", "bdp"):
+            refuse(option.lstrip("-"), f"'{value} {unit}' is two words", f"write {option} {value}{unit}")
 
 
 def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callable[[Callable[..., int | None]], Command]:

@@ -65,4 +65,4 @@ def compare(
         print(comparison.screen(result, *names, most=None).markdown())
     else:
         terminal.show(comparison.screen(result, *names, options.typed()), output)
-    checks.finish(verdicts, as_json=as_json, mark="- " if markdown else "")
+    checks.finish(verdicts, as_json=as_json, mark="- " if markdown else "", verbose=output.verbose or markdown)

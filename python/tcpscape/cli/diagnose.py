@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, ReplaySettings
     from tcpscape.findings.diagnosis.observed import Observation
 
+STEPS = 6
+"""Steps of the diagnosis of one flow with its replay, about."""
 LIVE = "30s"
 """How long sockets are watched where nothing says it."""
 Source = Annotated[
@@ -114,7 +116,7 @@ def diagnose(
         expected = checked.read_checks(results.check)
     expect_known(known.cca, known.kernel)
     observation = _observed(source, watched, results)
-    with ProgressLine("diagnosis", is_open=True) as progress:
+    with ProgressLine("diagnosis", is_open=True, steps=STEPS) as progress:
         result = diagnosis.diagnose(observation, _settings(chosen, known, progress), steps.told(progress.say))
     pseudonyms = Pseudonyms() if results.anonymise else None
     shown = observing.anonymised(result, pseudonyms) if pseudonyms else result
@@ -124,7 +126,7 @@ def diagnose(
         print(json.dumps(answer.document(shown), allow_nan=False))
     else:
         terminal.show(answer.screen(shown, next_=_next(shown, results, output)), output)
-    checks.finish(verdicts, as_json=results.as_json)
+    checks.finish(verdicts, as_json=results.as_json, verbose=output.verbose)
 
 
 def _observed(source: str | None, watched: LiveOptions, results: DiagnosisOutput) -> Observation:

@@ -95,7 +95,7 @@ def _evaluated(chosen: EvaluateOptions, runs: EvaluateRuns, root: Path) -> Evalu
     clauses, engine = clause.choose(chosen.clause), measuring.tolerant(engines.make(runs.engine), (control, *against))
     grid = replace(clause.GRIDS[chosen.grid], most=chosen.cells)
     measuring.expect_control(control, against, engine)
-    executor = executors.make(runs.executor, runs.jobs)
+    executor = executors.make(runs.executor, runs.jobs, terminal.note)
     measured = measuring.prepare(clauses, (control, *against), grid, engine)
     with Store(root) as store, resumable(store), ProgressLine(f"evaluate {control}") as progress:
         bench = measuring.Bench(Runner(engine, store=store, progress=progress.update, executor=executor), grid, chosen.seed)

@@ -20,8 +20,9 @@ SYNONYMS = {
     **dict.fromkeys(("latency", "ping", "delay"), "rtt"),
     **dict.fromkeys(("bandwidth", "bw", "speed", "capacity", "throughput"), "rate"),
     **dict.fromkeys(("packet-loss", "plr", "drop"), "loss"),
-    **dict.fromkeys(("cc", "congestion", "congestion-control", "algorithm"), "cca"),
+    **dict.fromkeys(("cc", "congestion", "congestion-control", "control", "algorithm"), "cca"),
     **dict.fromkeys(("time", "length"), "duration"),
+    **dict.fromkeys(("vary", "over"), "axis"),
     **dict.fromkeys(("runs", "trials", "repeat", "repetitions"), "seeds"),
     **dict.fromkeys(("qdisc", "aqm"), "queue"),
 }

@@ -26,7 +26,7 @@ def report(
     checks.expect(expected, [(axes, name) for axes, name, _ in conditions])
     page = write(directory, figures)
     print(f"kept in {printable(str(directory))}: {page.name}, figures/, tables/, scenarios/\nNext: {printable(terminal.to_open(page))}")
-    checks.settle(expected, conditions)
+    checks.settle(expected, conditions, verbose=True)
 
 
 def write(directory: Path, figures: str = FORMATS) -> Path:

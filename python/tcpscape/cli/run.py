@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import ProgressLine, resumable
 from tcpscape.errors import refuse
 from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
+from tcpscape.units import NUMBER, RATE_UNITS, TIME_UNITS
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Outcome
@@ -65,6 +67,8 @@ class RunScenario:
             path, self.flows, self.mix, flow, self.hosts.fields(), self.change, **self.network.fields(), conditions=self.conditions
         )
         if self.scenario is not None:
+            if option := _option_of(self.scenario):
+                refuse("scenario", f"'{self.scenario}' is no file and no name of one", f"write {option} {self.scenario}")
             return chosen.over(files.load(self.scenario), compared=compared)
         if chosen.is_empty and not compared:
             fix = "name a file or a gallery scenario (`tcpscape scenario list`), or say its --rtt"
@@ -136,7 +140,14 @@ def run(
         costs = [cost for cell in outcome.cells if (cost := terminal.hook_cost(cell.trials))]
         screen = replace(answer.run_screen(outcome), kept=_kept(engine, results, holds_more), next=_next(results, page))
         terminal.show(replace(screen, remarks=[*screen.remarks, *costs]), output)
-    checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json)
+    checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json, verbose=output.verbose)
+
+
+def _option_of(text: str) -> str:
+    """The option that a quantity is for which stands in place of a scenario, `60ms` for `--rtt`; empty of anything else."""
+    quantity = re.fullmatch(rf"{NUMBER}([a-zµ%/]+)", text.lower())
+    units = {"--rtt": TIME_UNITS, "--rate": RATE_UNITS, "--loss": ("%",)}
+    return next((option for option, known in units.items() if quantity and quantity[1] in known), "")
 
 
 def _write_pcap(engine: Engine, outcome: Outcome, file: Path) -> None:

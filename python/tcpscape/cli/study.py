@@ -117,7 +117,7 @@ def run(
     screen = answer.contrast_screen(contrast, judged) if contrast else answer.study_screen(judged)
     kept, next_ = f"kept in {root}: {', '.join(f.name for f in files)}", [terminal.to_open(page)]
     terminal.show(replace(screen, caveats=(*left_out, *screen.caveats), kept=kept, next=next_), output)
-    checks.settle(expected, checks.conditions(result.parts))
+    checks.settle(expected, checks.conditions(result.parts), verbose=output.verbose)
 
 
 def _write(result: Result, manifest: Record, root: Path, report: bool) -> tuple[JudgedStudy, list[Path], Path]:

@@ -135,7 +135,7 @@ def sweep(
     expected = checks.read(output.check)
     checks.expect(expected, checks.of_cases(campaign))
     root = place.out or DEFAULT_OUT / names.component(f"sweep-{campaign.name}", keep=" %=")
-    executor = executors.make(place.executor, place.jobs)
+    executor = executors.make(place.executor, place.jobs, terminal.note)
     terminal.prepare([campaign], place.jobs, verified=place.verify)
     with Store(root) as store, resumable(store), ProgressLine(campaign.name, is_open=campaign.precision is not None) as progress:
         execution = Execution(store=store, progress=progress.update, executor=executor)
@@ -152,7 +152,7 @@ def sweep(
         next_ = terminal.to_open(page) if page else f"tcpscape report {names.argument(root)} (a page with figures and tables)"
         screen = answer.sweep_screen(outcome, cells, [next_])
         terminal.show(replace(screen, kept=_count(outcome, store.saved, root) + terminal.BESIDE * holds_more), output.screen)
-    checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json)
+    checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json, verbose=output.screen.verbose)
 
 
 def _count(outcome: Outcome, ran: int, root: Path) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tcpscape.trial import Trial
 
 
-__all__ = ["ProgressLine", "announce", "console", "hook_cost", "prepare", "print_table", "resumable", "show", "to_open"]
+__all__ = ["ProgressLine", "announce", "console", "hook_cost", "note", "prepare", "print_table", "resumable", "show", "to_open"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -51,6 +51,11 @@ RECENT_S = 60.0
 """The time that is left is estimated from the pace of so long, s."""
 
 
+def note(text: str) -> None:
+    """A sentence about the work on stderr."""
+    click.echo(f"note: {text}", err=True)
+
+
 def announce(engine: Engine, cases: Sequence[Case], seeds: str) -> None:
     """Says on stderr how long the trials of these cases may take, where that is long; of trials in real time, :func:`prepare` says it."""
     from tcpscape.campaign.axes import parse_seeds
@@ -60,7 +65,7 @@ def announce(engine: Engine, cases: Sequence[Case], seeds: str) -> None:
         return
     each = f"a trial may take {brief_time(seconds * NS_PER_S)} of a core"
     together = f", {trials} of them {brief_time(trials * seconds * NS_PER_S)}" if trials > 1 else ""
-    click.echo(f"note: {each}{together}; a lower rate or a shorter --duration takes less", err=True)
+    note(f"{each}{together}; a lower rate or a shorter --duration takes less")
 
 
 def prepare(campaigns: Sequence[Campaign], jobs: int, *, verified: bool) -> None:
@@ -87,22 +92,32 @@ def _announce_real_time(engine: Engine, cases: Sequence[tuple[Case, int]], jobs:
     seconds, trials = sum(engine.seconds(case.scenario) * count for case, count in cases), sum(count for _, count in cases)
     if seconds >= LONG_S or jobs > 1:
         how = f"{counted(trials, 'trial')} in real time, one at a time" + (", whatever --jobs says" if jobs > 1 else "")
-        click.echo(f"note: {how}: {brief_time(seconds * NS_PER_S)}; a shorter duration or fewer seeds take less", err=True)
+        note(f"{how}: {brief_time(seconds * NS_PER_S)}; a shorter duration or fewer seeds take less")
 
 
 class ProgressLine:
     """A line that says how far the work is.
 
     The part that is done never shrinks on it: where the number of trials is not known before the work ends, as in a search or with
-    --precision, it counts trials instead.
+    --precision, it counts trials instead, and the steps of the work, of which about the number is known.
     """
 
     def __init__(
-        self, what: str = "running", *, is_open: bool = False, clock: Callable[[], float] = time.monotonic, screen: Console | None = None
+        self,
+        what: str = "running",
+        *,
+        is_open: bool = False,
+        steps: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        screen: Console | None = None,
     ) -> None:
-        """`is_open`: the number of trials depends on the results; `screen`: where the line is drawn, stderr where it is a terminal."""
+        """`is_open`: the number of trials depends on the results; `steps`: how often about :meth:`say` will be called, 0 where that is not known.
+
+        `screen`: where the line is drawn, stderr where it is a terminal.
+        """
         self.what = what
         self.is_open = is_open
+        self.steps = steps
         self.count = 0
         """Trials that are done."""
         self.fraction = 0.0
@@ -113,6 +128,7 @@ class ProgressLine:
         self._terminal = screen is not None or sys.stderr.isatty()
         self._is_plain = screen is None and moves_no_cursor()
         self._before, self._step, self._total = 0, 0, 0
+        self._begun = 0
         self._bar: Bar | None = None
 
     def __enter__(self) -> ProgressLine:
@@ -122,8 +138,9 @@ class ProgressLine:
         self._stop()
 
     def say(self, what: str) -> None:
-        """What is being done now."""
+        """What is being done now, a step of its own."""
         self.what = what
+        self._begun += 1
 
     def update(self, done: int, total: int) -> None:
         """How many trials of how many are done. Fewer than before are those of another step; the total is open from then on."""
@@ -147,14 +164,23 @@ class ProgressLine:
         self._drawn = now
         bar = self._bar = self._bar or _bar(is_open=self.is_open, screen=self._screen)
         if not bar.tasks:
-            bar.add_task(self.what)
+            bar.add_task(self.what, left="")
             bar.start()
-        bar.update(bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total)
+        bar.update(bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total, left=self._left(now))
 
     def _print_line(self, now: float) -> None:
         if now - max(self._drawn, self._began) >= PLAIN_EVERY_S:
             self._drawn = now
-            print(f"{self.what}: {self.count}{'' if self.is_open else f' of {self._total}'} trials, {now - self._began:.0f} s", file=sys.stderr)
+            left = f", {text}" if (text := self._left(now)) else ""
+            print(f"{self.what}: {self.count}{'' if self.is_open else f' of {self._total}'} trials, {now - self._began:.0f} s{left}", file=sys.stderr)
+
+    def _left(self, now: float) -> str:
+        """`step 3 of about 8, about 20s left`, at the pace of the steps until now; empty where their number is not known."""
+        if not self.is_open or not self._begun or self._begun > self.steps:
+            return ""
+        half = self._begun - 0.5  # of the present step, half is over on average
+        seconds = max(1, round((now - self._began) * (self.steps - half) / half))
+        return f"step {self._begun} of about {self.steps}" + (f", about {brief_time(seconds * NS_PER_S)} left" if self._begun > 1 else "")
 
     def _stop(self) -> None:
         if self._bar:
@@ -195,7 +221,7 @@ def _bar(*, is_open: bool, screen: Console | None) -> Bar:
         progress.TimeRemainingColumn(),
     )
     if is_open:
-        columns = (progress.SpinnerColumn(), what, text("{task.completed:.0f} trials"), elapsed)
+        columns = (progress.SpinnerColumn(), what, text("{task.completed:.0f} trials"), elapsed, text("{task.fields[left]}"))
     target = screen or Console(stderr=True)
     return progress.Progress(*columns, console=target, transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
 

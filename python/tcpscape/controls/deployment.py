@@ -25,9 +25,13 @@ OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
 """Parameters of tcpscape's that Linux's module does not have; it has all others."""
 DESTINATION = "192.0.2.0/24"
 """A destination, in commands."""
-BY_ROUTE = f"ip route replace {DESTINATION} $(ip route get 192.0.2.1 | grep -oE '(via [^ ]+ )?dev [^ ]+') congctl {{}}"
-"""The congestion control of one destination (ip-route(8)): its route as it is, with one word more."""
+BY_ROUTE = f"ip route replace {DESTINATION} $(ip route get 192.0.2.1 | grep -oE '(via [^ ]+ )?dev [^ ]+') {{}}"
+"""What holds for one destination (ip-route(8)): its route as it is, with further words."""
+DEFAULT_ROUTE = "ip route change $(ip route show default | head -n 1) {}"
+"""The same for all that have no route of their own."""
 SENDER = "As root, on the machine that sends the data; the congestion control of the receiver plays no part."
+USUAL_WINDOW = 10
+"""Linux's initial window, segments (RFC 6928)."""
 RUNNING = "Connections that are open keep their {} until they end, both now and when you go back."
 NAMESPACE = "A network namespace (a container) has a sysctl of its own."
 NOTES: Mapping[str, str] = {
@@ -106,7 +110,7 @@ def deployment(label: str) -> Deployment:
     undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}   # or the value noted before"] if change else []), f"rm {' '.join(files)}"]
     notes = (SENDER, RUNNING.format("congestion control"), NAMESPACE, *([note] if note else []))
     before = (f"sysctl {SYSCTL}",) if change else ()
-    route = (*module, BY_ROUTE.format(name)) if change and not parameters else ()
+    route = (*module, BY_ROUTE.format(f"congctl {name}")) if change and not parameters else ()
     return Deployment((*module, *switches, *change), before, tuple(permanent), verify, tuple(undo), notes, route)
 
 
@@ -163,6 +167,26 @@ def window_after_pause() -> Deployment:
     """What to type so that a connection keeps its window while its application pauses (`tcp_slow_start_after_idle` in ip-sysctl)."""
     notes = (SENDER.partition(";")[0] + ".", "It holds for connections that are open, too.", NAMESPACE)
     return _of_sysctl("net.ipv4.tcp_slow_start_after_idle", "0", "90-tcp-after-idle", notes, "1   # or the value noted before")
+
+
+def initial_window(segments: int) -> Deployment:
+    """What to type so that a machine's connections begin with a window of so many segments (ip-route(8), RFC 6928)."""
+    words, usual = f"initcwnd {segments}", f"initcwnd {USUAL_WINDOW}"
+    notes = (
+        SENDER.partition(";")[0] + ".",
+        RUNNING.format("window"),
+        "A burst of so many segments goes out at once: where the bottleneck's queue is shorter, it is dropped there.",
+        "A start, or the next lease of DHCP, forgets it: write it where routes are set up (systemd.network(5): InitialCongestionWindow=).",
+    )
+    return Deployment(
+        (DEFAULT_ROUTE.format(words),),
+        ("ip route show default",),
+        (),
+        (f"ip route show default   # names {words}",),
+        (f"{DEFAULT_ROUTE.format(usual)}   # or the route noted before",),
+        notes,
+        (BY_ROUTE.format(words),),
+    )
 
 
 def queue_of_a_device(queue: str) -> Deployment:

@@ -2,7 +2,8 @@
 
 The six hues follow Okabe and Ito (2008), moved until each has a contrast of 3 : 1 on white and on a near-black page (WCAG 2.1, 1.4.11), and the
 least difference of any two is as large as possible for normal eyes and under simulated protanopia, deuteranopia and tritanopia (Machado, Oliveira
-and Fernandes 2009): 25 in CIELAB. Congestion controls that share a hue differ in marker and dash; bars and areas name theirs or are hatched.
+and Fernandes 2009): 25 in CIELAB. No two congestion controls of a chart share a hue while one is free: the first one
+keeps its own. Beyond six, those that share a hue differ in marker and dash; bars and areas name theirs or are hatched.
 """
 
 from __future__ import annotations
@@ -62,13 +63,19 @@ KNOWN = (
     "highspeed",
     "fixed",
 )
-"""Congestion controls with a fixed look, the same in every figure: the one at the same place in :data:`LOOKS`."""
+"""Congestion controls with a look of their own, the one at the same place in :data:`LOOKS`."""
 
 
 def looks(names: Iterable[str]) -> Mapping[str, Look]:
-    """A look for each name: its fixed one if it is in :data:`KNOWN`, else one that no other name here has, as long as there are any."""
+    """A look for each name: its own if it is in :data:`KNOWN`, of a free hue where that is taken; else one that no other name here has."""
     unique = list(dict.fromkeys(names))
-    fixed = {name: LOOKS[KNOWN.index(name)] for name in unique if name in KNOWN}
+    fixed: dict[str, Look] = {}
+    for name in sorted((name for name in unique if name in KNOWN), key=KNOWN.index):
+        own, taken = LOOKS[KNOWN.index(name)], list(fixed.values())
+        hues = {look.colour for look in taken}
+        of_free_hues = [look for look in LOOKS if look.colour not in hues and look.dash == own.dash]
+        spare = of_free_hues or [look for look in (own, *LOOKS) if look not in taken]
+        fixed[name] = spare[0] if own.colour in hues else own
     spare = _spare(list(fixed.values()))
     others = [name for name in unique if name not in fixed]
     by_name = fixed | {name: spare[i % len(spare)] for i, name in enumerate(others)}

@@ -17,8 +17,8 @@ from tcpscape.trial import FlowResult
 
 MIN_MEMORY = 4096
 """`tcp_rmem[0]`, `tcp_wmem[0]`: the kernel's default, bytes."""
-MODEL_ONLY = ("window", "skb_overhead", "max_tcp_header")
-"""Overrides that are rules of the model, not sysctls."""
+MODEL_ONLY = ("window", "skb_overhead", "max_tcp_header", "initcwnd")
+"""Overrides that are rules of the model or words of a route, not sysctls."""
 SYSCTLS = {
     "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr",
     "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",

@@ -29,6 +29,8 @@ Curve = tuple[Floats, Floats]
 """Times, s from the flow's first packet, and values."""
 BINS, LEAST_BIN_S = 160, 0.05
 """Intervals of rates and limits of a flow, about; the shortest, s."""
+OLIVE = "#8a7a1f"
+"""Colour of the handshake, beside the hues of the controls: a contrast of at least 3 on white and on the dark page."""
 CAUSES: Mapping[Cause, tuple[str, str]] = {
     "application": (palette.BLUE, ""),
     "send_buffer": (palette.INDIGO, "///"),
@@ -37,7 +39,7 @@ CAUSES: Mapping[Cause, tuple[str, str]] = {
     "pacing": (palette.GREEN, ""),
     "recovery": (palette.VERMILION, ""),
     "timeout": (palette.VERMILION, "xx"),
-    "handshake": (palette.BLUE, "..."),
+    "handshake": (OLIVE, ""),
     "unknown": (style.INK, ""),
 }
 """Cause → its colour and hatch."""

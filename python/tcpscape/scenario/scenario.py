@@ -89,6 +89,8 @@ class Kernel(Spec):
     """Longest delay of a compressed ACK, ns (`net.ipv4.tcp_comp_sack_delay_ns`)."""
     slow_start_after_idle: bool | None = None
     """Whether the window is reduced after a pause (`net.ipv4.tcp_slow_start_after_idle`)."""
+    initcwnd: int | None = Field(default=None, ge=1, le=1_000)
+    """Congestion window of a new connection, segments (`ip route … initcwnd`, RFC 6928)."""
     host_time: Time = HOST_TIME
     """Time that each packet which arrives takes in its host between the wire and TCP, at most 10 ms (docs/models/tcp/hosts.md)."""
 
@@ -110,6 +112,8 @@ class Kernel(Spec):
         fields: dict[str, Any] = write(self)
         if is_address(info) and self.host_time == 0:
             del fields["host_time"]  # a kernel's address from before hosts had a time
+        if is_address(info) and self.initcwnd is None:
+            del fields["initcwnd"]  # … and from before it had this
         return fields
 
     @classmethod

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer, SerializationInfo, WrapSerializer
 from typing_extensions import TypedDict
 
-from tcpscape.text.numbers import Number, number, percent
+from tcpscape.text.numbers import Number, decimal_places, number, percent
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -39,6 +39,8 @@ NORMAL_BELOW = 5
 """Fewest values whose interval needs no assumption about their distribution: the range of 4 values covers a median in 87.5 %."""
 UNSEEN_BELOW = 10
 """Fewest values of which a mode with a share of a quarter is missed no more often than an interval may miss."""
+INTERVAL_DIGITS = 2
+"""Significant digits of an interval's half width that are written."""
 SKEWNESS = 1.0
 """Sample skewness from which a CV rests on few runs: with heavy tails its interval was measured to cover less than 80 %."""
 
@@ -128,20 +130,29 @@ class Estimate:
         """The value and `[11.8, 12.9]` for a table; an open end is ∞.
 
         `most`: the rate of the link, which the quantity cannot exceed, in the estimate's unit: an end above it is shown as `≤ link`.
+        No digit stands behind the second one of the interval's half width: `57 [36, 71]`, not `56.5 [36.4, 70.5]`.
         `unit`: what stands between the value and its interval, `12.3 Mbit/s [11.8, 12.9]`, `6.42 × cubic [6.03, 6.91]`.
         """
-        value = f"{number(self.value, digits)} {unit}".rstrip()
         if self.n < 2 or math.isnan(self.low):
-            return Number(self.value, value)
-        high = "≤ link" if most is not None and self.high > most else _end(self.high, digits)
-        return Number(self.value, value, f"[{_end(self.low, digits)}, {high}]")
+            return Number(self.value, f"{number(self.value, digits)} {unit}".rstrip())
+        places = self._places(digits)
+        low, high = (_end(end, min(places, decimal_places(end, digits))) for end in (self.low, self.high))
+        high = "≤ link" if most is not None and self.high > most else high
+        return Number(self.value, f"{_rounded(self.value, places)} {unit}".rstrip(), f"[{low}, {high}]")
+
+    def _places(self, digits: int) -> int:
+        """Decimal places: those of `digits` significant ones of the value, and no more than the interval's half width has in its first two."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        half = max((abs(end - self.value) for end in ends), default=0.0) if len(ends) < 2 else (ends[1] - ends[0]) / 2
+        own = decimal_places(self.value, digits)
+        return min(own, decimal_places(half, INTERVAL_DIGITS)) if half else own
 
     def percent(self) -> str:
         """A fraction in percent, `62 % [60, 64]`; an open end is ∞."""
         text = percent(self.value)
         if self.n < 2 or math.isnan(self.low):
             return text
-        low, high = (f"{100 * end:.0f}" if math.isfinite(end) else _end(end, 1) for end in (self.low, self.high))
+        low, high = (f"{100 * end:.0f}" if math.isfinite(end) else _end(end, 0) for end in (self.low, self.high))
         return f"{text} [{low}, {high}]"
 
     def excludes(self, value: float) -> bool:
@@ -180,8 +191,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _end(value: float, digits: int) -> str:
-    return number(value, digits) if math.isfinite(value) else ("∞" if value > 0 else "−∞")
+def _rounded(value: float, places: int) -> str:
+    """A number with so many decimal places, or as many as its first significant digit takes."""
+    return number(value, 1) if abs(value) <= 10.0**-places / 2 else f"{value:.{places}f}" if math.isfinite(value) else number(value)
+
+
+def _end(value: float, places: int) -> str:
+    return _rounded(value, places) if math.isfinite(value) else ("∞" if value > 0 else "−∞")
 
 
 def known(values: Iterable[float]) -> list[float]:

@@ -49,8 +49,14 @@ def number(value: float | None, digits: int = 3) -> str:
         return NONE
     if value == 0:
         return "0"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(places, 6)}f}"
+    return f"{value:.{decimal_places(value, digits)}f}"
+
+
+def decimal_places(value: float, digits: int) -> int:
+    """Decimal places, at most six, with which a number has `digits` significant digits; none of 0 and of what is not finite."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return min(6, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
 
 
 def percent(fraction: float | None, digits: int = 0) -> str:

@@ -28,7 +28,7 @@ LONGEST_WORD = 48
 """Characters of the longest word that makes a column of words wider than that."""
 LONGEST_NAME = 28
 """Characters above which a name may fold."""
-HEADING_LINES = 3
+HEADING_LINES = 2
 """Most lines of a heading."""
 
 TableRow = Sequence[str | Number]

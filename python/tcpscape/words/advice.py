@@ -23,12 +23,13 @@ from tcpscape.findings.damage import Delay
 from tcpscape.formats import printed
 from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
+from tcpscape.stats.comparison import is_alike
 from tcpscape.text.numbers import UNKNOWN, Number, joined, number, percent, shares
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words import levers, paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, fairness, lead, link_mbps, remarks
-from tcpscape.words.sentences import caveat, runs_text
+from tcpscape.words.sentences import GLOSSES, caveat, runs_text
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
@@ -289,6 +290,9 @@ def ranking(advice: Advice, title: str | None = None, notes: Sequence[str] = (),
         for s in shown
     ]
     name = SORTED[advice.goal.name] if title is None else title
+    terms = ["cliff"] * bool(advice.path.jitter) + ["chaos zone"] * any(s.stands == "chaos zone" for s in shown)
+    gloss = "; ".join(f"{term}: {GLOSSES[term]}" for term in terms)
+    notes = [*([gloss] if gloss else []), *notes]
     table = Table(columns, rows, title=name, notes=notes, drop=(*DROPPED, against, OWN_CLIFF), words=(OWN_CLIFF, "deployable", "limited by"))
     idle = [*([OWN_CLIFF] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]
     return functools.reduce(Table.without, idle, table)
@@ -332,7 +336,7 @@ def notes(advice: Advice) -> list[str]:
     is_first = higher is None or higher.cca == d.choice
     if advice.path.jitter and d.choice == d.leader and d.choice and advice.standing(d.choice).side == "collapsed":
         best = ", and still the best here" if is_first else ""
-        lines.append(f"Its own cliff: where jitter takes half of what it carries without. {d.choice} is beyond its own{best}.")
+        lines.append(f"{d.choice} is beyond its own cliff{best}.")
     if d.verdict == "better" and higher and not is_first:
         runs = higher.goodput.n
         lines.append(f"{higher.cca} has the better mean, but {runs} runs do not make its lead sure: try --seeds {4 * runs}.")
@@ -358,7 +362,9 @@ def details(advice: Advice) -> list[Table | Code | str]:
     runs = [
         (s.cca, Number.percent(s.cv.value), Number.count(s.needed), s.median.cell(most=link), Number.of(s.retransmits.value)) for s in advice.ranking
     ]
-    parts.append(Table(("cca", "CV", "runs for ±10 %", "goodput Mbit/s, median [95 %]", "retransmits"), runs, title="The runs"))
+    needed = "runs for ±10 %"
+    notes = [f"{needed}: {GLOSSES[needed]} of the mean"]
+    parts.append(Table(("cca", "CV", needed, "goodput Mbit/s, median [95 %]", "retransmits"), runs, title="The runs", notes=notes))
     parts.append(_cliffs(advice))
     if any(s.damage for s in advice.ranking):
         heads = ("cca", "without", "Mbit/s [95 %]", "gain [95 %]", "delay of the data, overtaken", "how it is taken away")
@@ -404,7 +410,8 @@ def _zone(cliff: Cliff) -> str:
 def _damage_rows(s: Standing) -> Iterator[TableRow]:
     for d in s.damage:
         gain, mark = d.gain.cell(), "x" if d.gain.value >= WORTHWHILE else "(none)"
-        yield s.cca, d.ingredient, d.goodput.cell(), replace(gain, interval=f"{gain.interval} {mark}".lstrip()), _delay(d.achieved.data), d.how
+        shown = Number(gain.value, "none") if is_alike(d.gain) else replace(gain, interval=f"{gain.interval} {mark}".lstrip())
+        yield s.cca, d.ingredient, d.goodput.cell(), shown, _delay(d.achieved.data), d.how
 
 
 def _delay(delay: Delay | None) -> Number:

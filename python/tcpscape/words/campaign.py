@@ -194,7 +194,9 @@ def table(outcome: Outcome, summaries: Sequence[CellSummary] = (), *, wide: bool
         rows.append((*place, value, *beside, Number.percent(s.cv.value), Number.count(len(s.cell.trials))))
     title = ", ".join([f"{outcome.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), outcome.label])
     below = [*notes(outcome, cells), *(f"caveat: {caveat}" for caveat in weaknesses(outcome, cells))]
-    return Table(columns, rows, len(varied) + len(engine) + 1, title, below, drop=("n", "CV", *reversed(headings)))
+    about = metrics.title(sentences.subject(outcome))
+    droppable = [heading for heading in reversed(headings) if not heading.startswith(about)]
+    return Table(columns, rows, len(varied) + len(engine) + 1, title, below, drop=("n", "CV", *droppable))
 
 
 def _companions(outcome: Outcome) -> dict[str, str]:

@@ -13,7 +13,7 @@ from tcpscape.interchange.compare import ComparedCondition, Difference, ResultCo
 from tcpscape.names import argument, with_options
 from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Measured
-from tcpscape.text.numbers import number, percent
+from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words.paths import differences
@@ -108,7 +108,9 @@ def _row(comparison: ResultComparison, condition: ComparedCondition) -> TableRow
     sides = zip((condition.a, condition.b), condition.means, strict=True)
     means = [m.cell(most=bottleneck.link_mbps(side.scenarios[0]) if side.scenarios and comparison.metric == "goodput" else None) for side, m in sides]
     n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
-    return condition.name, n, *means, condition.comparison.ratio.cell(), THE_SAME if condition.is_same else condition.verdict
+    if condition.is_same:
+        return condition.name, n, *means, Number.count(1), THE_SAME
+    return condition.name, n, *means, condition.comparison.ratio.cell(), condition.verdict
 
 
 def caveats(comparison: ResultComparison) -> list[str]:
@@ -200,9 +202,9 @@ def _largest(rows: Sequence[ComparedCondition]) -> list[str]:
 def sentence(row: ComparedCondition, metric: str) -> str:
     """The answer for one condition: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (means), above it in 3 % of 10 pairs: they differ.`"""
     c = row.comparison
-    ratio = f"{c.ratio.text()} times B's (means)" if math.isfinite(c.ratio.value) else f"B's plus {c.difference.text()}"
     if row.is_same:
-        return f"{row.name}: A's {metric} is {ratio}: {THE_SAME} on both sides, packet for packet."
+        return f"{row.name}: A and B are {THE_SAME}, packet for packet."
+    ratio = f"{c.ratio.text()} times B's (means)" if math.isfinite(c.ratio.value) else f"B's plus {c.difference.text()}"
     pairs = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"
     verdict = f"undecided, {_runs(row.missing)} would probably decide" if row.verdict == "undecided" else VERDICTS[row.verdict]
     return f"{row.name}: A's {metric} is {ratio}, above it in {percent(c.win.value)} of {pairs}: {verdict}."

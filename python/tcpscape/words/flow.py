@@ -114,7 +114,7 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
         why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), None)
         return f"What your path is cannot be told: {_clause(reasons.text(why, UNSEEN))}."
     missing = [name for field, name in ASIDE.items() if getattr(path, field) is None]
-    aside = f" (not identifiable: {', '.join(missing)})" if missing else ""
+    aside = f" (not identifiable from this measurement: {', '.join(missing)})" if missing else ""
     return f"Your path has {joined(parts)}{aside}{_changes(path)}."
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tcpscape.controls.deployment import BUFFERS, Deployment, Host
 from tcpscape.findings.advice.answer import Advice
 from tcpscape.findings.advice.choice import GOALS
-from tcpscape.findings.advice.levers import CAUSES, Buffer, Ecn, LargerBuffers, Lever, OwnQueue, Pacing, Setting, WindowAfterPause
+from tcpscape.findings.advice.levers import CAUSES, Buffer, Ecn, InitialWindow, LargerBuffers, Lever, OwnQueue, Pacing, Setting, WindowAfterPause
 from tcpscape.stats.comparison import is_alike
 from tcpscape.text.numbers import shares
 from tcpscape.text.screen import Code
@@ -55,6 +55,11 @@ def _(_setting: WindowAfterPause) -> str:
 
 
 @name.register
+def _(setting: InitialWindow) -> str:
+    return f"an initial window of {setting.segments}"
+
+
+@name.register
 def _(setting: OwnQueue) -> str:
     return f"{setting.queue} at the bottleneck"
 
@@ -74,6 +79,11 @@ def _(setting: LargerBuffers) -> str:
 @imperative.register
 def _(_setting: Pacing) -> str:
     return "Pace by fq at the sender"
+
+
+@imperative.register
+def _(setting: InitialWindow) -> str:
+    return f"Raise the initial window to {setting.segments} segments"
 
 
 @imperative.register

@@ -15,9 +15,10 @@ from tcpscape.findings import damage
 from tcpscape.findings.advice.answer import Advice, OtherOrder
 from tcpscape.findings.advice.assumptions import ASSUMED, Alternative, Assumption
 from tcpscape.findings.advice.choice import GOALS, Decision, Goal
+from tcpscape.findings.advice.levers import is_short
 from tcpscape.names import with_options
 from tcpscape.scenario.options import Conditions
-from tcpscape.scenario.vocabulary import PATH
+from tcpscape.scenario.vocabulary import FLOW, PATH
 from tcpscape.text.numbers import joined, number, percent
 from tcpscape.units import NS_PER_S, brief_size, brief_time, buffer_bytes, counted
 from tcpscape.words import traffic
@@ -41,8 +42,10 @@ LITTLE = 0.2
 """Harm to others below which, its whole interval included, they carry about as much."""
 CHANGES = 1.25
 """Factor between two goodputs from which an assumption is named with what it changes."""
-FEW_ROUND_TRIPS, ENOUGH_ROUND_TRIPS = 50, 100
-"""A trial of fewer round trips than the first is mostly a connection's start, which an advice says; of the second it is a small part."""
+ENOUGH_ROUND_TRIPS = 100
+"""Round trips of a trial of which the start of a connection is a small part."""
+PROBES_RTT = {"bbr": 10 * NS_PER_S, "bbr3": 5 * NS_PER_S}
+"""Congestion control → the time after which it empties the queue to measure the RTT (PROBE_RTT), ns."""
 ORDERS = {
     "reorder": "jitter reorders packets, as netem does",
     "correlated": "jitter keeps the order of packets (a delay correlated in time)",
@@ -96,6 +99,8 @@ def _of_assumption(advice: Advice, assumption: Assumption) -> str:
     if assumption.field == "buffer":
         what = f"a buffer of {_value(advice, 'buffer', ASSUMED['buffer'])}"
         everywhere = "from 0.25 to 4 BDP"
+    elif assumption.field == "rcvbuf":
+        what, everywhere = f"the receive buffer of Linux {advice.path.kernel.profile}", f"with {joined(list(texts.values()))}"
     elif assumption.field == "rate":
         what = "no bottleneck (no --rate)"
         everywhere = f"with {joined(list(texts.values()))}"
@@ -103,8 +108,9 @@ def _of_assumption(advice: Advice, assumption: Assumption) -> str:
         what, everywhere = "the loss is each way", f"with {texts.get('forward', '')}"
     if not assumption.changes:
         return f"Assumed: {what}; the choice is the same {everywhere}."
-    clauses = [_clause(advice, a, texts[a.value]) for a in assumption.alternatives if a.outcome != "same"]
-    same = [texts[a.value] for a in assumption.alternatives if a.outcome == "same"]
+    clauses = [_clause(advice, a, texts[a.value]) for a in assumption.alternatives if a.outcome not in ("same", "undecided")]
+    open_, same = ([texts[a.value] for a in assumption.alternatives if a.outcome == outcome] for outcome in ("undecided", "same"))
+    clauses += [f"with {joined(open_)} too few runs tell"] if open_ else []
     clauses += [f"with {joined(same)} the choice is the same"] if same else []
     return f"Assumed: {what}; {'; '.join(clauses)}."
 
@@ -113,8 +119,6 @@ def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
     """`with 0.25 BDP (25kB) bbr carries 1.62 × cubic [1.5, 1.7]: use bbr then`."""
     d = alternative.decision
     ahead = lead(d, GOALS[d.by] if d.by else advice.goal, d.leader) if d.leader else ""
-    if alternative.outcome == "undecided":
-        return f"with {text} it is undecided ({ahead})"
     if alternative.outcome == "alike":
         return f"with {text} it brings nothing worthwhile ({ahead})"
     return f"with {text} {ahead}: use {d.choice} then" if ahead else f"with {text} use {d.choice}"
@@ -124,6 +128,8 @@ def _value(advice: Advice, field: str, value: str) -> str:
     """`0.25 BDP (25kB)`, `it on the data alone (--loss-on forward)`."""
     if field == "rate":
         return value
+    if field == "rcvbuf":
+        return f"tcp_rmem up to {value}"
     if field != "buffer":
         return f"it on the data alone (--loss-on {value})"
     size = buffer_bytes(value, advice.path.rate or 0, advice.path.rtt)
@@ -133,10 +139,12 @@ def _value(advice: Advice, field: str, value: str) -> str:
 def _of_length(advice: Advice) -> Iterator[str]:
     """That a trial is short for the path, with a duration that is not."""
     rtt, duration = advice.path.rtt, advice.path.duration
-    if duration < FEW_ROUND_TRIPS * rtt:
+    if is_short(advice.path):
         enough = brief_time(math.ceil(ENOUGH_ROUND_TRIPS * rtt / NS_PER_S) * NS_PER_S)
+        names = [name for s in advice.ranking if (name := spelling.split(s.cca)[0]) in PROBES_RTT and duration <= PROBES_RTT[name]]
+        probes = f", and {joined(names)} measures no RTT anew in it (PROBE_RTT)" if names else ""
         yield (
-            f"{brief_time(duration)} are {counted(round(duration / rtt), 'round trip')}, mostly the start of a connection; "
+            f"{brief_time(duration)} are {counted(round(duration / rtt), 'round trip')}, mostly the start of a connection{probes}; "
             f"for longer ones: --duration {enough}."
         )
 
@@ -213,14 +221,18 @@ def sharing(advice: Advice) -> str:
     """The command that shows how the recommended congestion control shares the path with Linux's default; empty where that is recommended."""
     if advice.choice in (None, DEFAULT):
         return ""
-    words = ["tcpscape", "sweep", *_of_path(advice.path), "--mix", f"{DEFAULT},{advice.choice}"]
+    cell, seeds = advice.outcome.cells[0], advice.outcome.campaign.seeds
+    trials = [*(["--engine", cell.engine] if cell.engine != MODEL else []), "--seeds", str(seeds)]
+    words = ["tcpscape", "sweep", *_of_path(advice.path), "--mix", f"{DEFAULT},{advice.choice}", *trials]
     return f"{shlex.join(words)} (how {advice.choice} shares this path with {DEFAULT})"
 
 
 def _of_path(path: Conditions) -> list[str]:
-    """The path as options of `sweep`."""
+    """The path, its flows' fields and its hosts as options of `sweep`."""
     values = path.model_dump(mode="json", exclude_defaults=True)
-    words = [word for name in PATH if name in values for word in (f"--{name.replace('_', '-')}", str(values[name]))]
+    flow = {name: value.get("rate") if isinstance(value, dict) else value for name, value in values.get("flow", {}).items()}
+    fields = {**values, **{name: value for name, value in flow.items() if name in FLOW and value is not None}}
+    words = [word for name in (*PATH, *FLOW, "duration") if name in fields for word in (f"--{name.replace('_', '-')}", str(fields[name]))]
     kernel = values.get("kernel", {})
     settings = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in kernel.items() if name != "profile"]
     return [*words, *(["--kernel", ",".join([path.kernel.profile, *settings])] if kernel else [])]

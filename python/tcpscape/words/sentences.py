@@ -44,6 +44,13 @@ CAVEATS: Mapping[Weakness, str] = {
     Weakness.ONE_SAMPLE: "one sample",
 }
 """What weakens an interval → its sentence."""
+GLOSSES: Mapping[str, str] = {
+    "cliff": "the level that halves its goodput",
+    "chaos zone": "single runs differ much there",
+    "not identifiable": "the measurement cannot show it",
+    "runs for ±10 %": "so many give that interval",
+}
+"""A term of ours → what it means in a few words, where it first stands on a screen or a page (docs/glossary.md)."""
 Point = tuple[tuple[str, str], ...]
 """Values of the axes: (axis, value) …"""
 
@@ -152,6 +159,9 @@ def _comparison(cells: Sequence[Cell]) -> str:
     if gain.n > 1 and all(abs(end - 1) <= SAME for end in (gain.value, gain.low, gain.high)):
         link = bottleneck.link_mbps(best.scenarios[0])
         return f"{a} and {b} carry the same, {best.mean().text(most=link)} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
+    if gain.n > 1 and stats.is_alike(gain):
+        of = " and ".join(one.mean().cell(most=bottleneck.link_mbps(one.scenarios[0])).text for one in (best, other))
+        return f"{a} and {b} carry nearly the same, {of} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and not gain.excludes(1):
         missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := runs_text(stats.runs_missing(gain))) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
@@ -297,7 +307,7 @@ class Standings:
         parts += [f"{cca} at {count}" for cca, count in ranked[1:]]
         parts += [f"the best two are within 5 % in {metric.name} at {self.level}{'' if ranked else of}"] if self.level else []
         parts += [f"{undecided}{'' if parts else of} undecided"] if undecided else []
-        most = f" The largest difference: {max(self.clear)[1]}." if self.clear else ""
+        most = f" The largest ratio of means: {max(self.clear)[1]}." if self.clear else ""
         text = f"{'; '.join(parts)}.{most}"
         return text if ranked else f"{text[0].upper()}{text[1:]}"
 

@@ -30,14 +30,15 @@ effect(() => {
   if (last) newest.value = last.values;
 });
 
-export function AnswerPanel() {
+/** `isAside`: below a view that has a headline of its own. */
+export function AnswerPanel({ isAside = false }: { isAside?: boolean }) {
   const now = answer.error.value ? null : newest.value;
   const isBusy = answer.status.value === "asked" || answer.status.value === "running";
   const caveats = now?.caveats ?? [];
   const stale = answer.status.value === "asked" ? " stale" : "";
   return (
-    <section class={`answer${stale}`} aria-label="Answer">
-      <h2 class="hidden">Answer</h2>
+    <section class={`answer${stale}${isAside ? " beside" : ""}`} aria-label="Answer">
+      <h2 class={isAside ? undefined : "hidden"}>{isAside ? "For the path of the sliders" : "Answer"}</h2>
       <div class="said" aria-live="polite" aria-atomic="true" aria-busy={isBusy}>
         {answer.error.value ? (
           <p class="problem">{answer.error.value}</p>

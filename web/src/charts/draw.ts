@@ -1,5 +1,5 @@
 /** Draws what a chart describes: its data inside the axes (`drawData`), and a whole figure with axes and legend (`drawFigure`) for files. */
-import type { Axis, Chart, Range, Series } from "./description";
+import type { Axis, Chart, Range, Series, Span } from "./description";
 import { band, dense, envelope, marked, trace, View, type Area } from "./lines";
 import { dashOf, LINE_WIDTH, MARKER, marker, type Pen, SIZE, type Words } from "./pen";
 import { ticks, titleOf, transform, xRange, yRange } from "./scales";
@@ -34,10 +34,11 @@ export function viewOf(chart: Chart, area: Area, xs?: Range | null, ys?: Range |
 /** Everything inside the axes: stretches, single runs, bands, lines, markers, marks. */
 export function drawData(pen: Pen, chart: Chart, view: View, theme: Theme): void {
   pen.clipped(view.area, () => {
-    for (const span of chart.spans ?? []) {
-      const [x0, x1] = [view.x(span.from), Math.max(view.x(span.to), view.x(span.from) + 1)];
+    // Those of one colour in one piece: where hundreds lie on each other they are as pale as one.
+    for (const colour of new Set(chart.spans?.map((span) => span.colour))) {
       const { top, height } = view.area;
-      pen.area([[x0, top, x1, top, x1, top + height, x0, top + height]], { colour: span.colour, alpha: 0.18 });
+      const rings = joined(chart.spans ?? [], colour, view).map(([x0, x1]) => [x0, top, x1, top, x1, top + height, x0, top + height]);
+      pen.area(rings, { colour, alpha: 0.18 });
     }
     for (const series of chart.before ?? [])
       pen.line(trace(series.x, series.y, view), { colour: series.look.colour, width: LINE_WIDTH, alpha: BEFORE_ALPHA });
@@ -87,6 +88,20 @@ function drawMarkers(pen: Pen, series: Series, view: View, theme: Theme, turn: n
     if (px < left - 0.5 || px > left + width + 0.5 || !(py >= top - 0.5 && py <= top + height + 0.5)) continue;
     marker(pen, look.marker, px, py, MARKER, { colour: look.colour }, { colour: theme.ground, width: 1 });
   }
+}
+
+/** The stretches of one colour in pixels, each a pixel wide at least, those that touch as one. */
+export function joined(spans: readonly Span[], colour: string, view: Pick<View, "x">): Range[] {
+  const ends = spans
+    .filter((span) => span.colour === colour)
+    .map(({ from, to }): [number, number] => [view.x(from), Math.max(view.x(to), view.x(from) + 1)]);
+  const whole: [number, number][] = [];
+  for (const [from, to] of ends.sort((one, other) => one[0] - other[0])) {
+    const last = whole.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else whole.push([from, to]);
+  }
+  return whole;
 }
 
 function drawMarks(pen: Pen, chart: Chart, view: View, theme: Theme): void {

@@ -105,6 +105,7 @@ export function Inside() {
         )}
         {there && overview.value && <Overview chart={overview.value} link={time} whole={ends.value} />}
       </div>
+      <PanelChips />
       <Bounds />
       <Timeline end={duration.value} />
       {there && <Tables lines={lines.value} panels={panels.value} shown={() => time.range.value ?? ends.value} />}
@@ -128,9 +129,25 @@ export function Inside() {
   );
 }
 
-/** Which runs and which panels. */
+/** Which runs. */
 function Choices() {
   const now = whole.value[0]?.seed ?? seedOf(seed.value);
+  return (
+    <Toolbar label="Which run">
+      <Seeds now={now} go={(to) => choose("inside.seed", String(to))} label="Seed">
+        <Button pressed={seed.value === "median"} onClick={() => choose("inside.seed", seed.value === "median" ? String(now) : "median")}>
+          The median run
+        </Button>
+      </Seeds>
+      {!state.value.mix && state.value.cca.length > 1 && <Controls />}
+      <Pin />
+      <Toggle label="Scales fit what is shown" on={fits.value === "yes"} onChange={(on) => choose("inside.fit", on ? "yes" : "no")} />
+    </Toolbar>
+  );
+}
+
+/** Which panels. */
+function PanelChips() {
   const toggle = (id: string) => {
     const next = names.value.includes(id) ? names.value.filter((each) => each !== id) : [...names.value, id];
     choose(
@@ -141,25 +158,13 @@ function Choices() {
     );
   };
   return (
-    <>
-      <Toolbar label="Which run">
-        <Seeds now={now} go={(to) => choose("inside.seed", String(to))} label="Seed">
-          <Button pressed={seed.value === "median"} onClick={() => choose("inside.seed", seed.value === "median" ? String(now) : "median")}>
-            The median run
-          </Button>
-        </Seeds>
-        {!state.value.mix && state.value.cca.length > 1 && <Controls />}
-        <Pin />
-        <Toggle label="Scales fit what is shown" on={fits.value === "yes"} onChange={(on) => choose("inside.fit", on ? "yes" : "no")} />
-      </Toolbar>
-      <div class="inside-chips" role="group" aria-label="Panels">
-        {CHOICES.map(({ id, title }) => (
-          <Button key={id} pressed={names.value.includes(id)} onClick={() => toggle(id)}>
-            {title}
-          </Button>
-        ))}
-      </div>
-    </>
+    <div class="inside-chips" role="group" aria-label="Panels">
+      {CHOICES.map(({ id, title }) => (
+        <Button key={id} pressed={names.value.includes(id)} onClick={() => toggle(id)}>
+          {title}
+        </Button>
+      ))}
+    </div>
   );
 }
 

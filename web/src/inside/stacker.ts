@@ -51,6 +51,11 @@ const ALPHAS = [0.6, 0.42, 0.5, 0.34];
 /** Pixels in which one symbol of a shape is drawn. */
 const ROOM = 7;
 
+/** Events for each place of a symbol from which a row shows their density. */
+const CROWDED = 2;
+/** Half of the height of that, pixels, and the opacity of a stretch with next to none. */
+const [STRIP, FAINT] = [5, 0.15];
+
 /** What a stack of panels shows. */
 export interface Stacked {
   panels: readonly Panel[];
@@ -140,7 +145,10 @@ function drawPanel(pen: Pen, panel: Panel, view: View, now: Theme, last: boolean
   drawData(pen, panel.chart, view, now);
   for (const { at } of marks) pen.line(through(view, at), { colour: now.soft, width: 1, dash: [4, 3] });
   pen.clipped({ ...view.area, top: top - SYMBOL, height: height + 2 * SYMBOL }, () => {
-    for (const symbols of panel.symbols ?? []) drawSymbols(pen, symbols, view, now);
+    for (const symbols of panel.symbols ?? []) {
+      if (panel.rows && isCrowded(symbols.t, view)) drawDensity(pen, symbols, view);
+      else drawSymbols(pen, symbols, view, now);
+    }
   });
   if (!last) return;
   for (const { at, text } of across.ticks) pen.text(text, view.x(at), top + height + 6, { colour: now.soft, align: "center", baseline: "top" });
@@ -192,6 +200,36 @@ export function withRoom(t: Float32Array, xs: Range, perSecond: number, room = R
     last = stretch;
   }
   return chosen;
+}
+
+/** Whether so many symbols of a row are in sight that most of them would be left out. */
+export function isCrowded(t: Float32Array, { area, xs }: Pick<View, "area" | "xs">): boolean {
+  const [first, end] = visible(t, xs);
+  return end - first > (CROWDED * area.width) / ROOM;
+}
+
+/** How many of the times are in each stretch of `room` pixels, those with none left out: the stretch's number from 0 s on, and the count. */
+export function counted(t: Float32Array, xs: Range, perSecond: number, room = ROOM): [number, number][] {
+  const [first, end] = visible(t, xs);
+  const counts = new Map<number, number>();
+  for (let i = first; i < end; i += 1) {
+    const stretch = Math.floor(((t[i] as number) * perSecond) / room);
+    counts.set(stretch, (counts.get(stretch) ?? 0) + 1);
+  }
+  return [...counts];
+}
+
+/** Thousands of events as a strip: the more there are in a stretch, the stronger it is. */
+function drawDensity(pen: Pen, { t, y, colour, shift }: Symbols, view: View): void {
+  const perSecond = view.area.width / (view.xs[1] - view.xs[0]);
+  const stretches = counted(t, view.xs, perSecond);
+  const most = Math.max(...stretches.map(([, count]) => count));
+  const middle = view.y(y[0] as number) + shift;
+  for (const [stretch, count] of stretches) {
+    const from = view.x((stretch * ROOM) / perSecond);
+    const ring = [from, middle - STRIP, from + ROOM, middle - STRIP, from + ROOM, middle + STRIP, from, middle + STRIP];
+    pen.area([ring], { colour, alpha: FAINT + (1 - FAINT) * (count / most) });
+  }
 }
 
 function drawSymbols(pen: Pen, { t, y, shape, colour, hollow, shift }: Symbols, view: View, now: Theme): void {

@@ -4,7 +4,8 @@ import { post } from "../server/post";
 import { start } from "../server/start";
 import { page } from "../server/stream";
 import type { OpenedDocument } from "../server/contract";
-import { change, choose, options } from "../state/state";
+import { go } from "../state/address";
+import { change, options } from "../state/state";
 
 /** What is open; null where nothing is. A new object for each thing that is opened. */
 export const opened = signal<OpenedDocument | null>(null);
@@ -49,7 +50,7 @@ function open(document: OpenedDocument): void {
   opened.value = document;
   // A flow, a part or an axis of what was open before is none of this.
   options.value = Object.fromEntries(Object.entries(options.peek()).filter(([name]) => !OF_ONE.includes(name)));
-  choose("view", "measure");
+  go("measure");
   if (document.state) change(document.state);
 }
 
@@ -88,5 +89,5 @@ function begin(named: OpenedDocument): void {
   opened.value = named;
   if (location.hash.length > 1) return;
   if (named.state) change(named.state);
-  if (named.kind !== "setup") choose("view", "measure");
+  if (named.kind !== "setup") go("measure");
 }

@@ -524,7 +524,7 @@ export const CAUSES = {
   pacing: { colour: "#1a7152", pattern: "pacing" },
   "loss recovery": { colour: "#b23b16", pattern: "recovery" },
   timeouts: { colour: "#b23b16", pattern: "timeout" },
-  handshake: { colour: "#009ede", pattern: "handshake" },
+  handshake: { colour: "#8a7a1f", pattern: "handshake" },
   "not identifiable": { colour: "#808080", pattern: "unknown" },
 } as const;
 

@@ -1,7 +1,7 @@
 /** The page's address: fields of the state and options that differ from their defaults, readable, behind the `#` (which is never sent anywhere). */
 import { batch, effect } from "@preact/signals";
 import type { State } from "../server/contract";
-import { options, state } from "./state";
+import { choose, options, state } from "./state";
 
 /** The address of a state: `#rtt=80ms&cca=cubic,bbr&view=map`. */
 export function write(now: State, chosen: Record<string, string>, standard: State): string {
@@ -33,6 +33,12 @@ let isJump = false;
 /** The next change of the state is a place of its own in the browser's history, to which its Back button returns; a moved slider is none. */
 export function jump(): void {
   isJump = true;
+}
+
+/** Shows a view: a place of the history. */
+export function go(view: string): void {
+  jump();
+  choose("view", view);
 }
 
 /** Keeps the address and the state the same from now on. */

@@ -3,8 +3,9 @@ import { collect, counts } from "../../src/inside/data";
 import { eventRows, eventText, neighbour } from "../../src/inside/events";
 import { shifted } from "../../src/inside/overview";
 import { drawn, panelsOf, SHAPES } from "../../src/inside/panels";
+import { joined } from "../../src/charts/draw";
 import { rowsOf } from "../../src/charts/handles";
-import { arranged, fitted, withRoom } from "../../src/inside/stacker";
+import { arranged, counted, fitted, isCrowded, withRoom } from "../../src/inside/stacker";
 import { freePlace } from "../../src/inside/timeline";
 import { everyValue, valueTable } from "../../src/inside/values";
 import type { Block } from "../../src/server/blocks";
@@ -147,4 +148,26 @@ test("handles that are close stand in rows below each other", () => {
   expect(rowsOf([], 24)).toEqual([]);
   expect(rowsOf([100, 10, 50], 24)).toEqual([0, 0, 0]);
   expect(rowsOf([100, 110, 20, 115, 124], 24)).toEqual([0, 1, 0, 2, 0]);
+});
+
+test("thousands of events are shown as how many there are in each stretch", () => {
+  const t = Float32Array.from({ length: 4_000 }, (_, i) => i / 400);
+  const view = (width: number, xs: [number, number]) => ({ area: { left: 0, top: 0, width, height: 20 }, xs });
+  expect(isCrowded(t, view(700, [0, 10]))).toBe(true);
+  expect(isCrowded(t, view(700, [4, 4.1]))).toBe(false);
+  const counts = counted(t, [0, 10], 70, 7);
+  expect(counts).toHaveLength(100);
+  expect(counts.reduce((sum, [, count]) => sum + count, 0)).toBe(4_000);
+  expect(counts.every(([, count]) => count > 35 && count < 45)).toBe(true);
+});
+
+test("recoveries that touch are shaded as one, however many they are", () => {
+  const spans = [0, 1, 1.001, 2].map((from) => ({ from, to: from + 0.5, label: "", colour: "red", flow: 0 }));
+  const x = (at: number) => 100 * at;
+  expect(joined(spans, "red", { x })).toEqual([
+    [0, 50],
+    [100, expect.closeTo(150.1)],
+    [200, 250],
+  ]);
+  expect(joined(spans, "blue", { x })).toEqual([]);
 });

@@ -30,5 +30,6 @@ pub(super) const KERNEL: Kernel = Kernel {
     comp_sack_nr: 44,
     comp_sack_delay_ns: 1_000_000,
     slow_start_after_idle: true,
+    initcwnd: 10,
     host_time_ns: 0,
 };

@@ -132,6 +132,12 @@ class Adviser:
         )
 
     @property
+    def steps(self) -> int:
+        """About how many steps :attr:`tell` is told of: a comparison, a search and a decomposition for each control, and what is asked besides."""
+        besides = (self.seeds is None, self.path.jitter > 0, bool(self.path.rate), self.own_queue)
+        return 1 + 2 * len(self.ccas) + sum(besides) + len(assumptions.assumed(self.path))
+
+    @property
     def _rtt_ms(self) -> float:
         return self.path.rtt / 1e6
 

@@ -2,8 +2,9 @@
 
 The buffer of a bottleneck decides what CUBIC and BBR carry (docs/models/methods/advice.md), and few know theirs: without `--buffer` it is one
 bandwidth-delay product, and the congestion controls run with a quarter and with four of it, too. Where one of these changes the choice, what lies
-between tells where. Without `--rate` nothing but the hosts' buffers limits a flow; they run with two usual bottlenecks, too. Loss without `--loss-on`
-is on both ways, as ping measures it: they run with it on the data alone, too.
+between tells where. The receiver's buffer is that of a Linux profile; where the path could use a larger one, they run with a smaller and a larger
+one. Without `--rate` nothing but the hosts' buffers limits a flow; they run with two usual bottlenecks, too. Loss without `--loss-on` is on both
+ways, as ping measures it: they run with it on the data alone, too.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings.advice.choice import Decision
 from tcpscape.scenario.options import Conditions
 
-Field = Literal["rate", "buffer", "loss_on"]
+Field = Literal["rate", "buffer", "rcvbuf", "loss_on"]
 """A field of the path that is assumed where it is not said."""
-ASSUMED: dict[Field, str] = {"rate": "none", "buffer": "1bdp", "loss_on": "both"}
+ASSUMED: dict[Field, str] = {"rate": "none", "buffer": "1bdp", "rcvbuf": "profile", "loss_on": "both"}
 """Field → what is assumed of it."""
 INSTEAD: dict[Field, tuple[tuple[str, str], ...]] = {
     "rate": (("10mbit", ""), ("100mbit", "")),
     "buffer": (("0.25bdp", "0.5bdp"), ("4bdp", "2bdp")),
+    "rcvbuf": (("1MiB", ""), ("32MiB", "")),
     "loss_on": (("forward", ""),),
 }
 """Field → what it may be instead, each with what lies between it and what is assumed; empty for nothing."""
@@ -65,9 +67,24 @@ def assumed(path: Conditions) -> tuple[Field, ...]:
     fields: list[Field] = [] if path.rate else ["rate"]
     if path.rate and path.buffer is None and path.queue is None:
         fields.append("buffer")
+    if path.rate and path.kernel.tcp_rmem_max is None and not path.flow.rcvbuf and _may_fill(path, path.rate):
+        fields.append("rcvbuf")
     if path.loss and path.loss_on == ASSUMED["loss_on"]:
         fields.append("loss_on")
     return tuple(fields)
+
+
+def _may_fill(path: Conditions, rate: int) -> bool:
+    """Whether a window could be larger than the smallest buffer that is tried allows: of a buffer half is window."""
+    queue = units.buffer_bytes(path.buffer or ASSUMED["buffer"], rate, path.rtt)
+    return 2 * (rate * path.rtt / (8 * units.NS_PER_S) + queue) > units.parse_size(INSTEAD["rcvbuf"][0][0])
+
+
+def _with(path: Conditions, field: Field, value: str) -> Conditions:
+    """The path whose field is otherwise."""
+    if field == "rcvbuf":
+        return path.model_copy(update={"kernel": path.kernel.model_copy(update={"tcp_rmem_max": units.parse_size(value)})})
+    return path.model_copy(update={field: units.parse_rate(value, field) if field == "rate" else value})
 
 
 def otherwise(path: Conditions, field: Field, choice: str, decide: Callable[[Conditions], Decision | None]) -> Assumption:
@@ -78,7 +95,7 @@ def otherwise(path: Conditions, field: Field, choice: str, decide: Callable[[Con
     """
 
     def tried(value: str) -> list[Alternative]:
-        decision = decide(path.model_copy(update={field: units.parse_rate(value, field) if field == "rate" else value}))
+        decision = decide(_with(path, field, value))
         return [Alternative(value, decision, _outcome(decision, choice))] if decision else []
 
     found: list[Alternative] = []

@@ -5,8 +5,8 @@ flow for more than :data:`BLAMED` of its time, another congestion control cannot
 runs first, and with more where these leave a worthwhile gain possible.
 
 A setting is one class here, with a `kind` of its own, and a name in `Setting`. Sources: tcp(7), socket(7), ip-sysctl, tc-fq(8), tc-fq_codel(8),
-RFC 3168 (ECN), RFC 7661 (a window after a pause), RFC 8290 (fq_codel). `TCP_NOTSENT_LOWAT` is none of them: it bounds what waits in the sender's
-socket, which neither the goodput nor the RTT contains.
+RFC 3168 (ECN), RFC 6928 (the initial window), RFC 7661 (a window after a pause), RFC 8290 (fq_codel). `TCP_NOTSENT_LOWAT` is
+none of them: it bounds what waits in the sender's socket, which neither the goodput nor the RTT contains.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ PACED = ("bbr", "bbr3", "prague")
 """Congestion controls that pace by themselves."""
 OWN_QUEUES = ("fq_codel", "cake")
 """Queues that a bottleneck of the user's own may have instead, the one that every kernel has first."""
+FEW_ROUND_TRIPS = 50
+"""A trial of fewer is mostly a connection's start."""
 MARKING = ("fq_codel", "cake", "dualpi2")
 """Queues that mark packets of connections that negotiate ECN instead of dropping them …"""
 MARKING_IF_TOLD = ("codel", "pie", "fq_pie", "red", "choke")
@@ -129,6 +131,24 @@ class WindowAfterPause:
 
 
 @dataclass(frozen=True, slots=True)
+class InitialWindow:
+    """A larger window at the start of a connection."""
+
+    segments: int = 32
+    """Its size, segments; Linux's own is 10 (RFC 6928)."""
+    kind: Literal["initial_window"] = "initial_window"
+    """What is set."""
+
+    def on(self, scenario: Scenario) -> Scenario:
+        """The scenario whose connections begin with this window."""
+        return scenario.model_copy(update={"kernel": scenario.kernel.model_copy(update={"initcwnd": self.segments})})
+
+    def deployments(self) -> tuple[tuple[Host, Deployment], ...]:
+        """What to type at the sender."""
+        return (("sender", deployment.initial_window(self.segments)),)
+
+
+@dataclass(frozen=True, slots=True)
 class OwnQueue:
     """Another queue at the bottleneck, where that is the user's own."""
 
@@ -147,7 +167,7 @@ class OwnQueue:
         return (("router", deployment.queue_of_a_device(self.queue)),)
 
 
-Setting = LargerBuffers | Pacing | Ecn | WindowAfterPause | OwnQueue
+Setting = LargerBuffers | Pacing | Ecn | WindowAfterPause | InitialWindow | OwnQueue
 """A setting beside the congestion control."""
 
 
@@ -169,10 +189,16 @@ def may_matter(path: Conditions, cca: str, resent: float, *, own_queue: bool) ->
     rules: tuple[tuple[Setting, Callable[[], bool]], ...] = (
         (Pacing(), lambda: bool(path.rate) and path.forward_at == "router" and resent > 0 and spelling.split(cca)[0] not in PACED),
         (Ecn(), lambda: bool(path.rate) and _marks(path.queue)),
+        (InitialWindow(), lambda: path.kernel.initcwnd is None and (is_short(path) or _pauses(path))),
         (WindowAfterPause(), lambda: path.kernel.slow_start_after_idle is not False and _pauses(path)),
         *((OwnQueue(queue), lambda: own_queue) for queue in OWN_QUEUES if queue != path.queue),
     )
     return [setting for setting, matters in rules if matters()]
+
+
+def is_short(path: Conditions) -> bool:
+    """Whether a trial is so few round trips that the start of a connection is a good part of it."""
+    return path.duration < FEW_ROUND_TRIPS * path.rtt
 
 
 def _marks(queue: str | None) -> bool:

@@ -40,9 +40,7 @@ impl Governor {
 
     /// The connection is there after `rtt_us`; after `lost_syns` its window is one segment (RFC 5681 §3.1: more than one SYN was lost).
     pub fn start(&mut self, c: &Connection, rtt_us: u64, lost_syns: bool, waiting: Waiting) {
-        if lost_syns {
-            self.window.cwnd = 1;
-        }
+        self.window.cwnd = if lost_syns { 1 } else { c.cfg.kernel.initcwnd };
         self.usage.established(c.tick());
         let v = self.view(c, CaState::Open, waiting);
         self.cc.syn_acked(&v, rtt_us as i64);
@@ -283,18 +281,18 @@ impl Governor {
         };
         let unused = self.usage.judge(&outstanding, c.tick(), c.rtt.rto());
         if unused && c.cfg.kernel.slow_start_after_idle && !self.owns_window {
-            self.shrink_unused(c.tick(), state, blocked);
+            self.shrink_unused(c, state, blocked);
         }
     }
 
-    fn shrink_unused(&mut self, tick: u64, state: CaState, blocked: bool) {
+    fn shrink_unused(&mut self, c: &Connection, state: CaState, blocked: bool) {
         if state == CaState::Open && !blocked {
-            if let Some(cwnd) = self.usage.halfway_to_use(self.window.cwnd) {
+            if let Some(cwnd) = self.usage.halfway_to_use(self.window.cwnd, c.cfg.kernel.initcwnd) {
                 self.window.ssthresh = self.threshold_to_restore(state);
                 self.window.cwnd = cwnd;
             }
         }
-        self.usage.touch(tick);
+        self.usage.touch(c.tick());
     }
 
     /// Before data are sent after a pause (RFC 2861 §3.1).
@@ -302,14 +300,14 @@ impl Governor {
         if !c.cfg.kernel.slow_start_after_idle || c.flight.out() > 0 || self.owns_window {
             return;
         }
-        let (tick, rto) = (c.tick(), c.rtt.rto());
-        if self.usage.after_pause(self.window.cwnd, tick, rto).is_none() {
+        let (tick, rto, initial) = (c.tick(), c.rtt.rto(), c.cfg.kernel.initcwnd);
+        if self.usage.after_pause(self.window.cwnd, initial, tick, rto).is_none() {
             return;
         }
         let v = self.view(c, state, waiting);
         self.cc.on_event(&v, &mut self.window, CaEvent::CwndRestart); // may change the window
         self.window.ssthresh = self.threshold_to_restore(state);
-        if let Some(cwnd) = self.usage.after_pause(self.window.cwnd, tick, rto) {
+        if let Some(cwnd) = self.usage.after_pause(self.window.cwnd, initial, tick, rto) {
             self.window.cwnd = cwnd;
         }
         self.usage.restarted(tick);

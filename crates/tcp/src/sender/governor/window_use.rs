@@ -2,8 +2,6 @@
 //!
 //! Source: RFC 7661 §4 and RFC 2861 §2 and §3 in spirit; docs/models/tcp/sender.md, "Window", has the rules. Not modelled: RFC 7661's pipeACK.
 
-use crate::cc::INIT_CWND;
-
 /// How the window was used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sender) struct WindowUse {
@@ -91,21 +89,21 @@ impl WindowUse {
     }
 
     /// The window halfway back to what was used of it (RFC 2861 §3.2), if that was less; begins a new account.
-    pub fn halfway_to_use(&mut self, cwnd: u32) -> Option<u32> {
-        let used = std::mem::take(&mut self.used).max(INIT_CWND);
+    pub fn halfway_to_use(&mut self, cwnd: u32, initial: u32) -> Option<u32> {
+        let used = std::mem::take(&mut self.used).max(initial);
         (used < cwnd).then_some((cwnd + used) / 2)
     }
 
     /// The window after a pause (RFC 2861 §3.1): halved for each RTO without data, down to the initial one; `None` if the pause is
     /// shorter than that.
-    pub fn after_pause(&self, cwnd: u32, tick: u64, rto: u64) -> Option<u32> {
+    pub fn after_pause(&self, cwnd: u32, initial: u32, tick: u64, rto: u64) -> Option<u32> {
         let pause = tick.saturating_sub(self.last_sent);
         if pause <= rto {
             return None;
         }
         // A pause of exactly n timeouts halves n − 1 times.
         let halvings = (pause - 1).checked_div(rto).unwrap_or(u64::MAX).min(31);
-        let restart = INIT_CWND.min(cwnd);
+        let restart = initial.min(cwnd);
         Some((cwnd >> halvings).max(restart))
     }
     /// The window was reduced after a pause.
@@ -129,10 +127,10 @@ mod tests {
         let mut w = WindowUse::default();
         w.established(100);
         assert_eq!(
-            [300, 301, 500, 501, 900, 9_000].map(|t| w.after_pause(100, t, 200)),
+            [300, 301, 500, 501, 900, 9_000].map(|t| w.after_pause(100, 10, t, 200)),
             [None, Some(50), Some(50), Some(25), Some(12), Some(10)]
         );
-        assert_eq!(w.after_pause(4, 1_000, 200), Some(4));
+        assert_eq!((w.after_pause(4, 10, 1_000, 200), w.after_pause(100, 32, 9_000, 200)), (Some(4), Some(32)));
     }
 
     /// RFC 2861 §3.2: halfway between the window and what was used.
@@ -144,7 +142,7 @@ mod tests {
         let later = Outstanding { una: 2_000, nxt: 3_000, ..out(false, 16) };
         assert!(!w.judge(&later, 209, 200));
         assert!(w.judge(&Outstanding { una: 3_000, ..later }, 210, 200));
-        assert_eq!((w.halfway_to_use(40), w.halfway_to_use(8)), (Some(28), None));
+        assert_eq!((w.halfway_to_use(40, 10), w.halfway_to_use(8, 10)), (Some(28), None));
     }
 
     #[test]

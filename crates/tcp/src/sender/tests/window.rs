@@ -44,6 +44,18 @@ fn an_idle_connection_halves_its_window_for_every_rto() {
     }
 }
 
+/// RFC 6928: the window of a new connection, which a route may raise, goes out at once.
+#[test]
+fn a_connection_begins_with_its_initial_window() {
+    for initcwnd in [10, 32] {
+        let kernel = Kernel { initcwnd, ..config().kernel };
+        let mut x = Script::with(SenderConfig { kernel, ..config() }, 100);
+        x.write_segs(0.0, 100);
+        let segments: u32 = x.sent().iter().map(|&(_, bytes)| bytes / 1_448).sum();
+        assert_eq!((x.cwnd(), segments), (initcwnd, initcwnd));
+    }
+}
+
 #[test]
 fn idle_restart_can_be_switched_off() {
     let kernel = Kernel { slow_start_after_idle: false, ..config().kernel };
