@@ -264,6 +264,9 @@ impl Connection {
     }
 
     fn end(&mut self, side: usize, p: &Packet, seen: &Seen) {
+        if p.flags.has(Flags::FIN) {
+            self.directions[side].data.ends(seen.range().end);
+        }
         if p.flags.has(Flags::RST) {
             self.ended = self.ended.or(Some("rst"));
         } else if p.flags.has(Flags::FIN) {

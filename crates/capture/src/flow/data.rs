@@ -36,6 +36,7 @@ pub struct Data {
     span: Option<(u64, u64)>,
     last_t: u64,
     copies: Option<Box<[Digest; COPIES]>>,
+    fin: Option<u64>,
 }
 
 impl Data {
@@ -63,8 +64,14 @@ impl Data {
     pub fn begin(&mut self, first: u64) {
         self.arrivals.begin(first);
     }
+    /// A FIN has this number, which counts as a byte and is none of the data.
+    pub fn ends(&mut self, fin: u64) {
+        self.fin = Some(fin);
+    }
     /// A packet acknowledges the bytes below `ack`; gives how many of them had not been seen.
     pub fn acknowledged(&mut self, ack: u64, by: &Seen) -> u64 {
+        let fin = self.fin.filter(|&fin| self.arrivals.high().map_or(true, |high| fin >= high));
+        let ack = fin.map_or(ack, |fin| ack.min(fin));
         self.span.map_or(0, |_| self.arrivals.acknowledged(ack, by.t, by.frame, by.tsecr))
     }
 

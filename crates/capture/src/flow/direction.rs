@@ -54,7 +54,7 @@ impl Direction {
     pub fn ack(&mut self, r: &Report<'_>) -> Said {
         let missed = self.data.acknowledged(r.ack, &r.seen);
         if missed > 1 {
-            // 1 is a FIN
+            // 1 may be a FIN that was not seen
             self.log.add(&r.seen, r.ack - missed..r.ack, Happened::NotCaptured);
         }
         self.acks.take(r, self.data.arrivals().first(), &mut self.log)

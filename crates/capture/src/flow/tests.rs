@@ -498,6 +498,30 @@ fn a_capture_from_mid_connection_has_no_window_scale_and_counts_from_its_first_b
 }
 
 #[test]
+fn a_fin_counts_as_a_byte_of_the_numbers_and_is_none_of_the_data() {
+    let fin = Flags::FIN.with(Flags::ACK);
+    for (with_data, opened) in [(false, true), (true, true), (false, false), (true, false)] {
+        let mut s = Script::new(true, true);
+        s.handshake(50);
+        (0..3).for_each(|n| {
+            s.data(50, n);
+        });
+        if with_data {
+            s.packets.last_mut().expect("a segment").flags = fin;
+        } else {
+            s.push(0, 51, fin, 1 + 3 * MSS, 1, 0, 50);
+        }
+        s.push(1, 101, fin, 1, 2 + 3 * MSS, 0, 51);
+        s.push(0, 101, Flags::ACK, 2 + 3 * MSS, 2, 0, 101);
+        if !opened {
+            s.packets.drain(..3);
+        }
+        let counts = &s.flow().facts;
+        assert_eq!((counts.bytes, counts.counts.not_captured_bytes), (3_000, 0), "{with_data} {opened}");
+    }
+}
+
+#[test]
 fn what_was_acknowledged_and_never_seen_is_stated() {
     let mut s = Script::new(true, true);
     s.handshake(50);

@@ -50,13 +50,16 @@ impl Judge {
         self.window.covered += ns;
     }
     /// A segment left; so many bytes were in flight before it and are after it.
-    pub(super) fn departed(&mut self, d: &Data, is_short: bool, before: u64, after: u64) {
+    pub(super) fn departed(&mut self, d: &Data, before: u64, after: u64) {
         let w = &mut self.window;
         w.flight_min = if w.segments == 0 { before } else { w.flight_min.min(before) };
         w.flight_max = w.flight_max.max(after);
         w.segments += 1;
         w.bytes += u64::from(d.len);
-        w.short += u32::from(is_short);
+    }
+    /// More follows a segment that was not full, without a request: what was written had all been sent.
+    pub(super) fn ran_out(&mut self) {
+        self.window.short += 1;
     }
     /// A gap has ended.
     pub(super) fn add(&mut self, gap: Gap) {

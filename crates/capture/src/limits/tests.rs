@@ -149,6 +149,51 @@ fn at_a_receiver_that_opened_the_connection_the_senders_waits_are_told_apart_by_
     }
 }
 
+/// Answers of three segments and a rest, each to a request that follows the one before at once: the request comes with the ACK.
+fn dialogue(away: u64, request: u32) -> Script {
+    let mut s = Script::new(40, away);
+    let answer = 3 * FULL + 656;
+    for k in 0..60 {
+        let t = 50 * MS + k * 41 * MS;
+        s.ack(t, k * answer, 1 << 20, 0);
+        if let Some((_, Packet::Ack(ack))) = s.packets.last_mut() {
+            ack.len = request;
+        }
+        for part in 0..3 {
+            s.send(t + 20_000, k * answer + part * FULL, MSS, None);
+        }
+        s.send(t + 20_000, k * answer + 3 * FULL, 656, None);
+    }
+    s
+}
+
+#[test]
+fn what_answers_a_request_waited_for_it_and_for_no_room_in_a_buffer() {
+    for away in [0, 5 * MS, 20 * MS] {
+        for is_timed in [true, false] {
+            let seen = |request| Script { is_timed, ..dialogue(away, request) };
+            assert!(seen(517).share(Cause::Application) > 0.97, "{away} {is_timed}");
+        }
+    }
+    assert!(dialogue(0, 0).share(Cause::SendBuffer) > 0.9, "the same without data in the ACKs is a writer who waits for them");
+}
+
+#[test]
+fn a_window_below_one_segment_holds_no_small_writes() {
+    // Of the loopback device: segments of 65,483 bytes, and Linux's first window of 43,690.
+    let mut s = Script::new(1, 0);
+    for k in 0..100 {
+        s.send(50 * MS + k * 200 * MS, k * 17, 17, None);
+        s.ack(51 * MS + k * 200 * MS, (k + 1) * 17, 43_690, 0);
+    }
+    for (_, packet) in &mut s.packets {
+        if let Packet::Data(d) = packet {
+            (d.mss, d.psh) = (Some(65_483), true);
+        }
+    }
+    assert!(s.share(Cause::Application) > 0.97);
+}
+
 #[test]
 fn silences_of_an_application_do_not_count_as_the_way_to_the_sender() {
     for (away, is_accepted) in [(0, false), (0, true), (5 * MS, false), (5 * MS, true), (20 * MS, false), (20 * MS, true)] {

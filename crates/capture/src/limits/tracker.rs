@@ -17,6 +17,8 @@ const MOST_WINDOW: u64 = 500_000_000;
 const LONG: u64 = 200_000_000;
 /// The largest IP packet of an Ethernet, bytes.
 const ETHERNET: u32 = 1_500;
+/// A window of less than two segments is filled by halves (RFC 9293 §3.8.6.2.1): a segment that leaves more room than its own length was not cut.
+const HALVES: u64 = 2;
 /// A segment left at an ACK if it came no later than this, ns, plus a share of the response delay.
 const PROMPT: u64 = 50_000;
 const PROMPT_SHARE: u64 = 16;
@@ -184,6 +186,10 @@ impl Tracker {
         let frames = [last.frame, progress.map_or(0, |m| m.frame), d.frame, 0];
         let Departure { is_drained, is_tight, .. } = last;
         let is_unsure = self.is_unsure(d, last);
+        let is_answer = self.is_answer(last);
+        if is_drained && !is_answer && self.nxt > 0 {
+            self.judge.ran_out();
+        }
         let mut gap = Gap { from: last.t, to: d.t, ending: Ending::Timer, is_drained, is_tight, is_unsure, frames };
         let closed_until = self.closed_until(d, last);
         if d.repeat == Some(Repeat::Timeout) {
@@ -201,14 +207,20 @@ impl Tracker {
             gap.from = until;
         }
         gap.ending = match progress {
+            _ if is_answer => Ending::Known(Cause::Application),
             Some(m) if d.t <= m.t + self.prompt() => Ending::Ack,
             Some(m) if !self.view.is_near() && !last.is_drained && d.t < m.t + self.view.response() / 2 => Ending::Timer,
             _ if self.view.una >= self.nxt && self.is_sure_of_idleness(d, last) => Ending::Known(Cause::Application),
             _ => Ending::Timer,
         };
         // Elsewhere gaps that no ACK ended are judged by what the segments look like; that nothing was under way rests on the ACKs that count.
-        gap.is_unsure &= gap.ending == if self.view.is_near() { Ending::Timer } else { Ending::Known(Cause::Application) };
+        gap.is_unsure &= !is_answer && gap.ending == if self.view.is_near() { Ending::Timer } else { Ending::Known(Cause::Application) };
         self.judge_later(gap);
+    }
+
+    /// Whether all that was written had been sent, and the other end then sent data: a program that answers, and had nothing to say before.
+    fn is_answer(&self, last: Departure) -> bool {
+        last.is_drained && self.view.request.is_some_and(|m| m.t + self.prompt() > last.t)
     }
 
     /// Whether the departure may answer an ACK that does not count: at the sender one that came just before it, elsewhere any, unless after a silence
@@ -231,7 +243,7 @@ impl Tracker {
     fn closed_until(&self, d: &Data, last: Departure) -> Option<u64> {
         // A segment that was cut to the window's room waited for more (RFC 9293 §3.8.6.2.1).
         let room = self.view.room(self.nxt).unwrap_or(0);
-        let is_cut = d.mss.is_some_and(|mss| d.len < mss && room < u64::from(mss));
+        let is_cut = d.mss.is_some_and(|mss| d.len < mss && room < u64::from(mss)) && room <= HALVES * u64::from(d.len);
         let need = u64::from(match (d.repeat.is_some() || is_cut, self.view.supposes()) {
             (true, _) => d.mss.unwrap_or(d.len),
             (_, true) => d.len.min(d.mss.unwrap_or(d.len)),
@@ -257,7 +269,7 @@ impl Tracker {
     }
 
     fn depart(&mut self, d: &Data, end: u64) {
-        let is_cut = self.view.room(end).zip(d.mss).is_some_and(|(room, mss)| room < u64::from(mss));
+        let is_cut = self.view.room(end).zip(d.mss).is_some_and(|(room, mss)| room < u64::from(mss) && room < HALVES * u64::from(d.len));
         // The last segment of what was written has PSH (RFC 9293 §3.9.1.2, MUST-61).
         let is_short = d.psh && d.mss.is_some_and(|mss| d.len % mss != 0) && !is_cut;
         if d.repeat.is_some_and(|repeat| self.episodes.repeats(repeat, self.nxt)) {
@@ -270,11 +282,10 @@ impl Tracker {
         self.nxt = self.nxt.max(end);
         self.view.fits(self.nxt);
         self.view.forget(self.nxt);
-        self.judge.departed(d, is_short, before, self.nxt - self.view.delivered.min(self.nxt));
-        let is_tight = self
-            .view
-            .room(self.nxt)
-            .is_some_and(|room| room < u64::from(d.mss.unwrap_or(0)) + (self.view.edge - self.view.una.min(self.view.edge)) / 8);
+        self.judge.departed(d, before, self.nxt - self.view.delivered.min(self.nxt));
+        let window = self.view.edge - self.view.una.min(self.view.edge);
+        let need = u64::from(d.mss.unwrap_or(0)).min(window / HALVES) + window / 8;
+        let is_tight = self.view.room(self.nxt).is_some_and(|room| room < need);
         self.last = Some(Departure { t: d.t, frame: d.frame, is_drained: is_short, is_tight });
     }
 

@@ -80,6 +80,8 @@ pub(super) struct View {
     pub(super) una: u64,
     /// The last ACK that acknowledged something, by SACK or otherwise, or moved the edge.
     pub(super) progress: Option<Moment>,
+    /// The last packet with data: what the sender has to answer.
+    pub(super) request: Option<Moment>,
     /// The last ACK that moved `una`, or reported bytes by SACK.
     pub(super) advance: Option<Moment>,
     /// Whether the edge is known (window scale seen).
@@ -284,6 +286,9 @@ impl View {
         }
         if moved {
             self.advance = Some(at);
+        }
+        if a.len > 0 {
+            self.request = Some(at);
         }
         if moved || opened {
             self.progress = Some(at);
