@@ -358,7 +358,7 @@ class ProbeResult:
     name: str
     """The probe's name in its scenario."""
     kind: str
-    """`udp` (one-way delays), `udp_echo` or `icmp_echo` (round trips)."""
+    """`udp` or `scream` (one-way delays; of `scream` from a frame's encoding on), `udp_echo` or `icmp_echo` (round trips)."""
     direction: str
     """`down` or `up`."""
     sent: int
@@ -377,6 +377,8 @@ class ProbeResult:
     """Packets that had the time to arrive: sent more than the longest delay of the trial before its end. None, of older results: all."""
     lost: int | None = None
     """Of these, the ones that did not arrive."""
+    media_mbps: float | None = None
+    """Payload of a media flow that arrived, Mbit/s; None of other probes."""
 
     @property
     def is_echo(self) -> bool:

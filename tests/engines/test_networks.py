@@ -161,7 +161,7 @@ def test_results_name_the_links():
 )
 def test_queues_of_links_and_places_are_looked_at(values, field):
     with pytest.raises(ScenarioError, match=f"^{field}: the queue 'jitter'"):
-        linux.refuse_queues(fields(**values))
+        linux.refuse_modelled(fields(**values))
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
 
 mod histogram;
 mod kernel;
+mod misbehaviour;
 mod packet;
 mod rng;
 mod skip;
@@ -13,6 +14,7 @@ pub mod wire;
 
 pub use histogram::Histogram;
 pub use kernel::{Kernel, Rules, Version, WindowRule};
+pub use misbehaviour::Misbehaviour;
 pub use packet::{CaState, Ecn, Edt, Flags, Packet, SackBlock, Segment, ETH_HEADER, MAX_SACK_BLOCKS};
 pub use rng::{flow_hash, mix, Stream};
 pub use skip::skip;

@@ -115,6 +115,7 @@ fn flow(c: &mut Choices<'_>, duration_ns: u64) -> FlowPlan {
         rcvbuf,
         sndbuf,
         nodelay: !c.one_in(4),
+        misbehaves: None,
         place: 0,
         up: false,
     }
@@ -143,6 +144,7 @@ fn traffic(c: &mut Choices<'_>, plan: &mut Plan) {
             stop_ns: 0,
             place: 0,
             up: c.one_in(2),
+            media: None,
         });
     }
     for _ in 0..c.below(3) {

@@ -1,9 +1,10 @@
 //! What to run, as data: the JSON that the Python side sends. `check.rs` decides whether it can run.
 
 use crate::player::PlayerPlan;
+use crate::scream::MediaPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tcpscape_base::{Duration, Time};
+use tcpscape_base::{Duration, Misbehaviour, Time};
 use tcpscape_path::PathSpec;
 
 /// One trial without its seed.
@@ -122,6 +123,9 @@ pub struct FlowPlan {
     /// `TCP_NODELAY`.
     #[serde(default = "yes")]
     pub nodelay: bool,
+    /// How the receiver's TCP misbehaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misbehaves: Option<Misbehaviour>,
     /// Its hosts: a number of [`Plan::places`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub place: usize,
@@ -197,6 +201,9 @@ pub struct ProbePlan {
     /// Whether its packets travel against the chain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub up: bool,
+    /// What a media flow encodes: `interval_ns` is then that of its frames, and `size` the most of a packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<MediaPlan>,
 }
 
 /// What a probe is.
@@ -209,6 +216,8 @@ pub enum ProbeKind {
     UdpEcho,
     /// ICMP echo requests (RFC 792), which the far host's kernel answers.
     IcmpEcho,
+    /// UDP datagrams of a media flow whose rate SCReAM adapts (RFC 8298); the delay is from a frame's encoding to where its packet arrives.
+    Scream,
 }
 
 /// The sending application.

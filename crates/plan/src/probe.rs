@@ -13,6 +13,8 @@ pub struct ProbeMeter {
     /// When packet 0 is sent, and from one packet to the next, ns.
     start_ns: u64,
     interval_ns: u64,
+    /// When each packet was sent where that is not even, ns.
+    times_ns: Vec<u64>,
     sent: u64,
     delays: Histogram,
     /// The longest delay of all, ns.
@@ -35,6 +37,12 @@ impl ProbeMeter {
 
     /// A packet is sent.
     pub fn sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// A packet is sent at `t_ns`, of a stream whose packets are not sent at even intervals.
+    pub fn sent_at(&mut self, t_ns: u64) {
+        self.times_ns.push(t_ns);
         self.sent += 1;
     }
 
@@ -70,7 +78,11 @@ impl ProbeMeter {
 
     /// Packets that had the time to arrive by `end_ns`: those sent more than the longest delay of the trial before it. All, where nothing arrived.
     fn due(&self, end_ns: u64) -> u64 {
-        let since_first = end_ns.saturating_sub(self.longest_ns).saturating_sub(self.start_ns);
+        let before_ns = end_ns.saturating_sub(self.longest_ns);
+        if !self.times_ns.is_empty() {
+            return self.times_ns.partition_point(|&t| t < before_ns) as u64;
+        }
+        let since_first = before_ns.saturating_sub(self.start_ns);
         since_first.div_ceil(self.interval_ns.max(1)).min(self.sent)
     }
 
@@ -92,6 +104,7 @@ impl ProbeMeter {
             delay_ms: RttSummary::of(&self.delays),
             jitter_ms: self.jitter_ns / 1e6,
             reordered: self.reordered,
+            media_bytes: None,
         }
     }
 }

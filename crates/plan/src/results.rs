@@ -196,6 +196,9 @@ pub struct ProbeSummary {
     pub jitter_ms: f64,
     /// Packets that arrived after one that was sent later.
     pub reordered: u64,
+    /// Payload that arrived of a media flow, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_bytes: Option<u64>,
 }
 
 /// Times of requests, from each one to the last byte of its answer, ms.

@@ -1,6 +1,7 @@
 //! Whether the probes and the transfers of a plan can run, and what they would take at most.
 
-use crate::plan::{refuse, App, Plan, PlanError, ProbePlan, TransfersPlan};
+use crate::plan::{refuse, App, Plan, PlanError, ProbeKind, ProbePlan, TransfersPlan};
+use crate::scream::MediaPlan;
 
 /// Most probes in one trial.
 const MAX_PROBES: usize = 100;
@@ -45,6 +46,17 @@ fn check_probe(plan: &Plan, probe: &ProbePlan) -> Result<(), PlanError> {
     if probe.size > plan.mtu - HEADERS {
         return refuse("probes.size", format!("must be at most {} bytes, which fit a packet with their headers", plan.mtu - HEADERS));
     }
+    if probe.media.is_some() != (probe.kind == ProbeKind::Scream) {
+        return refuse("probes.media", "is what a probe of kind scream has, and no other");
+    }
+    if let Some(MediaPlan { least_bps, most_bps }) = probe.media {
+        if !(1_000..=1_000_000_000).contains(&least_bps) || !(least_bps..=1_000_000_000).contains(&most_bps) {
+            return refuse("probes.media", "must be bitrates from 1 kbit/s to 1 Gbit/s, the least at most the largest");
+        }
+        if probe.size < 16 {
+            return refuse("probes.size", "must be at least 16 bytes for a media flow; for example 1200");
+        }
+    }
     if probe.packets(plan.duration_ns) == 0 {
         return refuse(
             "probes.start",
@@ -74,7 +86,11 @@ impl ProbePlan {
     /// Packets that it sends in a trial of this length.
     pub fn packets(&self, duration_ns: u64) -> u64 {
         let stop = if self.stop_ns == 0 { duration_ns } else { self.stop_ns.min(duration_ns) };
-        stop.saturating_sub(self.start_ns).div_ceil(self.interval_ns)
+        let time_ns = stop.saturating_sub(self.start_ns);
+        let frames = time_ns.div_ceil(self.interval_ns);
+        // Of a media flow: whole packets at its largest bitrate, and one that is not full of each frame.
+        let full = |media: MediaPlan| u128::from(media.most_bps) * u128::from(time_ns) / (8_000_000_000 * u128::from(self.size.max(1)));
+        self.media.map_or(frames, |media| frames.saturating_add(u64::try_from(full(media)).unwrap_or(u64::MAX)))
     }
 }
 

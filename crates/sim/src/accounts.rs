@@ -44,7 +44,9 @@ impl TrialOutput {
                 format!("{}: an RTT of {} ms on a path of {least_ms} ms", f.cca, f.rtt_ms.min)
             })?;
         }
-        for (probe, p) in plan.probes.iter().zip(&self.probes).filter(|(probe, _)| probe.kind != ProbeKind::Udp) {
+        for (probe, p) in
+            plan.probes.iter().zip(&self.probes).filter(|(probe, _)| matches!(probe.kind, ProbeKind::UdpEcho | ProbeKind::IcmpEcho))
+        {
             let least_ms = network.least_ms(probe.place, probe.up, &pipes).unwrap_or(0.0);
             law(p.delay_ms.min.is_nan() || p.delay_ms.min >= least_ms - 0.001, || {
                 format!("an echo after {} ms on a path of {least_ms} ms", p.delay_ms.min)

@@ -181,9 +181,9 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Bytes that reached the receiver in order: its application's, also what it had no time to read.
+    /// Bytes that reached the receiver in order: its application's, also what it had no time to read; what it only pretends to have left out.
     pub fn bytes_received(&self) -> u64 {
-        self.reader.received() + self.receiver.readable()
+        (self.reader.received() + self.receiver.readable()).saturating_sub(self.receiver.missing())
     }
 
     /// When it should run, given that there may be data.

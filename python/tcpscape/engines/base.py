@@ -181,6 +181,7 @@ def probe_results(scenario: Scenario, rows: Sequence[EngineRow]) -> tuple[ProbeR
             path_rtt_ms=scenario.rtt_of(probe) / 1e6,
             due=row["due"],
             lost=row["lost"],
+            media_mbps=row["media_bytes"] * 8e3 / probe.span(scenario.duration) if "media_bytes" in row else None,
         )
         for probe, row in zip(scenario.probes, rows, strict=True)
     )

@@ -85,8 +85,12 @@ def carried(scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:
         yield f"{silent} of {len(flows)} flows carried no data"
 
 
-def refuse_queues(fields: Mapping[str, Any]) -> None:
-    """Refuses the queues of a plan that tc does not have."""
+def refuse_modelled(fields: Mapping[str, Any]) -> None:
+    """Refuses what of a plan the model alone has: queues that tc does not have, receivers that misbehave, media flows."""
+    if lie := next((flow["misbehaves"] for flow in fields.get("flows", ()) if "misbehaves" in flow), None):
+        refuse("misbehaves", f"no kernel's receiver is {lie!r}", "leave it out, or use --engine model")
+    if any("media" in probe for probe in fields.get("probes", ())):
+        refuse("probes", "the media flow 'scream' has no program on a real kernel", "write voice, or use --engine model")
     for field, direction in _directions(fields):
         for stage in direction["stages"]:
             queue = stage["qdisc"]

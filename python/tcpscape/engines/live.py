@@ -248,7 +248,7 @@ class Live(Engine):
         fields["sample_interval_ns"] = capture.samples_ns and max(MIN_INTERVAL, capture.samples_ns)
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)
         if self.variant.backend == "netem":
-            linux.refuse_queues(fields)
+            linux.refuse_modelled(fields)
         for flow in (*fields["flows"], *(entry["flow"] for entry in fields.get("transfers", ()))):
             for field, most in self._caps(scenario).items():
                 flow[field] = min(flow[field], most)

@@ -215,6 +215,8 @@ def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
     optional: dict[str, Any] = {"cca_params": params} if params else {}
     if flow.listener:
         optional["listener"] = _checked_name(flow.listener, controls, "listener")
+    if flow.misbehaves:
+        optional["misbehaves"] = flow.misbehaves
     if flow.player:
         optional["player"] = flow.player.plan()
     return {

@@ -249,7 +249,7 @@ class Virtual(Engine):
         lib = needed(self)
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
-        linux.refuse_queues(fields)
+        linux.refuse_modelled(fields)
         self._add_host_time(lib, scenario, fields)
         profile = plan.profile(lib, self._profile(scenario))
         self._refuse_overrides(scenario.kernel)

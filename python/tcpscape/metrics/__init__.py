@@ -74,6 +74,7 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("latency_max", "ms", "largest delay of a probe's packet", traffic.latency("max"), "less", of_flows=False, of_probes=True),
         Metric("probe_jitter", "ms", "interarrival jitter of probes", traffic.probe_jitter, "less", of_flows=False, of_probes=True),
         Metric("probe_loss", "1", "share of the probes' packets that were lost", traffic.probe_loss, "less", of_flows=False, of_probes=True),
+        Metric("media_rate", "Mbit/s", "bit rate of media flows that arrived", traffic.media_rate, "more", of_flows=False, of_probes=True),
         Metric("rpm", "1/min", "responsiveness: round trips a minute under load", traffic.rpm, "more"),
         Metric("voice_mos", "1", "mean opinion score of the worst call, 1 to 4.5", traffic.voice_mos, "more", of_flows=False, of_probes=True),
         Metric("voice_r", "1", "E-model's rating of the worst call, 0 to 93", traffic.r_factor, "more", of_flows=False, of_probes=True),

@@ -49,6 +49,11 @@ def probe_loss(trial: Trial) -> float:
     return sum(lost for _, lost in judged) / due if due else UNKNOWN
 
 
+def media_rate(trial: Trial) -> float:
+    """What arrived of the media flows, Mbit/s, mean over them."""
+    return _mean(probe.media_mbps for probe in trial.probes)
+
+
 def rpm(trial: Trial) -> float:
     """Round trips a minute: 60,000 / the mean of the probes' trimmed round trips and of the trimmed RTTs of the flows that carry the load, ms.
 
@@ -70,7 +75,7 @@ def trimmed_mean(times: Rtt) -> float | None:
 
 def r_factor(trial: Trial) -> float:
     """The E-model's rating of the worst call (ITU-T G.107, G.711 with loss concealment); each one-way probe counts as one."""
-    return min((rating(probe) for probe in trial.probes if not probe.is_echo and probe.sent), default=UNKNOWN)
+    return min((rating(probe) for probe in trial.probes if probe.kind == "udp" and probe.sent), default=UNKNOWN)
 
 
 def voice_mos(trial: Trial) -> float:

@@ -25,7 +25,7 @@ from pydantic_core import CoreSchema
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
-from tcpscape.scenario.fields import SIZE, ByteRate, Name, Size, Spec, Time, is_address, without_later, written
+from tcpscape.scenario.fields import SIZE, ByteRate, Name, Rate, Size, Spec, Time, is_address, without_later, written
 from tcpscape.scenario.grammar import parse_probe, parse_transfers
 from tcpscape.scenario.topology import LATER, Endpoint
 from tcpscape.units import NS_PER_S, format_rate, format_time
@@ -157,6 +157,9 @@ class Flow(Endpoint):
     """`SO_SNDBUF` argument, bytes; 0 is autotuned."""
     nodelay: bool = True
     """Whether segments that are not full are sent at once (`TCP_NODELAY`)."""
+    misbehaves: Literal["optimistic", "dividing", "concealing"] | None = None
+    """How the receiver's TCP misbehaves (Savage et al., CCR 1999; RFC 3540 §1): `optimistic` acknowledges what has not arrived, `dividing`
+    acknowledges in eight steps, `concealing` hides congestion marks. The model alone has such receivers."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -171,7 +174,7 @@ class Flow(Endpoint):
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         fields: dict[str, Any] = write(self)
-        return without_later(fields, self, LATER) if is_address(info) else fields
+        return without_later(fields, self, (*LATER, "misbehaves")) if is_address(info) else fields
 
     @model_validator(mode="before")
     @classmethod
@@ -285,15 +288,16 @@ PlayerField = Annotated[Player | None, BeforeValidator(read, json_schema_input_t
 """A player as written; None where the receiving application is none."""
 
 
-ProbeKind = Literal["udp", "udp_echo", "icmp_echo"]
-"""What travels: UDP datagrams one way, UDP datagrams that the far host sends back, or ICMP echo requests."""
+ProbeKind = Literal["udp", "udp_echo", "icmp_echo", "scream"]
+"""What travels: UDP datagrams one way, UDP datagrams that the far host sends back, ICMP echo requests, or a media flow that adapts (RFC 8298)."""
 PRESETS: dict[str, dict[str, Any]] = {
     "voice": {"kind": "udp", "size": 172, "interval": "20ms"},
     "ping": {"kind": "icmp_echo", "size": 56, "interval": "200ms"},
     "udp_ping": {"kind": "udp_echo", "size": 32, "interval": "200ms"},
+    "scream": {"kind": "scream", "size": 1200, "interval": "40ms", "least": "150kbit", "most": "1500kbit"},
 }
 """Probes by a name: a G.711 call of 20 ms packets (RFC 3551: 160 bytes behind an RTP header of 12); ping(8)'s packet at Flent's interval; the same
-over UDP."""
+over UDP; a video of 25 frames/s whose bit rate SCReAM adapts, with the bounds of RFC 8867."""
 
 
 LEAST_INTERVAL = 100_000
@@ -316,9 +320,13 @@ class Probe(Endpoint):
     kind: ProbeKind = "udp"
     """What travels, and whether it is answered."""
     size: Size = 172
-    """Payload bytes."""
+    """Payload bytes; of a media flow the most of a packet."""
     interval: Time
-    """Time between two packets, ns."""
+    """Time between two packets, or between two frames of a media flow, ns."""
+    least: Rate | None = None
+    """Least bit rate of a media flow."""
+    most: Rate | None = None
+    """Largest bit rate of a media flow."""
     start: Time = 0
     """When the first packet is sent, ns."""
     stop: Time = 0
@@ -336,13 +344,31 @@ class Probe(Endpoint):
             refuse("stop", "the probe stops before it starts", "write a later stop")
         return self
 
+    @model_validator(mode="after")
+    def _media(self) -> Probe:
+        if self.kind == "scream" and not (self.least and self.most and self.least <= self.most):
+            refuse("least", "a media flow has a least and a largest bit rate", "write for example {preset: scream, least: 150kbit, most: 1500kbit}")
+        if self.kind != "scream" and (self.least or self.most):
+            refuse("least", f"a probe of kind {self.kind} sends at an even rate", "leave `least` and `most` out, or write kind: scream")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        fields: dict[str, Any] = write(self)
+        return without_later(fields, self, ("least", "most")) if is_address(info) else fields
+
+    def span(self, duration: int) -> int:
+        """How long it sends in a trial of `duration` ns, ns."""
+        return max(0, min(self.stop or duration, duration) - self.start)
+
     def packets(self, duration: int) -> int:
-        """Packets that it sends in a trial of `duration` ns."""
-        return max(0, -((self.start - min(self.stop or duration, duration)) // self.interval))
+        """Packets that it sends in a trial of `duration` ns, at most."""
+        return -(-self.span(duration) // self.interval) + (self.most or 0) * self.span(duration) // (8 * NS_PER_S * self.size)
 
     def plan(self) -> dict[str, Any]:
         """The probe as an engine's plan has it, without its place."""
-        return {"kind": self.kind, "size": self.size, "interval_ns": self.interval, "start_ns": self.start, "stop_ns": self.stop}
+        media = {"media": {"least_bps": self.least, "most_bps": self.most}} if self.kind == "scream" else {}
+        return {"kind": self.kind, "size": self.size, "interval_ns": self.interval, "start_ns": self.start, "stop_ns": self.stop, **media}
 
 
 def _probe(value: Any) -> Any:

@@ -22,7 +22,7 @@ WAYS = ("up", "down")
 """Fields of an endpoint that are words by themselves."""
 PLACE = ("rtt", "access", "enter", "leave")
 """Fields of an endpoint with a value."""
-OF_PROBES = ("name", "kind", "size", "interval")
+OF_PROBES = ("name", "kind", "size", "interval", "least", "most")
 """Further fields of a probe."""
 OF_TRANSFERS = ("cca", "shape", "most")
 """Further fields of transfers."""

@@ -106,6 +106,7 @@ impl Endpoint {
             sack: agreed.sack,
             gro: true,
             feedback: Feedback::of(&*control),
+            misbehaves: None,
         });
         let sender = make_sender(settings, clock, buffers, agreed, ecn)?;
         Ok(Endpoint {

@@ -2,7 +2,8 @@
 //!
 //! What it is: UDP datagrams (RFC 768), or ICMP echo requests and their replies (RFC 792), on the same network as the flows. A packet leaves its host at
 //! the exact time, its delay ends when it reaches the other host's device, and an echo is answered there at once. The packets of a probe are a flow of
-//! their own for queues that tell flows apart. Does not model: fragments, errors of ICMP, the hosts' CPU, packets that a host refuses for want of buffer.
+//! their own for queues that tell flows apart. A media flow (SCReAM) says itself when its packets leave; its receiver's reports travel as answers do.
+//! Does not model: fragments, errors of ICMP, the hosts' CPU, packets that a host refuses for want of buffer.
 
 use super::node::Node;
 use super::Engine;
@@ -10,6 +11,7 @@ use tcpscape_base::{Duration, Time, ETH_HEADER};
 use tcpscape_plan::probe::ProbeMeter;
 use tcpscape_plan::results::ProbeSummary;
 use tcpscape_plan::samples::{ProbeSample, ProbeSamples};
+use tcpscape_plan::scream::{self, Report};
 use tcpscape_plan::{Plan, ProbeKind, ProbePlan};
 
 /// Header of IPv4 without options (RFC 791), bytes; UDP's and that of an ICMP echo have the same length.
@@ -30,6 +32,15 @@ pub struct ProbePacket {
     pub is_answer: bool,
 }
 
+/// The two ends of a media flow.
+struct Media {
+    sender: scream::Sender,
+    receiver: scream::Receiver,
+    /// What was reported, by the number of the packet that carries it.
+    reports: Vec<Report>,
+    bytes: u64,
+}
+
 /// One probe.
 struct Probe<'a> {
     plan: &'a ProbePlan,
@@ -38,32 +49,72 @@ struct Probe<'a> {
     meter: ProbeMeter,
     /// Packets sent, with those that wait for their neighbour's address.
     sent: u64,
+    media: Option<Media>,
     /// Delay of each packet, ns; nothing where no samples are wanted.
     delays: Option<Vec<u64>>,
 }
 
 impl Probe<'_> {
-    /// When packet `number` is sent.
+    /// When packet `number` is sent; of a media flow, when its frame was encoded.
     fn time_of(&self, number: u64) -> Time {
+        if let Some(media) = &self.media {
+            return media.sender.encoded(number);
+        }
         Time(self.plan.start_ns.saturating_add(number.saturating_mul(self.plan.interval_ns)))
     }
 
     /// When the next packet is sent, if one is.
     fn next(&self) -> Option<Time> {
+        if let Some(media) = &self.media {
+            return media.sender.next();
+        }
         Some(self.time_of(self.sent)).filter(|t| *t < self.stop)
     }
 
     fn is_echo(&self) -> bool {
-        self.plan.kind != ProbeKind::Udp
+        matches!(self.plan.kind, ProbeKind::UdpEcho | ProbeKind::IcmpEcho)
     }
 
-    fn count_sent(&mut self) -> u64 {
+    /// Payload of a packet, bytes.
+    fn size_of(&self, packet: ProbePacket) -> u32 {
+        match &self.media {
+            Some(_) if packet.is_answer => scream::REPORT_SIZE,
+            Some(media) => media.sender.size_of(packet.number),
+            None => self.plan.size,
+        }
+    }
+
+    /// The number of the next packet that leaves by `now`.
+    fn poll(&mut self, now: Time) -> Option<u64> {
+        if let Some(media) = &mut self.media {
+            let packet = media.sender.poll(now)?;
+            self.meter.sent_at(now.0);
+            return Some(self.number(packet.number));
+        }
+        self.next().filter(|t| *t <= now)?;
         self.meter.sent();
+        Some(self.number(self.sent))
+    }
+
+    fn number(&mut self, number: u64) -> u64 {
         if let Some(delays) = &mut self.delays {
             delays.push(LOST);
         }
-        self.sent += 1;
-        self.sent - 1
+        self.sent = number + 1;
+        number
+    }
+
+    /// A packet of a media flow, or a report, has come; gives the number of a report that is due.
+    fn on_media(&mut self, now: Time, packet: ProbePacket) -> Option<u64> {
+        let media = self.media.as_mut()?;
+        if packet.is_answer {
+            media.sender.on_report(now, &media.reports[packet.number as usize]);
+            return None;
+        }
+        let size = media.sender.size_of(packet.number);
+        media.bytes += u64::from(size);
+        media.reports.push(media.receiver.on_packet(now, packet.number, size)?);
+        Some(media.reports.len() as u64 - 1)
     }
 
     fn count_received(&mut self, number: u64, delay: Duration) {
@@ -85,12 +136,16 @@ pub(super) struct Probes<'a> {
 
 impl<'a> Probes<'a> {
     pub fn new(plan: &'a Plan) -> Probes<'a> {
-        let probe = |probe: &'a ProbePlan| Probe {
-            plan: probe,
-            stop: Time(if probe.stop_ns == 0 { plan.duration_ns } else { probe.stop_ns.min(plan.duration_ns) }),
-            meter: ProbeMeter::new(probe.start_ns, probe.interval_ns),
-            sent: 0,
-            delays: (plan.sample_interval_ns > 0).then(Vec::new),
+        let probe = |probe: &'a ProbePlan| {
+            let stop = Time(if probe.stop_ns == 0 { plan.duration_ns } else { probe.stop_ns.min(plan.duration_ns) });
+            let media = probe.media.map(|media| Media {
+                sender: scream::Sender::new(media, probe.size, Duration(probe.interval_ns), Time(probe.start_ns), stop),
+                receiver: scream::Receiver::default(),
+                reports: Vec::new(),
+                bytes: 0,
+            });
+            let meter = ProbeMeter::new(probe.start_ns, probe.interval_ns);
+            Probe { plan: probe, stop, meter, sent: 0, media, delays: (plan.sample_interval_ns > 0).then(Vec::new) }
         };
         Probes { all: plan.probes.iter().map(probe).collect(), waiting: Vec::new() }
     }
@@ -104,8 +159,8 @@ impl<'a> Probes<'a> {
     fn due(&mut self, now: Time) -> Vec<ProbePacket> {
         let mut due = Vec::new();
         for (i, probe) in self.all.iter_mut().enumerate() {
-            while probe.next().is_some_and(|t| t <= now) {
-                due.push(ProbePacket { probe: i, number: probe.count_sent(), is_answer: false });
+            while let Some(number) = probe.poll(now) {
+                due.push(ProbePacket { probe: i, number, is_answer: false });
             }
         }
         due
@@ -113,7 +168,9 @@ impl<'a> Probes<'a> {
 
     /// The results of a trial that ends at `end`.
     pub fn summaries(&self, end: Time) -> Vec<ProbeSummary> {
-        self.all.iter().map(|probe| probe.meter.summary(end.0)).collect()
+        let summary =
+            |probe: &Probe| ProbeSummary { media_bytes: probe.media.as_ref().map(|media| media.bytes), ..probe.meter.summary(end.0) };
+        self.all.iter().map(summary).collect()
     }
 
     /// The delay of each packet, probe by probe; empty where no samples are wanted.
@@ -157,8 +214,7 @@ impl Engine<'_> {
 
     /// Gives a packet to the host that sends it: the probe's own, or for an answer the far one.
     fn send_probe(&mut self, packet: ProbePacket) {
-        let plan = self.probes.all[packet.probe].plan;
-        let size = ETH_HEADER + IP_HEADER + PROBE_HEADER + plan.size;
+        let size = ETH_HEADER + IP_HEADER + PROBE_HEADER + self.probes.all[packet.probe].size_of(packet);
         let pipe = self.network.send_single(self.now, self.plan_flows + packet.probe, size, packet);
         self.wake(pipe);
     }
@@ -171,9 +227,16 @@ impl Engine<'_> {
         if probe.is_echo() && !packet.is_answer {
             return self.send_probe(ProbePacket { is_answer: true, ..packet });
         }
-        if self.now < self.end {
+        let report = probe.on_media(self.now, packet);
+        if self.now < self.end && !(packet.is_answer && probe.media.is_some()) {
             let delay = self.now.since(probe.time_of(packet.number));
             probe.count_received(packet.number, delay);
+        }
+        if let Some(number) = report {
+            self.send_probe(ProbePacket { number, is_answer: true, ..packet });
+        }
+        if self.now < self.end && self.probes.all[packet.probe].media.is_some() {
+            self.events.want(Node::Probes, self.probes.next().unwrap_or(self.end).max(self.now));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Pr
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
 use crate::flow::{Costs, Flow, Task};
-use tcpscape_base::{Duration, Kernel, Stream, Time};
+use tcpscape_base::{Duration, Kernel, Misbehaviour, Stream, Time};
 use tcpscape_plan::transfers::Transfer;
 use tcpscape_plan::{App, FlowPlan, Plan, TransfersPlan};
 use tcpscape_tcp::{Jiffies, Receiver, ReceiverConfig, Sender, SenderConfig, Tuning};
@@ -65,9 +65,10 @@ impl<'a> Hosts<'a> {
             mss: self.mss,
             advmss: self.mss + TIMESTAMPS,
             rcvbuf: plan.rcvbuf,
-            sack: true,
+            sack: plan.misbehaves != Some(Misbehaviour::Optimistic),
             gro: self.plan.offload,
             feedback: control.feedback(&*congestion),
+            misbehaves: plan.misbehaves,
         });
         let host = self.hosts[usize::from(plan.up)];
         let sender = Sender::new(SenderConfig {

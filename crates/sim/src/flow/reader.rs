@@ -105,7 +105,7 @@ impl Reader {
         let (n, buffers) = receiver.copy(now, room);
         self.received += n;
         if now < half {
-            self.received_first_half = self.received;
+            self.received_first_half = self.received.saturating_sub(receiver.missing());
         }
         if n > 0 {
             self.state = State::Copying(now + costs.read / 2 * u64::from(buffers), room - n);

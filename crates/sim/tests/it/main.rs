@@ -5,6 +5,8 @@ mod bbr3;
 mod behaviour;
 mod determinism;
 mod golden;
+mod media;
+mod misbehaving;
 mod prague;
 mod topology;
 mod traffic;

@@ -7,7 +7,7 @@
 
 use crate::Jiffies;
 use std::collections::VecDeque;
-use tcpscape_base::{Kernel, Segment, Time};
+use tcpscape_base::{Kernel, Misbehaviour, Segment, Time};
 
 mod acceptance;
 mod ack;
@@ -15,6 +15,7 @@ mod autotune;
 mod ecn;
 mod handshake;
 mod input;
+mod misbehaviour;
 mod output;
 mod sack;
 mod store;
@@ -56,6 +57,8 @@ pub struct ReceiverConfig {
     pub gro: bool,
     /// How it tells of marks.
     pub feedback: Feedback,
+    /// How it misbehaves.
+    pub misbehaves: Option<Misbehaviour>,
 }
 
 /// What a receiver has counted.
@@ -99,6 +102,11 @@ pub struct Receiver {
     jiffies: Jiffies,
     mss: u32,
     gro: bool,
+    misbehaves: Option<Misbehaviour>,
+    /// What a receiver that divides acknowledgements has acknowledged.
+    divided: u64,
+    /// Bytes that an optimistic receiver took for received.
+    missing: u64,
     handshake: Handshake,
     timestamps: Timestamps,
     limiter: AckLimiter,
@@ -124,6 +132,9 @@ impl Receiver {
             jiffies: cfg.jiffies,
             mss: cfg.mss,
             gro: cfg.gro,
+            misbehaves: cfg.misbehaves,
+            divided: 1,
+            missing: 0,
             handshake: Handshake::listen(),
             timestamps: Timestamps::default(),
             limiter: AckLimiter::default(),
@@ -143,6 +154,13 @@ impl Receiver {
 
     /// A segment came from the peer. `truesize` is the memory it occupies, 0 to have it computed.
     pub fn on_segment(&mut self, now: Time, s: &Segment, truesize: u32) {
+        match self.misbehaves {
+            None => self.take_segment(now, s, truesize),
+            Some(how) => self.take_misread(now, s, truesize, how),
+        }
+    }
+
+    fn take_segment(&mut self, now: Time, s: &Segment, truesize: u32) {
         let memory = if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize };
         if !self.handshake.is_open() {
             return self.on_handshake_segment(now, s, memory);

@@ -6,7 +6,7 @@ use super::ecn::{EarlyAck, Marking};
 use super::timestamps::clock;
 use super::window::UNSCALED;
 use super::Receiver;
-use tcpscape_base::{Flags, Segment, Time};
+use tcpscape_base::{Flags, Misbehaviour, Segment, Time};
 
 impl Receiver {
     /// What could be offered now. A buffer that is more than half full ends quick ACKs.
@@ -86,6 +86,9 @@ impl Receiver {
         self.stats.dsacks += u64::from(self.sack.write(&mut s));
         self.ecn.write(&mut s);
         self.stats.acks += 1;
+        if self.misbehaves == Some(Misbehaviour::Dividing) {
+            self.divide(&s);
+        }
         self.out.push_back(s);
     }
     // A segment without flags.

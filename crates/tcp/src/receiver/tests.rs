@@ -26,6 +26,7 @@ fn config(kernel: Kernel, rcvbuf: u32) -> ReceiverConfig {
         sack: true,
         gro: false,
         feedback: Feedback::Classic,
+        misbehaves: None,
     }
 }
 
