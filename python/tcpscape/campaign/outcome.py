@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -17,6 +19,7 @@ from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.store.kept import KeptTrials
 from tcpscape.store.results import flow_rows
 from tcpscape.text.table import ShownAsTable, Table, table_of
 from tcpscape.trial import Trial
@@ -81,7 +84,7 @@ class Cell:
     """The engine that ran it, `model` or `virtual:6.1`."""
     scenarios: Sequence[Scenario]
     """One for each value of what is pooled."""
-    runs: tuple[tuple[Trial, ...], ...]
+    runs: tuple[Sequence[Trial], ...]
     """Of each scenario, its trials in the seeds' order."""
     until_precise: bool = False
     """Whether runs were added until an interval was narrow enough: those of mean, median and ratio are wider for having looked several times."""
@@ -100,35 +103,67 @@ class Cell:
         """Congestion controls of its flows, each once, in the order of the flows."""
         return tuple(dict.fromkeys(flow.cca for trial in self.trials[:1] for flow in trial.flows))
 
-    @property
-    def trials(self) -> tuple[Trial, ...]:
+    @cached_property
+    def trials(self) -> Sequence[Trial]:
         """Every trial, scenario by scenario, seeds in order."""
+        if self.runs and isinstance(first := self.runs[0], KeptTrials) and isinstance(last := self.runs[-1], KeptTrials):
+            return first.beside(last)
         return tuple(t for trials in self.runs for t in trials)
+
+    def having(self, table: str, run: int | None = None) -> Sequence[Trial]:
+        """Its trials, or those of one scenario, that have a side table (`samples`, `probe_samples`, …)."""
+        trials = self.trials if run is None else self.runs[run]
+        return trials.having(table) if isinstance(trials, KeptTrials) else [t for t in trials if getattr(t, table) is not None]
 
     def values(self, metric: str = "goodput") -> tuple[float, ...]:
         """The metric of each trial, in the order of `trials`; NaN where the engine does not see it."""
         of = metrics.find(metric).of
+        if isinstance(self.trials, KeptTrials):
+            return tuple(self.trials.goodputs if of is metrics.goodput else self.trials.values(of))
         return tuple(of(t) for t in self.trials)
+
+    def knows(self, metric: str) -> bool:
+        """Whether any of its trials says a metric."""
+        of = metrics.find(metric).of
+        return any(math.isfinite(of(trial)) for trial in itertools.chain(self.trials[:1], self.trials))
 
     def mean(self, metric: str = "goodput") -> Estimate:
         """Mean of a metric with its interval."""
-        return self._widened(stats.mean(self.values(metric), metrics.find(metric).unit))
+        return self._known("mean", metric, lambda: self._widened(stats.mean(self.values(metric), metrics.find(metric).unit)))
 
     def median(self, metric: str = "goodput") -> Estimate:
         """Median of a metric with its interval."""
-        return self._widened(stats.median(self.values(metric), metrics.find(metric).unit))
+        return self._known("median", metric, lambda: self._widened(stats.median(self.values(metric), metrics.find(metric).unit)))
 
     def cv(self, metric: str = "goodput") -> Estimate:
         """Coefficient of variation of a metric, a fraction, with its interval."""
-        return stats.cv(self.values(metric))
+        return self._known("cv", metric, lambda: stats.cv(self.values(metric)))
+
+    def _known(self, statistic: str, metric: str, estimate: Callable[[], Estimate]) -> Estimate:
+        """An estimate, made once: tables, figures and sentences ask for the same ones."""
+        known: dict[tuple[str, str], Estimate] = self.__dict__.setdefault("_estimates", {})
+        if (statistic, metric) not in known:
+            known[statistic, metric] = estimate()
+        return known[statistic, metric]
+
+    @property
+    def caveats(self) -> Set[str]:
+        """What limits the validity of any of its trials."""
+        return self.trials.caveats if isinstance(self.trials, KeptTrials) else {caveat for trial in self.trials for caveat in trial.caveats}
+
+    @property
+    def kernels(self) -> Set[str]:
+        """Names and releases of the real kernels that ran any of its trials."""
+        return self.trials.kernels if isinstance(self.trials, KeptTrials) else {trial.kernel for trial in self.trials if trial.kernel}
 
     def paired(self, other: Cell) -> bool:
         """Whether its runs and the other's are those of the same seeds on the same engine, one by one."""
-        return self.engine == other.engine and self._seeds == other._seeds
+        return self.engine == other.engine and self.seeds == other.seeds
 
     @property
-    def _seeds(self) -> list[list[int]]:
-        return [[t.seed for t in trials] for trials in self.runs]
+    def seeds(self) -> list[list[int]]:
+        """Of each scenario the seeds of its trials."""
+        return [trials.seeds if isinstance(trials, KeptTrials) else [t.seed for t in trials] for trials in self.runs]
 
     def over(self, other: Cell, metric: str = "goodput") -> Estimate:
         """Its mean of a metric over the other's; runs of the same seeds are compared as pairs."""
@@ -199,12 +234,12 @@ class Outcome(ShownAsTable):
     @property
     def caveats(self) -> tuple[str, ...]:
         """Whatever weakens a result, each once."""
-        return tuple(sorted({c for cell in self.cells for t in cell.trials for c in t.caveats}))
+        return tuple(sorted({caveat for cell in self.cells for caveat in cell.caveats}))
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """Names and releases of the real kernels that ran."""
-        return tuple(sorted({t.kernel for cell in self.cells for t in cell.trials if t.kernel}))
+        return tuple(sorted({kernel for cell in self.cells for kernel in cell.kernels}))
 
     @property
     def label(self) -> str:

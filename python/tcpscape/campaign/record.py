@@ -18,7 +18,7 @@ A study's part has one document. What would need two is refused before it runs: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,6 +34,7 @@ from tcpscape.campaign.outcome import Cell, LazyScenarios, Outcome
 from tcpscape.errors import ScenarioError, StoreError, TcpscapeError, refuse, shown
 from tcpscape.reading.documents import field_problem
 from tcpscape.scenario.scenario import PARTS
+from tcpscape.store.kept import KeptTrials, Shelf, missing_trial
 from tcpscape.store.results import FILE, Store
 from tcpscape.store.rows import MOST_OF_LABEL
 from tcpscape.trial import Trial
@@ -60,7 +61,7 @@ def document(outcome: Outcome, head: Mapping[str, Any], command: str) -> Manifes
             "until_precise": cell.until_precise,
             "command": command,
             "scenarios": list(cell.specs),
-            "runs": [[trial.address for trial in trials] for trials in cell.runs],
+            "runs": [[*trials.addresses] if isinstance(trials, KeptTrials) else [trial.address for trial in trials] for trials in cell.runs],
         }
         for cell in outcome.cells
     ]
@@ -408,18 +409,37 @@ def _outcome(document: ManifestEntry, store: Store) -> Outcome:
         if cell["engine"] not in document["versions"]:
             raise _damaged(store.root, f"the version of the engine {shown(cell['engine'])} is missing")
     addresses = [address for cell in document["cells"] for run in cell["runs"] for address in run]
-    trials: dict[str, Trial] = {}
-    for choice in (tables, *((t,) for t in tables if tables[1:]), *([()] if tables else [])):  # an engine may not see all that was asked for
-        if missing := [a for a in addresses if a not in trials]:
-            trials |= store.load_many(missing, choice)
-    if lost := [a for a in addresses if a not in trials]:
-        raise StoreError(f"{store.root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
+    choices = (tables, *((t,) for t in tables if tables[1:]), *([()] if tables else []))  # an engine may not see all that was asked for
+    shelf = Shelf(store, addresses, choices)
+    if len(addresses) > AT_ONCE:
+        known = store.addresses()
+        if lost := next((address for address in addresses if address not in known), None):
+            raise missing_trial(store, lost)
+        runs = _kept(document, shelf)
+    else:
+        trials = dict(zip(addresses, shelf.load(addresses), strict=True))
+        runs = (tuple(tuple(trials[address] for address in run) for run in cell["runs"]) for cell in document["cells"])
     file = store.root / FILE
-    return Outcome(campaign, tuple(_cell(c, trials, file) for c in document["cells"]), document["versions"])
+    return Outcome(campaign, tuple(_cell(c, of, file) for c, of in zip(document["cells"], runs, strict=True)), document["versions"])
 
 
-def _cell(values: Mapping[str, Any], trials: Mapping[str, Trial], file: Path) -> Cell:
-    runs = tuple(tuple(trials[address] for address in run) for run in values["runs"])
+AT_ONCE = 50_000
+"""Most trials of a manifest that are read when it is opened; of more, each is read when it is asked for."""
+
+
+def _kept(document: ManifestEntry, shelf: Shelf) -> Iterator[tuple[Sequence[Trial], ...]]:
+    """The trials of each cell, run by run, as parts of the shelf."""
+    end = 0
+    for cell in document["cells"]:
+        runs = []
+        for run in cell["runs"]:
+            begin, end = end, end + len(run)
+            shelf.begins.append(begin)
+            runs.append(KeptTrials(shelf, begin, end))
+        yield tuple(runs)
+
+
+def _cell(values: Mapping[str, Any], runs: tuple[Sequence[Trial], ...], file: Path) -> Cell:
     return Cell(values["at"], values["cca"], values["engine"], LazyScenarios(values["scenarios"], str(file)), runs, values["until_precise"])
 
 

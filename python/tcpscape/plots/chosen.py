@@ -5,7 +5,6 @@ A name is that of a figure (`bars`, `curve`, …; `plots.FIGURES`) or that of a 
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -81,7 +80,7 @@ def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[s
         field, fix = ("at", "write its values as they were run") if request.at else ("cca", f"choose {', '.join(names)}")
         refuse(field, "no condition of the result is chosen", fix)
     metric = request.metric
-    if metric and not any(math.isfinite(value) for outcome in outcomes.values() for cell in outcome.cells for value in cell.values(metric)):
+    if metric and not any(cell.knows(metric) for outcome in outcomes.values() for cell in outcome.cells):
         refuse("metric", f"no trial of the result has a {metric}", "choose another one, or run again with what it needs (`tcpscape metric show`)")
     pages = list(_pages(outcomes, request))
     if len(pages) > MOST_FIGURES:

@@ -151,7 +151,7 @@ def shares(outcome: Outcome, context: Context = Context()) -> Figure:
 
 def median_trial(cell: Cell) -> Trial | None:
     """The trial with samples whose goodput is the median; of pooled scenarios, of the middle one."""
-    sampled = [t for t in cell.runs[_middle(cell)] if t.samples is not None and not t.samples.is_empty()]
+    sampled = [t for t in cell.having("samples", _middle(cell)) if t.samples is not None and not t.samples.is_empty()]
     return sorted(sampled, key=lambda t: (t.goodput_mbps, t.seed))[(len(sampled) - 1) // 2] if sampled else None
 
 
@@ -325,7 +325,7 @@ def has_drop(outcome: Outcome) -> bool:
 
 
 def _sampled(cell: Cell) -> bool:
-    return any(t.samples is not None and not t.samples.is_empty() for t in cell.trials)
+    return any(t.samples is not None and not t.samples.is_empty() for t in cell.having("samples"))
 
 
 def _drops(cell: Cell) -> bool:

@@ -112,7 +112,9 @@ def _delays(trial: Trial, number: int) -> tuple[Floats, Floats]:
 
 def _probed(cell: Cell) -> Trial | None:
     """The trial with the median latency, of those that kept the packets of probes."""
-    kept = [trial for trial in cell.trials if trial.probes and trial.probe_samples is not None and not trial.probe_samples.is_empty()]
+    kept = [
+        trial for trial in cell.having("probe_samples") if trial.probes and trial.probe_samples is not None and not trial.probe_samples.is_empty()
+    ]
     return sorted(kept, key=lambda trial: (traffic.latency("p95")(trial), trial.seed))[(len(kept) - 1) // 2] if kept else None
 
 
@@ -154,7 +156,8 @@ def _carried(cell: Cell, group: grouping.Group) -> Estimate:
 
 def has_transfers(outcome: Outcome) -> bool:
     """Whether transfers were complete, of few enough cells."""
-    complete = any(size.completed for cell in outcome.cells for trial in cell.trials for entry in trial.transfers for size in entry.classes)
+    some = [cell for cell in outcome.cells if cell.trials[0].transfers]
+    complete = any(size.completed for cell in some for trial in cell.trials for entry in trial.transfers for size in entry.classes)
     return complete and len(outcome.cells) <= base.MOST_PANELS
 
 

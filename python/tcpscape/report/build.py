@@ -46,6 +46,8 @@ FIGURES_OF_ADVICE = ("strip", "cdf")
 """Figures of the runs that an advice's page has behind its own."""
 TABLES = "tables"
 """The folder of the tables' files."""
+MOST_RUNS = 100_000
+"""Most runs of which the report has a table with a row for each: that of more takes gigabytes."""
 
 
 def build(
@@ -75,7 +77,8 @@ def build(
     groups, figure_files = _figures(record, result, request, root, "Single runs" if advice else "")
     if advice:
         groups, figure_files = _with_advice(advice, groups, figure_files, formats, root)
-    frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
+    frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part])}
+    frames |= {"runs": cells.runs(record.parts)} if _count(record) <= MOST_RUNS else {}
     if study:
         frames |= {"study": study.result.frame(), "claims": claims_frame(study.claims)}
     writing.clear(root, *folders)
@@ -183,8 +186,10 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     profiles = {Scenario.of({"kernel": json.loads(kernel)}).kernel.profile: None for kernel in kernel_specs}
     seeds = {f"{o.name}: {_seeds(o)}" if len(record.parts) > 1 else _seeds(o): None for o in record.outcomes}
     count = sum(len(o.cells) for o in record.outcomes)
+    runs = _count(record)
+    a_row_each = "; a row for each: tcpscape export DIRECTORY --to parquet --out runs.parquet" if runs > MOST_RUNS else ""
     facts = {
-        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {units.counted(count, 'cell')}",
+        "runs": f"{runs} in {units.counted(count, 'cell')}{a_row_each}",
         "engine": ", ".join(versions),
         "real kernel": ", ".join(kernels),
         "kernel modelled or asked for": ", ".join(profiles),
@@ -194,11 +199,16 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     return [(name, text) for name, text in facts.items() if text]
 
 
+def _count(record: Record) -> int:
+    """Runs of all parts."""
+    return sum(outcome.trial_count for outcome in record.outcomes)
+
+
 def _seeds(outcome: Outcome) -> str:
     """The seeds of the campaign; where several commands measured its cells, those of each command."""
     if outcome.campaign.precision is not None:
         return outcome.campaign.seeds
-    distinct = dict.fromkeys(tuple(t.seed for t in trials) for cell in outcome.cells for trials in cell.runs)
+    distinct = dict.fromkeys(tuple(seeds) for cell in outcome.cells for seeds in cell.seeds)
     return " or ".join(cells.seeds(seeds) for seeds in distinct) if len(distinct) > 1 else outcome.campaign.seeds
 
 

@@ -5,13 +5,13 @@ A cell is run again by its scenario, as YAML, and a command.
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from pydantic_core import to_json
 
 try:
     from yaml import CSafeDumper as Dumper
@@ -71,7 +71,7 @@ def _metrics(outcome: Outcome) -> list[str]:
     shares = sorted({f"share:{f.cca}" for c in outcome.cells if "+" in c.cca for t in c.trials[:1] for f in t.flows})
     flows = max((len(t.flows) for c in outcome.cells for t in c.trials[:1]), default=0)
     others = [m for m in OTHER_METRICS if m != own and metrics.find(m).least_flows <= flows]
-    return [own, *(m for m in others if any(math.isfinite(v) for c in outcome.cells for v in c.values(m))), *shares]
+    return [own, *(m for m in others if any(c.knows(m) for c in outcome.cells)), *shares]
 
 
 def table(part: str, outcome: Outcome, estimated: Sequence[CellEstimates]) -> PageTable:
@@ -184,13 +184,28 @@ def _title(part: str, cell: Cell) -> str:
 
 def _scenarios(cell: Cell, name: str) -> tuple[RerunScenario, ...]:
     scenarios = []
-    for i, (spec, trials) in enumerate(zip(cell.specs, cell.runs, strict=True)):
+    for i, (spec, numbers) in enumerate(zip(cell.specs, cell.seeds, strict=True)):
         file = f"{FOLDER}/{name}{f'-{i + 1}' if len(cell.specs) > 1 else ''}.yaml"
         engine = "" if cell.engine == "model" else f" --engine {shlex.quote(cell.engine)}"
-        command = f"tcpscape run {shlex.quote(file)} --seeds {seeds([t.seed for t in trials])}{engine}"
-        text = yaml.dump(dict(spec), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=150)
+        command = f"tcpscape run {shlex.quote(file)} --seeds {seeds(numbers)}{engine}"
+        text = "".join(_lines(key, value) for key, value in spec.items())
         scenarios.append(RerunScenario(file, command, text))
     return tuple(scenarios)
+
+
+_known_lines: dict[tuple[str, bytes], str] = {}
+"""A field of a scenario, its value as JSON, and both as YAML."""
+MOST_LINES = 1000
+
+
+def _lines(key: str, value: object) -> str:
+    """A field of a scenario as YAML; cells of a campaign have most of them in common."""
+    place = key, to_json(value)
+    if place not in _known_lines:
+        if len(_known_lines) >= MOST_LINES:
+            _known_lines.clear()
+        _known_lines[place] = yaml.dump({key: value}, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=150)
+    return _known_lines[place]
 
 
 def seeds(numbers: Sequence[int]) -> str:

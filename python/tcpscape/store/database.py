@@ -43,8 +43,9 @@ LATER = ("claims", "plans")
 HEADER = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {FORMAT}")
 SQLITE_LIMIT_LENGTH = 0
 """SQLite's number of the limit on a value's length."""
-LONGEST = 16 * MIB
-"""Bytes of a value: a trial of 10,000 flows has 10 MB. (Python 3.10 cannot tell SQLite; a value is no longer than the file there.)"""
+LONGEST = 128 * MIB
+"""Bytes of a value: the manifest of a million trials has 40 MB, a trial of 10,000 flows 10 MB. (Python 3.10 cannot tell SQLite; a value is no longer
+than the file there.)"""
 PARAMETERS = 10_000
 """Of a statement; SQLite takes 32,766."""
 STEPS = 10_000
@@ -63,9 +64,9 @@ _inherited: list[sqlite3.Connection | None] = []
 """Connections of the process that this one was forked from: SQLite forbids to use or close them here."""
 
 
-def batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Values in parts that one statement can have as parameters."""
-    return (values[begin : begin + PARAMETERS] for begin in range(0, len(values), PARAMETERS))
+def batches(values: Sequence[Any], most: int = PARAMETERS) -> Iterator[Sequence[Any]]:
+    """Values in parts of so many at most: as many as one statement can have as parameters."""
+    return (values[begin : begin + most] for begin in range(0, len(values), most))
 
 
 class Database:
@@ -113,7 +114,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection whose statements all count or none does; other writers wait."""
-        with self._opened() as connection:
+        with self._opened() as connection, self._limited(connection):
             self._expect_file()
             connection.execute("BEGIN IMMEDIATE")
             try:

@@ -146,6 +146,10 @@ class Store:
             self._database.each(query, parameters, add)
         return loaded
 
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows that a query answers with."""
+        return self._database.rows(query, parameters)
+
     def addresses(self) -> Set[str]:
         """The addresses of all trials that are kept now."""
         return {address for (address,) in self._database.rows("SELECT address FROM trials") if isinstance(address, str)}

@@ -117,6 +117,16 @@ def decode(text: str | bytes, queues: object) -> Trial | None:
     return trial
 
 
+Short = tuple[int, float, str | None, tuple[str, ...]]
+"""A trial's seed, goodput (Mbit/s), kernel and caveats."""
+
+
+def short(text: str) -> Short:
+    """What is known of a trial whose JSON array has these four. :raises ValueError or TypeError: it has not."""
+    seed, goodput, kernel, caveats = from_json(text)
+    return seed, float(goodput), kernel, tuple(caveats)
+
+
 def beside(trial: Trial, tables: Mapping[str, pl.DataFrame]) -> Trial:
     """A trial that was just decoded, with its side tables."""
     for table, frame in tables.items():

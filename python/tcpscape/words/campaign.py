@@ -213,7 +213,7 @@ def _companions(outcome: Outcome) -> dict[str, str]:
 
 def _knows(outcome: Outcome, name: str) -> bool:
     """Whether a metric has a value anywhere."""
-    return any(math.isfinite(v) for cell in outcome.cells for v in cell.values(name))
+    return any(cell.knows(name) for cell in outcome.cells)
 
 
 def notes(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
@@ -274,7 +274,7 @@ class CellDocument(TypedDict):
 def documents(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[CellDocument]:
     """A line of `--json` for each cell; what is not finite is null."""
     for s in cells:
-        caveats = {c for t in s.cell.trials for c in t.caveats} | {*sentences.caveats([s.median])}
+        caveats = s.cell.caveats | {*sentences.caveats([s.median])}
         yield CellDocument(
             format=1,
             name=outcome.name,

@@ -236,7 +236,7 @@ def subject(outcome: Outcome) -> str:
 
 def _is_about_delay(outcome: Outcome, metric: Metric, standings: Standings) -> bool:
     """Whether the delay is what differs: no congestion control is ahead in goodput anywhere, and the delay is known."""
-    return metric.name == "goodput" and not standings.clear and any(math.isfinite(v) for cell in outcome.cells for v in cell.values("added_rtt"))
+    return metric.name == "goodput" and not standings.clear and any(cell.knows("added_rtt") for cell in outcome.cells)
 
 
 def is_of_run(outcome: Outcome) -> bool:

@@ -1,0 +1,200 @@
+"""Trials of a large result directory, read each time they are asked for: a million of them take no memory.
+
+A :class:`Shelf` knows the addresses of all trials of a manifest, one cell behind the other; a :class:`KeptTrials` is a part of it and a sequence of
+trials like any other. What a report asks of every trial (its seed, its goodput, its caveats) is read from the database once for all, without making
+trials; the value of any other metric is computed from each trial, which is forgotten then.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
+
+from tcpscape.errors import StoreError
+from tcpscape.store import side_tables
+from tcpscape.store.database import batches
+from tcpscape.store.rows import Short, short
+from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    from tcpscape.store.results import Store
+
+FIRSTS = 30_000
+"""Most trials that are remembered: some 4 kB each."""
+_SHORT = "SELECT address, json_extract(trial, '$.seed', '$.goodput_mbps', '$.kernel', '$.caveats') FROM trials WHERE address IN ({})"
+"""Several paths give a JSON array of the values as they are written: numbers stay what they are to the last bit."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known of every trial of a shelf, in the order of its addresses."""
+
+    seeds: array[int] = field(default_factory=lambda: array("q"))
+    goodputs: array[float] = field(default_factory=lambda: array("d"))
+    """Mbit/s."""
+    kernels: array[int] = field(default_factory=lambda: array("L"))
+    """Place of each trial's kernel in :attr:`names`."""
+    caveats: array[int] = field(default_factory=lambda: array("L"))
+    """Place of each trial's caveats in :attr:`texts`."""
+    names: dict[str | None, int] = field(default_factory=dict)
+    texts: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def add(self, seed: int, goodput: float, kernel: str | None, caveats: tuple[str, ...]) -> None:
+        """Adds the next trial."""
+        self.seeds.append(seed)
+        self.goodputs.append(goodput)
+        self.kernels.append(self.names.setdefault(kernel, len(self.names)))
+        self.caveats.append(self.texts.setdefault(caveats, len(self.texts)))
+
+
+class Shelf:
+    """The trials of a manifest. Threads may share it."""
+
+    def __init__(self, store: Store, addresses: Sequence[str], tables: Sequence[tuple[str, ...]] = ((),)) -> None:
+        """`tables`: the side tables to bring with a trial; where it has not all of them, those of the next entry."""
+        self._store, self.addresses, self._tables = store, addresses, tables
+        self._firsts: dict[int, Trial] = {}
+        self.begins: list[int] = []
+        """Where the runs of scenarios begin: tables and figures ask for the first trial of each again and again."""
+        self._values: dict[Callable[[Trial], float], array[float]] = {}
+        self._beside: dict[str, frozenset[str]] = {}
+        self.root = store.root
+
+    def load(self, addresses: Sequence[str]) -> list[Trial]:
+        """Trials of it. :raises StoreError: one is damaged or gone."""
+        trials: dict[str, Trial] = {}
+        for tables in self._tables:
+            if missing := [address for address in addresses if address not in trials]:
+                trials |= self._store.load_many(missing, tables)
+        if lost := next((address for address in addresses if address not in trials), None):
+            raise missing_trial(self._store, lost)
+        return [trials[address] for address in addresses]
+
+    def one(self, place: int) -> Trial:
+        """The trial at this place. The first one of each run is remembered."""
+        if not self._firsts:
+            begins = self.begins[:FIRSTS]
+            self._firsts = dict(zip(begins, self.load([self.addresses[begin] for begin in begins]), strict=True))
+        return self._firsts[place] if place in self._firsts else self.load([self.addresses[place]])[0]
+
+    def each(self, begin: int, end: int) -> Iterator[Trial]:
+        """The trials from a place to another one, some at a time in memory."""
+        for some in batches(self.addresses[begin:end], AT_A_TIME):
+            yield from self.load(some)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What is known of every trial."""
+        summary = Summary()
+        for some in batches(self.addresses):
+            for values in self._short(some):
+                summary.add(*values)
+        return summary
+
+    def _short(self, addresses: Sequence[str]) -> list[Short]:
+        try:
+            rows = dict(self._store.rows(_SHORT.format(", ".join("?" * len(addresses))), addresses))
+            return [short(rows[address]) for address in addresses]
+        except (StoreError, KeyError, ValueError, TypeError):  # a row that is damaged, or has what SQLite's JSON has not (NaN)
+            return [(trial.seed, trial.goodput_mbps, trial.kernel, trial.caveats) for trial in self.load(addresses)]
+
+    def kept_beside(self, table: str) -> frozenset[str]:
+        """Names of the files of a side table."""
+        if table not in self._beside:
+            folder = self.root / table
+            self._beside[table] = frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
+        return self._beside[table]
+
+    def values(self, of: Callable[[Trial], float]) -> array[float]:
+        """What `of` says of every trial."""
+        if of not in self._values:
+            self._values[of] = array("d", (of(trial) for trial in self.each(0, len(self.addresses))))
+        return self._values[of]
+
+
+AT_A_TIME = 1000
+"""Trials that are in memory while all are gone through."""
+
+
+class KeptTrials(Sequence[Trial]):
+    """Trials of a shelf from a place to another one."""
+
+    __slots__ = ("_begin", "_end", "_shelf")
+
+    def __init__(self, shelf: Shelf, begin: int, end: int) -> None:
+        self._shelf, self._begin, self._end = shelf, begin, end
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Trial]: ...
+    def __getitem__(self, place: int | slice) -> Trial | Sequence[Trial]:
+        places = range(self._begin, self._end)[place]
+        if isinstance(places, int):
+            return self._shelf.one(places)
+        if places.step == 1:
+            return KeptTrials(self._shelf, places.start, max(places.start, places.stop))
+        return tuple(self._shelf.one(at) for at in places)
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def __iter__(self) -> Iterator[Trial]:
+        if len(self) == 1:
+            return iter((self._shelf.one(self._begin),))
+        return self._shelf.each(self._begin, self._end)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.addresses))
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Their addresses."""
+        return self._shelf.addresses[self._begin : self._end]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Their seeds."""
+        return self._shelf.summary.seeds[self._begin : self._end].tolist()
+
+    @property
+    def goodputs(self) -> list[float]:
+        """Their goodputs, Mbit/s."""
+        return self._shelf.summary.goodputs[self._begin : self._end].tolist()
+
+    @property
+    def caveats(self) -> set[str]:
+        """What limits the validity of any of them."""
+        texts = list(self._shelf.summary.texts)
+        return {text for place in set(self._shelf.summary.caveats[self._begin : self._end]) for text in texts[place]}
+
+    @property
+    def kernels(self) -> set[str]:
+        """Names and releases of the real kernels that ran any of them."""
+        names = list(self._shelf.summary.names)
+        return {name for place in set(self._shelf.summary.kernels[self._begin : self._end]) if (name := names[place])}
+
+    def having(self, table: str) -> list[Trial]:
+        """Those that have a side table."""
+        known = self._shelf.kept_beside(table)
+        return self._shelf.load([a for a in self.addresses if side_tables.path(self._shelf.root, a, table).name in known]) if known else []
+
+    def values(self, of: Callable[[Trial], float]) -> list[float]:
+        """What `of` says of each."""
+        return self._shelf.values(of)[self._begin : self._end].tolist()
+
+    def beside(self, others: KeptTrials) -> KeptTrials:
+        """These and the ones that follow them on the shelf."""
+        return KeptTrials(self._shelf, self._begin, others._end)
+
+
+def missing_trial(store: Store, address: str) -> StoreError:
+    """The error for a trial that a manifest names and the store has not."""
+    return StoreError(f"{store.root}: trial {address} of its manifest is missing; run again with the same --out")
