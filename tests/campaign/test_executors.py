@@ -105,6 +105,31 @@ def test_short_trials_are_saved_by_batches_and_none_is_claimed_for_long(tmp_path
     assert len(sizes) < 500
 
 
+def test_each_scenario_begins_with_one_trial_whatever_the_one_before_took():
+    class Noted(engines.REGISTRY["mock"]):
+        def run(self, scenario, seeds, **options):
+            batches.append((scenario.cca, tuple(seeds)))
+            return super().run(scenario, seeds, **options)
+
+    batches = []
+    Runner(Noted(), 1).run_all([(case(), range(20)), (case("bbr"), range(20))])
+    for cca in ("cubic", "bbr"):
+        sizes = [len(seeds) for of, seeds in batches if of == cca]
+        assert (sizes[0], sum(sizes)) == (1, 20)
+
+
+def test_a_trial_that_fails_is_not_run_again():
+    class Failing(engines.REGISTRY["mock"]):
+        def run(self, scenario, seeds, **options):
+            ran.append(tuple(seeds))
+            raise ScenarioError("command: it cannot be run; correct it")
+
+    ran = []
+    with pytest.raises(ScenarioError, match="it cannot be run"):
+        Runner(Failing(), 1).run(case(), range(5))
+    assert ran == [(0,)]
+
+
 def test_a_missing_package_names_the_fix(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(EngineError, match=r"executor: the package distributed is missing; install it with `pip install 'tcpscape\[dask\]'`"):

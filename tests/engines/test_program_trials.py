@@ -111,6 +111,16 @@ def test_the_files_that_a_command_names_are_in_the_address(tmp_path):
     assert programs.digest(scenario) != before
 
 
+def test_of_flows_of_ours_a_starved_one_is_kept_and_of_connections_the_small_are_left_out():
+    def row(port, size):
+        return {"from": ("10.77.2.2", port), "to": ("10.77.1.2", 40_000), "facts": {"bytes": size, "start_s": 0.0, "seconds": 1.0}}
+
+    scenario = Scenario.of({**PATH, "programs": COMMAND, "flows": [{"cca": "bbr"}, {"cca": "reno"}]})
+    rows = [row(9_000, 10**9), row(9_001, 0), row(80, 10**6), row(81, 20_000), row(82, 9_000)]
+    observed = [(flow.cca, flow.group, flow.bytes_received) for flow in programs._observed(scenario, rows)]
+    assert observed == [("cubic", 0, 10**6), ("cubic", 0, 20_000), ("bbr", 1, 10**9), ("reno", 2, 0)]
+
+
 FETCH = """
 import json, sys, time, urllib.request
 begin = time.time()

@@ -118,14 +118,14 @@ def test_a_program_that_computes_without_end_is_not_waited_for(program, monkeypa
     script = f"log({TIME}, (2 * 10**9).to_bytes(8, 'little'))\nwhile True: pass"
     with program(script) as running, pytest.raises(EngineError, match="virtual time stands at 2 s") as error:
         list(running.events())
-    assert "programs compute without end" in str(error.value)
+    assert "programs compute, and none waits" in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("status", "flags", "who"),
     [
-        (132, [], "'client.py --fast' computes without end"),
-        (1, ["the server 'spin' ended with status 132"], "a server, or a program that the command started, computes without end"),
+        (132, [], "'client.py --fast' computed for"),
+        (1, ["the server 'spin' ended with status 132"], "the busiest program, a server or one that the command started, computed for"),
     ],
 )
 def test_a_program_that_computes_without_end_is_ended_and_named(program, monkeypatch, status, flags, who):
@@ -157,7 +157,7 @@ while busy.poll() is None:
 log({MESSAGE}, json.dumps({{"result": {{"status": 132}}}}).encode() + b"\\n")
 done()
 """
-    with program(script, command=["yes"]) as running, pytest.raises(EngineError, match="'yes' computes without end"):
+    with program(script, command=["yes"]) as running, pytest.raises(EngineError, match="'yes' computed for"):
         list(running.events())
 
 

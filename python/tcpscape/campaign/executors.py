@@ -115,6 +115,7 @@ class _Shared:
     def __init__(self, task: Task, work: Sequence[ScenarioTrials]) -> None:
         self._task = task
         self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
+        self._first = next(self._todo, None)
         self._lock = threading.Lock()
         self._done: SimpleQueue[list[tuple[int, Trial]] | BaseException | None] = SimpleQueue()
         self._over = threading.Event()
@@ -123,9 +124,9 @@ class _Shared:
 
     def work(self) -> None:
         """What each thread does: batch after batch, until no trial is left or the campaign ends."""
-        size = 1
+        size, place = 1, -1
         try:
-            while not self._over.is_set() and (batch := self._take(size)):
+            while not self._over.is_set() and (batch := self._take(size, place)):
                 began = time.monotonic()
                 trials, failure = self._run(batch)
                 if not self._keep([trial for _, trial in trials]):
@@ -133,7 +134,8 @@ class _Shared:
                 self._done.put(trials)
                 if failure:
                     raise failure
-                size = max(1, min(2 * size, BATCH_TRIALS, int(len(batch) * BATCH_S / max(1e-9, time.monotonic() - began))))
+                place = batch[0][0]
+                size = max(1, min(2 * len(batch), BATCH_TRIALS, int(len(batch) * BATCH_S / max(1e-9, time.monotonic() - began))))
             self._done.put(None)
         except BaseException as e:
             self._done.put(e)
@@ -145,7 +147,9 @@ class _Shared:
             same = list(alike)
             try:
                 trials += self._of_one(same)
-            except Exception:
+            except Exception as e:
+                if len(same) == 1:
+                    return trials, e
                 for trial in same:  # one by one: which of them it is, and all before it
                     try:
                         trials += self._of_one([trial])
@@ -183,14 +187,24 @@ class _Shared:
                 self._saved.notify_all()
         return True
 
-    def _take(self, size: int) -> list[ClaimedTrial]:
-        """The next trials that are claimed, at most so many; none where none is left."""
+    def _take(self, size: int, last: int) -> list[ClaimedTrial]:
+        """The next trials that are claimed, of one scenario; none where none is left.
+
+        :param size: at most so many of the scenario at place `last`; of another one, whose trials may take longer, one.
+        """
         while True:
             with self._lock:
-                trials = list(itertools.islice(self._todo, size))
+                trials = self._next_alike(size, last)
             claimed = self._task.claim([(place, seed) for place, _, seed in trials]) if trials else []
             if any(claimed) or not trials:
                 return [trial for trial, is_ours in zip(trials, claimed, strict=True) if is_ours]
+
+    def _next_alike(self, size: int, last: int) -> list[ClaimedTrial]:
+        trials: list[ClaimedTrial] = []
+        while (first := self._first) and (not trials or (trials[0][0] == last == first[0] and len(trials) < size)):
+            trials.append(first)
+            self._first = next(self._todo, None)
+        return trials
 
     def next(self) -> list[tuple[int, Trial]] | None:
         """The next trials that are over, None where a thread has no more of them; raises what a thread raised."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BESIDE = ("programs", "data that travel up", "requests", "pauses of applications")
 """What a scenario with programs may have besides a path."""
 SMALL = 0.01
-"""Share of the largest flow's bytes below which a flow of a capture is left out: requests and their like."""
+"""Share of the bytes of the command's largest connection below which one of its connections is left out: requests and their like."""
 NOT_FOUND, NOT_STARTED = 127, 126
 """Exit statuses of a command that could not be run."""
 FIRST_PORT = 9_000
@@ -142,17 +142,16 @@ def _failure(program: ProgramResult, line: str) -> Iterator[str]:
 
 
 def _observed(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> Iterator[FlowResult]:
-    """The flows of a capture as results, in the order in which they began."""
-    least = SMALL * max((row["facts"]["bytes"] for row in rows), default=0)
+    """The flows of a capture as results, in the order in which they began: every flow of ours, and the command's connections but small ones."""
     every = [flow for flow in scenario.flows for _ in range(flow.count)]
     groups = [group for group, flow in enumerate(scenario.flows) for _ in range(flow.count)]
-    for row in sorted(rows, key=lambda row: (row["facts"]["start_s"], row["from"], row["to"])):
-        if row["facts"]["bytes"] < least:
-            continue
-        ports = {row["from"][1] - FIRST_PORT, row["to"][1] - FIRST_PORT} & set(range(len(every)))
-        own = min(ports, default=-1)
-        cca, group = (every[own].cca, groups[own] + 1) if own >= 0 else (_programs(scenario).cca, 0)
-        yield _flow(row, cca, group)
+    places = [min({row["from"][1] - FIRST_PORT, row["to"][1] - FIRST_PORT} & set(range(len(every))), default=-1) for row in rows]
+    least = SMALL * max((row["facts"]["bytes"] for row, own in zip(rows, places, strict=True) if own < 0), default=0)
+    for row, own in sorted(zip(rows, places, strict=True), key=lambda one: (one[0]["facts"]["start_s"], one[0]["from"], one[0]["to"])):
+        if own >= 0:
+            yield _flow(row, every[own].cca, groups[own] + 1)
+        elif row["facts"]["bytes"] >= least:
+            yield _flow(row, _programs(scenario).cca, 0)
 
 
 def _flow(row: Mapping[str, Any], cca: str, group: int) -> FlowResult:

@@ -228,17 +228,17 @@ class GuestProgram:
 
     def _refuse_to_wait(self, *, is_busy: bool) -> NoReturn:
         """Says that virtual time stands still, and why, as far as that can be seen from outside."""
-        reason = "programs compute without end, in loops that read no clock" if is_busy else "the guest does nothing"
+        reason = "programs compute, and none waits or reads a clock" if is_busy else "the guest does nothing"
         problem = f"virtual time stands at {self.seconds:.0f} s: {reason}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
 
     def _refuse_computing(self, result: Mapping[str, Any]) -> NoReturn:
         """Says which program was ended because it computed without end: the result has the status of the command, and flags name servers."""
         is_command = result.get("status") == ENDED
-        name = shlex.join(self._command) if is_command else "a server, or a program that the command started,"
+        name = shlex.join(self._command) if is_command else "the busiest program, a server or one that the command started,"
         flags = "".join(f"; {flag}" for flag in result.get("flags", ()))
         problem = f"virtual time stood at {self._stood_at:.0f} s: {shown(name) if is_command else name}"
-        problem += f" computes without end, in a loop that reads no clock, and was ended{flags}"
+        problem += f" computed for {STANDSTILL_S:.0f} s or more of this machine's time while virtual time stood, and was ended{flags}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
 
     def _file(self, number: int) -> Path:
