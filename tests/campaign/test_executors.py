@@ -118,6 +118,25 @@ def test_each_scenario_begins_with_one_trial_whatever_the_one_before_took():
         assert (sizes[0], sum(sizes)) == (1, 20)
 
 
+def test_a_trial_of_files_that_changed_is_kept_as_it_was_claimed_and_says_so(tmp_path):
+    class Changing(engines.REGISTRY["mock"]):
+        def version_for(self, scenario):
+            return f"{self.version} {len(ran)}"
+
+        def run(self, scenario, seeds, **options):
+            trials = super().run(scenario, seeds, **options)
+            ran.extend(seeds)
+            return trials
+
+    ran = []
+    engine = Changing()
+    addresses = engine.addresses(case(), range(3))
+    with Store(tmp_path) as store:
+        trials = Runner(engine, 1, store=store).run(case(), range(3))
+        assert store.addresses() == set(addresses)
+    assert [executors.CHANGED in trial.caveats for trial in trials] == [False, True, True]
+
+
 def test_a_trial_that_fails_is_not_run_again():
     class Failing(engines.REGISTRY["mock"]):
         def run(self, scenario, seeds, **options):

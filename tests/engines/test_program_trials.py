@@ -2,17 +2,23 @@
 
 import json
 import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import tcpscape
 from tcpscape import engines, metrics
+from tcpscape.campaign import execute
 from tcpscape.campaign.source import campaign
 from tcpscape.engines import programs
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import Store
 from tcpscape.store.rows import decode, encode
-from tcpscape.trial import ProgramResult
+from tcpscape.trial import Capture, ProgramResult
+from tcpscape.web.opened import Follower
 
 PATH = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
 COMMAND = {"command": "curl -s http://far/page", "serve": ["python3 -m http.server 80"]}
@@ -53,6 +59,8 @@ def test_axes_go_into_the_command_and_controls_to_both_ends():
     ]
     (mixed,) = cases(mix="cubic*2,bbr~up")
     assert (mixed.cca, mixed.scenario.flow_count, mixed.scenario.programs.cca) == ("bbr+cubic", 3, "cubic")
+    (mixed,) = cases(mix="bbr", cca=("reno",))
+    assert ([flow.cca for flow in mixed.scenario.flows], mixed.scenario.programs.cca) == (["bbr"], "reno")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +70,7 @@ def test_axes_go_into_the_command_and_controls_to_both_ends():
         ({"rcvbuf": "64KiB"}, {}, "flow: programs make their own connections"),
         ({}, {"programs": {"command": "curl 'http"}}, "command: no closing quotation; close the quotation"),
         ({}, {"programs": {"command": " "}}, "command: there is none; name a program"),
+        ({}, {"mix": "bbr", "cca": ("cubic", "reno")}, "mix: it says congestion controls and counts itself"),
         ({}, {"cca": ("cubic:hystart=off",)}, "programs.cca: 'cubic:hystart=0' sets a parameter, and programs have the kernel's control"),
     ],
 )
@@ -119,6 +128,93 @@ def test_of_flows_of_ours_a_starved_one_is_kept_and_of_connections_the_small_are
     rows = [row(9_000, 10**9), row(9_001, 0), row(80, 10**6), row(81, 20_000), row(82, 9_000)]
     observed = [(flow.cca, flow.group, flow.bytes_received) for flow in programs._observed(scenario, rows)]
     assert observed == [("cubic", 0, 10**6), ("cubic", 0, 20_000), ("bbr", 1, 10**9), ("reno", 2, 0)]
+
+
+class Kernel(engines.REGISTRY["mock"]):
+    """A kernel that needs none: what its version says of a scenario is the files of the command."""
+
+    def version_for(self, scenario):
+        return f"{self.version} {programs.digest(scenario)}"
+
+
+class Reader:
+    def feed(self, content):
+        if not content:
+            raise ValueError("is empty")
+
+    def finish(self):
+        return None, []
+
+
+def run(scenario, start, capture=Capture()):
+    return programs.run(Kernel(), SimpleNamespace(CaptureReader=Reader), scenario, 1, capture, start)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Runs a command of which only the result is there: what it writes, its exit status, flags, and the bytes of its capture."""
+    monkeypatch.setattr(programs, "job_of", lambda lib, scenario, seed, **more: more)
+
+    def result(line="true", *, output=b"", error=b"", status=0, flags=(), packets=b"packets", touch=None):
+        def start(job, out, errors):
+            Path(job["pcap"]).write_bytes(packets)
+            out.write(output)
+            errors.write(error)
+            if touch:
+                touch.write_text("changed")
+            way = {"bytes_out": 0}
+            return {"elapsed_ns": 10**9, "status": status, "is_late": False, "flags": list(flags), "link": {"forward": way, "reverse": way}}
+
+        return run(Scenario.of({**PATH, "programs": {"command": line}}), start)
+
+    return result
+
+
+def test_a_trial_has_the_address_of_the_files_before_it_ran(ran, tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text("before")
+    scenario = Scenario.of({**PATH, "programs": {"command": f"curl -o {file} far"}})
+    address = Kernel().address(scenario, 1)
+    assert ran(f"curl -o {file} far", touch=file).address == address != Kernel().address(scenario, 1)
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        (
+            {"flags": ["the capture has the first 1048576 packets of each direction; 7 further ones are not in it"]},
+            "does not have all of their packets",
+        ),
+        ({"packets": b""}, "the capture of their packets is empty"),
+    ],
+)
+def test_of_a_capture_that_is_not_whole_no_flow_is_told(ran, what, why):
+    trial = ran(**what)
+    assert trial.flows == ()
+    assert why in trial.caveats[-1]
+
+
+def test_a_script_whose_status_is_127_failed_and_began(ran):
+    trial = ran("sh -c x", status=127, error=b"sh: 1: x: not found\n")
+    assert trial.caveats[0] == "the command ended with status 127: sh: 1: x: not found"
+    assert ran(status=126, output=b"began\n", error=b"tcpscape: x\n").program.status == 126
+    with pytest.raises(TcpscapeError, match="command: 'nosuch' cannot be run: tcpscape: nosuch: No such file"):
+        ran("nosuch", status=127, error=b"tcpscape: nosuch: No such file or directory\n")
+
+
+def test_the_trials_of_an_unfinished_sweep_of_a_command_are_there(ran, tmp_path):
+    class Runs(Kernel):
+        def check(self, scenario):
+            pass
+
+        def run(self, scenario, seeds, **options):
+            return [replace(ran(), seed=seed, address=self.address(scenario, seed)) for seed in seeds]
+
+    sweep = campaign(None, {"rtt": "50ms"}, {"programs": COMMAND, "engines": ("mock",), "seeds": "2"})
+    with Store(tmp_path) as store:
+        execute.run(sweep, execute.Execution(store=store, make=lambda name: Runs()))
+        (followed,) = Follower(store).look()
+    assert followed.done == 2
 
 
 FETCH = """

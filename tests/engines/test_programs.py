@@ -174,6 +174,7 @@ def test_the_job_names_what_the_guest_must_know(program, tmp_path):
 
 
 REFUSED = [
+    (("--mix", "cubic:hystart=off"), "mix: 'cubic:hystart=0' sets a parameter, and the flows have the kernel's control; write its name alone"),
     (("--engine", "model"), "engine: 'model' runs no programs; choose live or virtual"),
     (("--bind", "/tmp"), "bind: programs on this machine's kernel may change its files anyway; leave it out, or add --engine virtual"),
 ]

@@ -230,7 +230,8 @@ class Campaign(Spec):
         names = [*self.axes, *(n for g in self.zip for n in g)]
         if twice := {n for n in names if names.count(n) > 1}:
             refuse("axes", f"{min(twice)} is said twice", "say each axis once")
-        if self.mix and (self.cca or {"cca", "flows"} & {*names, *self.conditions}):
+        of_command = bool(self.programs) and len(self.cca) == 1
+        if self.mix and ((self.cca and not of_command) or {"cca", "flows"} & {*names, *self.conditions}):
             refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
         if self.programs and (flow := {"flows", "flow"} & {*names, *self.conditions}):
             refuse(min(flow), "programs make their own connections", "leave it out; --mix has flows of ours beside them")
@@ -374,7 +375,8 @@ class _Cases:
         else:
             scenario = self._of_conditions(filled, early) if self.campaign.scenario is None else self._with_fields(filled, early)
         if self.campaign.programs:
-            scenario = self._with_programs(scenario, axes.fill(self.campaign.programs, values), is_timed="duration" in {**filled, **early})
+            programs = axes.fill(self.campaign.programs, values) | ({"cca": cca} if cca and mix else {})
+            scenario = self._with_programs(scenario, programs, is_timed="duration" in {**filled, **early})
         if is_more:
             scenario = ScenarioOptions(mix=mix or None, **more).over(scenario)
             scenario = self._with_fields(scenario.to_dict(), late) if late else scenario

@@ -93,7 +93,11 @@ class Runner:
     ) -> None:
         """Runs those of the trials that no other writer has claimed, and adds them."""
         missing = [ScenarioTrials(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
-        task = Task(self.engine, self.capture, self._keep, lambda trials: self._claim([by_seed[place][seed] for place, seed in trials]))
+
+        def claim(trials: Sequence[tuple[int, int]]) -> list[bool]:
+            return self._claim([by_seed[place][seed] for place, seed in trials])
+
+        task = Task(self.engine, self.capture, self._keep, claim, lambda place, seed: by_seed[place][seed])
         with closing(executor.run(task, missing)) as finished:  # whatever happens here, nothing runs on
             for place, trial in finished:
                 trials[by_seed[place][trial.seed]] = trial
@@ -158,10 +162,17 @@ def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
         by_name[case.engine].check(case.scenario)
     versions = {name: engine.version for name, engine in by_name.items()}
     if execution.store is not None:
-        execution.store.announce({"campaign": campaign.to_dict(), "versions": versions})
+        execution.store.announce({"campaign": campaign.to_dict(), "versions": versions, **_case_versions(cases, by_name)})
     rule, seeds, runner = repetition(campaign), parse_seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
     trials = _repeated(runner, rule) if rule else runner.run([(place, seeds) for place in range(len(cases))])
     return gather(campaign, cases, trials, versions)
+
+
+def _case_versions(cases: Sequence[Case], by_name: Mapping[str, Engine]) -> dict[str, list[str]]:
+    """Of each case what stands for the version in its trials' addresses, where that is another one: files of programs are in it."""
+    if not any(case.scenario.programs for case in cases):
+        return {}
+    return {"case_versions": [by_name[case.engine].version_for(case.scenario) for case in cases]}
 
 
 def run_all(campaigns: Sequence[Campaign], execution: Execution = Execution()) -> list[Outcome]:

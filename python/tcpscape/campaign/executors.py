@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -42,6 +42,8 @@ BATCH_S, BATCH_TRIALS = 0.02, 128
 """Short trials are run and saved together, as many as take about so many seconds, and so many at most: a transaction costs as much as they do."""
 SAVE_S = 10.0
 """How long trials that are being saved are waited for where a campaign ends early, s."""
+CHANGED = "a file that the command names was changed between the campaign's begin and this trial"
+"""Caveat of a trial whose address is another one when it begins than when it was claimed."""
 Keep = Callable[[Sequence[Trial]], None]
 """Saves trials; called from any thread, as soon as they are over."""
 Claim = Callable[[Sequence[tuple[int, int]]], list[bool]]
@@ -68,6 +70,14 @@ class Task:
     capture: Capture
     keep: Keep
     claim: Claim = lambda trials: [True] * len(trials)
+    address: Callable[[int, int], str] | None = None
+    """The address under which a trial was claimed, of its place in the work and its seed; None where nobody asks."""
+
+    def claimed(self, place: int, trial: Trial) -> Trial:
+        """The trial under the address that was claimed. One of other files, changed since, says so."""
+        if self.address is None or (address := self.address(place, trial.seed)) == trial.address:
+            return trial
+        return replace(trial, address=address, caveats=(*trial.caveats, CHANGED))
 
 
 class Executor(ABC):
@@ -165,7 +175,7 @@ class _Shared:
             return []
         place, scenario, _ = alike[0]
         trials = self._task.engine.run(scenario, [seed for _, _, seed in alike], threads=1, capture=self._task.capture)
-        return [(place, trial) for trial in trials]
+        return [(place, self._task.claimed(place, trial)) for trial in trials]
 
     def end(self) -> None:
         """No trial begins and none is saved from now on; what is being saved now is kept when this returns."""
@@ -322,7 +332,7 @@ class Dask(Executor):
                         pieces.lanes, looked = self._lanes(), time.monotonic()
                 future = next(arriving)
                 i, piece = out.pop(future)
-                trials = self._answer(future)
+                trials = [task.claimed(i, trial) for trial in self._answer(future)]
                 task.keep(trials)
                 pieces.again(i, piece, len(trials))
                 yield from ((i, trial) for trial in trials)

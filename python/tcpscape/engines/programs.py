@@ -35,7 +35,11 @@ BESIDE = ("programs", "data that travel up", "requests", "pauses of applications
 SMALL = 0.01
 """Share of the bytes of the command's largest connection below which one of its connections is left out: requests and their like."""
 NOT_FOUND, NOT_STARTED = 127, 126
-"""Exit statuses of a command that could not be run."""
+"""Exit statuses of a command that could not be run, and of scripts that say so of one of theirs."""
+NOT_BEGUN = "tcpscape: "
+"""How the line begins that says why a command could not be run. crates/live, `spaces::keeper`"""
+CUT = "the capture has the first "
+"""How the flag of a capture begins that does not have all packets. crates/live, `link::capture::missing`"""
 FIRST_PORT = 9_000
 """Port of the first of the flows of ours beside programs, each has its own. crates/testbed, `flows::PORT`"""
 MOST_READ = 256 << 20
@@ -101,24 +105,34 @@ def run(engine: Engine, lib: ModuleType, scenario: Scenario, seed: int, capture:
     """
     if capture.tables:
         refuse("samples", "programs have none: nobody asks their sockets", "choose another metric, or leave it out", EngineError)
+    address = engine.address(scenario, seed)  # before the command can change a file that it names
     with tempfile.TemporaryDirectory(prefix="tcpscape-programs-") as folder, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         packets = Path(folder) / "packets.pcapng"
         result = start(job_of(lib, scenario, seed, pcap=str(packets), **more), out, errors)
-        reader = lib.CaptureReader()
-        reader.feed(content := packets.read_bytes())
-        try:
-            _, rows = reader.finish()
-        except ValueError:
-            rows = []  # nothing passed
+        rows, unknown = _rows(lib, content := packets.read_bytes(), result["flags"])
         output = _whole(out)
-        last = next((line for line in reversed(_whole(errors).splitlines()) if line.strip()), b"")
+        lines = [line.strip() for line in _whole(errors).decode("utf-8", "replace").splitlines() if line.strip()]
     program = _result(result, output)
-    line = last.decode("utf-8", "replace").strip()[:200]
-    if program.status in (NOT_FOUND, NOT_STARTED):
+    line = (lines or [""])[-1][:200]
+    if program.status in (NOT_FOUND, NOT_STARTED) and not output and line.startswith(NOT_BEGUN):
         refuse("command", f"{_programs(scenario).command!r} cannot be run{f': {line}' if line else ''}", "correct it", EngineError)
     digest = hashlib.sha256(content + output).hexdigest()[:16] if engine.repeatable else None
-    summary = {"duration_ns": result["elapsed_ns"], "caveats": [*_failure(program, line), *result["flags"]]}
-    return trial(engine, scenario, seed, summary, {}, capture, flows=tuple(_observed(scenario, rows)), program=program, hash=digest)
+    summary = {"duration_ns": result["elapsed_ns"], "caveats": [*_failure(program, line), *result["flags"], *unknown]}
+    flows = tuple(_observed(scenario, rows))
+    return trial(engine, scenario, seed, summary, {}, capture, address=address, flows=flows, program=program, hash=digest)
+
+
+def _rows(lib: ModuleType, content: bytes, flags: Sequence[str]) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
+    """The flows of a capture; where it does not have all of them, none, and a sentence that says so."""
+    if any(flag.startswith(CUT) for flag in flags):
+        return (), ("what its TCP connections carried is unknown: the capture does not have all of their packets",)
+    reader = lib.CaptureReader()
+    try:
+        reader.feed(content)
+        _, rows = reader.finish()
+    except ValueError as e:
+        return (), (f"what its TCP connections carried is unknown: the capture of their packets {e}",)
+    return rows, ()
 
 
 def _whole(file: IO[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tcpscape import writing
 from tcpscape.campaign import record
@@ -199,6 +199,8 @@ class _Plan(BaseModel):
     campaign: dict[str, Any]
     versions: dict[str, str]
     """Engine → its version."""
+    case_versions: list[str] = Field(default_factory=list)
+    """What stands for the version in the addresses of each case's trials; empty where it is that of the engine."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,8 @@ class _Followed:
         self._least = len(self._cases) * (rule.least if rule else len(self._seeds))
         if len(self._cases) * len(self._seeds) > MOST_TRIALS:
             self._seeds = self._seeds[: max(1, MOST_TRIALS // len(self._cases))]
-        self._addresses = [self._of(case) for case in self._cases]
+        versions = plan.case_versions or [plan.versions.get(case.engine, "") for case in self._cases]
+        self._addresses = [self._of(case, version) for case, version in zip(self._cases, versions, strict=False)]
 
     def look(self, is_running: bool) -> Unfinished:
         """What is there now."""
@@ -269,8 +272,8 @@ class _Followed:
         some = [(case, trials) for case, trials in zip(self._cases, runs, strict=True) if trials]
         return gather(self._campaign, [case for case, _ in some], [trials for _, trials in some], self._versions)
 
-    def _of(self, case: Case) -> list[str]:
-        return addresses_of(case.engine.partition(":")[0], self._versions.get(case.engine, ""), case.scenario, self._seeds)
+    def _of(self, case: Case, version: str) -> list[str]:
+        return addresses_of(case.engine.partition(":")[0], version, case.scenario, self._seeds)
 
 
 @dataclass(frozen=True)
