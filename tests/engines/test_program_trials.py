@@ -40,6 +40,14 @@ def test_a_scenario_with_programs_reads_back_as_it_was():
     assert "programs" not in json.dumps(Scenario.of(PATH).to_dict())
 
 
+def test_a_command_is_measured_by_its_completion_where_nothing_else_is_asked():
+    path = {"rtt": "50ms"}
+    assert campaign(None, path, {"programs": COMMAND}).metric == "completion"
+    assert campaign(None, path, {"programs": COMMAND, "metric": "goodput"}).metric == "goodput"
+    assert campaign(None, path, {}).metric == "goodput"
+    assert cases({"count": "1,4"}, programs={"command": "ping -c ${count} far"})[1].scenario.programs.command == "ping -c 4 far"
+
+
 def test_a_path_in_words_has_its_bottleneck_in_both_directions():
     (case,) = cases()
     assert case.scenario.reverse[-1] == case.scenario.bottleneck[-1]
@@ -67,7 +75,9 @@ def test_axes_go_into_the_command_and_controls_to_both_ends():
     ("options", "fields", "why"),
     [
         ({"flows": "2"}, {}, "flows: programs make their own connections; leave it out"),
-        ({"rcvbuf": "64KiB"}, {}, "flow: programs make their own connections"),
+        ({"rcvbuf": "64KiB"}, {}, "rcvbuf: programs make their own connections"),
+        ({"chunk": "4KB,8KB"}, {}, "chunk: programs make their own connections"),
+        ({}, {"programs": {"command": "true", "serve": ["python3 'x"]}}, "serve: no closing quotation; close the quotation"),
         ({}, {"programs": {"command": "curl 'http"}}, "command: no closing quotation; close the quotation"),
         ({}, {"programs": {"command": " "}}, "command: there is none; name a program"),
         ({}, {"mix": "bbr", "cca": ("cubic", "reno")}, "mix: it says congestion controls and counts itself"),
@@ -90,7 +100,7 @@ def test_an_engine_without_a_kernel_refuses_programs(need_model):
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"probes": ["voice"]}, "scenario: unnamed has probes, which programs do not meet; leave it out"),
+        ({"probes": ["voice"]}, "scenario: it has probes, which programs do not meet; leave them out"),
         ({"ecn": True}, "ecn: programs have the engine's kernel with its settings"),
         ({"kernel": "6.12"}, "kernel: programs have"),
         ({"programs": {**COMMAND, "cca": "nosuch"}}, "cca: 'nosuch' is not in the virtual engine's kernel; choose "),

@@ -233,8 +233,8 @@ class Campaign(Spec):
         of_command = bool(self.programs) and len(self.cca) == 1
         if self.mix and ((self.cca and not of_command) or {"cca", "flows"} & {*names, *self.conditions}):
             refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
-        if self.programs and (flow := {"flows", "flow"} & {*names, *self.conditions}):
-            refuse(min(flow), "programs make their own connections", "leave it out; --mix has flows of ours beside them")
+        if self.programs and (flow := self._of_flows(names)):
+            refuse(flow[0], "programs make their own connections", "leave it out; --mix has flows of ours beside them")
         if strange := [p for p in self.pool if p not in names]:
             refuse("pool", f"{shown(strange[0])} is no axis", f"choose {', '.join(names) or 'an axis'}")
         if self.precision is not None and not 0 < self.precision < 1:
@@ -243,6 +243,12 @@ class Campaign(Spec):
             refuse("engines", "one is there twice" if self.engines else "no engine runs nothing", "write for example [model], or leave it out")
         parse_seeds(self.seeds)
         return self
+
+    def _of_flows(self, names: Sequence[str]) -> list[str]:
+        """What is given of flows, axes of these names and conditions, but the congestion control; an axis in the command is none of it."""
+        free = [name for name in names if name not in axes.names_in(self.programs)]
+        given = [*free, *("flows" for name in self.conditions if name == "flows"), *self.conditions.get("flow", ())]
+        return [name for name in given if name == "flows" or (_of_flow(name) and name not in ("cca", "flow.cca"))]
 
     @property
     def shown(self) -> tuple[str, ...]:

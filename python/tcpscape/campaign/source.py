@@ -64,7 +64,10 @@ def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str
         _set(data, name, value)
     if "scenario" not in data and "rtt" not in {*data.get("conditions", {}), *_axis_names(data)}:
         refuse("rtt", "missing, and a path needs one", "say for example --rtt 50ms")
-    return Campaign.of({**data, **fields}, str(source) if isinstance(source, (str, Path)) else OPTIONS)
+    values = {**data, **fields}
+    if values.get("programs"):
+        values.setdefault("metric", "completion")  # not every command has a TCP connection
+    return Campaign.of(values, str(source) if isinstance(source, (str, Path)) else OPTIONS)
 
 
 def _read(source: str) -> dict[str, Any]:

@@ -52,9 +52,14 @@ class CellOptions:
 
     cca: options.Cca = None
     mix: options.Mix = None
-    command: Annotated[str | None, Option('A program at the near end, instead of flows: "curl -s http://far/page". Not on the model.')] = None
+    command: Annotated[
+        str | None,
+        Option('A program at the near end, instead of flows: "curl -s http://far/page". Ended after --duration (10min). Not on the model.'),
+    ] = None
     serve: Annotated[tuple[str, ...], Option('With --command: a server at the far end: "iperf3 -s -1". Repeatable.')] = ()
-    engine: Annotated[str | None, Option("Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]", complete="engines")] = None
+    engine: Annotated[
+        str | None, Option("Engines: model, virtual[:KERNEL], live, mock; several to compare.  [default: model]", complete="engines")
+    ] = None
     seeds: Annotated[str | None, Option("Trials of each cell: 20 (seeds 0…19), 5..9 or 1,4,7.  [default: 10]")] = None
     precision: Annotated[str | None, Option("Repeat each cell until the interval is ± this of its value: 5%.")] = None
     max_seeds: Annotated[int | None, Option("Most trials of a cell with --precision.  [default: 200]", least=5)] = None

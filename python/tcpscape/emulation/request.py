@@ -117,7 +117,7 @@ class Request:
         if self.outside:
             refuse("mix", "its flows end at the far end, and there is none", "leave it out, or --outside")
         mixed = Scenario.of({**ANY_PATH, "duration": self.duration or "1h", "flows": parse_mix(self.mix)}, OPTIONS)
-        mixed.expect_plain("which have no place beside a command", "leave it out", but=BESIDE)
+        mixed.expect_plain("which have no place beside a command", "leave them out", but=BESIDE)
         if label := next((flow.cca for flow in mixed.flows if spelling.name_of(flow.cca) != flow.cca), None):
             refuse("mix", f"{shown(label)} sets a parameter, and the flows have the kernel's control", "write its name alone, for example bbr")
         return mixed.flows

@@ -71,7 +71,7 @@ def routed(lib: ModuleType, scenario: Scenario) -> dict[str, Any]:
 
 def check(engine: Engine, scenario: Scenario) -> None:
     """Refuses, by name, what programs or the engine cannot do. :raises TcpscapeError: one line."""
-    scenario.expect_plain("which programs do not meet", "leave it out", but=BESIDE)
+    scenario.expect_plain("which programs do not meet", "leave them out", but=BESIDE)
     for name, default in (("kernel", Kernel()), ("ecn", False), ("tick_phase", None)):
         if getattr(scenario, name) != default:
             refuse(name, "programs have the engine's kernel with its settings", "leave it out")

@@ -28,7 +28,7 @@ def words(text: str, field: str = "command") -> list[str]:
     try:
         parts = shlex.split(text)
     except ValueError as e:
-        refuse(field, f"{e}"[:1].lower() + f"{e}"[1:], "close the quotation, or give a list of words")
+        refuse(field, f"{e}"[:1].lower() + f"{e}"[1:], "close the quotation")
     if not parts:
         refuse(field, "there is none", "name a program, for example 'ping -c 5 far'")
     return parts
@@ -36,6 +36,11 @@ def words(text: str, field: str = "command") -> list[str]:
 
 def _command(text: str) -> str:
     words(text)
+    return text
+
+
+def _server(text: str) -> str:
+    words(text, "serve")
     return text
 
 
@@ -57,7 +62,9 @@ class Programs(Spec):
 
     command: Annotated[Line, AfterValidator(_command)]
     """The command at the near end, as in a shell without its syntax: `curl -s http://far/page`."""
-    serve: Annotated[tuple[Line, ...], BeforeValidator(_several, json_schema_input_type=written({"type": ["string", "array"]}))] = ()
+    serve: Annotated[
+        tuple[Annotated[Line, AfterValidator(_server)], ...], BeforeValidator(_several, json_schema_input_type=written({"type": ["string", "array"]}))
+    ] = ()
     """Servers at the far end, command lines of the shell, started before."""
     cca: Annotated[CcaField, AfterValidator(_named)] = "cubic"
     """Congestion control of both ends' sockets."""

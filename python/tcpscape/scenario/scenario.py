@@ -347,7 +347,7 @@ class Scenario(Spec):
         """
         if more := [kind for kind in self.extras if kind not in but]:
             text = f"{', '.join(more[:-1])} and {more[-1]}" if len(more) > 1 else more[0]
-            refuse("scenario", f"{self.name} has {text}, {whose}", fix)
+            refuse("scenario", f"{'it' if self.name in ('unnamed', 'words') else self.name} has {text}, {whose}", fix)
 
     def expect_path(self) -> None:
         """Refuses a scenario that says nothing of its path: it would run as fast as the simulated hosts can.

@@ -35,6 +35,8 @@ FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
 MOST_SHARES = 3
 """Most congestion controls of mixtures whose shares a table has."""
+MOST_VALUES = 4
+"""Most numbers of a command's output that are named."""
 WIDE = "*"
 """Marks a cell whose interval is wider than asked."""
 RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
@@ -223,6 +225,10 @@ def notes(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
         lines.append(f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}")
     if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
         lines.append("∞: so few runs cannot bound a median; give more --seeds")
+    values = dict.fromkeys(name for cell in outcome.cells for trial in cell.trials if trial.program for name in trial.program.values)
+    if values and not outcome.campaign.metric.startswith("output:"):
+        named = ", ".join(f"output:{name}" for name in list(values)[:MOST_VALUES])
+        lines.append(f"numbers of the command's output are metrics too: {named}{', …' if len(values) > MOST_VALUES else ''}")
     return lines
 
 

@@ -77,7 +77,8 @@ def run_answer(outcome: Outcome) -> str:
         return _comparison(cells)
     cell = cells[0]
     if not cell.trials[0].flows:
-        return next(iter(traffic.sentences(outcome)), "There is no flow.")
+        nothing = "No TCP connection carried data that is known of." if cell.scenarios[0].programs else "There is no flow."
+        return next(iter(traffic.sentences(outcome)), nothing)
     of = groups.of(cell)
     if len({(group.direction, group.place) for group in of}) > 1:
         return _network(cell, of)
@@ -348,6 +349,8 @@ def _extremes(outcome: Outcome, metric: Metric) -> str:
     """The lowest and the highest median, and where they are."""
     medians = [(cell.median(metric.name), cell) for cell in outcome.cells]
     known = [pair for pair in medians if math.isfinite(pair[0].value)]
+    if not known and metric.name == "completion":
+        return "No command succeeded: each failed or was ended by its duration."
     if not known:
         return f"No cell has a {metric.name}: the engine does not see it."
     low, high = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
