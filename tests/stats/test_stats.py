@@ -284,3 +284,17 @@ def test_an_estimate_says_what_it_is_of_and_shares_in_percent():
     assert share.percent() == "62 % [60, 64]"
     assert stats.Estimate(0.18, 0.15, math.inf, 10).percent() == "18 % [15, ∞]"
     assert stats.Estimate(0.18, math.nan, math.nan, 1).percent() == "18 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.7, 0.62, 24, "0.700 [0.620, 24.0]"),
+        (1.12, 1.05, 30, "1.12 [1.05, 30.0]"),
+        (56.6, 36.4, 70.6, "57 [36, 71]"),
+        (1, 1, 1, "1.00 [1.00, 1.00]"),
+    ],
+)
+def test_a_skewed_interval_keeps_the_digits_of_its_nearer_end(value, low, high, text):
+    """A loss is not written as equality."""
+    assert stats.Estimate(value, low, high, 10).text() == text

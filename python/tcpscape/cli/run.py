@@ -67,7 +67,7 @@ class RunScenario:
             path, self.flows, self.mix, flow, self.hosts.fields(), self.change, **self.network.fields(), conditions=self.conditions
         )
         if self.scenario is not None:
-            if option := _option_of(self.scenario):
+            if not Path(self.scenario).exists() and (option := _option_of(self.scenario)):
                 refuse("scenario", f"'{self.scenario}' is no file and no name of one", f"write {option} {self.scenario}")
             return chosen.over(files.load(self.scenario), compared=compared)
         if chosen.is_empty and not compared:

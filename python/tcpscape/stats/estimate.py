@@ -40,7 +40,7 @@ NORMAL_BELOW = 5
 UNSEEN_BELOW = 10
 """Fewest values of which a mode with a share of a quarter is missed no more often than an interval may miss."""
 INTERVAL_DIGITS = 2
-"""Significant digits of an interval's half width that are written."""
+"""Significant digits that are written of the way from a value to the nearer end of its interval."""
 SKEWNESS = 1.0
 """Sample skewness from which a CV rests on few runs: with heavy tails its interval was measured to cover less than 80 %."""
 
@@ -130,7 +130,7 @@ class Estimate:
         """The value and `[11.8, 12.9]` for a table; an open end is ∞.
 
         `most`: the rate of the link, which the quantity cannot exceed, in the estimate's unit: an end above it is shown as `≤ link`.
-        No digit stands behind the second one of the interval's half width: `57 [36, 71]`, not `56.5 [36.4, 70.5]`.
+        No digit stands behind the second one of the way from the value to the nearer end: `57 [36, 71]`, not `56.5 [36.4, 70.5]`.
         `unit`: what stands between the value and its interval, `12.3 Mbit/s [11.8, 12.9]`, `6.42 × cubic [6.03, 6.91]`.
         """
         if self.n < 2 or math.isnan(self.low):
@@ -141,11 +141,10 @@ class Estimate:
         return Number(self.value, f"{_rounded(self.value, places)} {unit}".rstrip(), f"[{low}, {high}]")
 
     def _places(self, digits: int) -> int:
-        """Decimal places: those of `digits` significant ones of the value, and no more than the interval's half width has in its first two."""
-        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
-        half = max((abs(end - self.value) for end in ends), default=0.0) if len(ends) < 2 else (ends[1] - ends[0]) / 2
+        """Decimal places: those of `digits` significant ones of the value, and no more than the way to the nearer end has in its first two."""
+        ways = [abs(end - self.value) for end in (self.low, self.high) if math.isfinite(end) and end != self.value]
         own = decimal_places(self.value, digits)
-        return min(own, decimal_places(half, INTERVAL_DIGITS)) if half else own
+        return min(own, decimal_places(min(ways), INTERVAL_DIGITS)) if ways else own
 
     def percent(self) -> str:
         """A fraction in percent, `62 % [60, 64]`; an open end is ∞."""

@@ -142,7 +142,7 @@ def _of_length(advice: Advice) -> Iterator[str]:
     if is_short(advice.path):
         enough = brief_time(math.ceil(ENOUGH_ROUND_TRIPS * rtt / NS_PER_S) * NS_PER_S)
         names = [name for s in advice.ranking if (name := spelling.split(s.cca)[0]) in PROBES_RTT and duration <= PROBES_RTT[name]]
-        probes = f", and {joined(names)} measures no RTT anew in it (PROBE_RTT)" if names else ""
+        probes = f", and {joined(names)} {'measures' if len(names) == 1 else 'measure'} no RTT anew in it (PROBE_RTT)" if names else ""
         yield (
             f"{brief_time(duration)} are {counted(round(duration / rtt), 'round trip')}, mostly the start of a connection{probes}; "
             f"for longer ones: --duration {enough}."
@@ -218,8 +218,12 @@ def more_runs(advice: Advice, typed: str) -> str:
 
 
 def sharing(advice: Advice) -> str:
-    """The command that shows how the recommended congestion control shares the path with Linux's default; empty where that is recommended."""
-    if advice.choice in (None, DEFAULT):
+    """The command that shows how the recommended congestion control shares the path with Linux's default; empty where that is recommended.
+
+    Empty, too, where an application has more than a rate (pauses, sizes, answers), which options do not say.
+    """
+    documents = [value for value in advice.path.model_dump(mode="json", exclude_defaults=True).get("flow", {}).values() if isinstance(value, dict)]
+    if advice.choice in (None, DEFAULT) or any(value.keys() - {"rate"} for value in documents):
         return ""
     cell, seeds = advice.outcome.cells[0], advice.outcome.campaign.seeds
     trials = [*(["--engine", cell.engine] if cell.engine != MODEL else []), "--seeds", str(seeds)]

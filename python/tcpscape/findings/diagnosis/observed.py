@@ -22,7 +22,7 @@ Doubt = Literal["far_from_sender", "no_timestamps", "end_of_writes", "pace_or_ap
 """Why packets do not show what held a flow: the data's receiver opened the connection and is nearer to the capture, so that nothing says how late the
 sender's answers are there; segments without timestamps do not say which ACK they answer; away from the sender writes end as an application's do, and
 its flight or rate does not go with that; at the sender a timer spaces the segments, and no control that paces shows; away from the sender the flight
-stays the same without a loss, as a congestion window does not."""
+stays the same without a loss, as a congestion window does not; too few segments show no habit."""
 Columns = Mapping[str, NDArray[Any]]
 """Named columns of one length."""
 
