@@ -39,9 +39,10 @@ def _command(text: str) -> str:
     return text
 
 
-def _server(text: str) -> str:
-    words(text, "serve")
-    return text
+def _servers(lines: tuple[str, ...]) -> tuple[str, ...]:
+    for line in lines:
+        words(line, "serve")
+    return lines
 
 
 def _several(value: Any) -> Any:
@@ -63,7 +64,7 @@ class Programs(Spec):
     command: Annotated[Line, AfterValidator(_command)]
     """The command at the near end, as in a shell without its syntax: `curl -s http://far/page`."""
     serve: Annotated[
-        tuple[Annotated[Line, AfterValidator(_server)], ...], BeforeValidator(_several, json_schema_input_type=written({"type": ["string", "array"]}))
+        tuple[Line, ...], AfterValidator(_servers), BeforeValidator(_several, json_schema_input_type=written({"type": ["string", "array"]}))
     ] = ()
     """Servers at the far end, command lines of the shell, started before."""
     cca: Annotated[CcaField, AfterValidator(_named)] = "cubic"
