@@ -516,7 +516,8 @@ def test_twin_of_the_model(cca: str, tmp_path: Path) -> None:
     Model().write_pcap(scenario, 1, file)
     p = fit(capture.read(file).flows[0])
     assert p.rate_mbps.value == pytest.approx(12, rel=0.01)
-    assert (p.rtt_ms.value, p.jitter_on) == (pytest.approx(30, abs=1.1), "reverse")
+    assert p.rtt_ms.value == pytest.approx(30, abs=1.1)
+    assert p.jitter_on is None  # in order, in front of a queue that is never empty, the data could have it too
     assert p.jitter_ms.value == pytest.approx(1, rel=0.15)
 
 

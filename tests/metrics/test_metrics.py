@@ -293,6 +293,7 @@ def test_every_metric_of_a_run(need_model):
     assert {name for name, value in values.items() if math.isnan(value)} == {
         *OF_TRAFFIC,
         "rtt_exponent",
+        "media_rate",
         "backoff",
         "breaker",
     }  # nothing but flows, all down and with one RTT, for five seconds without a silence

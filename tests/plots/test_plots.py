@@ -390,7 +390,7 @@ def test_damage_is_drawn():
     for page in (None, style.PAGE, style.NARROW):
         sheet = bars.damage(found, "What does the damage at RTT 50ms, jitter 12ms", page=page)
         assert mind(sheet) == ([], [])
-        assert {"6.50 [5.10, 8.20]", "1.02 [0.900, ∞]"} <= {t for t, _ in texts(sheet)}
+        assert {"6.5 [5.1, 8.2]", "1.02 [0.90, ∞]"} <= {t for t, _ in texts(sheet)}
         whiskers = [bar[0].get_extents(sheet.axes[0].transData).x1 for c in sheet.axes[0].containers[1::2] for bar in [c[2][0].get_paths()]]
         assert max(whiskers) < min(box.x0 for text, box in texts(sheet) if "[" in text)
 

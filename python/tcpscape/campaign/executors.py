@@ -331,6 +331,8 @@ class Dask(Executor):
                     if time.monotonic() - looked > LOOK_S:
                         pieces.lanes, looked = self._lanes(), time.monotonic()
                 future = next(arriving)
+                if self._is_alone:  # who answered is there again
+                    pieces.lanes, looked = self._lanes(), time.monotonic()
                 i, piece = out.pop(future)
                 trials = [task.claimed(i, trial) for trial in self._answer(future)]
                 task.keep(trials)

@@ -161,8 +161,9 @@ def _comparison(cells: Sequence[Cell]) -> str:
         link = bottleneck.link_mbps(best.scenarios[0])
         return f"{a} and {b} carry the same, {best.mean().text(most=link)} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and stats.is_alike(gain):
-        of = " and ".join(one.mean().cell(most=bottleneck.link_mbps(one.scenarios[0])).text for one in (best, other))
-        return f"{a} and {b} carry nearly the same, {of} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
+        means = [one.mean().cell(most=bottleneck.link_mbps(one.scenarios[0])).text for one in (best, other)]
+        of = " and ".join(dict.fromkeys(means))
+        return f"{a} and {b} carry {'nearly ' * (means[0] != means[1])}the same, {of} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and not gain.excludes(1):
         missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := runs_text(stats.runs_missing(gain))) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
