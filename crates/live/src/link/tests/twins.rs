@@ -47,16 +47,19 @@ const REVERSE: u32 = 2;
 struct Model {
     network: Network,
     seen: Vec<Seen>,
+    /// The latest time: what has left its host since then is told at once.
+    now: Time,
 }
 
 impl Model {
     fn run(&mut self, until: Time) {
         let net = &mut self.network;
-        let mut now = Time::ZERO;
         loop {
+            let now = self.now;
             let next = [HOST, NETWORK, REVERSE].into_iter().filter_map(|pipe| net.next_event(pipe, now)).min();
             let Some(t) = next.filter(|t| *t <= until) else { return };
-            now = t.max(now);
+            let now = t.max(now);
+            self.now = now;
             net.leave_host(HOST, NETWORK, now);
             net.released(HOST).for_each(drop);
             drop(net.departed());
@@ -70,6 +73,7 @@ impl Model {
     }
 
     fn send(&mut self, now: Time, flow: usize, segment: Segment) {
+        self.now = now;
         let segs = segment.len.div_ceil(MSS).max(1) as u16;
         self.network.send(now, flow, &Transmit { segment, segs, burst: 1, departure: now });
     }
@@ -121,7 +125,7 @@ fn frame(s: &Segment, flow: usize, direction: Direction) -> Vec<u8> {
 
 /// Data of three flows, many of them super-packets, and their ACKs, some with SACK blocks, at random times.
 fn drive(plan: &CheckedPlan<'_>, seed: u64, options: &LinkOptions) -> (Vec<Seen>, Vec<Seen>) {
-    let mut model = Model { network: Network::new(plan, MSS, seed), seen: Vec::new() };
+    let mut model = Model { network: Network::new(plan, MSS, seed), seen: Vec::new(), now: Time::ZERO };
     let mut link = Link::new(&plan.plan().forward, &plan.plan().reverse, options).expect("a path");
     let (mut seen, mut now, mut traffic) = (Vec::new(), 0, Stream::new(11, "traffic"));
     let (mut next, cut) = ([1u64; 2], options.whole != Whole::Everywhere);
