@@ -63,7 +63,14 @@ mod tests {
     #[test]
     fn a_program_beside_this_one_is_named_and_this_one_is_not() {
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-        assert!(of(child.id()).is_some_and(|text| text.starts_with("\"sleep 100\"")));
+        // Its words are there a moment after it has been started.
+        let named = (0..5_000).find_map(|_| {
+            of(child.id()).or_else(|| {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                None
+            })
+        });
+        assert!(named.is_some_and(|text| text.starts_with("\"sleep 100\"")));
         assert_eq!(of(std::process::id()), None);
         child.kill().unwrap();
         child.wait().unwrap();
