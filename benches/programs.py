@@ -184,9 +184,9 @@ def costs(reps: int) -> dict[str, float]:
     bulk = statistics.median(cpu(lambda: run("iperf3 -c far -t 20", serve="iperf3 -s -1", rtt="40ms", loss="0%"))[0] for _ in range(reps))
     idle = cpu(lambda: run("sleep 3000", rtt="600ms"))[0]
     least = min(wall for _, wall in start)
-    found = {"start, CPU s": base, "start, s of the clock, least": least, "bulk": 20 / (bulk - base), "idle": 3000 / max(idle - base, 1e-3)}
-    print(found, flush=True)
-    return found
+    figures = {"start, CPU s": base, "start, s of the clock, least": least, "bulk": 20 / (bulk - base), "idle": 3000 / max(idle - base, 1e-3)}
+    print(figures, flush=True)
+    return figures
 
 
 LIMITS = (
@@ -265,23 +265,23 @@ PARTS: dict[str, Callable[[bool, pathlib.Path], object]] = {
 
 def measure(parts: list[str], is_quick: bool, kept: pathlib.Path) -> dict[str, object]:
     """Measures parts and keeps them with the machine's load, beside what was measured before."""
-    found = json.loads(kept.read_text()) if kept.exists() else {}
+    figures = json.loads(kept.read_text()) if kept.exists() else {}
     for part in parts:
         with tempfile.TemporaryDirectory(prefix="tcpscape-programs-") as name:
-            found[part] = PARTS[part](is_quick, pathlib.Path(name))
-        found.setdefault("loads", []).append(os.getloadavg()[0])
-        kept.write_text(json.dumps(found))
-    return found
+            figures[part] = PARTS[part](is_quick, pathlib.Path(name))
+        figures.setdefault("loads", []).append(os.getloadavg()[0])
+        kept.write_text(json.dumps(figures))
+    return figures
 
 
-def page(found: dict[str, object], is_quick: bool) -> str:
+def page(figures: dict[str, object], is_quick: bool) -> str:
     """The page, from every part."""
     import performance
 
-    engine, costs_ = engines.make("virtual"), found["costs"]
-    apart = [abs(float(row[-1].rstrip("%"))) for row in found["ours"]]
-    late = max(abs(float(row[-1])) for row in found["model"])
-    is_same = all(row[-1] in ("met", "not installed") for row in found["repeated"])
+    engine, costs_ = engines.make("virtual"), figures["costs"]
+    apart = [abs(float(row[-1].rstrip("%"))) for row in figures["ours"]]
+    late = max(abs(float(row[-1])) for row in figures["model"])
+    is_same = all(row[-1] in ("met", "not installed") for row in figures["repeated"])
     clock = costs_["start, s of the clock, least"]
     targets = [
         ("captures and outputs of repetitions", "one of each", "one of each" if is_same else "more", verdict(is_same)),
@@ -295,14 +295,14 @@ def page(found: dict[str, object], is_quick: bool) -> str:
     return PAGE.format(
         machine=performance.machine(),
         kernel=f"{engine.kernel.name} ({engine.kernel.release})",
-        load=f"{min(found['loads']):.0f} to {max(found['loads']):.0f}",
+        load=f"{min(figures['loads']):.0f} to {max(figures['loads']):.0f}",
         cores=os.cpu_count(),
         targets="\n".join(markdown(("what", "target", "reached", ""), targets).splitlines()[2:]),
         reps=2 if is_quick else 5,
-        repeated=markdown(("programs", "captures", "outputs", ""), found["repeated"]),
-        ours=markdown(("path", "control", "iperf3", "ours", "apart"), found["ours"]),
-        model=markdown(("transfer and path", "in the guest", "model", "apart"), found["model"]),
-        limits=markdown(("a program that", "what comes of it", "s of the clock"), found["limits"]),
+        repeated=markdown(("programs", "captures", "outputs", ""), figures["repeated"]),
+        ours=markdown(("path", "control", "iperf3", "ours", "apart"), figures["ours"]),
+        model=markdown(("transfer and path", "in the guest", "model", "apart"), figures["model"]),
+        limits=markdown(("a program that", "what comes of it", "s of the clock"), figures["limits"]),
     )
 
 
@@ -314,9 +314,9 @@ def main() -> int:
     p.add_argument("--kept", type=pathlib.Path, default=pathlib.Path("programs.json"), help="what was measured before")
     p.add_argument("--out", type=pathlib.Path, default=pathlib.Path("programs.md"))
     a = p.parse_args()
-    found = measure(a.parts, a.quick, a.kept)
-    if set(PARTS) <= found.keys():
-        a.out.write_text(page(found, a.quick))
+    figures = measure(a.parts, a.quick, a.kept)
+    if set(PARTS) <= figures.keys():
+        a.out.write_text(page(figures, a.quick))
         print(f"wrote {a.out}")
     return 0
 

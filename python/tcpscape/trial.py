@@ -113,8 +113,7 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        values = self.shown()
-        return values | {name: plain(value) for name, value in values.items()} | {"flows": [flow.to_dict() for flow in self.flows]}
+        return {name: plain(value) for name, value in self.shown().items()} | {"flows": [flow.to_dict() for flow in self.flows]}
 
     def shown(self) -> dict[str, Any]:
         """The same with results of parts (RTTs, probes, …) as they are, which a writer of JSON reads faster than mappings made of them."""

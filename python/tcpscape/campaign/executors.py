@@ -5,9 +5,8 @@ same tcpscape installed. Begin with :func:`make`.
 
 On a cluster, a task is a few trials of one scenario; a worker answers after about :data:`ANSWER_S` with those that are over and the rest goes out
 again, so that little is lost with a worker: the scheduler gives its tasks to others, and the results are those of the local executor to the last bit.
-What workers answer is saved here. Where all workers are gone,
-the campaign says so and waits for others. Source: the documentation of dask.distributed, "Futures" and
-"Resilience".
+What workers answer is saved here. Where all workers are gone, the campaign says so and waits for others. Source: the documentation of
+dask.distributed, "Futures" and "Resilience".
 """
 
 from __future__ import annotations
@@ -312,14 +311,12 @@ class Dask(Executor):
 
     def run(self, task: Task, work: Sequence[ScenarioTrials]) -> Trials:
         """Each trial as its worker answers, saved here."""
-        pieces = _Pieces(task, work, self._lanes())
+        pieces = _Pieces(task, work, self._lanes)
         out: dict[Future[list[Trial]], tuple[int, ScenarioTrials]] = {}
         arriving = self._distributed.as_completed(loop=self._client.loop)
-        looked = time.monotonic()
         try:
             while True:
-                if time.monotonic() - looked > LOOK_S:
-                    pieces.lanes, looked = self._lanes(), time.monotonic()
+                pieces.look()
                 for i, piece in self._claimed(task, pieces, len(out)):
                     future = self._client.submit(run_remote, pieces.remote(piece), key=f"tcpscape-{secrets.token_hex(8)}", pure=False)
                     out[future] = (i, piece)
@@ -328,11 +325,9 @@ class Dask(Executor):
                     return
                 while not arriving.has_ready():
                     time.sleep(POLL_S)
-                    if time.monotonic() - looked > LOOK_S:
-                        pieces.lanes, looked = self._lanes(), time.monotonic()
+                    pieces.look()
                 future = next(arriving)
-                if self._is_alone:  # who answered is there again
-                    pieces.lanes, looked = self._lanes(), time.monotonic()
+                pieces.look(at_once=self._is_alone)  # who answered is there again
                 i, piece = out.pop(future)
                 trials = [task.claimed(i, trial) for trial in self._answer(future)]
                 task.keep(trials)
@@ -375,12 +370,18 @@ class Dask(Executor):
 class _Pieces:
     """What is still to be sent out."""
 
-    def __init__(self, task: Task, work: Sequence[ScenarioTrials], lanes: int) -> None:
+    def __init__(self, task: Task, work: Sequence[ScenarioTrials], count_lanes: Callable[[], int]) -> None:
         self._task = task
-        self.lanes = lanes
+        self._count_lanes = count_lanes
+        self.lanes, self._looked = count_lanes(), time.monotonic()
         count = sum(len(w.seeds) for w in work)
-        self._pieces = cut(work, max(1, min(TASK_TRIALS, count // (AHEAD * lanes))))
+        self._pieces = cut(work, max(1, min(TASK_TRIALS, count // (AHEAD * self.lanes))))
         self._back: deque[tuple[int, ScenarioTrials]] = deque()
+
+    def look(self, *, at_once: bool = False) -> None:
+        """Counts the lanes again, where that was longer ago than :data:`LOOK_S`."""
+        if at_once or time.monotonic() - self._looked > LOOK_S:
+            self.lanes, self._looked = self._count_lanes(), time.monotonic()
 
     def next(self, out: int) -> Iterator[tuple[int, ScenarioTrials]]:
         """Pieces to send where `out` are out: what came back first."""

@@ -222,18 +222,20 @@ def sharing(advice: Advice) -> str:
 
     Empty, too, where an application has more than a rate (pauses, sizes, answers), which options do not say.
     """
-    documents = [value for value in advice.path.model_dump(mode="json", exclude_defaults=True).get("flow", {}).values() if isinstance(value, dict)]
-    if advice.choice in (None, DEFAULT) or any(value.keys() - {"rate"} for value in documents):
+    path = _of_path(advice.path)
+    if advice.choice in (None, DEFAULT) or path is None:
         return ""
     cell, seeds = advice.outcome.cells[0], advice.outcome.campaign.seeds
     trials = [*(["--engine", cell.engine] if cell.engine != MODEL else []), "--seeds", str(seeds)]
-    words = ["tcpscape", "sweep", *_of_path(advice.path), "--mix", f"{DEFAULT},{advice.choice}", *trials]
+    words = ["tcpscape", "sweep", *path, "--mix", f"{DEFAULT},{advice.choice}", *trials]
     return f"{shlex.join(words)} (how {advice.choice} shares this path with {DEFAULT})"
 
 
-def _of_path(path: Conditions) -> list[str]:
-    """The path, its flows' fields and its hosts as options of `sweep`."""
+def _of_path(path: Conditions) -> list[str] | None:
+    """The path, its flows' fields and its hosts as options of `sweep`; None where an application has more than a rate."""
     values = path.model_dump(mode="json", exclude_defaults=True)
+    if any(isinstance(value, dict) and value.keys() - {"rate"} for value in values.get("flow", {}).values()):
+        return None
     flow = {name: value.get("rate") if isinstance(value, dict) else value for name, value in values.get("flow", {}).items()}
     fields = {**values, **{name: value for name, value in flow.items() if name in FLOW and value is not None}}
     words = [word for name in (*PATH, *FLOW, "duration") if name in fields for word in (f"--{name.replace('_', '-')}", str(fields[name]))]

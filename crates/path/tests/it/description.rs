@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tcpscape_base::{Ecn, Packet, Stream, Time};
-use tcpscape_path::{parse_tc, Description, Marking, PathSpec, Pipe, StageStats, REGISTRY};
+use tcpscape_path::{parse_tc, Description, Marking, PathSpec, Pipe, StageStats};
 
 /// Words that exercise more than the registry's examples.
 const MORE: &[&str] = &[
@@ -41,7 +41,7 @@ const MORE: &[&str] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static str> {
-    REGISTRY.iter().map(|e| e.example).chain(MORE.iter().copied())
+    crate::words_and(MORE)
 }
 
 fn describe(words: &str) -> Vec<Description> {

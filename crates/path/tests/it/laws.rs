@@ -1,7 +1,7 @@
 //! Laws that hold for every queue of the registry, and for paths made of them.
 
 use tcpscape_base::{Ecn, Packet, Stream, Time};
-use tcpscape_path::{parse_tc, Cause, PathSpec, Pipe, REGISTRY};
+use tcpscape_path::{parse_tc, Cause, PathSpec, Pipe};
 
 /// Words that exercise more than the registry's examples.
 const MORE: &[&str] = &[
@@ -47,7 +47,7 @@ const MORE: &[&str] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static str> {
-    REGISTRY.iter().map(|e| e.example).chain(MORE.iter().copied())
+    crate::words_and(MORE)
 }
 
 fn path(stages: &[&str]) -> PathSpec {
