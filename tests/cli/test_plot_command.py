@@ -1,5 +1,6 @@
 """`tcpscape plot`: which figures it draws, where it writes them, what it refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,12 @@ def test_metrics_are_listed(cli):
     listed = cli("metric", "list")
     assert listed.status == 0
     assert {"goodput", "added_rtt", "jain", "share:bbr"} <= {line.split()[0] for line in listed.out.splitlines() if line.strip()}
+
+
+def test_a_figure_for_a_column_is_as_wide_and_has_its_fonts(cli, kept, tmp_path):
+    assert cli("plot", kept, "--what", "bars", "--column", "--out", tmp_path / "bars.pdf").status == 0
+    pdf = (tmp_path / "bars.pdf").read_bytes()
+    width = float(re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+)", pdf)[1])
+    assert abs(width - 3.33 * 72) < 0.5
+    assert b"/FontFile2" in pdf
+    assert b"/Type3" not in pdf

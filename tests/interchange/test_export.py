@@ -7,9 +7,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
+from conftest import ROOT
 from patience import PATIENCE_S
 from tcpscape import interchange
 from tcpscape.cli.export import export
@@ -18,6 +20,8 @@ from tcpscape.interchange import sources, tc
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
+from tcpscape.text import latex
+from tcpscape.text.table import Table
 
 RICH = {
     "name": "rich",
@@ -272,3 +276,125 @@ def test_markdown_has_the_columns_that_no_screen_has_room_for(cli, tmp_path, nee
         assert columns[-1] == "n", name
         assert {row[-1] for row in rows[2:]} == {"3"}, name
         assert all(re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", row[columns.index(heading)]) for row in rows[2:]), name
+
+
+def test_a_table_for_a_paper_has_its_units_intervals_and_conditions(cli, results, tmp_path):
+    text = cli("export", results, "--to", "latex").out
+    for line in (
+        r"\toprule",
+        r"\midrule",
+        r"\bottomrule",
+        r"\shortstack[r]{goodput Mbit/s, \\ mean [95~\%]}",
+        r"\usepackage{booktabs}",
+        r"\label{tab:baseline}",
+    ):
+        assert line in text
+    rows = [line.strip() for line in text.splitlines() if line.endswith(r" \\")]
+    assert [row.split(" & ")[0] for row in rows] == ["cca", "cubic", "bbr"]
+    assert len({row.count("&") for row in rows}) == 1
+    assert all(re.search(r"& \d[\d.]* \[[\d.]+, [\d.]+\] &", row) for row in rows[1:])
+    assert not re.search(r"(?<!\\)%(?! )", text.replace("\n% ", "\n"))  # the rest of a line behind a bare % would be lost
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a_b & 5 %", r"a\_b \& 5~\%"),
+        (r"\input{x}", r"\textbackslash{}input\{x\}"),
+        ("± 2 × ∞", r"$\pm$ 2 $\times$ $\infty$"),
+        ("$x^2#", r"\$x\textasciicircum{}2\#"),
+    ],
+)
+def test_no_text_is_a_command_of_latex(text, written):
+    assert latex.escaped(text) == written
+
+
+def test_a_table_for_a_paper_compiles(cli, results, tmp_path):
+    if not shutil.which("pdflatex"):
+        pytest.skip("pdflatex is not installed")
+    table = cli("export", results, "--to", "latex").out
+    odd = latex.tabular(Table(["name", "value"], [['a_b$&%#{}~^\\<>|"`', "[1, 2]"], ["±×∞≥≤→≈√−Δσαβ–—…µ·§", "[3, 4]"]]), "Odd_&", "odd_1")
+    page = "\n".join(
+        [r"\documentclass[twocolumn]{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}", table, odd, r"\end{document}"]
+    )
+    (tmp_path / "page.tex").write_text(page, "utf-8")
+    subprocess.run(["pdflatex", "-halt-on-error", "-no-shell-escape", "page.tex"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE_S)
+    assert "Overfull" not in (tmp_path / "page.log").read_text("utf-8", "replace")
+
+
+def test_the_paragraph_of_methods_is_about_what_ran(cli, results):
+    text = cli("export", results, "--to", "methods").out
+    trials = sources.load(results).items
+    for fact in (
+        "cubic and bbr",
+        "2 conditions has 3 trials (6 in all)",
+        "seeds 0 to 2",
+        f"version {trials[0].trial.version}",
+        "Repeated by: tcpscape run baseline",
+    ):
+        assert fact in text
+    one = cli("export", results, "--to", "methods", "--cca", "bbr").out
+    assert "control bbr with" in one
+    assert "(3 in all)" in one
+
+
+def _repeat(folder):
+    command = [sys.executable, "repeat.py"]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_bundle_repeats_its_result_elsewhere(cli, need_model, tmp_path):
+    run = cli(
+        "sweep",
+        "--rtt",
+        "20ms",
+        "--loss",
+        "0,1%",
+        "--rate",
+        "5mbit",
+        "--cca",
+        "cubic,bbr",
+        "--duration",
+        "2s",
+        "--seeds",
+        "2",
+        "--out",
+        tmp_path / "o",
+    )
+    assert run.status == 0
+    bundle, elsewhere = tmp_path / "b.zip", tmp_path / "elsewhere"
+    assert cli("export", tmp_path / "o", "--to", "bundle", "--out", bundle).status == 0
+    first = bundle.read_bytes()
+    assert cli("export", tmp_path / "o", "--to", "bundle", "--out", bundle).status == 0
+    assert bundle.read_bytes() == first
+    shutil.unpack_archive(bundle, elsewhere)
+    shutil.rmtree(tmp_path / "o")
+    assert _repeat(elsewhere) == (0, "8 of 8 trials are the same\n", "")
+    again = cli("sweep", next((elsewhere / "campaigns").iterdir()), "--out", tmp_path / "again", "--quiet")
+    assert again.status == 0
+    both = json.loads(cli("compare", elsewhere / "results", tmp_path / "again", "--json").out)
+    assert [one["same_runs"] for one in both["conditions"]] == [True] * 4
+    document = json.loads((elsewhere / "trials.json").read_text("utf-8"))
+    document["work"][0]["goodput_mbps"][0] += 0.001
+    (elsewhere / "trials.json").write_text(json.dumps(document), "utf-8")
+    assert _repeat(elsewhere) == (2, "", "trials.json is not what it was: unpack the archive again\n")
+    sums = elsewhere / "SHA256SUMS"
+    sums.write_text("".join(line for line in sums.read_text("utf-8").splitlines(keepends=True) if "trials.json" not in line), "utf-8")
+    status, out, _ = _repeat(elsewhere)
+    assert status == 1
+    assert out.endswith("7 of 8 trials are the same\n")
+
+
+def test_a_bundle_that_could_not_be_repeated_is_not_written(cli, need_model, tmp_path):
+    (tmp_path / "rate.up").write_text("1\n2\n3\n", "utf-8")
+    path = {"bottleneck": {"trace": str(tmp_path / "rate.up"), "buffer": "20KB"}, "forward": "netem delay 5ms", "duration": "1s"}
+    (tmp_path / "s.yaml").write_text(json.dumps(path), "utf-8")
+    assert cli("run", tmp_path / "s.yaml", "--seeds", "1", "--out", tmp_path / "o").status == 0
+    refused = cli("export", tmp_path / "o", "--to", "bundle", "--out", tmp_path / "b.zip")
+    assert refused.status == 2
+    assert "a bundle cannot repeat the trace" in refused.err
+    assert len(refused.err.splitlines()) == 1
+    assert not (tmp_path / "b.zip").exists()

@@ -27,7 +27,9 @@ def export(
     source: Annotated[
         str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).", complete="source")
     ],
-    to: Annotated[str | None, Option("csv, parquet, markdown, iperf3, flent, mahimahi, perfetto, qlog or tc.", complete="format")] = None,
+    to: Annotated[
+        str | None, Option("csv, parquet, markdown, latex, methods, iperf3, flent, mahimahi, perfetto, qlog, tc or bundle.", complete="format")
+    ] = None,
     out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]", complete="file")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
     cca: Annotated[str | None, Option("Only the trials of this congestion control.", complete="cca")] = None,
@@ -44,6 +46,8 @@ def export(
         refuse("samples", f"{to} has no rows", "choose --to csv or --to parquet")
     if target.write_scenario:
         files = _scenarios(source, target)
+    elif target.write_directory:
+        files = _directory(Path(source), target, seed, cca)
     elif target.is_answer:
         files = _outcomes(Path(source), target, seed, cca)
     else:
@@ -72,19 +76,34 @@ def _scenarios(source: str, target: Format) -> list[File]:
     return [(name, write(scenario)) for name, scenario in scenarios.values()]
 
 
+def _directory(path: Path, target: Format, seed: int | None, cca: str | None) -> list[File]:
+    """The one file of a result directory."""
+    from tcpscape.campaign import record
+
+    if seed is not None or cca:
+        refuse("seed" if seed is not None else "cca", f"{target.name} is the whole directory", "leave it out")
+    write = target.write_directory
+    return [(_name([path.resolve().name]), write(record.load(path), path))] if write else []
+
+
 def _outcomes(path: Path, target: Format, seed: int | None, cca: str | None) -> list[File]:
     """A file for each campaign of a result directory, or part of its study."""
     from tcpscape.campaign import record
     from tcpscape.campaign.outcome import Outcome
-    from tcpscape.words import campaign as words
+    from tcpscape.words import paper
 
     if seed is not None:
         refuse("seed", f"{target.name} is about all trials of a condition", "leave it out")
-    kept = {part: Outcome(o.campaign, o.select(cca), o.versions) for part, o in record.load(path).parts.items()}
+    loaded = record.load(path)
+    kept = {part: Outcome(o.campaign, o.select(cca), o.versions) for part, o in loaded.parts.items()}
     chosen = {part: outcome for part, outcome in kept.items() if outcome.cells}
     if not chosen:
         refuse("cca", f"{path} has no trial of {shown(cca)}", "choose a congestion control that it has")
-    return [(_name([part or path.name]), words.screen(outcome, wide=True).markdown().encode()) for part, outcome in chosen.items()]
+    write = paper.WRITERS[target.name]
+    return [
+        (_name([part or path.name]), write(outcome, loaded.commands.get(part, loaded.command), loaded.version).encode())
+        for part, outcome in chosen.items()
+    ]
 
 
 def _results(path: Path, target: Format, seed: int | None, cca: str | None, *, samples: bool) -> list[File]:

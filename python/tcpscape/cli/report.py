@@ -56,16 +56,17 @@ def plot(
         Path | None, Option("A directory, or a file .png, .svg, .pdf for one figure.  [default: DIRECTORY/plots]", complete="file")
     ] = None,
     formats: Annotated[str, Option("Formats of the files in a directory: png,svg,pdf.", complete="formats")] = "png",
+    column: Annotated[bool, Option("As wide as a column of a paper, 3.33 inches; a PDF has its fonts in it.")] = False,
 ) -> None:
     """Draw figures of a result by name: of the whole, or quantities over time of the trial with the median goodput. Nothing runs again."""
     from tcpscape import plots, writing
     from tcpscape.campaign import record
     from tcpscape.controls import spelling
-    from tcpscape.plots import chosen
+    from tcpscape.plots import chosen, style
 
     kinds = plots.formats(formats)
     names = tuple(spelling.parse_names(what, "what")) if what is not None else ()
-    request = chosen.PlotRequest(names, tuple(options.ccas(cca)), metric or "", title or "", options.levels(at))
+    request = chosen.PlotRequest(names, tuple(options.ccas(cca)), metric or "", title or "", options.levels(at), style.COLUMN if column else None)
     parts = record.load(directory).parts
     for file in chosen.save(parts, request, out or writing.folder(directory, chosen.FOLDER), kinds):
         print(file)

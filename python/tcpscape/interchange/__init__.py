@@ -29,12 +29,15 @@ REGISTRY: dict[str, Format] = {
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
         Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
         Format("markdown", "the answer of a result and its table", (".md",), is_answer=True),
+        Format("latex", "the table of a result for a paper", (".tex",), is_answer=True),
+        Format("methods", "how a result was measured, as a paragraph", (".txt",), is_answer=True),
         Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
         Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent.write, binary=True),
         Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=_writer("mahimahi")),
         Format("perfetto", "a trial as a trace for Perfetto", (".perfetto-trace",), write_trial=_writer("perfetto"), binary=True),
         Format("qlog", "a trial as qlog, for qvis", (".qlog",), write_trial=_writer("qlog")),
         Format("tc", "a scenario's path as commands", (".sh",), write_scenario=_writer("tc")),
+        Format("bundle", "a result directory with all that repeats it", (".zip",), write_directory=_writer("bundle"), binary=True),
     )
 }
 """Every format by name."""

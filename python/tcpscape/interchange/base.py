@@ -17,6 +17,7 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpscape.campaign.record import Record
     from tcpscape.scenario.scenario import Scenario
 
 HEADERS = 52
@@ -83,14 +84,16 @@ class Format:
     """The rows of all trials (:class:`polars.DataFrame`)."""
     write_scenario: Callable[[Scenario], bytes] | None = None
     is_answer: bool = False
-    """Whether it is the screen of a campaign's answer, or of a part of a study; whoever has words for it writes it."""
+    """Whether it is a text about a campaign, or a part of a study; whoever has words for it writes it."""
+    write_directory: Callable[[Record, Path], bytes] | None = None
+    """A result directory, whole: what it holds, and where it is."""
     binary: bool = False
     """Whether its files are not text."""
 
     @property
     def writes(self) -> bool:
         """Whether the format can be written."""
-        return any((self.write_trial, self.write_rows, self.write_scenario, self.is_answer))
+        return any((self.write_trial, self.write_rows, self.write_scenario, self.write_directory, self.is_answer))
 
 
 def by_flow(samples: pl.DataFrame | None) -> dict[int, pl.DataFrame]:

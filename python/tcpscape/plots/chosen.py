@@ -45,6 +45,9 @@ class PlotRequest:
     at: Mapping[str, str] = field(default_factory=dict)
     """Axis → value; cells without the axis stay, but some part must have it."""
 
+    width: float | None = None
+    """Width of every figure, inches; None for as wide as its panels make it."""
+
     def kinds(self) -> list[tuple[str, FigureKind, Context]]:
         """Name of the file, kind and context of each figure. :raises TcpscapeError: where a name is neither a figure nor a quantity."""
         names = dict.fromkeys(self.what)
@@ -52,10 +55,10 @@ class PlotRequest:
         if unknown := [name for name in quantities if name not in traces.PANELS and name not in traces.ALIASES]:
             choice = f"choose figures ({', '.join(plots.FIGURES)}) or quantities ({', '.join(traces.PANELS)})"
             refuse("what", f"{shown(unknown[0])} is unknown", choice)
-        kinds = [(name, plots.find(name), Context(self.title)) for name in names if name in plots.FIGURES]
+        kinds = [(name, plots.find(name), Context(self.title, width=self.width)) for name in names if name in plots.FIGURES]
         if not quantities:
             return kinds
-        return [*kinds, ("-".join(quantities), plots.find(SERIES), Context(self.title or _title(quantities), what=quantities))]
+        return [*kinds, ("-".join(quantities), plots.find(SERIES), Context(self.title or _title(quantities), what=quantities, width=self.width))]
 
     def of(self, outcome: Outcome) -> Outcome:
         """The outcome with the chosen cells alone."""
@@ -99,7 +102,7 @@ def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tu
     """Name of the file, kind, cells and context of each figure."""
     fitting_kinds = (kind for outcome in outcomes.values() for kind in plots.fitting(outcome))
     first = next((kind for kind in fitting_kinds if (kind.of_metric and not kind.example) or not request.metric), None)
-    kinds = request.kinds() or ([(first.name, first, Context(request.title))] if first else [])
+    kinds = request.kinds() or ([(first.name, first, Context(request.title, width=request.width))] if first else [])
     if not kinds:
         refuse("what", "the result has no data for any figure", "run more cells or trials, or keep samples: --samples 100ms")
     for name, kind, context in kinds:

@@ -39,8 +39,9 @@ HEAD_SIZE, HEAD_ROOM, LINE_STEP = 10, 0.7, 1.2
 """Title and note: size of the font, points; room that :func:`panels` leaves for it and the legend, inches; a line over the font's size."""
 NOTE_SIZE, NOTE_LINES, NOTE_STEP = 7.5, 3, 1.4
 """Caveats under a figure: size of the font, points; most lines; height of a line over the font's size."""
-PAGE, NARROW, LEAST_PANEL = 10.0, 4.0, 2.8
-"""Width of a figure for a wide page, and for one of 400 px, inches; least width of a panel of a figure whose width is given, inches."""
+PAGE, NARROW, COLUMN, LEAST_PANEL = 10.0, 4.0, 3.33, 2.8
+"""Width of a figure for a wide page, for one of 400 px, and for a column of a paper (ACM's; IEEE's has 3.5), inches; least
+width of a panel of a figure whose width is given, inches."""
 LONG = 20.0
 """Ratio of the largest to the smallest positive value from which an x axis is logarithmic."""
 LONG_LOG = 2000.0
@@ -334,7 +335,7 @@ def _write(fig: Figure, to: Any, kind: str) -> None:
     module, name = _CANVASES[kind]
     canvas: Any = getattr(import_module(f"matplotlib.backends.{module}"), name)(fig)
     paper = on_paper(fig) if kind in SOLID else nullcontext()
-    with _quiet_fonts(), mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}), paper:
+    with _quiet_fonts(), mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none", "pdf.fonttype": 42}), paper:
         getattr(canvas, f"print_{kind}")(to, metadata=_DATELESS[kind])
     fig.dpi = screen_dpi
 

@@ -61,7 +61,7 @@ class Table:
         table = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         for i, name in enumerate(fitting.columns):
             is_words = i < fitting.left or name in self.words
-            heading = fitting._heading(i) if width is not None and fitting._full_width() > width else name
+            heading = fitting.heading(i) if width is not None and fitting._full_width() > width else name
             least = fitting._column_width(i) if fits and fitting._folds(i) else None
             justify: Literal["left", "right"] = "left" if is_words else "right"
             table.add_column(plain(heading, lines=True), justify=justify, no_wrap=fits and not fitting._folds(i), overflow="fold", min_width=least)
@@ -147,7 +147,7 @@ class Table:
         lines = self._heading_lines(column, longest)
         return max([longest, *(cell_len(line) for line in lines)])
 
-    def _heading(self, column: int) -> str:
+    def heading(self, column: int) -> str:
         """The heading of a column in as many lines as the width of its cells asks for, at most :data:`HEADING_LINES`."""
         return "\n".join(self._heading_lines(column, self._column_width(column)))
 
