@@ -64,6 +64,7 @@ ALLOWED = {
     "cli.doctor": "/proc alone",
     "cli.streams": "the standard streams and /dev/null",
     "cli.lists": "/dev/tty, and asks it a question only",
+    "interchange.bundle": "writes",
     "controls.bpf": "what bpftool says, and /proc",
     "emulation.session": "/dev/null, and a Unix socket of its own, to see whether it is in use",
     "engines.guest.process": "/proc, and what the guest program writes into a directory of this process",

@@ -19,13 +19,16 @@ import yaml
 
 from tcpscape.campaign.record import Record
 from tcpscape.controls import spelling
-from tcpscape.errors import refuse
+from tcpscape.errors import StoreError, refuse
 from tcpscape.names import component
+from tcpscape.reading import files as reading
 from tcpscape.reading import packaged
+from tcpscape.reading.files import MIB, Kind
 from tcpscape.trial import Trial
 
 DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every file of the archive: the first one that ZIP knows."""
+RESULT = Kind("a file of results", "bundle a smaller directory", most=2048 * MIB, error=StoreError)
 SUMS = "SHA256SUMS"
 """Name of the list of digests, as `sha256sum -c` reads it."""
 
@@ -42,7 +45,7 @@ def write(record: Record, root: Path) -> bytes:
         text = yaml.safe_dump(outcome.campaign.to_dict(), sort_keys=False, allow_unicode=True)
         files[f"campaigns/{component(part or outcome.name)}.yaml"] = text.encode()
     files["trials.json"] = (json.dumps(trials(record), indent=1, allow_nan=False) + "\n").encode()
-    files["repeat.py"] = packaged.text("data/repeat.py").encode()
+    files["repeat.py"] = packaged.text("data/repeat.txt").encode()
     files["README.md"] = _about(record).encode()
     files[SUMS] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()).encode()
     archive = io.BytesIO()
@@ -104,7 +107,7 @@ def _results(root: Path) -> Iterator[tuple[str, bytes]]:
     for file in sorted(root.rglob("*")):
         name = file.relative_to(root)
         if file.is_file() and not file.is_symlink() and not any(part.startswith(".") for part in name.parts):
-            yield name.as_posix(), file.read_bytes()
+            yield name.as_posix(), reading.content(file, RESULT)
 
 
 def _about(record: Record) -> str:
