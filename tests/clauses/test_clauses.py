@@ -182,12 +182,28 @@ def test_a_kept_dossier_is_a_gate(need_model, evaluate, cli, tmp_path):
 
 
 def test_what_is_no_longer_shown_is_worse_than_what_was():
-    def document(verdict):
-        return {"clauses": [{"name": "loss", "verdict": verdict}]}
+    def is_worse(old, new):
+        return [c.is_worse for c in dossier.changed(*({"clauses": [{"name": "loss", "verdict": v} for v in one]} for one in (old, new)))]
 
-    assert dossier.worsened(document("no worse"), document("not shown"))
-    assert not dossier.worsened(document("worse"), document("no worse"))
-    assert not dossier.worsened({"clauses": []}, document("fails"))
+    assert is_worse(["no worse"], ["not shown"]) == [True]
+    assert is_worse(["worse"], ["no worse"]) == [False]
+    assert is_worse(["worse"], ["worse"]) == is_worse([], ["fails"]) == []
+
+
+def test_two_dossiers_are_compared_by_verdict(need_model, evaluate, cli, tmp_path):
+    files = [tmp_path / name for name in ("cubic.json", "bbr.json")]
+    for file in files:
+        file.write_text(json.dumps(evaluate(file.stem, "--clause", "loss", cells=3)), "utf-8")
+    same, worse, better = (cli("compare", *map(str, pair)) for pair in (files[:1] * 2, files, files[::-1]))
+    assert (same.status, worse.status, better.status) == (0, 1, 0)
+    assert "No verdict differs in the 1 clause" in same.out
+    assert "1 became worse and 0 better" in worse.out
+    assert "the controls differ: cubic, then bbr" in " ".join(worse.out.split())
+    assert "§ 5.1.3" in worse.err
+    assert "0 became worse and 1 better" in better.out
+    for option in (["--check", "ratio > 1"], ["--json"]):
+        refused = cli("compare", *map(str, files), *option)
+        assert (refused.status, refused.err.count("\n")) == (2, 1)
 
 
 def test_the_worst_cell_is_repeated_by_its_command(need_model, evaluate, cli):

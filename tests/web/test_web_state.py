@@ -107,9 +107,11 @@ def test_the_words_of_fields_say_the_same_fields(state: State) -> None:
 
 NETWORKS = {
     "incast": "links and requests",
+    "misbehaving-receivers": "receivers that misbehave",
     "parking-lot": "links and transfers",
     "rrul": "links and probes",
     "upload-and-call": "links and probes",
+    "video-call": "probes",
     "web": "transfers",
 }
 """Scenarios of the gallery that no fields say, and what they have."""

@@ -1,9 +1,12 @@
 //! SCReAM: a media flow that adapts its rate, sans-IO: the sender with its encoder, and the receiver that reports to it.
 //!
-//! Source: RFC 8298 §4.1 (congestion window, send window, pacing, media rate control), §4.2 (feedback); constants of §4.1.1.1 and §4.1.2.
-//! How it differs: the encoder gives frames of the same size at the target bitrate, at even intervals, from which packets are cut; a packet that waits for a
-//! second in the sender is discarded; while nothing is reported for a second a packet leaves every 200 ms; the loss event rate is an average with weight 1/50.
-//! Not modelled: ECN, several streams, audio, key frames, clocks that drift.
+//! Source: RFC 8298 §4.1.2 (congestion window, send window, pacing), §4.1.3 (media rate control), §4.2 (feedback); constants of §4.1.1.1. Read in the
+//! first revision of draft-johansson-ccwg-scream-bis (2023-12-18), whose authors describe it as the RFC with other markup; later revisions are not used.
+//! Left open there, chosen here: frames have the same size and come at even intervals; packets that wait for a second in the sender are discarded; while
+//! nothing is reported for a second a packet leaves every 200 ms (§3 asks for a least rate); the loss event rate is an average over round trips with weight
+//! 1/50; before the first report packets leave at twice the target bitrate; history of 200 delays (§4.1.2.3; §4.1.1.2 says 100).
+//! How it differs: fast increase resumes only where there was no loss for as long, either. Not modelled: ECN, several streams, audio, key frames, clocks
+//! that drift.
 
 use std::collections::VecDeque;
 use tcpscape_base::{Duration, Time};
@@ -70,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// RFC 8298 §4.2.2: 2.5 to 50 reports a second, as many as the bitrate in units of 10 kbit/s.
+    /// §4.2.2: 2.5 to 50 reports a second, as many as the bitrate in units of 10 kbit/s.
     fn interval(&self) -> Duration {
         let per_second = (self.bytes as f64 * 8.0 / 10_000.0).clamp(2.5, 50.0);
         Duration((1e9 / per_second) as u64)
@@ -157,7 +160,7 @@ struct Delay {
 
 impl Delay {
     fn new() -> Delay {
-        let (fractions, norm) = (VecDeque::new(), VecDeque::new());
+        let [fractions, norm] = [20, 200].map(|count| VecDeque::from(vec![0.0; count]));
         Delay { base: f64::INFINITY, queue: 0.0, target: TARGET_LO, fraction_avg: 0.0, fractions, norm, trend: 0.0, trend_mem: 0.0 }
     }
 
@@ -166,15 +169,13 @@ impl Delay {
         self.queue = one_way_s - self.base;
     }
 
-    // §4.1.1.2 and §4.1.2.1, every 50 ms: the trend is the delay's autocorrelation times its average.
-    fn update(&mut self, loss_event_rate: f64) {
+    // §4.1.2, every 50 ms: the trend is the delay's autocorrelation times its average.
+    fn update(&mut self) {
         let fraction = self.queue / self.target;
         self.fraction_avg += DELAY_WEIGHT * (fraction - self.fraction_avg);
         push(&mut self.fractions, fraction, 20);
         self.trend = (self.autocorrelation() * self.fraction_avg).clamp(0.0, 1.0);
         self.trend_mem = (self.trend_mem * 0.99).max(self.trend);
-        push(&mut self.norm, self.queue / TARGET_LO, 200);
-        self.adjust_target(loss_event_rate);
     }
 
     /// That of the last 20 fractions with themselves one step later; 0 where it says nothing.
@@ -189,8 +190,9 @@ impl Delay {
         }
     }
 
-    // §4.1.1.5: a target that flows beside it push up.
+    // §4.1.2.3, for each report: a target that flows beside it push up.
     fn adjust_target(&mut self, loss_event_rate: f64) {
+        push(&mut self.norm, self.queue / TARGET_LO, 200);
         let count = self.norm.len() as f64;
         let mean = self.norm.iter().sum::<f64>() / count;
         let variance = self.norm.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
@@ -226,6 +228,8 @@ pub struct Sender {
     /// Up to here all is acknowledged.
     acked: u64,
     in_flight: f64,
+    /// Bytes that were acknowledged since the window was updated.
+    newly_acked: f64,
     /// The most in flight within the last five seconds, each second's.
     most_in_flight: VecDeque<f64>,
     second: Time,
@@ -260,6 +264,7 @@ impl Sender {
             sent: Vec::new(),
             acked: 0,
             in_flight: 0.0,
+            newly_acked: 0.0,
             most_in_flight: VecDeque::from([0.0]),
             second: start,
             cwnd: MIN_CWND,
@@ -324,23 +329,24 @@ impl Sender {
         let rtt_s = seconds(now.since(newest.at)) - seconds(report.sent.since(report.arrived));
         self.srtt_s = if self.srtt_s > 0.0 { self.srtt_s + (rtt_s - self.srtt_s) / 8.0 } else { rtt_s };
         self.delay.sample(seconds(report.arrived.since(newest.at)));
-        let acked = self.acknowledge(report.highest);
+        self.acknowledge(report.highest);
         let is_lossy = self.look_for_losses(now, report);
         if is_lossy && seconds(now.since(self.loss_event)) > self.srtt_s {
             self.on_loss_event(now);
         } else {
-            self.update_cwnd(acked);
+            self.update_cwnd();
         }
+        self.delay.adjust_target(self.loss_event_rate(now));
         if now.since(self.averaged) >= AVERAGE_INTERVAL {
             self.averaged = now;
-            self.delay.update(self.loss_event_rate);
+            self.delay.update();
         }
         self.resume_fast_increase(now);
     }
 
     // ---- sending ----
 
-    /// §4.1.2: frames at the target bitrate; every fifth of a second the target is adjusted before.
+    /// §4.1.3: frames at the target bitrate; every fifth of a second the target is adjusted before.
     fn encode(&mut self) {
         let now = self.next_frame;
         if now.since(self.adjusted) >= RATE_INTERVAL {
@@ -372,10 +378,15 @@ impl Sender {
         MediaPacket { number, size, encoded }
     }
 
-    /// §4.1.1.7: a packet more than the window while the queue is short.
+    /// §4.1.2.5: a packet more than the window while the queue is short.
     fn has_room(&self, size: u32) -> bool {
-        let more = if self.delay.queue <= self.delay.target { MSS } else { 0.0 };
+        let more = if self.delay.queue <= self.delay.target { self.mss() } else { 0.0 };
         self.in_flight + f64::from(size) <= self.cwnd + more
+    }
+
+    /// §4.1.1.1: the largest packet; 1000 bytes are recommended there.
+    fn mss(&self) -> f64 {
+        f64::from(self.size)
     }
 
     /// When a packet leaves although the window is full, as no report has come.
@@ -396,17 +407,17 @@ impl Sender {
 
     // ---- the window ----
 
-    /// All up to `highest` has left the network; gives its bytes.
-    fn acknowledge(&mut self, highest: u64) -> f64 {
+    /// All up to `highest` has left the network.
+    fn acknowledge(&mut self, highest: u64) {
         let end = (highest + 1).max(self.acked);
         let bytes: f64 = self.sent[self.acked as usize..end as usize].iter().map(|s| f64::from(s.size)).sum();
         self.acked = end;
         self.in_flight -= bytes;
+        self.newly_acked += bytes;
         self.rates.acked += bytes;
-        bytes
     }
 
-    /// §4.1.1.6: what is missing for longer than packets were seen to be late is lost; whether anything is newly so.
+    /// §4.1.2.4: what is missing for longer than packets were seen to be late is lost; whether anything is newly so.
     fn look_for_losses(&mut self, now: Time, report: &Report) -> bool {
         let mut is_lossy = false;
         let first = report.highest.saturating_sub(REPORTED as u64 - 1);
@@ -424,9 +435,15 @@ impl Sender {
         is_lossy
     }
 
-    fn on_loss_event(&mut self, now: Time) {
+    /// The part of round trips with a loss, of late: the average at the last loss event, and every round trip since without one.
+    fn loss_event_rate(&self, now: Time) -> f64 {
         let quiet = seconds(now.since(self.loss_event)) / self.srtt_s.max(1e-3);
-        self.loss_event_rate = self.loss_event_rate * (1.0 - LOSS_WEIGHT).powi(quiet.min(1e6) as i32) + LOSS_WEIGHT;
+        self.loss_event_rate * (1.0 - LOSS_WEIGHT).powi(quiet.min(1e6) as i32)
+    }
+
+    // §4.1.2.2 and §4.1.3.
+    fn on_loss_event(&mut self, now: Time) {
+        self.loss_event_rate = self.loss_event_rate(now) + LOSS_WEIGHT;
         self.loss_event = now;
         self.cwnd = (self.cwnd * BETA_LOSS).max(MIN_CWND);
         self.fast = false;
@@ -434,8 +451,9 @@ impl Sender {
         self.target_bps = (self.target_bps * BETA_R).max(self.plan.least_bps as f64);
     }
 
-    // §4.1.1.4.
-    fn update_cwnd(&mut self, acked: f64) {
+    // §4.1.2.2.
+    fn update_cwnd(&mut self) {
+        let acked = std::mem::take(&mut self.newly_acked);
         if self.fast {
             if self.delay.trend < TREND_TH {
                 if self.in_flight * 1.5 + acked > self.cwnd {
@@ -449,13 +467,13 @@ impl Sender {
         let off_target = (self.delay.target - self.delay.queue) / self.delay.target;
         let is_used = self.in_flight * 1.25 + acked > self.cwnd;
         if off_target <= 0.0 || is_used {
-            self.cwnd += GAIN * off_target * acked * MSS / self.cwnd;
+            self.cwnd += GAIN * off_target * acked * self.mss() / self.cwnd;
         }
         let most = self.most_in_flight.iter().copied().fold(0.0, f64::max);
         self.cwnd = self.cwnd.min(most * HEAD_ROOM).max(MIN_CWND);
     }
 
-    // §4.1.1.9: five seconds without a trend.
+    // §4.1.2.7: five seconds without a trend.
     fn resume_fast_increase(&mut self, now: Time) {
         if self.delay.trend >= TREND_LO || self.fast {
             self.trend_high = now;
@@ -466,7 +484,7 @@ impl Sender {
 
     // ---- the rate ----
 
-    // §4.1.2.
+    // §4.1.3.
     fn adjust_rate(&mut self) {
         let waiting: f64 = self.queue.iter().map(|(size, _)| f64::from(*size) * 8.0).sum();
         let current = self.rates.current();
@@ -499,16 +517,16 @@ fn push(history: &mut VecDeque<f64>, value: f64, most: usize) {
     }
 }
 
-/// Packets that a report tells of, the highest included: the acknowledgement vector of 64 bits.
+/// Packets that a report tells of, the highest included.
 pub const REPORTED: usize = 64;
-/// Payload of a report: RTCP's header, SSRCs, number, time stamp and the vector, bytes.
-pub const REPORT_SIZE: u32 = 32;
+/// Payload of a report, bytes: §4.2.1 has 44 for four chunks of run lengths.
+pub const REPORT_SIZE: u32 = 44;
 /// A number and a time fit.
 const LEAST_SIZE: u32 = 16;
 const SECOND: Duration = Duration(1_000_000_000);
 const AVERAGE_INTERVAL: Duration = Duration(50_000_000);
 const LOSS_WEIGHT: f64 = 1.0 / 50.0;
-// RFC 8298 §4.1.1.1 and §4.1.2; bytes, seconds and bit/s.
+// §4.1.1.1; bytes, seconds and bit/s.
 const TARGET_LO: f64 = 0.1;
 const TARGET_HI: f64 = 0.4;
 const DELAY_WEIGHT: f64 = 0.1;
@@ -520,7 +538,6 @@ const HEAD_ROOM: f64 = 1.1;
 const GAIN: f64 = 1.0;
 const BETA_LOSS: f64 = 0.8;
 const BETA_R: f64 = 0.9;
-const MSS: f64 = 1_000.0;
 const MIN_PACE: f64 = 50_000.0;
 const RATE_INTERVAL_S: f64 = 0.2;
 const RATE_INTERVAL: Duration = Duration(200_000_000);

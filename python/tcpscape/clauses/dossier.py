@@ -275,14 +275,37 @@ RANK: Mapping[Verdict, int] = {"fails": 0, "worse": 1, "not shown": 2, "no worse
 """From the worst verdict on, where two dossiers are compared: what was shown and no longer is counts as worse."""
 
 
-def worsened(old: DossierDocument, new: DossierDocument) -> list[tuple[ClauseDocument, Verdict]]:
-    """The clauses of `new` whose verdict is worse than the one in `old`, each with that one; clauses that only one has are left out."""
-    before = {clause["name"]: clause["verdict"] for clause in old["clauses"]}
-    return [
-        (clause, before[clause["name"]])
-        for clause in new["clauses"]
-        if clause["name"] in before and RANK[clause["verdict"]] < RANK[before[clause["name"]]]
-    ]
+@dataclass(frozen=True)
+class Change:
+    """A clause whose verdict is not the same in two dossiers."""
+
+    old: ClauseDocument
+    new: ClauseDocument
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the newer verdict is the worse one."""
+        return RANK[self.new["verdict"]] < RANK[self.old["verdict"]]
+
+
+def changed(old: DossierDocument, new: DossierDocument) -> list[Change]:
+    """The clauses of both whose verdicts differ, in the order of `new`; clauses that only one has are left out."""
+    before = {clause["name"]: clause for clause in old["clauses"]}
+    pairs = [Change(before[clause["name"]], clause) for clause in new["clauses"] if clause["name"] in before]
+    return [pair for pair in pairs if pair.old["verdict"] != pair.new["verdict"]]
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a dossier is there: its file under its own name or another one, or the directory with it."""
+    if path.is_dir():
+        return (path / FILE).is_file()
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    try:
+        values = documents.json_file(path, KEPT, "results")
+    except StoreError:
+        return False
+    return isinstance(values, dict) and {"control", "against", "clauses"} <= values.keys()
 
 
 def directory(control: str) -> str:

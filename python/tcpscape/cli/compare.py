@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class Sides:
     """Both results, and what of them is compared."""
 
-    a: Annotated[Path, Argument("A result directory, iperf3's JSON, a Flent file, a table, or a directory of such files.", complete="results")]
+    a: Annotated[
+        Path, Argument("A result directory, iperf3's JSON, a Flent file, a table, a directory of such files, or a dossier.", complete="results")
+    ]
     b: Annotated[Path, Argument("Another one.", complete="results")]
     metric: Annotated[str, Option("What to compare: goodput, rtt_p95, retransmits, …; of a table a column.", complete="metric")] = "goodput"
     cca: Annotated[str | None, Option("Only these congestion controls: bbr of both sides, or cubic:bbr, A's and B's.", complete="cca")] = None
@@ -45,17 +47,23 @@ def compare(
     as_json: Annotated[bool, options.json_output("One JSON document")] = False,
     markdown: Annotated[bool, Option("The answer, every condition, the caveats and the checks as Markdown.")] = False,
     check: checks.Checks = (),
-) -> None:
+) -> int:
     """Say whether two results differ: ratio of means with its interval and a verdict, condition by condition.
 
     Checks are of A's and B's metrics, or of the comparison: 'ratio.low > 0.95' (A over B, of means), 'median_ratio > 1', 'win > 0.5'.
+    Of two dossiers of `evaluate`, A the older: which verdicts changed; exit status 1 where one became worse.
     """
+    from tcpscape.clauses import dossier
     from tcpscape.interchange.compare import ComparisonChecks
     from tcpscape.interchange.compare import compare as compare_results
     from tcpscape.words import comparison
 
     if as_json and markdown:
         refuse("markdown", "given with --json", "choose one of them")
+    if all(map(dossier.is_kept, (sides.a, sides.b))):
+        if as_json:
+            refuse("json", "a comparison of dossiers has no document", "take --markdown, or read both dossier.json")
+        return _dossiers(sides, output, markdown=markdown, check=check)
     expected = ComparisonChecks.read(check, sides.metric)
     result, names = compare_results(*sides.load(), sides.metric), (str(sides.a), str(sides.b))
     verdicts = expected.verdicts(result)
@@ -66,3 +74,22 @@ def compare(
     else:
         terminal.show(comparison.screen(result, *names, options.typed()), output)
     checks.finish(verdicts, as_json=as_json, mark="- " if markdown else "", verbose=output.verbose or markdown)
+    return 0
+
+
+def _dossiers(sides: Sides, output: options.ScreenOptions, *, markdown: bool, check: checks.Checks) -> int:
+    """Compares the verdicts of two dossiers; gives the exit status."""
+    from tcpscape.clauses import dossier
+    from tcpscape.cli.evaluate import gate
+    from tcpscape.words import dossier as words
+
+    for name, value in (("check", check), ("cca", sides.cca), ("at", sides.at)):
+        if value:
+            refuse(name, "is of measurements, these are dossiers", "leave it out: exit status 1 says that a verdict became worse")
+    old, new = dossier.read(sides.a), dossier.read(sides.b)
+    changed = dossier.changed(old, new)
+    if markdown:
+        print(words.comparison(old, new, changed).markdown())
+    else:
+        terminal.show(words.comparison(old, new, changed), output)
+    return gate(changed, str(sides.a))

@@ -14,7 +14,9 @@ from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import ProgressLine, resumable
 
 if TYPE_CHECKING:
-    from tcpscape.clauses.dossier import Evaluation
+    from collections.abc import Sequence
+
+    from tcpscape.clauses.dossier import Change, Evaluation
 
 DEFAULT_OUT = Path("out/evaluate")
 WORSENED = 1
@@ -66,14 +68,22 @@ def evaluate(
         from tcpscape.report import dossier as pages
 
         files = [pages.write(evaluation, document, root), *files]
-    worse = dossier.worsened(kept, document) if kept else []
+    changed = dossier.changed(kept, document) if kept else []
     if as_json:
         print(json.dumps(document, allow_nan=False))
     else:
         next_ = [terminal.to_open(files[0])] if report else []
         terminal.show(replace(words.screen(document), kept=f"kept in {root}: {', '.join(f.name for f in files)}", next=next_), output)
+    return gate(changed, str(check))
+
+
+def gate(changed: Sequence[Change], kept: str) -> int:
+    """Says on stderr which verdicts are worse than in the dossier `kept`; the exit status, :data:`WORSENED` where any is."""
+    from tcpscape.words import dossier as words
+
+    worse = [change for change in changed if change.is_worse]
     for line in words.changes(worse):
-        click.echo(f"worse than {check}: {line}", err=True)
+        click.echo(f"worse than {kept}: {line}", err=True)
     return WORSENED if worse else 0
 
 

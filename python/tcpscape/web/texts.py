@@ -103,6 +103,7 @@ def _expect_one_link(scenario: Scenario) -> None:
     kinds: dict[str, Sequence[object]] = {"links": scenario.links, "transfers": scenario.transfers, "probes": scenario.probes}
     kinds["requests or pauses of applications"] = [flow for flow in scenario.flows if flow.app.response or flow.app.on]
     kinds["access links"] = [flow for flow in scenario.flows if flow.access and _access(flow) is None]
+    kinds["receivers that misbehave"] = [flow for flow in scenario.flows if flow.misbehaves]
     if unsaid := [name for name, entries in kinds.items() if entries]:
         problem = f"{scenario.name} has {' and '.join(unsaid)}, which the explorer cannot show"
         refuse("scenario", problem, "run it with `tcpscape run` or `tcpscape sweep`, and see it with --report")

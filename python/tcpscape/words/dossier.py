@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tcpscape.clauses.dossier import CellDocument, ClauseDocument, CriterionDocument, DossierDocument
+from tcpscape.clauses.dossier import CellDocument, Change, ClauseDocument, CriterionDocument, DossierDocument
 from tcpscape.clauses.judging import GRAVITY, Verdict
 from tcpscape.stats.estimate import Interval
 from tcpscape.text.numbers import NONE, joined, number
@@ -163,6 +163,42 @@ def markdown(dossier: DossierDocument) -> str:
     return "\n\n".join([*parts, f"Measured by `{dossier['command']}` ({markdown_text(versions)})."]) + "\n"
 
 
-def changes(worse: Sequence[tuple[ClauseDocument, Verdict]]) -> list[str]:
-    """A sentence for each clause whose verdict is worse than in the kept dossier."""
-    return [f"§ {clause['section']} {clause['title']}: {clause['verdict']}, was {before}" for clause, before in worse]
+def changes(changed: Sequence[Change]) -> list[str]:
+    """A sentence for each clause whose verdict is not the kept dossier's."""
+    return [f"§ {c.new['section']} {c.new['title']}: {c.new['verdict']}, was {c.old['verdict']}" for c in changed]
+
+
+def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Change]) -> Screen:
+    """The screen of two dossiers: which verdicts changed, by clause, with what decides each and its mean excess with the interval."""
+    rows = [(c.new["section"], c.new["title"], c.old["verdict"], c.new["verdict"], *map(_mean_excess, (c.old, c.new))) for c in changed]
+    names = ("§", "clause", "was", "is", "mean excess, was", "is now")
+    shown = (Table(names, rows, words=names[1:]),) if rows else ()
+    return Screen(f"{path(old)} → {path(new)}", _changed_answer(old, new, changed), tables=shown, details=(METHOD,), caveats=tuple(_unlike(old, new)))
+
+
+def _changed_answer(old: DossierDocument, new: DossierDocument, changed: Sequence[Change]) -> str:
+    count = len({c["name"] for c in old["clauses"]} & {c["name"] for c in new["clauses"]})
+    worse = sum(c.is_worse for c in changed)
+    if not changed:
+        return f"No verdict differs in the {counted(count, 'clause')} that both dossiers have."
+    return f"Of {counted(count, 'clause')} that both dossiers have, {worse} became worse and {len(changed) - worse} better."
+
+
+def _mean_excess(clause: ClauseDocument) -> str:
+    criterion = _decisive(clause)
+    return f"{criterion['what']}: {excess(criterion)}" if criterion and criterion["cells"] else NONE
+
+
+def _unlike(old: DossierDocument, new: DossierDocument) -> Iterator[str]:
+    """In what the dossiers differ besides their verdicts."""
+    for name, one, other in (
+        ("controls", old["control"], new["control"]),
+        ("references", joined(old["against"]), joined(new["against"])),
+        ("engines", old["engine"], new["engine"]),
+        ("grids", old["grid"], new["grid"]),
+        ("seeds", *("{} to {}".format(*one["seeds"]) for one in (old, new))),
+    ):
+        if one != other:
+            yield f"the {name} differ: {one}, then {other}"
+    alone = [[c["section"] for c in a["clauses"] if c["name"] not in {d["name"] for d in b["clauses"]}] for a, b in ((old, new), (new, old))]
+    yield from (f"only the {age} dossier has § {joined(sections)}" for age, sections in zip(("older", "newer"), alone, strict=True) if sections)

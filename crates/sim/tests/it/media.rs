@@ -1,7 +1,7 @@
 //! SCReAM (RFC 8298) in the test cases of RFC 8867 that a network of this kind can express.
 //!
 //! The cases give paths and what is to be seen, no thresholds. A media flow of 150 kbit/s to 1.5 Mbit/s (§4.3), one-way delay 50 ms, a tail-drop
-//! queue of 300 ms (§4.1).
+//! queue of 300 ms (§4.1). The text of RFC 8867 was not at hand for §5.2 and §5.3: their capacities and times are from memory.
 
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
 use tcpscape_plan::Plan;
@@ -23,6 +23,11 @@ fn media(start_s: u64) -> String {
     format!(r#"{{"kind":"scream","size":1200,"interval_ns":40000000,"start_ns":{},{media}}}"#, start_s * 1_000_000_000)
 }
 
+/// The entry of a schedule by which the link carries `kbit` from `at_s` on.
+fn change((at_s, kbit): (u64, u64)) -> serde_json::Value {
+    serde_json::json!({"stage": 1, "change": {"at": at_s * 1_000_000_000, "kind": "set", "set": {"rate": kbit * 1_000}}})
+}
+
 /// A trial over `kbit` of media flows that begin at these times, beside `flows`; `forward` changes at these times, s, to these rates, kbit/s.
 fn run(secs: u64, kbit: u64, starts: &[u64], flows: &str, changes: &[(u64, u64)]) -> TrialOutput {
     let probes: Vec<String> = starts.iter().map(|s| media(*s)).collect();
@@ -30,11 +35,7 @@ fn run(secs: u64, kbit: u64, starts: &[u64], flows: &str, changes: &[(u64, u64)]
     let json = format!(r#"{{"duration_ns":{ns},"arp":false,"sample_interval_ns":1000000000,"flows":[{flows}],"probes":[{probes}]}}"#);
     let mut plan = Plan::from_json(&json).unwrap();
     plan.forward.stages = link(kbit);
-    let change = |(at, kbit): &(u64, u64)| {
-        let set = format!(r#"{{"at":{},"kind":"set","set":{{"rate":{}}}}}"#, at * 1_000_000_000, kbit * 1_000);
-        serde_json::from_str(&format!(r#"{{"stage":1,"change":{set}}}"#)).unwrap()
-    };
-    plan.forward.schedule = changes.iter().map(change).collect();
+    plan.forward.schedule = changes.iter().map(|c| serde_json::from_value(change(*c)).unwrap()).collect();
     plan.reverse.stages = stages(&["netem delay 50ms limit 100000".into()]);
     CheckedPlan::new(plan).unwrap().run(1)
 }
@@ -72,6 +73,47 @@ fn variable_capacity_of_one_flow() {
     assert!(t.probes[0].lost * 50 < t.probes[0].sent, "{:?}", t.probes[0]);
 }
 
+/// RFC 8298 §4.1.3: outside fast increase the target rises by at most 0.2 s × 200 kbit/s each time and falls by 5 % while packets wait for 20 ms, so it rests
+/// where 0.95 (T + 40) = T, at 760 kbit/s. A link below carries less than the target, until almost a second of packets in the sender makes the
+/// rise small; a link above does not.
+#[test]
+fn a_thin_link_leaves_its_queue_in_the_sender() {
+    let network_ms = 50.0 + 300.0;
+    for (kbit, is_thin) in [(600, true), (700, true), (740, true), (900, false), (1_000, false), (1_200, false)] {
+        let d = delays(&run(120, kbit, &[0], "", &[]), 0, 60, 120);
+        assert_eq!(d[d.len() / 2] > network_ms, is_thin, "{kbit} kbit/s: {} ms", d[d.len() / 2]);
+    }
+}
+
+/// RFC 8867 §5.2: two flows while the capacity changes: 4, 2, 3.5, 1 and 2 Mbit/s. They share it: none has less than half of a fair part.
+#[test]
+fn variable_capacity_of_two_flows() {
+    let t = run(125, 4_000, &[0, 0], "", &[(25, 2_000), (50, 3_500), (75, 1_000), (100, 2_000)]);
+    let (rates, fair) = ([kbps(&t, 0, 125.0), kbps(&t, 1, 125.0)], [1_500.0, 1_000.0, 1_500.0, 500.0, 1_000.0].iter().sum::<f64>() / 5.0);
+    assert!(rates.iter().all(|r| *r > fair / 2.0), "{rates:?} of {fair}");
+    assert!(t.probes.iter().all(|p| p.lost * 50 < p.sent), "{:?}", t.probes);
+}
+
+/// After RFC 8867 §5.3: a media flow each way, and the way back falls from 2 to 0.8 Mbit/s for 35 s, where reports of the forward flow wait behind the other's
+/// packets. The forward flow copes: it keeps at least 80 % of its rate.
+#[test]
+fn a_congested_way_back_costs_the_forward_flow_little() {
+    let bytes = |secs: u64| {
+        let up = media(0).replace(r#""kind""#, r#""up":true,"kind""#);
+        let json = format!(r#"{{"duration_ns":{secs}000000000,"arp":false,"flows":[],"probes":[{},{up}]}}"#, media(0));
+        let mut plan = Plan::from_json(&json).unwrap();
+        (plan.forward.stages, plan.reverse.stages) = (link(2_000), link(2_000));
+        let later = [(35, 800), (70, 2_000)].into_iter().filter(|(at, _)| *at < secs);
+        plan.reverse.schedule = later.map(|c| serde_json::from_value(change(c)).unwrap()).collect();
+        let t = CheckedPlan::new(plan).unwrap().run(1);
+        [t.probes[0].media_bytes.unwrap(), t.probes[1].media_bytes.unwrap()]
+    };
+    let [before, start, end] = [20, 35, 70].map(bytes);
+    let rate = |from: [u64; 2], to: [u64; 2], i: usize, secs: f64| (to[i] - from[i]) as f64 * 8.0 / 1e3 / secs;
+    assert!(rate(start, end, 0, 35.0) > 0.8 * rate(before, start, 0, 15.0), "{before:?} {start:?} {end:?}");
+    assert!(rate(start, end, 1, 35.0) < 810.0, "{start:?} {end:?}");
+}
+
 /// RFC 8867 §5.4: three flows, each 20 s later than the one before, share 3.5 Mbit/s: nobody starves.
 #[test]
 fn competing_media_flows_share() {
@@ -90,7 +132,7 @@ fn beside_a_long_tcp_flow() {
     assert!(t.flows[0].goodput_mbps > 0.4, "{}", t.flows[0].goodput_mbps);
 }
 
-/// RFC 8298 §4.1.1.8: where no report comes back, a packet leaves every 200 ms and no more.
+/// Where no report comes back, a packet leaves every 200 ms and no more: the least rate that RFC 8298 §3 asks for without giving it.
 #[test]
 fn without_reports_little_leaves() {
     let json = format!(r#"{{"duration_ns":30000000000,"arp":false,"flows":[],"probes":[{}]}}"#, media(0));
