@@ -1,5 +1,6 @@
 """The path that samples of TCP_INFO show, on simulated paths that are known."""
 
+import struct
 import subprocess
 from dataclasses import replace
 from functools import cache
@@ -11,6 +12,7 @@ import pytest
 
 import forked
 from patience import PATIENCE_S
+from tcpscape import capture
 from tcpscape.findings.diagnosis import diagnosis, limits
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
@@ -278,6 +280,38 @@ def test_a_few_segments_show_no_habits_of_their_sender():
         is_habit = cause in ("send_buffer", "congestion_window", "pacing")
         assert (few.limits[0].cause, few.limits_doubt) == (("unknown", "few_segments") if is_habit else (cause, None))
         assert more.limits_doubt != "few_segments"
+
+
+def written(file: Path, size: int, number: int) -> ObservedFlow:
+    """A sender's capture of bare IPv4 packets: so many of this payload, two under way, each sent as an ACK comes."""
+    kept = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101))
+
+    def packet(ms: float, is_back: bool, seq: int, ack: int, flags: int, payload: int = 0, options: bytes = b"") -> None:
+        ends = (b"\x0a\0\0\1", 40_000), (b"\x0a\0\0\2", 9_000)
+        (source, port), (destination, other) = ends[::-1] if is_back else ends
+        tcp = struct.pack(">HHIIBBHHH", port, other, seq, ack, (20 + len(options)) << 2, flags, 65_535, 0, 0) + options
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp) + payload, 0, 0x4000, 64, 6, 0, source, destination)
+        kept.extend(struct.pack("<IIII", 0, round(ms * 1e3), len(ip + tcp), len(ip + tcp) + payload) + ip + tcp)
+
+    packet(0, False, 0, 0, 0x02, options=b"\2\4\x05\xb4")
+    packet(40, True, 0, 1, 0x12, options=b"\2\4\x05\xb4")
+    packet(40.01, False, 1, 1, 0x10)
+    for k in range(number + 2):
+        if k >= 2:
+            packet(40 + 20 * k, True, 1, 1 + (k - 1) * size, 0x10)
+        if k < number:
+            packet(40.05 + 20 * k, False, 1 + k * size, 1, 0x10, size)
+    file.write_bytes(bytes(kept))
+    return capture.read(file).flows[0]
+
+
+def test_a_super_packet_is_as_many_segments_as_it_carries(tmp_path):
+    few, many = (written(tmp_path / f"{size}.pcap", size, 16) for size in (1_460, 4 * 1_460))
+    assert (len(few.segments["t"]), len(many.segments["t"])) == (16, 16)
+    assert (few.facts["segments"], many.facts["segments"]) == (16, 64)
+    assert limits.shares(few.limits)["congestion_window"] == limits.shares(many.limits)["congestion_window"] > 0.5
+    assert limits.doubted(few).limits_doubt == "few_segments"
+    assert limits.doubted(many).limits_doubt is None
 
 
 def test_away_from_the_sender_few_round_trips_show_no_buffer_of_one_size():

@@ -113,10 +113,10 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     held = shares(flow.limits) or {}
     about: Mapping[Cause, bool] = {}
     doubt: Doubt
-    segments = len(flow.segments.get("t", ()))
-    if not segments:
+    rows = len(flow.segments.get("t", ()))
+    if not rows:
         return flow
-    if segments < FEWEST_SEGMENTS:
+    if int(np.sum(flow.segments.get("segs", rows))) < FEWEST_SEGMENTS:  # a row may be a super-packet
         return _without(flow, {cause for cause in BY_HABIT if held.get(cause, 0.0) > 0}, "few_segments")
     if flow.vantage == "sender":
         is_named = control is not None and (spaces(control.name) or any(spaces(name) for name in control.candidates))
