@@ -391,6 +391,49 @@ def test_a_delay_that_varies_in_order_at_the_sender_is_no_path_without_jitter(tm
     assert p.rtt_ms is None or p.rtt_ms.low <= 40 <= p.rtt_ms.high
 
 
+def test_a_least_round_trip_that_nothing_explains_is_no_base_without_jitter(tmp_path: Path) -> None:
+    """A queue that is never short lets packets leave at its rate whenever they came: the few at the begin alone had the jitter that keeps the order."""
+    hop = {"at": "router", "delay": "20ms", "jitter": "2ms", "distribution": "normal", "rate": "1gbit"}
+    fields: dict[str, Any] = {"reverse": {"at": "router", "delay": "10ms"}, "bottleneck": "tbf rate 50mbit burst 25000 limit 650000"}
+    p = found(tmp_path, forward=[hop], **fields)
+    assert (p.jitter_on, p.jitter_ms) == (None, None)
+    assert p.rtt_ms is None or p.rtt_ms.low <= 30 <= p.rtt_ms.high
+    still = found(tmp_path, forward=[{"at": "router", "delay": "20ms"}], **fields)
+    assert still.jitter_on == "none"
+    assert still.rtt_ms.low <= 30 <= still.rtt_ms.high <= still.rtt_ms.low + 0.3
+
+
+def test_where_ends_wait_the_base_is_between_the_least_and_the_middle_of_a_jitter_that_would_spread_so() -> None:
+    random = np.random.default_rng(2)
+    trips = 40 + np.abs(random.normal(0, 1, 400)) + np.where(random.random(400) < 0.5, random.uniform(0, 30, 400), 0)
+    none = jitters.Spread(0.0, 0.0, 12, 400)
+    seen, unseen = (base.least(trips, SimpleNamespace(forward=spread, reverse=spread)) for spread in (none, None))  # type: ignore[arg-type]
+    assert (seen.value, seen.low < trips.min(), seen.high < 41) == (unseen.value, True, True)
+    assert unseen.low <= trips.min() < 41 < unseen.high
+
+
+def test_a_handshakes_single_turn_has_the_jitter_that_a_queue_hides() -> None:
+    opening, level = Estimate(50.0, 49.9, 50.1, 1, "ms"), Estimate(50.0, 49.9, 50.1, 400, "ms")
+
+    def widened(queue_ms: float, hidden: float = 0.0, error: float = 0.0, is_before: bool = True) -> Estimate:
+        about = SimpleNamespace(is_before=is_before, hidden=hidden, queue=np.full(400, queue_ms), before=SimpleNamespace(row=np.arange(400)))
+        about.bottleneck, about.reverse = SimpleNamespace(rate=12.0), jitters.Spread(0.0, error, 12, 400)
+        return base.with_hidden(about, level, opening)  # type: ignore[arg-type]
+
+    assert widened(0.0) == widened(20.0, error=0.5, is_before=False) == level
+    assert widened(20.0, error=0.5).low == pytest.approx(50 - 1.96)
+    assert widened(20.0, hidden=2.0).high == widened(0.0, hidden=2.0).high == pytest.approx(50 + 1.96 * 2)
+
+
+def test_a_skewed_jitter_has_its_mean_above_the_usual_delay() -> None:
+    random = np.random.default_rng(4)
+    trips = 40 + random.pareto(2.5, 4000)
+    behind = SimpleNamespace(row=np.arange(4000), rtt=trips)
+    about = SimpleNamespace(is_receiver=False, has_before=False, is_before=False, queue=np.zeros(4000), behind=behind)
+    usual = base.usual_round_trip(about)  # type: ignore[arg-type]
+    assert np.median(trips) < usual < trips.mean() + 0.1
+
+
 def test_behind_a_busy_queue_jitter_of_the_acks_does_not_tell_that_the_data_have_none(tmp_path: Path) -> None:
     back = {"at": "router", "delay": "30ms", "jitter": "3ms", "distribution": "normal"}
     fields: dict[str, Any] = {"forward": [{"at": "router", "delay": "20ms"}], "reverse": back}

@@ -296,14 +296,35 @@ def least_round_trip(f: Fit) -> float | None:
 
 
 def usual_round_trip(f: Fit) -> float | None:
-    """The sum of the median delays of both parts without the flow's own queue, ms: at most that is the base, whatever else varies."""
+    """The sum of the usual delays of both parts without the flow's own queue, ms: at most that is the base, whatever else varies.
+
+    A jitter that is skewed has its mean, which is the base, above the median.
+    """
     parts: list[float] = []
     if not f.is_receiver:
-        parts.append(float(np.nanmedian(f.behind.rtt - (0.0 if f.is_before else f.queue[f.behind.row]))) if f.behind.rtt.size else math.nan)
+        parts.append(_usual(f.behind.rtt - (0.0 if f.is_before else f.queue[f.behind.row])))
     if f.has_before:
-        parts.append(float(np.nanmedian(f.before.rtt - (f.queue[f.before.row] if f.is_before else 0.0))) if f.before.rtt.size else math.nan)
+        parts.append(_usual(f.before.rtt - (f.queue[f.before.row] if f.is_before else 0.0)))
     total = sum(parts)
     return total if math.isfinite(total) else None
+
+
+def _usual(delays: Floats) -> float:
+    """The median of delays or, where it is larger, their mean without outliers, ms; NaN of none."""
+    known = delays[~np.isnan(delays)]
+    return max(float(np.median(known)), float(np.mean(known[jitters.inliers(known)]))) if known.size else math.nan
+
+
+def unexplained(f: Fit) -> float:
+    """How far the usual delay behind the capture lies above the least one, ms, by nothing that was seen: neither a queue nor a sharp least delay.
+
+    A queue that is known leaves every delay at the base, to within a packet's own time.
+    """
+    if f.is_receiver or f.behind.row.size < LEAST_TURNS or has_sharp_least(f) or is_opened_so(f):
+        return 0.0
+    rest, low = f.behind.rtt - (0.0 if f.is_before else f.wait[f.behind.row]), shortest(f)
+    packet = 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and not f.is_before else 0.0
+    return max(0.0, float(np.nanmedian(rest)) - low - packet - SYSTEMATIC * low)
 
 
 def starts_late(f: Fit) -> bool:
@@ -373,7 +394,19 @@ def part_before(f: Fit) -> Estimate | None:
     packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
     least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
     found = with_interval(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
-    return not_beyond(found if opening is None else both(found, opening), f)
+    return not_beyond(found if opening is None else with_hidden(f, both(found, opening), opening), f)
+
+
+def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
+    """A level with the handshake's, and a jitter that the others hide or do not exclude, where a queue before the capture lets packets leave at its rate.
+
+    What spreads the turns then may be waiting, which the handshake alone had none of; it is of one packet each way.
+    """
+    if not f.is_before or not (hides_jitter(f) or f.hidden > STILL):
+        return level
+    acks = math.sqrt(max(0.0, f.reverse.variance + 2 * f.reverse.error)) if f.reverse is not None else 0.0
+    half = 1.96 * math.hypot(f.hidden, acks)
+    return replace(level, low=max(0.0, min(level.low, opening.low, opening.value - half)), high=max(level.high, opening.high, opening.value + half))
 
 
 def not_beyond(level: Estimate, f: Fit) -> Estimate:
@@ -472,13 +505,20 @@ def is_one_sided(x: Floats, tick: float = 0.0) -> bool:
 
 
 def least(rest: Floats, f: Fit) -> Estimate:
-    """A round trip by its least values, where the others waited: as far above their lower end as the jitter is that is known."""
+    """A round trip by its least values, where the others waited: as far above their lower end as the jitter is that is known.
+
+    Where waiting hides the jitter, the base lies between the least of them and the middle of a jitter that would spread them so.
+    """
     variance = sum(s.variance for s in (f.forward, f.reverse) if s is not None and s.is_there)
     sigma = min(math.sqrt(variance), float(np.quantile(rest, 0.16) - np.quantile(rest, 0.025)))
     low = float(np.quantile(rest, 0.025))
     value = low + 1.96 * sigma
     half = 0.5 * (value - low) + 0.01 * value
-    return Estimate(value, value - half, value + half, int(rest.size), "ms")
+    found = Estimate(value, value - half, value + half, int(rest.size), "ms")
+    if f.forward is not None and f.reverse is not None:
+        return found
+    reach = 1.96 * float(np.quantile(rest, 0.16) - low)
+    return replace(found, low=min(found.low, float(rest.min())), high=found.high + reach)
 
 
 REORDERED = 1

@@ -215,6 +215,8 @@ def find_direction(f: Fit) -> None:
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(f.forward, f.reverse)
+        if f.jitter_on == "none" and (rest := base.unexplained(f)) > base.STILL:
+            f.hidden = max(f.hidden, rest)
     elif f.flow.vantage == "sender" and s.row.size >= LEAST:
         rest = s.rtt - f.queue[s.row]
         rest = rest[jitters.inliers(rest)]
@@ -330,6 +332,10 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
         if f.jitter_on == "none":
             f.jitter_on = None
             f.reasons["jitter_on"] = f.reasons["jitter_ms"]
+        return None, None, none
+    if f.jitter_on == "none" and f.before_queue is not None and f.before_queue[1] > HIDDEN:  # what the order showed is not gone with the variance
+        f.jitter_on = None
+        f.reasons["jitter_ms"] = f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.before_queue[2]})
         return None, None, none
     if f.jitter_on == "none":
         return none, none, none
