@@ -286,21 +286,21 @@ def written(file: Path, size: int, number: int) -> ObservedFlow:
     """A sender's capture of bare IPv4 packets: so many of this payload, two under way, each sent as an ACK comes."""
     kept = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101))
 
-    def packet(ms: float, is_back: bool, seq: int, ack: int, flags: int, payload: int = 0, options: bytes = b"") -> None:
+    def packet(ms: float, is_back: bool, numbers: tuple[int, int], flags: int, payload: int = 0, options: bytes = b"") -> None:
         ends = (b"\x0a\0\0\1", 40_000), (b"\x0a\0\0\2", 9_000)
         (source, port), (destination, other) = ends[::-1] if is_back else ends
-        tcp = struct.pack(">HHIIBBHHH", port, other, seq, ack, (20 + len(options)) << 2, flags, 65_535, 0, 0) + options
+        tcp = struct.pack(">HHIIBBHHH", port, other, *numbers, (20 + len(options)) << 2, flags, 65_535, 0, 0) + options
         ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp) + payload, 0, 0x4000, 64, 6, 0, source, destination)
         kept.extend(struct.pack("<IIII", 0, round(ms * 1e3), len(ip + tcp), len(ip + tcp) + payload) + ip + tcp)
 
-    packet(0, False, 0, 0, 0x02, options=b"\2\4\x05\xb4")
-    packet(40, True, 0, 1, 0x12, options=b"\2\4\x05\xb4")
-    packet(40.01, False, 1, 1, 0x10)
+    packet(0, False, (0, 0), 0x02, options=b"\2\4\x05\xb4")
+    packet(40, True, (0, 1), 0x12, options=b"\2\4\x05\xb4")
+    packet(40.01, False, (1, 1), 0x10)
     for k in range(number + 2):
         if k >= 2:
-            packet(40 + 20 * k, True, 1, 1 + (k - 1) * size, 0x10)
+            packet(40 + 20 * k, True, (1, 1 + (k - 1) * size), 0x10)
         if k < number:
-            packet(40.05 + 20 * k, False, 1 + k * size, 1, 0x10, size)
+            packet(40.05 + 20 * k, False, (1 + k * size, 1), 0x10, size)
     file.write_bytes(bytes(kept))
     return capture.read(file).flows[0]
 

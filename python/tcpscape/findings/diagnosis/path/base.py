@@ -398,7 +398,7 @@ def part_before(f: Fit) -> Estimate | None:
 
 
 def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
-    """A level with the handshake's, and a jitter that the others hide or do not exclude, where a queue before the capture lets packets leave at its rate.
+    """A level with the handshake's and with a jitter that others hide, where a queue before the capture lets packets leave at its rate.
 
     What spreads the turns then may be waiting, which the handshake alone had none of; it is of one packet each way.
     """
