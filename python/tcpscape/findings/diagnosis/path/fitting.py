@@ -215,8 +215,8 @@ def find_direction(f: Fit) -> None:
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(f.forward, f.reverse)
-        if f.jitter_on == "none" and (rest := base.unexplained(f)) > base.STILL:
-            f.hidden = max(f.hidden, rest)
+        if f.jitter_on == "none" and (beyond := base.unexplained(f)) > base.STILL:
+            f.hidden = max(f.hidden, beyond)
     elif f.flow.vantage == "sender" and s.row.size >= LEAST:
         rest = s.rtt - f.queue[s.row]
         rest = rest[jitters.inliers(rest)]
