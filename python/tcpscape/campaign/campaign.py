@@ -281,6 +281,10 @@ class Campaign(Spec):
         """Every case, in the order of tables: engine by engine, axis by axis, the congestion control fastest."""
         return list(_Cases(self).all())
 
+    def case_count(self) -> int:
+        """How many cases there are, without their scenarios."""
+        return _Cases(self).count()
+
 
 @dataclass(frozen=True)
 class Case:
@@ -334,20 +338,28 @@ class _Cases:
 
     def all(self) -> Iterator[Case]:
         """Every case, in the order of tables."""
+        factors = self._factors()
+        self._expect_size(factors)
+        for engine in self.campaign.engines:
+            for parts in itertools.product(*factors):
+                yield self._case(engine, _joined(parts))
+
+    def count(self) -> int:
+        """The number of cases."""
+        return len(self.campaign.engines) * math.prod(len(factor) for factor in self._factors())
+
+    def _factors(self) -> list[list[dict[str, str]]]:
+        """What the product is of: the levels of each axis, the rows of each group, the congestion controls."""
         campaign = self.campaign
         factors = [[{name: level} for level in levels] for name, levels in campaign.axes.items()]
         factors += [[dict(zip(group, row, strict=True)) for row in zip(*group.values(), strict=True)] for group in campaign.zip]
         if not any("cca" in group for group in (campaign.axes, *campaign.zip)):
             factors.append([{"cca": cca} for cca in campaign.cca] or [{}])
-        self._expect_size(factors)
-        for engine in campaign.engines:
-            for parts in itertools.product(*factors):
-                yield self._case(engine, _joined(parts))
+        return factors
 
     def _expect_size(self, factors: Sequence[Sequence[Mapping[str, str]]]) -> None:
         """Refuses a campaign that is too large, from the numbers of its cells and seeds, and from its first and its last scenario."""
-        campaign = self.campaign
-        cells = len(campaign.engines) * math.prod(len(factor) for factor in factors)
+        campaign, cells = self.campaign, self.count()
         trials = cells * (LEAST if campaign.precision is not None else len(parse_seeds(campaign.seeds)))
         expect_fits(Size(cells, trials), self._named)
         capture, corners = campaign.capture(), [self._scenario_at(_joined([factor[end] for factor in factors])) for end in (0, -1)]

@@ -30,7 +30,7 @@ def list_() -> None:
     from tcpscape.text.table import Table
 
     every = [studies.get(name) for name in studies.names()]
-    rows = [(s.name, s.title, str(sum(len(p.cases()) for p in s.parts)), str(len(s.claims))) for s in every]
+    rows = [(s.name, s.title, str(sum(p.case_count() for p in s.parts)), str(len(s.claims))) for s in every]
     screen = terminal.console()
     for part in shown(Table(("study", "what it is about", "cells", "claims"), rows, words=("what it is about",), drop=("cells",)), screen.width):
         screen.print(part)

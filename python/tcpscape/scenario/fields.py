@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
-    field_validator,
+    model_validator,
 )
 
 from tcpscape import names, units
@@ -34,14 +34,14 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    @field_validator("*", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+    def _no_truth_for_a_number(cls, data: Any) -> Any:
         """Refuses `count: yes`, which pydantic would read as 1."""
-        field = cls.model_fields.get(str(info.field_name))
-        if isinstance(value, bool) and field and _is_number(field.annotation):
-            refuse(str(info.field_name), f"{str(value).lower()} is there, where a number belongs", "write the number")
-        return value
+        for name, value in data.items() if isinstance(data, dict) else ():
+            if isinstance(value, bool) and (field := cls.model_fields.get(name)) and _is_number(field.annotation):
+                refuse(name, f"{str(value).lower()} is there, where a number belongs", "write the number")
+        return data
 
 
 def is_address(info: SerializationInfo) -> bool:

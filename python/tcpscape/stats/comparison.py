@@ -13,6 +13,7 @@ larger. It holds for unlike spreads, and where all measurements of one side are 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -149,12 +150,11 @@ def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
 
 def share(k: int, n: int) -> Estimate:
     """The share `k` of `n` with Wilson's interval (1927), which holds at 0 and at n too."""
-    from scipy.stats import binomtest
-
     if not n:
         return Estimate(math.nan, math.nan, math.nan, 0, "1")
-    interval = binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Estimate(k / n, float(interval.low), float(interval.high), n, "1")
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    middle, half = (k + z * z / 2) / (n + z * z), z * math.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)
+    return Estimate(k / n, middle - half if k else 0.0, middle + half if k < n else 1.0, n, "1")
 
 
 def _wins(a: Floats, b: Floats, paired: bool) -> Floats:
@@ -167,17 +167,17 @@ def _wins(a: Floats, b: Floats, paired: bool) -> Floats:
 @lru_cache(maxsize=4096)
 def _mid_p(won: float, n: int) -> float:
     """The lower end for `won` of n: where winning more than that, and half of winning that, have the tail's probability."""
-    from scipy.optimize import brentq
     from scipy.special import betainc
 
     if won <= 0:
         return 0.0
 
-    def above(p: float) -> float:
+    def above(step: int) -> float:
+        p = step / _STEPS
         higher = float(betainc(won + 1, n - won, p)) if won < n else 0.0
-        return (float(betainc(won, n - won + 1, p)) + higher) / 2 - TAIL
+        return (float(betainc(won, n - won + 1, p)) + higher) / 2
 
-    return float(brentq(above, 0.0, 1.0))
+    return bisect_left(range(_STEPS), TAIL, key=above) / _STEPS
 
 
 def _observed(wins: Floats) -> Floats:
@@ -211,5 +211,7 @@ def _lowest(share: Floats, factor: Floats, n: int, m: int) -> Floats:
 
 _HALVINGS = 40
 """Halvings of [0, 1] for an end to 1e-12."""
+_STEPS = 1 << _HALVINGS
+"""Values in [0, 1] between which an end is looked for."""
 _ROUNDING = 1e-12
 """Replaces a variance of 0 in a denominator."""
