@@ -11,7 +11,7 @@ import sys
 
 MOST = 1 << 20
 """Bytes of a request."""
-PRELOADED = ("tcpscape.api", "tcpscape.cli.main", "tcpscape.report", "tcpscape.studies", "matplotlib.figure", "scipy.stats", "rich.console")
+PRELOADED = ("tcpscape.api", "tcpscape.cli.main", "tcpscape.report", "tcpscape.studies", "matplotlib.figure", "scipy.special", "rich.console")
 SERVER: list = []
 """The server of this process, with the words of its client; it ends when this process does."""
 
