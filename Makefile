@@ -128,8 +128,8 @@ test-logic: setup
 	@if [ -x web/node_modules/.bin/vitest ]; then cd web && node_modules/.bin/vitest run; \
 	else echo "skipped: tests of the page's logic: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
 
-test-web: setup ## the explorer's page in Debian's Chromium (3 minutes); prints why anything was skipped
-	$(BIN)/python -m pytest -m web -rfEs -n 2 --dist loadfile tests/browser
+test-web: setup ## the explorer's page in Debian's Chromium (2 minutes); prints why anything was skipped
+	$(BIN)/python -m pytest -m 'web and not slow' -rfEs -n 2 --dist loadfile tests/browser
 
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)
 	@$(BIN)/tcpscape kernel build || echo "skipped: tests on the virtual engine, for the reason above"

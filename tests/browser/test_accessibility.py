@@ -29,7 +29,7 @@ def violations(page: Page) -> list[str]:
     return [f"{each['id']}: {each['help']}: {json.dumps([node['html'][:160] for node in each['nodes'][:4]])}" for each in found]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_in_any_view(visit, explorer: Explorer, scheme: str):
     page = visit(explorer, color_scheme=scheme)
     answered(page)

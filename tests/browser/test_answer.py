@@ -32,7 +32,7 @@ def test_the_sentence_has_the_numbers_of_the_command_line(visit, explorer: Explo
     expect_answer(page, rtt="40ms", rate="8mbit", loss="0.5%", duration="3s")
 
 
-@pytest.mark.parametrize("last", [0.2, 0.5, 0.83])
+@pytest.mark.parametrize("last", [0.2, *(pytest.param(last, marks=pytest.mark.slow) for last in (0.5, 0.83))])
 def test_a_slider_that_is_dragged_quickly_ends_with_the_answer_for_its_last_value(visit, explorer: Explorer, last: float):
     page = visit(explorer, "rate=8mbit&duration=3s")
     answered(page)

@@ -130,7 +130,7 @@ def iperf3(directory: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("make", [scenario, results, capture, iperf3])
+@pytest.mark.parametrize("make", [results, *(pytest.param(make, marks=pytest.mark.slow) for make in (scenario, capture, iperf3))])
 def test_a_file_that_is_opened_runs_nothing(visit, built, tmp_path: Path, make: Callable[[Path], Path]):
     with Explorer(str(make(tmp_path))) as server:
         page = visit(server)

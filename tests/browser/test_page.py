@@ -85,7 +85,7 @@ def test_two_tabs_have_their_own_paths_and_answers(visit, explorer: Explorer):
     assert any(name in answered(two) for name in ("bbr", "vegas"))
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("how", [signal.SIGINT, *(pytest.param(how, marks=pytest.mark.slow) for how in (signal.SIGTERM, signal.SIGHUP))])
 def test_it_ends_in_the_middle_of_its_work_without_a_word(visit, built, how: signal.Signals):
     with Explorer() as server:
         page = visit(server, "rtt=300ms&rate=200mbit&duration=120s")

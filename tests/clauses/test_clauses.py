@@ -171,6 +171,7 @@ def test_an_executor_that_there_is_not_is_one_line(cli, tmp_path):
     assert said.err.startswith("error: executor: ")
 
 
+@pytest.mark.slow
 def test_a_kept_dossier_is_a_gate(need_model, evaluate, cli, tmp_path):
     options = ("--clause", "loss")
     kept = evaluate("cubic", *options, cells=3)

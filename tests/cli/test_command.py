@@ -218,6 +218,7 @@ def test_every_example_is_understood(example):
     entry.make_context(words[0], list(rest), parent=click.Context(app))
 
 
+@pytest.mark.slow
 def test_every_quick_example_runs(cli, tmp_path, monkeypatch, need_model):
     """In the order of help, in one directory: `compare out/starlink …` reads what `run … --out out/starlink` wrote."""
     monkeypatch.chdir(tmp_path)

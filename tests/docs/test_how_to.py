@@ -32,19 +32,23 @@ REAL_TIME, JOB = (ROOT / "docs" / "tour" / name for name in ("9-your-application
 """Take most of a minute: real programs run behind real delays, and a job measures everything twice."""
 
 
-EVALUATE, WORST = (ROOT / "docs" / "how-to" / name for name in ("evaluate.md", "worst-case.md"))
-"""Judge and search: hundreds of trials each."""
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in (REAL_TIME, JOB, EVALUATE, WORST)], ids=lambda page: str(page.relative_to(ROOT))
+MANY_TRIALS = tuple(
+    ROOT / "docs" / name
+    for name in (
+        *(f"how-to/{name}.md" for name in ("campaign", "evaluate", "json", "satellite", "worst-case")),
+        *(f"tour/{name}.md" for name in ("3-your-own-path", "6-campaigns-and-studies", "10-a-capture")),
+    )
 )
+"""Take eight seconds of CPU and more."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (REAL_TIME, JOB, *MANY_TRIALS)], ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_recipe_can_be_carried_out(page, need_model, job):
     job(page).run()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [EVALUATE, WORST], ids=["evaluate", "worst-case"])
+@pytest.mark.parametrize("page", MANY_TRIALS, ids=lambda page: page.stem)
 def test_a_recipe_of_many_trials_can_be_carried_out(page, need_model, job):
     job(page).run()
 

@@ -23,7 +23,7 @@ from tcpscape.studies.measures import flows
 from tcpscape.studies.result import Result
 from tcpscape.trial import FlowResult, Rtt, Trial
 
-LONG = {"latency-spike", "one-percent-loss", "spike-rtts", "ack-congestion"}
+LONG = {"latency-spike", "one-percent-loss", "spike-rtts", "ack-congestion", "starlink", "jitter-cliff"}
 """Studies whose quick look takes more than five CPU seconds; parts of them run in test_studies_works.py."""
 
 

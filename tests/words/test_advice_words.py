@@ -275,6 +275,7 @@ def test_every_screen_with_added_rtt_says_so(cli, need_virtual):
         assert f"caveat: {SMOOTHED}" in flat(result.out), result.err
 
 
+@pytest.mark.slow
 def test_a_better_mean_that_is_not_recommended_is_explained(need_model):
     """Five runs of a satellite's viewers: scalable's mean QoE is above BBR's, its interval so wide that only BBR is surely better than CUBIC."""
     import tcpscape
