@@ -1,11 +1,18 @@
 """The recipes: each page carried out from top to bottom, with the output that it shows."""
 
+import contextlib
+import json
+import os
+import signal
+
 import pytest
 import test_docs
 
 import jobs
 from conftest import ROOT
+from patience import PATIENCE_S
 from tcpscape import engines
+from tcpscape.campaign import executors
 from tcpscape.engines import host
 
 REAL_KERNEL, PROGRAMS = (ROOT / "docs" / "how-to" / name for name in ("real-kernel.md", "programs.md"))
@@ -32,6 +39,8 @@ REAL_TIME, JOB = (ROOT / "docs" / "tour" / name for name in ("9-your-application
 """Take most of a minute: real programs run behind real delays, and a job measures everything twice."""
 
 
+CLUSTER = ROOT / "docs" / "how-to" / "cluster.md"
+"""Starts processes of its own, which the test ends."""
 MANY_TRIALS = tuple(
     ROOT / "docs" / name
     for name in (
@@ -42,7 +51,9 @@ MANY_TRIALS = tuple(
 """Take eight seconds of CPU and more."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in (REAL_TIME, JOB, *MANY_TRIALS)], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in (REAL_TIME, JOB, CLUSTER, *MANY_TRIALS)], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_a_recipe_can_be_carried_out(page, need_model, job):
     job(page).run()
 
@@ -51,6 +62,19 @@ def test_a_recipe_can_be_carried_out(page, need_model, job):
 @pytest.mark.parametrize("page", MANY_TRIALS, ids=lambda page: page.stem)
 def test_a_recipe_of_many_trials_can_be_carried_out(page, need_model, job):
     job(page).run()
+
+
+def test_the_recipe_for_a_cluster_can_be_carried_out(need_model, job, tmp_path, cli, monkeypatch):
+    pytest.importorskip("distributed", reason="the package distributed is not installed")
+    monkeypatch.setattr(executors, "CONNECT_S", PATIENCE_S)
+    try:
+        job(CLUSTER).run()
+        pairs = json.loads(cli("compare", "far", "near", "--json").out)["conditions"]
+        assert [(pair["same_runs"], pair["a"]["n"]) for pair in pairs] == [(True, 8)] * 4
+    finally:
+        for file in tmp_path.glob("*.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(file.read_text("utf-8")), signal.SIGKILL)
 
 
 @pytest.mark.slow

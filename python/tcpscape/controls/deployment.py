@@ -175,6 +175,7 @@ def initial_window(segments: int) -> Deployment:
     notes = (
         SENDER.partition(";")[0] + ".",
         RUNNING.format("window"),
+        "It changes the first default route of IPv4 alone: repeat it for further ones, with `ip -6` for IPv6, or name one destination.",
         "A burst of so many segments goes out at once: where the bottleneck's queue is shorter, it is dropped there.",
         "A start, or the next lease of DHCP, forgets it: write it where routes are set up (systemd.network(5): InitialCongestionWindow=).",
     )

@@ -204,11 +204,15 @@ def reason(advice: Advice) -> str:
 
 
 def _the_same(advice: Advice) -> str:
-    """`cubic, reno and bbr carry the same, 19.0 Mbit/s`, where the goal is goodput and they do; empty elsewhere."""
+    """`cubic, reno and bbr carry the same, 19.0 Mbit/s`, where the goal is goodput and they do; nearly where digits differ; else empty."""
     own = advice.standing(advice.choice or "")
-    names = [s.cca for s in advice.ranking if not s.obstacle and _is_near(s.goodput, own.goodput)]
+    near = [s for s in advice.ranking if not s.obstacle and _is_near(s.goodput, own.goodput)]
+    names = [s.cca for s in near]
     if advice.goal.name != "goodput" or not {advice.decision.leader, advice.decision.follower} <= set(names):
         return ""
+    digits = list(dict.fromkeys(s.goodput.cell(most=link_mbps(advice)).text for s in near))
+    if len(digits) > 1:
+        return f"{joined(names)} carry nearly the same, {digits[-1]} to {digits[0]} Mbit/s"
     return f"{joined(names)} carry the same, {own.goodput.text(most=link_mbps(advice))} Mbit/s"
 
 
@@ -348,7 +352,7 @@ def notes(advice: Advice) -> list[str]:
 def details(advice: Advice) -> list[Table | Code | str]:
     """What `--verbose` shows: deployment, all rows, spread and runs, the cliff, the damage, the published rule."""
     parts: list[Table | Code | str] = []
-    if advice.deployment:
+    if advice.deployment and advice.deployment.now:
         parts += [" ".join(("What to type.", *advice.deployment.notes)), Code(advice.deployment.lines())]
     if len(levers.shown(advice)) < len(advice.levers):
         parts.append(levers.table(advice, advice.levers, "Every setting that was tried"))

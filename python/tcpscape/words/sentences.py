@@ -157,8 +157,9 @@ def _comparison(cells: Sequence[Cell]) -> str:
     if all({flow.direction for flow in cell.trials[0].flows} == {"down", "up"} for cell in (best, other)):
         return _of_directions(best, other)
     gain, added = best.over(other), _added(best, other)
-    if gain.n > 1 and all(abs(end - 1) <= SAME for end in (gain.value, gain.low, gain.high)):
-        link = bottleneck.link_mbps(best.scenarios[0])
+    link = bottleneck.link_mbps(best.scenarios[0])
+    same_digits = len({one.mean().cell(most=link).text for one in (best, other)}) == 1
+    if gain.n > 1 and same_digits and all(abs(end - 1) <= SAME for end in (gain.value, gain.low, gain.high)):
         return f"{a} and {b} carry the same, {best.mean().text(most=link)} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and stats.is_alike(gain):
         means = [one.mean().cell(most=bottleneck.link_mbps(one.scenarios[0])).text for one in (best, other)]
