@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from tcpscape import _core, capture
 from tcpscape.engines.model import Model
@@ -421,8 +422,10 @@ def test_a_handshakes_single_turn_has_the_jitter_that_a_queue_hides() -> None:
         return base.with_hidden(about, level, opening)  # type: ignore[arg-type]
 
     assert widened(0.0) == widened(20.0, error=0.5, is_before=False) == level
-    assert widened(20.0, error=0.5).low == pytest.approx(50 - 1.96)
-    assert widened(20.0, hidden=2.0).high == widened(0.0, hidden=2.0).high == pytest.approx(50 + 1.96 * 2)
+    deviations = np.linspace(1e-4, 1, 20_001)
+    assert np.mean(erf(base.UP_TO / (deviations * math.sqrt(2)))) == pytest.approx(0.95, abs=0.005)
+    assert widened(20.0, error=0.5).low == pytest.approx(50 - base.UP_TO)
+    assert widened(20.0, hidden=2.0).high == widened(0.0, hidden=2.0).high == pytest.approx(50 + base.UP_TO * 2)
 
 
 def test_a_skewed_jitter_has_its_mean_above_the_usual_delay() -> None:

@@ -81,6 +81,8 @@ TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
 ABOVE = 2 / 3
 """How far a round trip may lie above the handshake's, as a share of how far the least one lies below it: of a jitter two deviations, and three."""
+UP_TO = 1.26
+"""Deviations within which 95 % of normal values lie whose own deviation may be anything up to one: ∫₀¹ erf(x / (u √2)) du = 0.95."""
 ONE_SIDED = 1.8
 """(q50 − q16) / (q16 − q2.5) above which a delay is longer than its least by waiting: 1.03 of a normal jitter, 2.5 of an even wait."""
 
@@ -405,7 +407,7 @@ def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
     if not f.is_before or not (hides_jitter(f) or f.hidden > STILL):
         return level
     acks = math.sqrt(max(0.0, f.reverse.variance + 2 * f.reverse.error)) if f.reverse is not None else 0.0
-    half = 1.96 * math.hypot(f.hidden, acks)
+    half = UP_TO * math.hypot(f.hidden, acks)
     return replace(level, low=max(0.0, min(level.low, opening.low, opening.value - half)), high=max(level.high, opening.high, opening.value + half))
 
 
