@@ -173,7 +173,8 @@ def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Cha
     rows = [(c.new["section"], c.new["title"], c.old["verdict"], c.new["verdict"], *map(_mean_excess, (c.old, c.new))) for c in changed]
     names = ("§", "clause", "was", "is", "mean excess, was", "is now")
     shown = (Table(names, rows, words=names[1:]),) if rows else ()
-    return Screen(f"{path(old)} → {path(new)}", _changed_answer(old, new, changed), tables=shown, details=(METHOD,), caveats=tuple(_unlike(old, new)))
+    both = " → ".join(dict.fromkeys((path(old), path(new))))
+    return Screen(both, _changed_answer(old, new, changed), tables=shown, details=(METHOD,), caveats=tuple(_unlike(old, new)))
 
 
 def _changed_answer(old: DossierDocument, new: DossierDocument, changed: Sequence[Change]) -> str:
