@@ -24,7 +24,7 @@ from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compar
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
-from tcpscape.findings.diagnosis.path import base, fit
+from tcpscape.findings.diagnosis.path import base, fit, fitting
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
@@ -426,6 +426,20 @@ def test_a_handshakes_single_turn_has_the_jitter_that_a_queue_hides() -> None:
     assert np.mean(erf(base.UP_TO / (deviations * math.sqrt(2)))) == pytest.approx(0.95, abs=0.005)
     assert widened(20.0, error=0.5).low == pytest.approx(50 - base.UP_TO)
     assert widened(20.0, hidden=2.0).high == widened(0.0, hidden=2.0).high == pytest.approx(50 + base.UP_TO * 2)
+
+
+@pytest.mark.parametrize(("sigma_ms", "is_told"), [(0.577, False), (2.0, True)])
+def test_what_the_distances_of_the_packets_spread_is_no_jitter_of_the_acks(sigma_ms: float, is_told: bool) -> None:
+    """At a receiver behind a queue of 12 Mbit/s, a packet each ms: an ACK of two is answered within two of them."""
+    still, queue = jitters.Spread(0.0, 0.0, 12, 400), np.full(400, 20.0)
+    about = SimpleNamespace(is_before=True, bottleneck=SimpleNamespace(rate=12.0), hidden=0.02, before_queue=None, jitter_on="reverse", reasons={})
+    about.flow, about.wire, about.has_before = SimpleNamespace(vantage="receiver"), SimpleNamespace(tick=1.0), True
+    about.behind, about.before, about.queue = SimpleNamespace(row=np.arange(0)), SimpleNamespace(row=np.arange(400)), queue
+    about.forward, about.reverse = still, jitters.Spread(sigma_ms**2, sigma_ms**2 / 50, 12, 400)
+    one, _, _ = fitting.jitter_estimates(about)  # type: ignore[arg-type]
+    assert (one is not None) == is_told
+    assert about.jitter_on is None, "a busy queue hides what the data have"
+    assert about.reasons["jitter_on"].why == ("jitter hidden" if is_told else "ends wait")
 
 
 def test_a_skewed_jitter_has_its_mean_above_the_usual_delay() -> None:

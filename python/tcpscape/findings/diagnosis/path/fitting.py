@@ -342,7 +342,10 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if f.jitter_on == "reverse" and f.reverse is not None and (base.hides_jitter(f) or f.hidden > max(HIDDEN, math.sqrt(f.reverse.variance))):
         f.jitter_on = None
         f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.hidden})
-    if f.forward is None or f.reverse is None:
+    waits = f.jitter_on in (None, "reverse") and is_spacing(f)
+    if waits:
+        f.jitter_on = None
+    if waits or f.forward is None or f.reverse is None:
         f.reasons["jitter_ms"] = f.reasons["jitter_on"] = Reason("ends wait" if f.wire.tick else "directions alike")
         return None, None, None
     width = METHOD if f.bottleneck and not f.has_before else UNKNOWN_QUEUE
@@ -353,6 +356,16 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
         return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
     return (forward if f.jitter_on == "forward" else reverse), forward, reverse  # of unknown direction: the ACKs' is seen, the data's may be hidden
+
+
+def is_spacing(f: Fit) -> bool:
+    """Whether what looks like jitter of the ACKs before the capture may be that the sender waits for the next ACK or its own pace.
+
+    Both come at the distances of the queue's packets: an ACK of two is answered within two of them, evenly, which are 2/√12 of one as a deviation.
+    """
+    if not f.is_before or f.bottleneck is None or f.reverse is None:
+        return False
+    return f.reverse.variance <= (PACKET * 8e-3 / f.bottleneck.rate) ** 2
 
 
 def ends(e: Estimate) -> tuple[float, float, float]:
