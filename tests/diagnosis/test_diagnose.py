@@ -528,3 +528,11 @@ def test_python_says_the_same(need_model, capture, tmp_path, cli):
     (value,) = cli("diagnose", capture, "--no-replay", "--json").lines
     assert json.loads(json.dumps(answer.document(result)))["flows"] == value["flows"]
     assert tcpscape.load(str(tmp_path / "path.yaml")).flows
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_terms_of_a_flows_table_are_glossed_under_it(name):
+    table = answer.of_flow(SITUATIONS[name])
+    cells, notes = [cell for row in table.rows for cell in row], " ".join(table.notes)
+    assert ("not identifiable: the measurement cannot show it" in notes) == ("not identifiable" in cells)
+    assert ("zone: which side of its cliff; cliff: " in notes) == ("zone" in cells)

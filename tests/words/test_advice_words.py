@@ -287,3 +287,20 @@ def test_a_better_mean_that_is_not_recommended_is_explained(need_model):
     lines = words.notes(result)
     assert f"{result.ranking[0].cca} has the better mean, but 5 runs do not make its lead sure: try --seeds 20." in lines
     assert not [line for line in lines if "still the best" in line]
+
+
+@pytest.mark.parametrize(("rtt", "are_equal"), [("30ms", False), ("20ms", True)])
+def test_equal_goodputs_are_those_whose_digits_are_equal_in_the_table(rtt, are_equal, need_model):
+    screen = words.screen(tcpscape.advise(rtt=rtt, rate="20mbit", cca="cubic,reno", seeds=2, duration="10s"))
+    means = {row[1].text for row in screen.tables[0].rows}
+    assert (len(means) == 1) == are_equal  # otherwise the path is none for this test
+    phrase = "carry the same, " if are_equal else f"carry nearly the same, {min(means)} to {max(means)} Mbit/s"
+    assert phrase in screen.answer
+
+
+def test_where_nothing_is_to_be_changed_there_is_nothing_to_type(need_model):
+    screen = words.screen(tcpscape.advise(rtt="40ms", rate="20mbit", cca="cubic,reno", seeds=2, duration="5s"))
+    assert "Nothing to change" in screen.text(80)
+    assert "What to type" not in screen.text(80, verbose=True)
+    changed = words.screen(tcpscape.advise(rtt="60ms", rate="20mbit", loss="1%", cca="cubic,bbr", seeds=5, duration="5s"))
+    assert "What to type" in changed.text(80, verbose=True)

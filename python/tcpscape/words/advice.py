@@ -29,7 +29,7 @@ from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words import levers, paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, fairness, lead, link_mbps, remarks
-from tcpscape.words.sentences import GLOSSES, caveat, runs_text
+from tcpscape.words.sentences import GLOSSES, caveat, glossed, runs_text
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
@@ -295,8 +295,7 @@ def ranking(advice: Advice, title: str | None = None, notes: Sequence[str] = (),
     ]
     name = SORTED[advice.goal.name] if title is None else title
     terms = ["cliff"] * bool(advice.path.jitter) + ["chaos zone"] * any(s.stands == "chaos zone" for s in shown)
-    gloss = "; ".join(f"{term}: {GLOSSES[term]}" for term in terms)
-    notes = [*([gloss] if gloss else []), *notes]
+    notes = [*glossed(terms), *notes]
     table = Table(columns, rows, title=name, notes=notes, drop=(*DROPPED, against, OWN_CLIFF), words=(OWN_CLIFF, "deployable", "limited by"))
     idle = [*([OWN_CLIFF] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]
     return functools.reduce(Table.without, idle, table)

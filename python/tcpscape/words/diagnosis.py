@@ -26,6 +26,7 @@ from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import counted
 from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
+from tcpscape.words.sentences import glossed
 
 Document = TypeVar("Document")
 PLACES: dict[Vantage, str] = {
@@ -234,7 +235,11 @@ def of_flow(diagnosis: FlowDiagnosis) -> Table:
     """Everything about one flow, a row each."""
     flow = diagnosis.flow
     title = f"{flow.name}: {_volume(flow)} in {number(flow.seconds)} s, seen {PLACES[flow.vantage]}"
-    return Table(("what", "value [95 %]", "remark"), list(_rows(diagnosis)), left=1, title=title, words=("value [95 %]", "remark"))
+    rows, zone = list(_rows(diagnosis)), diagnosis.zone
+    chaotic = zone is not None and "chaos zone" in (zone.side, zone.published)
+    unknown = any(UNKNOWN_FIELD in row for row in rows)
+    terms = ["zone", "cliff"] * (zone is not None) + ["chaos zone"] * chaotic + [UNKNOWN_FIELD] * unknown
+    return Table(("what", "value [95 %]", "remark"), rows, left=1, title=title, notes=glossed(terms), words=("value [95 %]", "remark"))
 
 
 def summary(diagnosis: Diagnosis) -> Table:
