@@ -26,7 +26,7 @@ from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, fit, fitting
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, delays_of, delivered_rates, exposed, waits
+from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
 from tcpscape.findings.diagnosis.path.columns import first_cover, order_of_receiver, sampled, tick_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
@@ -496,6 +496,19 @@ def test_a_super_packet_that_is_sent_again_is_sent_again_whole() -> None:
     assert wire.again_row.tolist() == [8, 9, 10, 11]
     assert wire.again_t.tolist() == [30.0] * 4
     assert wire.largest > 4 * MSS
+
+
+def test_parts_of_a_super_packet_arrive_when_they_are_acknowledged() -> None:
+    """A full queue took the first two of four: the others came with their retransmission, though their row was acknowledged before."""
+    lost = np.isin(np.arange(40), (10, 11))
+    seen = flow(np.arange(40) * 1.0, np.full(40, 5.0), np.full(40, 5.0), lost)
+    rows = {name: column[::4] for name, column in seen.segments.items()}
+    rows["len"], rows["segs"] = rows["len"] * 4, rows["segs"] * 4
+    again = {"t": np.array([210_000_000]), "kind": np.array([1]), "seq": np.array([10 * MSS]), "len": np.array([2 * MSS])}
+    wire = wire_of(replace(seen, segments=rows, events=again))
+    assert wire.seen[8:12].tolist() == pytest.approx([18.0, 18.0, 220.0, 221.0])
+    arrivals = before_bottleneck(wire, first_cover(wire)[0], 10.0, np.zeros(40, dtype=bool))
+    assert arrivals.sent[np.argsort(arrivals.row)][8:12].tolist() == pytest.approx([8.0, 8.0, 210.0, 210.0])
 
 
 def test_a_buffer_loses_what_no_packet_waited_for() -> None:

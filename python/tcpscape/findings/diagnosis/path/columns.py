@@ -16,7 +16,7 @@ delays, each with an unknown constant, and each a tick wide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,14 +94,15 @@ def wire_of(flow: ObservedFlow) -> Wire:
     length = np.minimum(each[index], rows["len"][index].astype(np.int64) - part * each[index])
     seq = rows["seq"][index].astype(np.int64) + part * each[index]
     again_t, again_row = _retransmissions(flow, seq, length)
-    whole = ~((count > 1)[index] & ~_repeated(flow, seq, length))
+    is_part, is_repeated = (count > 1)[index], _repeated(flow, seq, length)
+    whole = ~is_part | is_repeated
     receiver = order_of_receiver(acks["t"], unwrapped(acks["tsval"]), acks["ack"])
     tsval = unwrapped(acks["tsval"])
     by_time = np.argsort(acks["t"], kind="stable")
     tick = tick_of(acks["t"][by_time], tsval[by_time])
     tsecr = rows["tsecr"] if "tsecr" in rows else np.zeros(count.size, dtype=np.int64)
     none = np.zeros(receiver.size, dtype=np.int64)
-    return Wire(
+    wire = Wire(
         t=rows["t"][index] / MS,
         seq=seq,
         len=length,
@@ -123,6 +124,8 @@ def wire_of(flow: ObservedFlow) -> Wire:
         sender_tick=sender_tick,
         largest=float(np.max(rows["len"], initial=0)) + header_bytes(flow),
     )
+    late = is_part & is_repeated  # its row was acknowledged when its first part was
+    return replace(wire, seen=np.where(late, np.append(wire.ack_t, 0.0)[first_cover(wire)[0]], wire.seen)) if late.any() else wire
 
 
 def _stamped(acks: Columns) -> Columns:
