@@ -202,7 +202,7 @@ def test_two_dossiers_are_compared_by_verdict(need_model, evaluate, cli, tmp_pat
     assert "the controls differ: cubic, then bbr" in " ".join(worse.out.split())
     assert "§ 5.1.3" in worse.err
     assert "0 became worse and 1 better" in better.out
-    for option in (["--check", "ratio > 1"], ["--json"]):
+    for option in (["--check", "ratio > 1"], ["--metric", "rtt_p95"], ["--json"]):
         refused = cli("compare", *map(str, files), *option)
         assert (refused.status, refused.err.count("\n")) == (2, 1)
 

@@ -83,7 +83,7 @@ def _dossiers(sides: Sides, output: options.ScreenOptions, *, markdown: bool, ch
     from tcpscape.cli.evaluate import gate
     from tcpscape.words import dossier as words
 
-    for name, value in (("check", check), ("cca", sides.cca), ("at", sides.at)):
+    for name, value in (("check", check), ("metric", sides.metric != "goodput"), ("cca", sides.cca), ("at", sides.at)):
         if value:
             refuse(name, "is of measurements, these are dossiers", "leave it out: exit status 1 says that a verdict became worse")
     old, new = dossier.read(sides.a), dossier.read(sides.b)
