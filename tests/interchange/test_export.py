@@ -309,6 +309,12 @@ def test_no_text_is_a_command_of_latex(text, written):
     assert latex.escaped(text) == written
 
 
+def test_no_line_of_a_table_begins_with_what_the_end_of_a_line_takes_for_its_own():
+    text = latex.tabular(Table(["cca", "jain [95 %]"], [["*best", "1.0"], ["*b", "0.9"]]), "x", "x")
+    assert r"\shortstack[r]{jain \\ {[95~\%]}}" in text
+    assert "{*b} & 0.9" in text
+
+
 def test_a_table_for_a_paper_compiles(cli, results, tmp_path):
     if not shutil.which("pdflatex"):
         pytest.skip("pdflatex is not installed")
@@ -334,8 +340,17 @@ def test_the_paragraph_of_methods_is_about_what_ran(cli, results):
     ):
         assert fact in text
     one = cli("export", results, "--to", "methods", "--cca", "bbr").out
+    assert "The condition has 3 trials" in one
     assert "control bbr with" in one
     assert "(3 in all)" in one
+
+
+@pytest.mark.parametrize(("seeds", "interval"), [("3", "Student's t"), ("5", "order statistics")])
+def test_the_paragraph_of_methods_says_how_few_medians_have_their_intervals(cli, tmp_path, need_model, seeds, interval):
+    path = ("--rtt", "20ms", "--loss", "0,1%", "--rate", "5mbit", "--cca", "cubic", "--duration", "1s")
+    assert cli("sweep", *path, "--seeds", seeds, "--out", tmp_path / "o").status == 0
+    text = cli("export", tmp_path / "o", "--to", "methods").out
+    assert {name for name in ("Student's t", "order statistics") if name in text} == {interval}
 
 
 def _repeat(folder):
@@ -377,6 +392,10 @@ def test_a_bundle_repeats_its_result_elsewhere(cli, need_model, tmp_path):
     assert again.status == 0
     both = json.loads(cli("compare", elsewhere / "results", tmp_path / "again", "--json").out)
     assert [one["same_runs"] for one in both["conditions"]] == [True] * 4
+    readme = (elsewhere / "README.md").read_bytes()
+    (elsewhere / "README.md").unlink()
+    assert _repeat(elsewhere) == (2, "", "README.md is not what it was: unpack the archive again\n")
+    (elsewhere / "README.md").write_bytes(readme)
     document = json.loads((elsewhere / "trials.json").read_text("utf-8"))
     document["work"][0]["goodput_mbps"][0] += 0.001
     (elsewhere / "trials.json").write_text(json.dumps(document), "utf-8")
@@ -388,9 +407,12 @@ def test_a_bundle_repeats_its_result_elsewhere(cli, need_model, tmp_path):
     assert out.endswith("7 of 8 trials are the same\n")
 
 
-def test_a_bundle_that_could_not_be_repeated_is_not_written(cli, need_model, tmp_path):
+@pytest.mark.parametrize("place", ["path", "link", "access"])
+def test_a_bundle_that_could_not_be_repeated_is_not_written(cli, need_model, tmp_path, place):
     (tmp_path / "rate.up").write_text("1\n2\n3\n", "utf-8")
-    path = {"bottleneck": {"trace": str(tmp_path / "rate.up"), "buffer": "20KB"}, "forward": "netem delay 5ms", "duration": "1s"}
+    traced = {"trace": str(tmp_path / "rate.up"), "buffer": "20KB"}
+    places = {"path": {"bottleneck": traced}, "link": {"links": [{"forward": [traced]}]}, "access": {"flows": [{"access": {"before": [traced]}}]}}
+    path = {"forward": "netem delay 5ms", "duration": "1s", **places[place]}
     (tmp_path / "s.yaml").write_text(json.dumps(path), "utf-8")
     assert cli("run", tmp_path / "s.yaml", "--seeds", "1", "--out", tmp_path / "o").status == 0
     refused = cli("export", tmp_path / "o", "--to", "bundle", "--out", tmp_path / "b.zip")

@@ -81,18 +81,26 @@ def _obstacles(record: Record) -> Iterator[str]:
                 yield "trials in real time, which the engine live ran"
             for spec in cell.specs:
                 yield from _needs(spec)
-            for trial in cell.trials[:1]:
-                yield from _classes(trial)
+            for runs in cell.runs:
+                for trial in runs[:1]:
+                    yield from _classes(trial)
 
 
 def _needs(spec: Mapping[str, Any]) -> Iterator[str]:
     if "programs" in spec:
         yield "programs of this machine"
-    for part in ("forward", "bottleneck", "reverse"):
-        for hop in spec.get(part, ()):
-            if isinstance(hop, Mapping) and "trace" in hop:
-                trace = hop["trace"]
-                yield f"the trace {trace['file'] if isinstance(trace, Mapping) else trace}"
+    for file in _traces(spec):
+        yield f"the trace {file}"
+
+
+def _traces(values: Any) -> Iterator[str]:
+    """The files of traces in a scenario's values: of its path, its links and the access links of its flows."""
+    if isinstance(values, Mapping):
+        match values.get("trace"):
+            case str(file) | {"file": str(file)}:
+                yield file
+    for value in values.values() if isinstance(values, Mapping) else values if isinstance(values, (list, tuple)) else ():
+        yield from _traces(value)
 
 
 def _classes(trial: Trial) -> Iterator[str]:

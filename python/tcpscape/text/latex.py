@@ -12,7 +12,7 @@ from tcpscape.errors import printable
 from tcpscape.text.table import Table
 
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}"}
-_SPECIAL |= {"|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", **{character: f"\\{character}" for character in "&%$#_{}"}}
+_SPECIAL |= {"|": r"\textbar{}", '"': "''", "`": r"\textasciigrave{}", **{character: f"\\{character}" for character in "&%$#_{}"}}
 _MATHEMATICS = {"×": r"\times", "±": r"\pm", "∞": r"\infty", "≥": r"\geq", "≤": r"\leq", "→": r"\rightarrow", "≈": r"\approx", "√": r"\surd"}
 _MATHEMATICS |= {"−": "-", "Δ": r"\Delta", "σ": r"\sigma", "α": r"\alpha", "β": r"\beta"}
 _TEXT = {"–": "--", "—": "---", "…": r"\ldots{}", "µ": r"\textmu{}", "μ": r"\textmu{}", "·": r"\textperiodcentered{}", "\u00a0": "~", "§": r"\S{}"}
@@ -63,12 +63,12 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(content: object) -> str:
-    """A cell; braces keep one that begins with a bracket from being an argument of the end of the row before it."""
+    """A cell; braces keep one that begins with a bracket or a star from being an argument of the end of the row before it."""
     text = escaped(content)
-    return f"{{{text}}}" if text.startswith("[") else text
+    return f"{{{text}}}" if text.startswith(("[", "*")) else text
 
 
 def _stacked(heading: str, side: str) -> str:
     """A heading in its lines, one below the other."""
-    lines = [escaped(line) for line in heading.split("\n")]
+    lines = [_cell(line) for line in heading.split("\n")]
     return f"\\shortstack[{side}]{{{BREAK.join(lines)}}}" if len(lines) > 1 else lines[0]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tcpscape import metrics, names, units
+from tcpscape import names, units
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.names import component
+from tcpscape.stats.order import RANGE
 from tcpscape.text import latex as tex
 from tcpscape.text.numbers import joined
 from tcpscape.text.table import Table
@@ -50,12 +51,13 @@ def methods(outcome: Outcome, command: str, version: str) -> str:
     shared = len({tuple(map(tuple, cell.seeds)) for cell in cells}) == 1
     counts = sorted({len(cell.trials) for cell in cells})
     number = units.counted(counts[0], "trial") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} trials"
+    each = f"Each of {len(cells)} conditions" if len(cells) > 1 else "The condition"
     same = " The same seeds ran in every condition." if shared and len(cells) > 1 else ""
     lines = [
         f"We measured the congestion {'controls' if len(outcome.ccas) > 1 else 'control'} {joined(outcome.ccas)} "
         f"with tcpscape {version}: {joined(engines)}.{kernels}",
         f"The path: {path}.",
-        f"Each of {units.counted(len(cells), 'condition')} has {number} ({outcome.trial_count} in all), with the {_seeds(seeds)}.{same}",
+        f"{each} has {number} ({outcome.trial_count} in all), with the {_seeds(seeds)}.{same}",
         _intervals(outcome),
     ]
     repeated = [f"Repeated by: {names.command(line)}" for line in command.splitlines()]
@@ -80,8 +82,10 @@ def _intervals(outcome: Outcome) -> str:
     """What the brackets of the tables are."""
     if sentences.is_of_run(outcome):
         return "Brackets are 95 % confidence intervals of the mean (studentized bootstrap, at least Student's t)."
-    title = metrics.title(metrics.find(outcome.campaign.metric).name)
-    return f"Brackets are 95 % confidence intervals of the median of {title} (binomial, between order statistics)."
+    fewest, most = (function(len(cell.trials) for cell in outcome.cells) for function in (min, max))
+    order = [f"binomial, between order statistics{f' of {RANGE} trials or more' if fewest < RANGE else ''}"] * (most >= RANGE)
+    few = [f"the range of fewer than {RANGE} trials, or Student's t where that is wider"] * (fewest < RANGE)
+    return f"Brackets are 95 % confidence intervals of medians ({'; '.join(order + few)})."
 
 
 WRITERS: Mapping[str, Callable[[Outcome, str, str], str]] = {"markdown": markdown, "latex": latex, "methods": methods}
