@@ -353,6 +353,13 @@ def test_the_paragraph_of_methods_says_how_few_medians_have_their_intervals(cli,
     assert {name for name in ("Student's t", "order statistics") if name in text} == {interval}
 
 
+def test_each_table_for_a_paper_says_what_it_is_of(cli, tmp_path, need_model):
+    assert cli("run", "video-call", "--seeds", "2", "--duration", "11s", "--out", tmp_path / "o").status == 0
+    captions = [line for line in cli("export", tmp_path / "o", "--to", "latex").out.splitlines() if "caption" in line]
+    assert len(set(captions)) == len(captions) == 2
+    assert r"\caption{Probes. RTT 100ms" in captions[1]
+
+
 def _repeat(folder):
     command = [sys.executable, "repeat.py"]
     done = subprocess.run(

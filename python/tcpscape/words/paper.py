@@ -36,7 +36,10 @@ def latex(outcome: Outcome, command: str, version: str) -> str:
     tables = [table for table in screen.tables if isinstance(table, Table)]
     comment = "\n".join(f"% {line}" for line in (r"In the preamble: \usepackage{booktabs}", *methods(outcome, command, version).splitlines()) if line)
     caption = f"{screen.path.rstrip('.')}. {_intervals(outcome)}"
-    parts = [tex.tabular(table, caption, f"{component(outcome.name)}{f'-{i + 1}' if i else ''}") for i, table in enumerate(tables)]
+    parts = [
+        tex.tabular(table, f"{table.title}. {caption}" if table.title else caption, f"{component(outcome.name)}{f'-{i + 1}' if i else ''}")
+        for i, table in enumerate(tables)
+    ]
     return "\n".join([f"{comment}\n", *parts])
 
 
