@@ -388,11 +388,13 @@ def test_a_bundle_repeats_its_result_elsewhere(cli, need_model, tmp_path):
     )
     assert run.status == 0
     bundle, elsewhere = tmp_path / "b.zip", tmp_path / "elsewhere"
+    (tmp_path / "o" / "private.txt").write_text("not for others", "utf-8")
     assert cli("export", tmp_path / "o", "--to", "bundle", "--out", bundle).status == 0
     first = bundle.read_bytes()
     assert cli("export", tmp_path / "o", "--to", "bundle", "--out", bundle).status == 0
     assert bundle.read_bytes() == first
     shutil.unpack_archive(bundle, elsewhere)
+    assert [file.name for file in (elsewhere / "results").rglob("*")] == ["results.sqlite"]
     shutil.rmtree(tmp_path / "o")
     assert _repeat(elsewhere) == (0, "8 of 8 trials are the same\n", "")
     again = cli("sweep", next((elsewhere / "campaigns").iterdir()), "--out", tmp_path / "again", "--quiet")

@@ -1,6 +1,6 @@
 """A bundle: a result directory as one ZIP file with all that repeats it elsewhere, and the program that does.
 
-It has the directory itself (`results/`), what was asked as files (`campaigns/NAME.yaml`), every trial that its tables stand on with its scenario,
+It has the trials and samples of the directory (`results/`), what was asked as files (`campaigns/NAME.yaml`), every trial that its tables stand on with its scenario,
 seed and goodput (`trials.json`), versions and commands (`README.md`), `repeat.py`, and the SHA-256 of each of these (`SHA256SUMS`). `python
 repeat.py` runs every trial again and says which of them are the same. The same directory gives the same bytes.
 """
@@ -24,6 +24,7 @@ from tcpscape.names import component
 from tcpscape.reading import files as reading
 from tcpscape.reading import packaged
 from tcpscape.reading.files import MIB, Kind
+from tcpscape.store import database, side_tables
 from tcpscape.trial import Trial
 
 DATE = (1980, 1, 1, 0, 0, 0)
@@ -111,11 +112,10 @@ def _classes(trial: Trial) -> Iterator[str]:
 
 
 def _results(root: Path) -> Iterator[tuple[str, bytes]]:
-    """The regular files of the directory; links lead elsewhere, and hidden files are of writers."""
-    for file in sorted(root.rglob("*")):
-        name = file.relative_to(root)
-        if file.is_file() and not file.is_symlink() and not any(part.startswith(".") for part in name.parts):
-            yield name.as_posix(), reading.content(file, RESULT)
+    """The trials and their samples; what else lies in the directory may be its user's own, and pages are made again of these."""
+    for file in [root / database.FILE, *(file for table in side_tables.COLUMNS for file in sorted((root / table).glob("*.parquet")))]:
+        if file.is_file() and not file.is_symlink():
+            yield file.relative_to(root).as_posix(), reading.content(file, RESULT)
 
 
 def _about(record: Record) -> str:
@@ -139,6 +139,6 @@ To repeat it with that version of tcpscape installed, unpack this archive and ru
 
     python repeat.py
 
-which compares the archive with its digests, runs every trial again and compares what each carried. `results/` is the directory of results for
-`tcpscape report results` and `tcpscape export results`; `campaigns/` has what was asked, for `tcpscape sweep campaigns/NAME.yaml`.
+which compares the archive with its digests, runs every trial again and compares what each carried. `results/` is a directory of results:
+`tcpscape report results` makes its page, `tcpscape export results` its tables; `campaigns/` has what was asked, for `tcpscape sweep campaigns/NAME.yaml`.
 """
