@@ -1,7 +1,7 @@
 """A bundle: a result directory as one ZIP file with all that repeats it elsewhere, and the program that does.
 
-It has the trials and samples of the directory (`results/`), what was asked as files (`campaigns/NAME.yaml`), every trial that its tables stand on with its scenario,
-seed and goodput (`trials.json`), versions and commands (`README.md`), `repeat.py`, and the SHA-256 of each of these (`SHA256SUMS`). `python
+It has the trials and samples of the directory (`results/`), what was asked as files (`campaigns/NAME.yaml`), every trial that its tables stand
+on with its scenario, seed and goodput (`trials.json`), versions and commands (`README.md`), `repeat.py`, and the SHA-256 of each of these (`SHA256SUMS`). `python
 repeat.py` runs every trial again and says which of them are the same. The same directory gives the same bytes.
 """
 
@@ -140,5 +140,6 @@ To repeat it with that version of tcpscape installed, unpack this archive and ru
     python repeat.py
 
 which compares the archive with its digests, runs every trial again and compares what each carried. `results/` is a directory of results:
-`tcpscape report results` makes its page, `tcpscape export results` its tables; `campaigns/` has what was asked, for `tcpscape sweep campaigns/NAME.yaml`.
+`tcpscape report results` makes its page, `tcpscape export results` its tables; `campaigns/` has what was asked, for
+`tcpscape sweep campaigns/NAME.yaml`.
 """
