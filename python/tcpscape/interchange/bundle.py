@@ -1,8 +1,8 @@
 """A bundle: a result directory as one ZIP file with all that repeats it elsewhere, and the program that does.
 
 It has the trials and samples of the directory (`results/`), what was asked as files (`campaigns/NAME.yaml`), every trial that its tables stand
-on with its scenario, seed and goodput (`trials.json`), versions and commands (`README.md`), `repeat.py`, and the SHA-256 of each of these (`SHA256SUMS`). `python
-repeat.py` runs every trial again and says which of them are the same. The same directory gives the same bytes.
+on with its scenario, seed and goodput (`trials.json`), versions and commands (`README.md`), `repeat.py`, and the SHA-256 of each of
+these (`SHA256SUMS`). `python repeat.py` runs every trial again and says which of them are the same. The same directory gives the same bytes.
 """
 
 from __future__ import annotations
