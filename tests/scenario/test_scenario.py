@@ -147,7 +147,9 @@ NOT_TCS = {"jitter-in-order"}
 @pytest.mark.parametrize("name", files.gallery())
 def test_the_gallery_runs(name, engine):
     scenario = files.load(name)
-    last = max((change.at or change.first or change.every or 0 for change in scenario.changes), default=0)
+    last = max(
+        (*(change.at or change.first or change.every or 0 for change in scenario.changes), *(flow.start for flow in scenario.flows)), default=0
+    )
     scenario = scenario.model_copy(update={"duration": min(last + 6_000_000_000, scenario.duration)})
     if engine.name == "virtual" and name in NOT_TCS:
         with pytest.raises(ScenarioError, match="not tc's"):
