@@ -16,11 +16,10 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
-from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Caveat, Estimate, Floats, Numbers, Weakness, array, single
+from tcpscape.stats.estimate import CONFIDENCE, NORMAL, TAIL, Bounds, Caveat, Estimate, Floats, Numbers, Weakness, array, single
 from tcpscape.stats.means import difference, mean_ratio, ratio
 from tcpscape.stats.order import median_ratio
 
@@ -144,7 +143,7 @@ def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
     wins = _wins(a, b, False)
     share = wins.mean((1, 2))
     inside = np.clip(share, 0.5 / (n * m), 1 - 0.5 / (n * m))
-    factor = np.maximum(NormalDist().inv_cdf((1 + CONFIDENCE) / 2), _observed(wins) / _modelled(inside, n, m))
+    factor = np.maximum(NORMAL, _observed(wins) / _modelled(inside, n, m))
     return _lowest(share, factor, n, m), 1 - _lowest(1 - share, factor, n, m)
 
 
@@ -152,8 +151,8 @@ def share(k: int, n: int) -> Estimate:
     """The share `k` of `n` with Wilson's interval (1927), which holds at 0 and at n too."""
     if not n:
         return Estimate(math.nan, math.nan, math.nan, 0, "1")
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    middle, half = (k + z * z / 2) / (n + z * z), z * math.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)
+    square = NORMAL * NORMAL
+    middle, half = (k + square / 2) / (n + square), NORMAL * math.sqrt(k * (n - k) / n + square / 4) / (n + square)
     return Estimate(k / n, middle - half if k else 0.0, middle + half if k < n else 1.0, n, "1")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -271,6 +272,10 @@ def counts(n: int) -> Floats:
     shares = np.zeros((n, RESAMPLES))
     np.add.at(shares, (drawn, np.arange(RESAMPLES)[:, None]), 1 / n)
     return shares
+
+
+NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Quantile of the normal distribution for an interval: what :func:`student` tends to."""
 
 
 @lru_cache(maxsize=256)

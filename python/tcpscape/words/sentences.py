@@ -166,14 +166,12 @@ def _comparison(cells: Sequence[Cell]) -> str:
     if all({flow.direction for flow in cell.trials[0].flows} == {"down", "up"} for cell in (best, other)):
         return _of_directions(best, other)
     gain, added = best.over(other), _added(best, other)
-    link = bottleneck.link_mbps(best.scenarios[0])
-    same_digits = len({one.mean().cell(most=link).text for one in (best, other)}) == 1
-    if gain.n > 1 and same_digits and all(abs(end - 1) <= SAME for end in (gain.value, gain.low, gain.high)):
-        return f"{a} and {b} carry the same, {best.mean().text(most=link)} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and stats.is_alike(gain):
-        means = [one.mean().cell(most=bottleneck.link_mbps(one.scenarios[0])).text for one in (best, other)]
-        of = " and ".join(dict.fromkeys(means))
-        return f"{a} and {b} carry {'nearly ' * (means[0] != means[1])}the same, {of} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
+        links = [bottleneck.link_mbps(one.scenarios[0]) for one in (best, other)]
+        means = list(dict.fromkeys(one.mean().cell(most=link).text for one, link in zip((best, other), links, strict=True)))
+        is_tight = len(means) == 1 and all(abs(end - 1) <= SAME for end in (gain.value, gain.low, gain.high))
+        of = best.mean().text(most=links[0]) if is_tight else " and ".join(means)
+        return f"{a} and {b} carry {'nearly ' * (len(means) > 1)}the same, {of} Mbit/s{added.replace(' and adds', f'; {a} adds', 1)}."
     if gain.n > 1 and not gain.excludes(1):
         missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := runs_text(stats.runs_missing(gain))) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"

@@ -37,7 +37,7 @@ from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.comparison import is_alike
-from tcpscape.stats.estimate import CONFIDENCE, TAIL, Floats, student
+from tcpscape.stats.estimate import NORMAL, TAIL, Floats, student
 
 SEED = 20260101
 """Seed of the resampling: the same data give the same interval."""
@@ -143,11 +143,9 @@ def _weighted(weights: Floats, values: Floats) -> Floats:
 
 def _widening(n: int) -> float:
     """The factor from the Bayesian bootstrap's spread (variance · n/(n+1)) to that of Student's interval."""
-    from scipy.special import ndtri
-
     if n < 2:
         return 1.0
-    return math.sqrt((n + 1) / (n - 1)) * student(n) / float(ndtri((1 + CONFIDENCE) / 2))
+    return math.sqrt((n + 1) / (n - 1)) * student(n) / NORMAL
 
 
 def _passes(steps: Floats, means: Floats, counts: Floats, threshold: float, start: float) -> float:
