@@ -214,6 +214,9 @@ def test_groups_are_told_apart_by_what_differs():
     assert [g.title for g in groups.of(cell(places, trial(flow(), flow())))] == ["cubic r0–r3", "cubic r1–r3"]
     plain = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "start": "1s"}, {"cca": "bbr"}]}
     assert [g.title for g in groups.of(cell(plain, trial(flow(), flow(), flow("bbr"))))] == ["cubic×2", "bbr"]
+    receivers = {"flows": [{"cca": "cubic"}, {"cca": "cubic", "misbehaves": "dividing", "count": 2}, {"cca": "cubic", "misbehaves": "concealing"}]}
+    of = groups.of(cell(receivers, trial(flow(), flow(), flow(), flow())))
+    assert [(g.title, g.numbers) for g in of] == [("cubic", (0,)), ("cubic×2 dividing", (1, 2)), ("cubic concealing", (3,))]
 
 
 def test_a_run_in_both_directions_says_what_each_carries():

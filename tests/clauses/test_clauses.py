@@ -10,7 +10,7 @@ import pytest
 
 from tcpscape import engines
 from tcpscape.campaign import axes
-from tcpscape.clauses import clause, dossier, judging, measuring
+from tcpscape.clauses import changes, clause, dossier, judging, measuring
 from tcpscape.clauses.clause import GRIDS, Criterion, Sample
 from tcpscape.clauses.judging import CellJudgement
 from tcpscape.errors import StudyError, TcpscapeError
@@ -184,7 +184,7 @@ def test_a_kept_dossier_is_a_gate(need_model, evaluate, cli, tmp_path):
 
 def test_what_is_no_longer_shown_is_worse_than_what_was():
     def is_worse(old, new):
-        return [c.is_worse for c in dossier.changed(*({"clauses": [{"name": "loss", "verdict": v} for v in one]} for one in (old, new)))]
+        return [c.is_worse for c in changes.changed(*({"clauses": [{"name": "loss", "verdict": v} for v in one]} for one in (old, new)))]
 
     assert is_worse(["no worse"], ["not shown"]) == [True]
     assert is_worse(["worse"], ["no worse"]) == [False]
@@ -205,6 +205,44 @@ def test_two_dossiers_are_compared_by_verdict(need_model, evaluate, cli, tmp_pat
     for option in (["--check", "ratio > 1"], ["--metric", "rtt_p95"], ["--json"]):
         refused = cli("compare", *map(str, files), *option)
         assert (refused.status, refused.err.count("\n")) == (2, 1)
+
+
+def test_two_directories_are_compared_by_their_measures(need_model, cli, tmp_path):
+    for root, control in (("old", "cubic"), ("new", "bbr")):
+        assert (
+            cli("evaluate", control, "--against", "reno", "--clause", "loss", "--cells", "3", "--no-report", "--out", str(tmp_path / root)).status
+            == 0
+        )
+    roots = [str(tmp_path / root) for root in ("old", "new")]
+    same, apart, alone = cli("compare", roots[0], roots[0]), cli("compare", *roots), cli("compare", f"{roots[0]}/dossier.json", roots[1])
+    assert "No measure differs" in same.out
+    assert "1 measure changed: surely worse in 3 of 9 cells, surely better in 0." in " ".join(apart.out.split())
+    assert "name the directories" in " ".join(alone.out.split())
+    (tmp_path / "new" / dossier.TABLE).write_text("", "utf-8")
+    damaged = cli("compare", *roots)
+    assert (damaged.status, damaged.err.count("\n")) == (2, 1)
+
+
+def test_which_side_a_measure_moved_to():
+    """Of a rate, with a margin of 2: 10 ± 1 → 15 ± 1 is better, 10 ± 1 → 5 ± 1 worse; 10 ± 4 → 13 ± 4 overlap, and 10 → 11 is below the margin."""
+
+    def cell(value, half):
+        return {"value": value, "low": value - half, "high": value + half}
+
+    pairs = [
+        (cell(10, 1), cell(15, 1)),
+        (cell(10, 1), cell(5, 1)),
+        (cell(10, 4), cell(13, 4)),
+        (cell(10, 0), cell(11, 0)),
+        (cell(10, 1), cell(10, 1)),
+    ]
+    criterion = {"what": "rate", "better": "more", "unit": "", "margin": 2.0}
+    rate, delay = (changes.Moved.of("1", {**criterion, "better": better}, pairs) for better in ("more", "less"))
+    assert (rate.cells, rate.apart, rate.worse, rate.better) == (5, 4, 1, 1)
+    assert (rate.old, rate.new, rate.difference.value) == (10, 10.8, pytest.approx(0.8))
+    assert (delay.worse, delay.better) == (1, 1)
+    (one,) = (changes.Moved.of("1", {**criterion, "better": "less"}, pairs[:1]),)
+    assert (one.worse, one.better) == (1, 0)
 
 
 def test_the_worst_cell_is_repeated_by_its_command(need_model, evaluate, cli):

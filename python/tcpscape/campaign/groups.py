@@ -1,7 +1,7 @@
 """What an outcome's flows come to: the groups into which answers put the flows of a cell, and what the viewers of video players see.
 
-Groups are by congestion control, and where they differ in it, by direction, RTT and place too. The players are flows with the field `player`
-(docs/models/methods/player.md); the numbers of one trial are the metrics `video_…`.
+Groups are by congestion control, and where they differ in it, by direction, RTT, place and how their receivers misbehave too. The players are flows
+with the field `player` (docs/models/methods/player.md); the numbers of one trial are the metrics `video_…`.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def of(cell: Cell) -> tuple[Group, ...]:
 
 
 def is_network(scenario: Scenario) -> bool:
-    """Whether flows differ in their direction, their RTT or their place, so that they are told apart by it."""
-    return len({(flow.direction, scenario.rtt_of(flow), scenario.span(flow)) for flow in scenario.flows}) > 1
+    """Whether flows differ in their direction, their RTT, their place or their receivers, so that they are told apart by it."""
+    return len({(flow.direction, scenario.rtt_of(flow), scenario.span(flow), flow.misbehaves) for flow in scenario.flows}) > 1
 
 
 def _names(scenario: Scenario) -> dict[Flow, str]:
-    """What stands behind the congestion control of each entry: ` up`, ` 80 ms`, ` a–b`, where the entries differ in that."""
+    """What stands behind the congestion control of each entry: ` up`, ` 80 ms`, ` a–b`, ` optimistic`, where the entries differ in that."""
     flows, routers = scenario.flows, scenario.routers
     both = len({flow.direction for flow in flows}) > 1
     places = {scenario.span(flow) for flow in flows}
@@ -80,6 +80,7 @@ def _names(scenario: Scenario) -> dict[Flow, str]:
         ends = (first, last) if flow.direction == "down" else (last, first)
         parts = [flow.direction] * both + [rtts[scenario.rtt_of(flow)]] * several_rtts
         parts += ["–".join(routers[end] for end in ends)] * several_places
+        parts += [flow.misbehaves] if flow.misbehaves else []
         names[flow] = "".join(f" {part}" for part in parts)
     return names
 

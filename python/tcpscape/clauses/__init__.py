@@ -6,7 +6,8 @@ that repeats each, and what was not shown. The files depend on each other in thi
 - `clause`: the catalogue, :class:`Clause`; one YAML file in this directory is one clause: its cells (campaigns), its criteria, what it cannot show
 - `measuring`: runs the campaigns for the control and the references; a control that fails in a cell is a result of that cell
 - `judging`: a criterion on every cell, and the verdict, with a correction for many comparisons
-- `dossier`: the document, what it is compared with, and its files
+- `dossier`: the document and its files
+- `changes`: what differs between two of them: verdicts, and measures cell by cell
 
 Begin with `clause`, then `judging`. To add a clause, write one YAML file here.
 """

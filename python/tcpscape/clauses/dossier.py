@@ -1,8 +1,8 @@
-"""The dossier: a document with the verdict of every clause, its cells as a table, and whether it became worse than a kept one."""
+"""The dossier: a document with the verdict of every clause, its cells as a table, and how it is read again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -269,30 +269,6 @@ def read(path: Path) -> DossierDocument:
     values = documents.json_file(file, KEPT, "check")
     formats.expect("dossier", values, "check")
     return documents.as_type(DossierDocument, values, Origin(str(file), KEPT))
-
-
-RANK: Mapping[Verdict, int] = {"fails": 0, "worse": 1, "not shown": 2, "no worse": 3, "better": 4, "by hand": 5}
-"""From the worst verdict on, where two dossiers are compared: what was shown and no longer is counts as worse."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A clause whose verdict is not the same in two dossiers."""
-
-    old: ClauseDocument
-    new: ClauseDocument
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether the newer verdict is the worse one."""
-        return RANK[self.new["verdict"]] < RANK[self.old["verdict"]]
-
-
-def changed(old: DossierDocument, new: DossierDocument) -> list[Change]:
-    """The clauses of both whose verdicts differ, in the order of `new`; clauses that only one has are left out."""
-    before = {clause["name"]: clause for clause in old["clauses"]}
-    pairs = [Change(before[clause["name"]], clause) for clause in new["clauses"] if clause["name"] in before]
-    return [pair for pair in pairs if pair.old["verdict"] != pair.new["verdict"]]
 
 
 def is_kept(path: Path) -> bool:

@@ -51,7 +51,8 @@ def compare(
     """Say whether two results differ: ratio of means with its interval and a verdict, condition by condition.
 
     Checks are of A's and B's metrics, or of the comparison: 'ratio.low > 0.95' (A over B, of means), 'median_ratio > 1', 'win > 0.5'.
-    Of two dossiers of `evaluate`, A the older: which verdicts changed; exit status 1 where one became worse.
+    Of two dossiers of `evaluate`, A the older: which verdicts changed, and of two directories which measures; exit status 1 where a verdict became
+    worse.
     """
     from tcpscape.clauses import dossier
     from tcpscape.interchange.compare import ComparisonChecks
@@ -78,8 +79,8 @@ def compare(
 
 
 def _dossiers(sides: Sides, output: options.ScreenOptions, *, markdown: bool, check: checks.Checks) -> int:
-    """Compares the verdicts of two dossiers; gives the exit status."""
-    from tcpscape.clauses import dossier
+    """Compares the verdicts and the measures of two dossiers; gives the exit status."""
+    from tcpscape.clauses import changes, dossier
     from tcpscape.cli.evaluate import gate
     from tcpscape.words import dossier as words
 
@@ -87,9 +88,10 @@ def _dossiers(sides: Sides, output: options.ScreenOptions, *, markdown: bool, ch
         if value:
             refuse(name, "is of measurements, these are dossiers", "leave it out: exit status 1 says that a verdict became worse")
     old, new = dossier.read(sides.a), dossier.read(sides.b)
-    changed = dossier.changed(old, new)
+    changed = changes.changed(old, new)
+    screen = words.comparison(old, new, changed, changes.moved(new, sides.a, sides.b))
     if markdown:
-        print(words.comparison(old, new, changed).markdown())
+        print(screen.markdown())
     else:
-        terminal.show(words.comparison(old, new, changed), output)
+        terminal.show(screen, output)
     return gate(changed, str(sides.a))

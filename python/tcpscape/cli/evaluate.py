@@ -16,7 +16,8 @@ from tcpscape.cli.terminal import ProgressLine, resumable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tcpscape.clauses.dossier import Change, Evaluation
+    from tcpscape.clauses.changes import Change
+    from tcpscape.clauses.dossier import Evaluation
 
 DEFAULT_OUT = Path("out/evaluate")
 WORSENED = 1
@@ -56,7 +57,7 @@ def evaluate(
 ) -> int:
     """Judge a congestion control by every clause of RFC 9743, beside standard controls on the same paths and seeds."""
     from tcpscape import writing
-    from tcpscape.clauses import dossier
+    from tcpscape.clauses import changes, dossier
     from tcpscape.words import dossier as words
 
     kept = dossier.read(check) if check else None
@@ -68,7 +69,7 @@ def evaluate(
         from tcpscape.report import dossier as pages
 
         files = [pages.write(evaluation, document, root), *files]
-    changed = dossier.changed(kept, document) if kept else []
+    changed = changes.changed(kept, document) if kept else []
     if as_json:
         print(json.dumps(document, allow_nan=False))
     else:

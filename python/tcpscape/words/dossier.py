@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tcpscape.clauses.dossier import CellDocument, Change, ClauseDocument, CriterionDocument, DossierDocument
+from tcpscape.clauses.changes import Change, Moved
+from tcpscape.clauses.dossier import CellDocument, ClauseDocument, CriterionDocument, DossierDocument
 from tcpscape.clauses.judging import GRAVITY, Verdict
 from tcpscape.stats.estimate import Interval
 from tcpscape.text.numbers import NONE, joined, number
@@ -168,21 +169,58 @@ def changes(changed: Sequence[Change]) -> list[str]:
     return [f"§ {c.new['section']} {c.new['title']}: {c.new['verdict']}, was {c.old['verdict']}" for c in changed]
 
 
-def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Change]) -> Screen:
-    """The screen of two dossiers: which verdicts changed, by clause, with what decides each and its mean excess with the interval."""
+def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Change], moved: Sequence[Moved] | None = None) -> Screen:
+    """The screen of two dossiers: which verdicts changed, with what decides each and its mean excess, and which measures, where these are known."""
     rows = [(c.new["section"], c.new["title"], c.old["verdict"], c.new["verdict"], *map(_mean_excess, (c.old, c.new))) for c in changed]
     names = ("§", "clause", "was", "is", "mean excess, was", "is now")
-    shown = (Table(names, rows, words=names[1:]),) if rows else ()
+    shown = [Table(names, rows, words=names[1:])] if rows else []
+    shown += [_moved_table(moved)] if moved else []
     both = " → ".join(dict.fromkeys((path(old), path(new))))
-    return Screen(both, _changed_answer(old, new, changed), tables=shown, details=(METHOD,), caveats=tuple(_unlike(old, new)))
+    unread = ["measures are not compared: a dossier.json alone has no cells, name the directories"] if moved is None else []
+    caveats = (*_unlike(old, new), *unread)
+    return Screen(both, _changed_answer(old, new, changed, moved), tables=tuple(shown), details=(METHOD,), caveats=caveats)
 
 
-def _changed_answer(old: DossierDocument, new: DossierDocument, changed: Sequence[Change]) -> str:
+def _moved_table(moved: Sequence[Moved]) -> Table:
+    """The measures of the control that changed, those with the most cells that are surely worse first."""
+    rows = [
+        (
+            one.section,
+            one.criterion["what"],
+            f"{one.apart}/{one.cells}",
+            *(alone({"value": value, "low": None, "high": None}, one.criterion["unit"]) for value in (one.old, one.new)),
+            quantity(one.difference.plain(), one.criterion["unit"], signed=True),
+            _surely(one),
+        )
+        for one in sorted(moved, key=lambda one: (-one.worse, -one.better))
+    ]
+    notes = (
+        "Means over the cells that both have; the interval is over cells. Surely: in so many cells by more than the margin, with intervals apart.",
+    )
+    names = ("§", "measure", "cells", "was", "is", "difference", "surely")
+    return Table(names, rows, words=("measure", "surely"), title="Measures that changed", notes=notes, drop=("was", "is"))
+
+
+def _surely(one: Moved) -> str:
+    """`3 worse, 1 better`."""
+    return ", ".join(f"{count} {side}" for count, side in ((one.worse, "worse"), (one.better, "better")) if count) or NONE
+
+
+def _changed_answer(old: DossierDocument, new: DossierDocument, changed: Sequence[Change], moved: Sequence[Moved] | None) -> str:
     count = len({c["name"] for c in old["clauses"]} & {c["name"] for c in new["clauses"]})
     worse = sum(c.is_worse for c in changed)
+    behind = "" if moved is None else f" {_moved_answer(moved)}"
     if not changed:
-        return f"No verdict differs in the {counted(count, 'clause')} that both dossiers have."
-    return f"Of {counted(count, 'clause')} that both dossiers have, {worse} became worse and {len(changed) - worse} better."
+        return f"No verdict differs in the {counted(count, 'clause')} that both dossiers have.{behind}"
+    return f"Of {counted(count, 'clause')} that both dossiers have, {worse} became worse and {len(changed) - worse} better.{behind}"
+
+
+def _moved_answer(moved: Sequence[Moved]) -> str:
+    """`12 measures changed: surely worse in 3 of 96 cells, surely better in 1.`"""
+    if not moved:
+        return "No measure differs."
+    worse, better, cells_ = (sum(counts) for counts in zip(*((one.worse, one.better, one.cells) for one in moved), strict=True))
+    return f"{counted(len(moved), 'measure')} changed: surely worse in {worse} of {counted(cells_, 'cell')}, surely better in {better}."
 
 
 def _mean_excess(clause: ClauseDocument) -> str:

@@ -80,8 +80,11 @@ def parts(scenario: Scenario) -> dict[str, str]:
     if scenario.extras:
         return _of_network(scenario)
     data, acks = scenario.queues("forward", "bottleneck"), scenario.queues("reverse")
-    flows = {f.cca for f in scenario.flows}
-    mixture = [f"{f.cca}×{f.count}" + (f" from {units.brief_time(f.start)}" if f.start else "") for f in scenario.flows]
+    flows = {(f.cca, f.misbehaves) for f in scenario.flows}
+    mixture = [
+        f"{f.cca}×{f.count}" + (f" {f.misbehaves}" if f.misbehaves else "") + (f" from {units.brief_time(f.start)}" if f.start else "")
+        for f in scenario.flows
+    ]
     count = scenario.flow_count
     return {
         "rtt": f"RTT {units.brief_time(scenario.rtt_ns)}",
