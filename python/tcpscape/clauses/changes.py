@@ -89,10 +89,9 @@ def moved(new: DossierDocument, old_root: Path, new_root: Path) -> list[Moved] |
 
 def _side(old: Interval, new: Interval, criterion: CriterionDocument) -> str:
     """`worse` or `better` where the values of a cell are apart by more than the margin and their intervals do not overlap; otherwise empty."""
-    a, b = (new, old) if criterion["better"] == "less" else (old, new)
-    ends = [(_number(one["value"]), _number(one["low"]), _number(one["high"])) for one in (a, b)]
-    for word, (value, low, _), (other, _, high) in (("worse", *ends), ("better", *reversed(ends))):
-        if value - other > criterion["margin"] and low > high:
+    for word, a, b in (("worse", new, old), ("better", old, new)):
+        above, below = (a, b) if criterion["better"] == "less" else (b, a)
+        if _number(above["value"]) - _number(below["value"]) > criterion["margin"] and _number(above["low"]) > _number(below["high"]):
             return word
     return ""
 
