@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import erf
+from scipy.special import erf, ndtr
 
 from tcpscape import _core, capture
 from tcpscape.engines.model import Model
@@ -24,11 +24,11 @@ from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compar
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
-from tcpscape.findings.diagnosis.path import base, fit, fitting
+from tcpscape.findings.diagnosis.path import base, fit, fitting, hidden
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
-from tcpscape.findings.diagnosis.path.columns import first_cover, order_of_receiver, sampled, tick_of, unwrapped, wire_of
+from tcpscape.findings.diagnosis.path.columns import order_of_receiver, sampled, tick_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
 from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
 from tcpscape.findings.diagnosis.path.losses import _waited, frequent_from, is_once_short, quiet_below
@@ -171,7 +171,8 @@ def test_segments_behind_a_hole_are_covered_by_their_own_sack() -> None:
     sent = np.arange(100) * 1.0
     forward = np.full(100, 10.0)
     forward[50] = 39.5
-    place, by_sack = first_cover(wire_of(flow(sent, forward, np.full(100, 5.0))))
+    wire = wire_of(flow(sent, forward, np.full(100, 5.0)))
+    place, by_sack = wire.cover, wire.by_sack
     assert by_sack.sum() == 29
     assert not by_sack[50]
     assert place[51] == 50
@@ -408,9 +409,14 @@ def test_where_ends_wait_the_base_is_between_the_least_and_the_middle_of_a_jitte
     random = np.random.default_rng(2)
     trips = 40 + np.abs(random.normal(0, 1, 400)) + np.where(random.random(400) < 0.5, random.uniform(0, 30, 400), 0)
     none = jitters.Spread(0.0, 0.0, 12, 400)
-    seen, unseen = (base.least(trips, SimpleNamespace(forward=spread, reverse=spread)) for spread in (none, None))  # type: ignore[arg-type]
+
+    def of(spread: jitters.Spread | None, hidden: float = 0.0) -> Estimate:
+        return base.least(trips, SimpleNamespace(forward=spread, reverse=spread, hidden=hidden))  # type: ignore[arg-type]
+
+    seen, unseen = of(none), of(None)
     assert (seen.value, seen.low < trips.min(), seen.high < 41) == (unseen.value, True, True)
     assert unseen.low <= trips.min() < 41 < unseen.high
+    assert of(none, hidden=0.5) == unseen, "a jitter that the distances hide is no less there for not being seen"
 
 
 def test_a_handshakes_single_turn_has_the_jitter_that_a_queue_hides() -> None:
@@ -422,10 +428,36 @@ def test_a_handshakes_single_turn_has_the_jitter_that_a_queue_hides() -> None:
         return base.with_hidden(about, level, opening)  # type: ignore[arg-type]
 
     assert widened(0.0) == widened(20.0, error=0.5, is_before=False) == level
-    deviations = np.linspace(1e-4, 1, 20_001)
-    assert np.mean(erf(base.UP_TO / (deviations * math.sqrt(2)))) == pytest.approx(0.95, abs=0.005)
-    assert widened(20.0, error=0.5).low == pytest.approx(50 - base.UP_TO)
-    assert widened(20.0, hidden=2.0).high == widened(0.0, hidden=2.0).high == pytest.approx(50 + base.UP_TO * 2)
+    deviations = 2.0 * np.exp(np.random.default_rng(1).uniform(math.log(jitters.FLOOR / 2.0), 0, 400_000))
+    assert np.mean(erf(jitters.reach(2.0) / (deviations * math.sqrt(2)))) == pytest.approx(0.95, abs=0.005)
+    assert (jitters.reach(0.0), jitters.reach(jitters.FLOOR)) == (0.0, pytest.approx(1.96 * jitters.FLOOR, rel=1e-3))
+    assert widened(20.0, error=0.5).low == pytest.approx(50 - jitters.reach(1.0))
+    assert widened(20.0, hidden=2.0).high == widened(0.0, hidden=2.0).high == pytest.approx(50 + jitters.reach(2.0))
+
+
+def test_packets_in_a_queue_came_no_later_than_it_took_to_drain() -> None:
+    """What a busy queue hides is bounded by its shortest lengths, unless the handshake took as long as the least round trip."""
+    at = np.arange(2_000) * 1.0
+
+    def largest(queue_ms: float, opening: float = 200.0) -> float:
+        about = SimpleNamespace(is_before=False, forward=None, reverse=None, delays=None, wire=wire_of(flow(at[:20], *[np.zeros(20)] * 2)))
+        about.bottleneck, about.queue = SimpleNamespace(rate=12.0), queue_ms + at / 100
+        about.behind = SimpleNamespace(row=np.arange(at.size), rtt=100.0 + about.queue)
+        about.flow = SimpleNamespace(facts={"handshake_receiver_part_ms": opening})
+        return hidden.kept_in_order(about)  # type: ignore[arg-type]
+
+    least = min(range(1, 200), key=lambda sigma: abs(float(np.sum(np.log(ndtr((20 + at[:500] / 100) / sigma)))) - math.log(0.05)))
+    assert largest(20.0) == pytest.approx(least, abs=1)
+    assert largest(10.0) < largest(20.0) < largest(400.0) == pytest.approx(200 / hidden.UNCUT), "no delay is below nothing"
+    assert largest(20.0, opening=120.0) == 0.0
+
+
+def test_values_of_one_round_trip_count_once_and_few_tell_little() -> None:
+    at = np.array([0.0, 1.0, 2.0, 30.0, 31.0, 95.0])
+    assert jitters.apart(at, at, 30.0).tolist() == [0.0, 30.0, 95.0]
+    assert jitters.largest_deviation(np.array([1.0, 2.0, 3.0])) == pytest.approx(4.415, abs=0.01)
+    draws = np.random.default_rng(5).normal(0, 1, (4_000, 6))
+    assert np.mean([jitters.largest_deviation(x) > 1 for x in draws]) == pytest.approx(0.95, abs=0.015)
 
 
 @pytest.mark.parametrize(("sigma_ms", "is_told"), [(0.577, False), (2.0, True)])
@@ -507,7 +539,7 @@ def test_parts_of_a_super_packet_arrive_when_they_are_acknowledged() -> None:
     again = {"t": np.array([210_000_000]), "kind": np.array([1]), "seq": np.array([10 * MSS]), "len": np.array([2 * MSS])}
     wire = wire_of(replace(seen, segments=rows, events=again))
     assert wire.seen[8:12].tolist() == pytest.approx([18.0, 18.0, 220.0, 221.0])
-    arrivals = before_bottleneck(wire, first_cover(wire)[0], 10.0, np.zeros(40, dtype=bool))
+    arrivals = before_bottleneck(wire, wire.cover, 10.0, np.zeros(40, dtype=bool))
     assert arrivals.sent[np.argsort(arrivals.row)][8:12].tolist() == pytest.approx([8.0, 8.0, 210.0, 210.0])
 
 

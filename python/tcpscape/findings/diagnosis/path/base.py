@@ -81,8 +81,6 @@ TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
 ABOVE = 2 / 3
 """How far a round trip may lie above the handshake's, as a share of how far the least one lies below it: of a jitter two deviations, and three."""
-UP_TO = 1.26
-"""Deviations within which 95 % of normal values lie whose own deviation may be anything up to one: ∫₀¹ erf(x / (u √2)) du = 0.95."""
 ONE_SIDED = 1.8
 """(q50 − q16) / (q16 − q2.5) above which a delay is longer than its least by waiting: 1.03 of a normal jitter, 2.5 of an even wait."""
 
@@ -199,7 +197,8 @@ def hides_jitter(f: Fit) -> bool:
     if f.bottleneck is None:
         return False
     met = f.queue[f.before.row if f.is_before else f.behind.row]
-    return float(np.mean(met[~np.isnan(met)] <= 2 * 1514 * 8e-3 / f.bottleneck.rate)) < SHORT
+    met = met[~np.isnan(met)]
+    return met.size > 0 and float(np.mean(met <= 2 * 1514 * 8e-3 / f.bottleneck.rate)) < SHORT
 
 
 def not_above(fitted: Estimate, f: Fit) -> Estimate:
@@ -285,14 +284,19 @@ def shortest(f: Fit) -> float:
     return min(float(f.behind.rtt.min()), float(part) if part else math.inf)
 
 
+def shortest_before(f: Fit) -> float:
+    """The least round trip before the capture, ms, the handshake's among them; infinite where none was seen."""
+    part = f.flow.facts.get("handshake_sender_part_ms")
+    return min(float(f.before.rtt.min(initial=math.inf)), float(part) if part else math.inf)
+
+
 def least_round_trip(f: Fit) -> float | None:
     """The sum of the least delays of both parts that the capture shows, ms; None where it shows one of them never."""
     parts: list[float] = []
     if not f.is_receiver:
         parts.append(shortest(f) if f.behind.rtt.size else math.nan)
     if f.has_before:
-        opening = f.flow.facts.get("handshake_sender_part_ms")
-        parts.append(min(float(f.before.rtt.min(initial=math.inf)), float(opening) if opening else math.inf))
+        parts.append(shortest_before(f))
     total = sum(parts)
     return total if math.isfinite(total) else None
 
@@ -407,7 +411,7 @@ def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
     if not f.is_before or not (hides_jitter(f) or f.hidden > STILL):
         return level
     acks = math.sqrt(max(0.0, f.reverse.variance + 2 * f.reverse.error)) if f.reverse is not None else 0.0
-    half = UP_TO * math.hypot(f.hidden, acks)
+    half = math.hypot(jitters.reach(f.hidden), 1.96 * acks if f.reverse is not None and f.reverse.is_there else jitters.reach(acks))
     return replace(level, low=max(0.0, min(level.low, opening.low, opening.value - half)), high=max(level.high, opening.high, opening.value + half))
 
 
@@ -517,7 +521,7 @@ def least(rest: Floats, f: Fit) -> Estimate:
     value = low + 1.96 * sigma
     half = 0.5 * (value - low) + 0.01 * value
     found = Estimate(value, value - half, value + half, int(rest.size), "ms")
-    if f.forward is not None and f.reverse is not None:
+    if f.forward is not None and f.reverse is not None and f.hidden <= STILL:
         return found
     reach = 1.96 * float(np.quantile(rest, 0.16) - low)
     return replace(found, low=min(found.low, float(rest.min())), high=found.high + reach)

@@ -25,7 +25,8 @@ lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ�
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -118,13 +119,15 @@ def exposed(t: Floats, again: Floats, span: float) -> Flags:
     return np.asarray((following < again.size) & (again[np.minimum(following, again.size - 1)] - t < span))
 
 
+NEAR = 1.03
+"""Above a rate, how far rates reach that are near it, as a factor."""
 WINDOWS = 24
 """Windows in time, each with a level of its own."""
 YOUNG = 64
 """Packets since the queue was empty within which a burst shows: more than tc's usual bursts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueueDelays:
     """What the bottleneck is fitted to: packets that arrived, and the delays of some of them."""
 
@@ -137,12 +140,29 @@ class QueueDelays:
     """Window in time of each."""
     tick: float = 0.0
     """ms by whose multiples they are rounded; 0 none."""
+    begins: Ints | None = None
+    """Places at which the queue may have been empty; None: all."""
+
+    def up_to(self, rate: float) -> QueueDelays:
+        """The same for rates up to `rate` alone: packets that wait for others at that rate do at any lower one, and begin no busy time."""
+        level = self.arrivals.at - self.arrivals.before * (8e-3 / rate)
+        level[1:] -= np.maximum.accumulate(level)[:-1]
+        level[0] = 0.0
+        return replace(self, begins=np.flatnonzero(level >= 0))
+
+    @cached_property
+    def _last_begin(self) -> Ints:
+        """The last place in `begins` that is none after each of these packets."""
+        return self.index if self.begins is None else np.searchsorted(self.begins, self.index, side="right") - 1
 
     def waits(self, rate: float, burst: float) -> Floats:
         """The queue's delays at these packets: the same as :meth:`Arrivals.waits`, worked out at these alone."""
         a, at = self.arrivals, self.index
         per_byte = 8e-3 / rate
-        begin = np.maximum.accumulate(a.at - a.before * per_byte)[at]  # of the busy time that each is in, at a rate without an end
+        begins = slice(None) if self.begins is None else self.begins
+        begin = np.maximum.accumulate(a.at[begins] - a.before[begins] * per_byte)[
+            self._last_begin
+        ]  # of the busy time of each, at a rate without an end
         finish = begin + (a.before[at] + a.size[at]) * per_byte
         return np.asarray(np.maximum(finish - burst * per_byte - a.at[at], 0.0) + a.at[at] - a.sent[at])
 
@@ -269,7 +289,7 @@ def lowest(cost: Callable[[Floats], float], simplex: Floats, most: int = 80) -> 
 def over_all(d: QueueDelays, rate: float, burst: float) -> float:
     """The rate that leaves one level for the whole flow, if there is one beside this rate: then nothing was counted wrongly, and it is more exact."""
     whole = QueueDelays(d.arrivals, d.index, d.delay, np.zeros(d.index.size, dtype=np.int64))
-    best, width = rate, 1e-3
+    best, width, whole = rate, 1e-3, whole.up_to(rate * NEAR)
     for _ in range(5):
         rates = best * np.exp(np.linspace(-width, width, 11))
         best = float(rates[int(np.argmin([deviation(whole, r, burst) for r in rates]))])
@@ -295,7 +315,10 @@ def first_rate(d: QueueDelays) -> float:
         return 0.0
     fine = np.linspace(-0.02, 0.02, 17)
     coarse = np.geomspace(delivered[0], delivered[-1] * 30, 50)
-    tried = {float(r): deviation(d, float(r), 0.0) for r in np.concatenate([*(c * np.exp(fine) for c in delivered), coarse])}
+    tried = {float(r): deviation(d, float(r), 0.0) for r in coarse}
+    for rate in delivered:
+        about = d.up_to(float(rate) * NEAR)
+        tried |= {float(r): deviation(about, float(r), 0.0) for r in rate * np.exp(fine)}
     best = min(tried, key=lambda rate: tried[rate])
     if best in coarse:
         for width in (0.06, 0.02):
@@ -329,7 +352,7 @@ def delivered_rates(d: QueueDelays) -> Floats:
 
 def best_rate(d: QueueDelays, near: float, burst: float) -> float:
     """The rate near another one with the least deviations."""
-    width, best = 0.02, near
+    width, best, d = 0.02, near, d.up_to(near * NEAR)
     for _ in range(6):
         rates = best * np.exp(np.linspace(-width, width, 13))
         best = float(rates[int(np.argmin([deviation(d, r, burst) for r in rates]))])
@@ -342,7 +365,7 @@ def best_burst(d: QueueDelays, rate: float) -> float:
     young = soon_after_empty(d, rate)
     if young.sum() < 20:
         return 0.0
-    soon = QueueDelays(d.arrivals, d.index[young], d.delay[young], d.window[young])
+    soon = QueueDelays(d.arrivals, d.index[young], d.delay[young], d.window[young]).up_to(rate)
     rest = centred(d.delay - d.waits(rate, 0.0), d.window)
     cap = 3 * max(1.4826 * float(np.median(np.abs(rest))), 12.0 / rate)
 

@@ -16,7 +16,7 @@ delays, each with an unknown constant, and each a tick wide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,10 @@ class Wire:
     """TSecr, not wrapped; 0 none."""
     sends: Ints
     fate: Ints
+    cover: Ints
+    """The ACK that first covers it, in the receiver's order; their number: none."""
+    by_sack: Flags
+    """Whether that ACK covers it by a SACK block."""
     seen: Floats
     """When it was first acknowledged; 0 never."""
     again_t: Floats
@@ -102,7 +106,11 @@ def wire_of(flow: ObservedFlow) -> Wire:
     tick = tick_of(acks["t"][by_time], tsval[by_time])
     tsecr = rows["tsecr"] if "tsecr" in rows else np.zeros(count.size, dtype=np.int64)
     none = np.zeros(receiver.size, dtype=np.int64)
-    wire = Wire(
+    ack_t, ack = acks["t"][receiver] / MS, np.maximum.accumulate(acks["ack"][receiver].astype(np.int64))
+    left, right = (acks[name][receiver].astype(np.int64) if name in acks else none for name in ("sack_left", "sack_right"))
+    cover, by_sack = first_cover(seq, seq + length, ack, left, right)
+    late = is_part & is_repeated  # its row was acknowledged when its first part was
+    return Wire(
         t=rows["t"][index] / MS,
         seq=seq,
         len=length,
@@ -111,21 +119,21 @@ def wire_of(flow: ObservedFlow) -> Wire:
         echo=near(tsecr, tsval)[index],
         sends=np.where(whole, rows["sends"][index].astype(np.int64), 1),
         fate=np.where(whole, rows["fate"][index].astype(np.int64), 0),
-        seen=rows["acked"][index] / MS,
+        cover=cover,
+        by_sack=by_sack,
+        seen=np.where(late, np.append(ack_t, 0.0)[cover], rows["acked"][index] / MS),
         again_t=again_t,
         again_row=again_row,
-        ack_t=acks["t"][receiver] / MS,
-        ack=np.maximum.accumulate(acks["ack"][receiver].astype(np.int64)),
-        sack_left=acks["sack_left"][receiver].astype(np.int64) if "sack_left" in acks else none,
-        sack_right=acks["sack_right"][receiver].astype(np.int64) if "sack_right" in acks else none,
+        ack_t=ack_t,
+        ack=ack,
+        sack_left=left,
+        sack_right=right,
         ack_stamp=_clock(tsval, tick)[receiver],
         ack_tsval=tsval[receiver],
         tick=tick,
         sender_tick=sender_tick,
         largest=float(np.max(rows["len"], initial=0)) + header_bytes(flow),
     )
-    late = is_part & is_repeated  # its row was acknowledged when its first part was
-    return replace(wire, seen=np.where(late, np.append(wire.ack_t, 0.0)[first_cover(wire)[0]], wire.seen)) if late.any() else wire
 
 
 def _stamped(acks: Columns) -> Columns:
@@ -252,13 +260,15 @@ class Samples:
         return Samples(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def first_cover(w: Wire) -> tuple[Ints, Flags]:
-    """For each segment the ACK that first covers it, in the receiver's order (their number: none), and whether by SACK."""
-    n = w.ack.size
-    cumulative = np.searchsorted(w.ack, w.seq + w.len, side="left")
-    selective = np.full(w.seq.size, n)
-    blocks = np.flatnonzero(w.sack_right > w.sack_left)
-    low, high = np.searchsorted(w.seq, w.sack_left[blocks]), np.searchsorted(w.seq, w.sack_right[blocks])
+def first_cover(seq: Ints, end: Ints, ack: Ints, left: Ints, right: Ints) -> tuple[Ints, Flags]:
+    """For each segment the ACK that first covers it, in the receiver's order (their number: none), and whether by SACK.
+
+    :param seq: of the segments, in order, as are their ends. :param left: of each ACK's first SACK block, as is the right end; 0 none.
+    """
+    cumulative = np.searchsorted(ack, end, side="left")
+    selective = np.full(seq.size, ack.size)
+    blocks = np.flatnonzero(right > left)
+    low, high = np.searchsorted(seq, left[blocks]).tolist(), np.searchsorted(seq, right[blocks]).tolist()
     for i in range(blocks.size - 1, -1, -1):
         selective[low[i] : high[i]] = blocks[i]
     return np.minimum(cumulative, selective), selective < cumulative
@@ -266,7 +276,7 @@ def first_cover(w: Wire) -> tuple[Ints, Flags]:
 
 def sampled(w: Wire) -> Samples:
     """The samples of a flow."""
-    place, by_sack = first_cover(w)
+    place, by_sack = w.cover, w.by_sack
     n = w.ack.size
     known = place < n
     covered = np.bincount(place[known], minlength=n)

@@ -10,13 +10,13 @@ from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path import base, changes, losses
+from tcpscape.findings.diagnosis.path import base, changes, hidden, losses
 from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.base import Fit
 from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
-from tcpscape.findings.diagnosis.path.columns import LOST, first_cover, sampled, turns_of, wire_of
+from tcpscape.findings.diagnosis.path.columns import LOST, sampled, turns_of, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
@@ -76,6 +76,7 @@ def find_bottleneck(f: Fit) -> None:
     if not f.is_receiver and f.behind.row.size >= LEAST:
         fit_queue(f, delays_behind(f, np.zeros(f.wire.t.size, dtype=bool)))
     if f.bottleneck is None and f.has_before and f.wire.sender_tick:
+        f.is_before = True  # the steps of a fit ask where its queue is
         fit_queue(f, delays_before(f))
         f.is_before = f.bottleneck is not None
 
@@ -83,7 +84,7 @@ def find_bottleneck(f: Fit) -> None:
 def delays_behind(f: Fit, discarded: Flags) -> QueueDelays:
     """Delays behind the capture, by round trips, or one way where the ACKs' jitter is more than the rounding of timestamps."""
     s, w = f.behind, f.wire
-    arrivals = arriving.before_bottleneck(w, first_cover(w)[0], float(s.rtt.min()), discarded)
+    arrivals = arriving.before_bottleneck(w, w.cover, float(s.rtt.min()), discarded)
     place = arrivals.places(s.row, w.t.size)
     s, place = s.kept(place >= 0), place[place >= 0]
     order = np.argsort(place, kind="stable")
@@ -209,7 +210,8 @@ def find_direction(f: Fit) -> None:
         f.forward = f.reverse = jitters.Spread(0.0, 0.0, 12, max(s.row.size, f.before.row.size))
         f.before_queue, f.hidden, f.jitter_on = None, jitters.FLOOR, "none"
         return
-    if f.forward is not None and f.forward.is_there and not f.has_before and keeps_order(f):
+    f.hidden = max(f.hidden, hidden.kept_in_order(f))
+    if f.forward is not None and f.forward.is_there and keeps_order(f):
         f.forward = jitters.Spread(0.0, f.forward.error, f.forward.blocks, f.forward.n)
         f.before_queue, f.varies_in_order = None, True
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
