@@ -1,6 +1,8 @@
 """Congestion controls in BPF: what is registered is taken out again, whatever ends the command; refusals are one line."""
 
+import math
 import os
+import random
 import shutil
 import signal
 import socket
@@ -12,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TESTS
+from conftest import ROOT, TESTS
 from patience import PATIENCE_S
+from tcpscape import engines, stats
 from tcpscape.controls import bpf
 from tcpscape.errors import EngineError
+from tcpscape.scenario import options
 
-SOURCE = TESTS / "data" / "bpf" / "ten.bpf.c"
+EXAMPLES = ROOT / "examples"
 COMMAND = (sys.executable, "-m", "tcpscape", "cca", "load")
 ELF = b"\x7fELF and more"
 
@@ -139,21 +143,19 @@ def impossible() -> str:
     if not bpf.TYPES.exists():
         return f"no {bpf.TYPES}"
     missing = [tool for tool in ("clang", "bpftool") if shutil.which(tool) is None]
-    if not Path("/usr/include/bpf/bpf_helpers.h").exists():
-        missing.append("libbpf-dev")
     return f"apt-get install {' '.join(missing)}" if missing else ""
 
 
 @pytest.fixture
 def build(tmp_path):
-    """A function that compiles the smallest control under a name of this process's own."""
+    """A function that compiles an example, the smallest control, under a name of this process's own."""
     if why := impossible():
         pytest.skip(f"BPF: {why}")
 
-    def compile_as(name: str) -> Path:
+    def compile_as(name: str, example: str = "ten") -> Path:
         file = tmp_path / f"{name}.bpf.o"
-        include = f"-I/usr/include/{os.uname().machine}-linux-gnu"
-        arguments = ("clang", "-O2", "-g", "-target", "bpf", include, f'-DNAME="{name}"', "-c", SOURCE, "-o", file)
+        source = EXAMPLES / "bpf" / f"{example}.bpf.c"
+        arguments = ("clang", "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", f'-DNAME="{name}"', "-c", source, "-o", file)
         subprocess.run(arguments, check=True, timeout=PATIENCE_S)
         return file
 
@@ -240,3 +242,40 @@ def test_its_window_is_what_the_program_says(build):
     finally:
         bpf.unregister(controls)
     assert name not in available()
+
+
+TWIN = f"{EXAMPLES / 'python' / 'aimd.py'}:Aimd"
+PATHS, TRIALS = 20, 4
+INSIDE = 17
+"""Intervals of 20 that contain 1 at least: of two controls that are equal, fewer do once in 60 tests (binomial, 95 % each)."""
+
+
+def lossy_path(draw: random.Random) -> dict[str, object]:
+    """A path whose random losses make the window decide, so that the goodput depends on how a control grows and reduces."""
+    way = f"{draw.uniform(7, 40):.1f}ms"
+    loss = f"{math.exp(draw.uniform(math.log(0.2), math.log(2))):.2f}%"
+    bottleneck = {"rate": f"{draw.uniform(5, 20):.1f}mbit", "buffer": f"{draw.uniform(0.5, 2):.1f}bdp"}
+    return {"forward": {"at": "router", "delay": way, "loss": loss}, "bottleneck": bottleneck, "reverse": {"delay": way}}
+
+
+@pytest.mark.slow
+def test_the_example_in_bpf_does_what_its_twin_in_python_does(build, need_model):
+    draw = random.Random(1)
+    paths = [lossy_path(draw) for _ in range(PATHS)]
+
+    def goodputs(engine, cca: str) -> list[list[float]]:
+        scenarios = [options.scenario(path, cca=cca, duration="5s") for path in paths]
+        return [[trial.goodput_mbps for trial in engine.run(scenario, range(TRIALS))] for scenario in scenarios]
+
+    if reason := engines.make("live").unavailable():
+        pytest.skip(f"engine live: {reason}")
+    name = f"aimd_{os.getpid()}"
+    controls = bpf.register(build(name, "aimd"))
+    try:
+        kernel = goodputs(engines.make("live"), name)
+    finally:
+        bpf.unregister(controls)
+    ratios = {cca: [stats.mean_ratio(a, b) for a, b in zip(kernel, goodputs(engines.make("model"), cca), strict=True)] for cca in (TWIN, "reno")}
+    inside = {cca: sum(not ratio.excludes(1) for ratio in each) for cca, each in ratios.items()}
+    assert inside[TWIN] >= INSIDE, ratios[TWIN]
+    assert inside["reno"] < INSIDE, "another control passes as well, so this test shows nothing"

@@ -296,6 +296,18 @@ def test_a_table_for_a_paper_has_its_units_intervals_and_conditions(cli, results
     assert not re.search(r"(?<!\\)%(?! )", text.replace("\n% ", "\n"))  # the rest of a line behind a bare % would be lost
 
 
+def test_tables_of_several_sweeps_have_labels_of_their_own_that_more_seeds_leave(cli, tmp_path):
+    def label(seeds: str, *words: str) -> str:
+        out = tmp_path / f"{seeds}{''.join(words)}"
+        cli("sweep", "--rtt", "20ms", "--cca", "cubic", "--engine", "mock", "--seeds", seeds, "--quiet", "--out", out, *words)
+        return re.search(r"\\label\{(.+)\}", cli("export", out, "--to", "latex").out)[1]
+
+    loss, more, rate = label("3", "--loss", "0,1%"), label("5", "--loss", "0,1%"), label("3", "--rate", "5,10mbit")
+    assert loss == more != rate
+    assert loss.startswith("tab:goodput-loss-")
+    assert label("3", "--loss", "0,1%", "--duration", "3s") != loss
+
+
 @pytest.mark.parametrize(
     ("text", "written"),
     [

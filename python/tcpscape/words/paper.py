@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 
 from tcpscape import names, units
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.names import component
+from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats.order import RANGE
 from tcpscape.text import latex as tex
 from tcpscape.text.numbers import joined
@@ -23,6 +26,8 @@ ENGINES: Mapping[str, str] = {
 """Kind of an engine → what it is."""
 MOST_SEEDS = 8
 """Most seeds that are listed one by one."""
+DIGITS = 6
+"""Hexadecimal digits of a digest in a label."""
 
 
 def markdown(outcome: Outcome, _command: str, _version: str) -> str:
@@ -36,11 +41,21 @@ def latex(outcome: Outcome, command: str, version: str) -> str:
     tables = [table for table in screen.tables if isinstance(table, Table)]
     comment = "\n".join(f"% {line}" for line in (r"In the preamble: \usepackage{booktabs}", *methods(outcome, command, version).splitlines()) if line)
     caption = f"{screen.path.rstrip('.')}. {_intervals(outcome)}"
+    label = _label(outcome)
     parts = [
-        tex.tabular(table, f"{table.title}. {caption}" if table.title else caption, f"{component(outcome.name)}{f'-{i + 1}' if i else ''}")
+        tex.tabular(table, f"{table.title}. {caption}" if table.title else caption, f"{label}{f'-{i + 1}' if i else ''}")
         for i, table in enumerate(tables)
     ]
     return "\n".join([f"{comment}\n", *parts])
+
+
+def _label(outcome: Outcome) -> str:
+    """The campaign's name; of one that options made, its metric, its axes and a digest of its conditions, which more seeds leave as they are."""
+    if outcome.name != UNNAMED:
+        return component(outcome.name)
+    conditions = [[cell.engine, cell.cca, *cell.specs] for cell in outcome.cells]
+    digest = hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    return component("-".join((outcome.campaign.metric, *outcome.axes, digest)))
 
 
 def methods(outcome: Outcome, command: str, version: str) -> str:

@@ -1,7 +1,9 @@
-/* The smallest congestion control in BPF: a window of ten segments, whatever happens. Source: Documentation/bpf/, bpf_tracing.h of libbpf. */
-#include <linux/types.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
+/* The smallest congestion control in BPF: a window of ten segments, whatever happens. Source: Documentation/bpf/ of Linux. */
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define SEC(name) __attribute__((section(name), used))
 
 #ifndef NAME
 #define NAME "tcpscape_ten"
@@ -13,31 +15,32 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 struct sock;
 
 struct tcp_sock {
-	__u32 snd_cwnd;
+	u32 snd_cwnd;
 } __attribute__((preserve_access_index));
 
 /* The members that are set; libbpf finds them in the kernel's own structure by their names. */
 struct tcp_congestion_ops {
-	__u32 (*ssthresh)(struct sock *sk);
-	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
-	__u32 (*undo_cwnd)(struct sock *sk);
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	u32 (*undo_cwnd)(struct sock *sk);
 	char name[16];
 };
 
 SEC("struct_ops/ssthresh")
-__u32 BPF_PROG(ssthresh, struct sock *sk)
+u32 ssthresh(u64 *arguments)
 {
 	return SEGMENTS;
 }
 
 SEC("struct_ops/cong_avoid")
-void BPF_PROG(cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+int cong_avoid(u64 *arguments)
 {
-	((struct tcp_sock *)sk)->snd_cwnd = SEGMENTS;
+	((struct tcp_sock *)arguments[0])->snd_cwnd = SEGMENTS;
+	return 0;
 }
 
 SEC("struct_ops/undo_cwnd")
-__u32 BPF_PROG(undo_cwnd, struct sock *sk)
+u32 undo_cwnd(u64 *arguments)
 {
 	return SEGMENTS;
 }
