@@ -240,6 +240,11 @@ def test_the_option_version_prints_what_the_command_does(cli):
         (("run", "--rtt", "50ms", "--rate", "10mbit", "--queue", "fqcodel"), "queue: 'fqcodel' is no queue; did you mean fq_codel or codel?"),
         (("run", "--latency", "50ms"), "latency: no such option '--latency'; did you mean --rtt?"),
         (("run", "--rtt", "50ms", "--bandwidth", "9mbit"), "bandwidth: no such option '--bandwidth'; did you mean --rate?"),
+        (("cliff", "--seeds", "5"), "seeds: no such option '--seeds'; did you mean --most?"),
+        (
+            ("advise", "--rate", "9mbit", "--rate", "up=1mbit"),
+            "rate: it is given twice; say it once, or for a rate of each way take a scenario whose link has",
+        ),
         (("advise", "--qdisc", "fq"), "qdisc: no such option '--qdisc'; did you mean --queue?"),
         (("diagnose", "--bandwidth", "9mbit", "x"), "bandwidth: no such option '--bandwidth'; see `tcpscape diagnose --help`"),
         (("run", "starlink"), "did you mean starlink-baseline? choose baseline"),

@@ -214,6 +214,6 @@ def _next(advice: Advice, output: options.ScreenOptions, page: Path | None, *, i
     from tcpscape.words import remarks
 
     typed = options.typed()
-    details = "" if output.verbose else "--verbose for what to type, the cliff and the damage, "
+    details = "" if output.verbose else "--verbose for how to verify and go back, the cliff and the damage, "
     shown = terminal.to_open(page) if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
     return [line for line in (remarks.more_runs(advice, typed) or shown, remarks.sharing(advice) if output.verbose else "") if line]

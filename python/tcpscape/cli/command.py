@@ -107,7 +107,11 @@ class Command(WithExamples, click.Command):
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         given = [one for one in order if isinstance(one, click.Option) and not one.multiple and not one.is_flag]
         if twice := next((one for one in given if given.count(one) > 1), None):
-            refuse(typed_name(twice), "it is given twice", "say it once")
+            ways = any(value.startswith(EACH_WAY) for value in args)
+            other = (
+                ", or for a rate of each way take a scenario whose link has rate and up_rate, as rrul (`tcpscape scenario show rrul`)" if ways else ""
+            )
+            refuse(typed_name(twice), "it is given twice", f"say it once{other}")
         return super().parse_args(ctx, args)
 
 
@@ -253,6 +257,8 @@ def _value(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
     return hint(**{field.name: _value(field.name, hints[field.name], values) for field in fields(hint)})  # type: ignore[operator]
 
 
+EACH_WAY = ("up=", "down=")
+"""What stands before the value of one direction, which `emulate` takes."""
 MOST_DIGITS = 18
 """Digits of a whole number: below 2^63."""
 _WHOLE = re.compile(rf"\s*[+-]?[0-9]{{1,{MOST_DIGITS}}}\s*")

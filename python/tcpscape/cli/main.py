@@ -25,6 +25,7 @@ SYNONYMS = {
     **dict.fromkeys(("vary", "over"), "axis"),
     **dict.fromkeys(("runs", "trials", "repeat", "repetitions"), "seeds"),
     **dict.fromkeys(("qdisc", "aqm"), "queue"),
+    "seeds": "most",
 }
 """Other names of an option → its name."""
 FEWEST_LETTERS = 6

@@ -168,7 +168,7 @@ def _heading(record: Record, result: Result | None) -> Heading:
     if result:
         return Heading(record.kind, result.study.title, record.name, (result.study.about, f"Source: {result.study.source}"))
     titles = list(dict.fromkeys(map(base.title, record.outcomes)))
-    more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+    more = f"; {len(titles) - 1} more below" if len(titles) > 1 else ""
     title = f"{titles[0]}{more}" if record.name == UNNAMED else record.name
     return Heading(record.kind, title, "" if record.name == UNNAMED else record.name)
 

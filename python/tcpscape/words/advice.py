@@ -28,7 +28,7 @@ from tcpscape.text.numbers import UNKNOWN, Number, joined, number, percent, shar
 from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words import levers, paths, traffic
-from tcpscape.words.remarks import RULES, against, brief_jitter, fairness, lead, link_mbps, remarks
+from tcpscape.words.remarks import RULES, against, brief_jitter, depends, fairness, lead, link_mbps, remarks
 from tcpscape.words.sentences import GLOSSES, caveat, glossed, runs_text
 
 WORTHWHILE = 1.1
@@ -163,7 +163,7 @@ def screen(advice: Advice) -> Screen:
     return Screen(
         path,
         sentence(advice),
-        remarks=[*advice.taken, *([fair] if (fair := fairness(advice)) else []), *levers.remarks(advice), *remarks(advice)],
+        remarks=[*advice.taken, *depends(advice), *([fair] if (fair := fairness(advice)) else []), *levers.remarks(advice), *remarks(advice)],
         tables=tables(advice),
         details=details(advice),
         caveats=advice.caveats,
@@ -294,7 +294,7 @@ def ranking(advice: Advice, title: str | None = None, notes: Sequence[str] = (),
         for s in shown
     ]
     name = SORTED[advice.goal.name] if title is None else title
-    terms = ["cliff"] * bool(advice.path.jitter) + ["chaos zone"] * any(s.stands == "chaos zone" for s in shown)
+    terms = ["cliff"] * bool(advice.path.jitter) + ["chaos zone"] * (bool(advice.path.jitter) and any(s.stands == "chaos zone" for s in shown))
     notes = [*glossed(terms), *notes]
     table = Table(columns, rows, title=name, notes=notes, drop=(*DROPPED, against, OWN_CLIFF), words=(OWN_CLIFF, "deployable", "limited by"))
     idle = [*([OWN_CLIFF] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]

@@ -46,6 +46,8 @@ ENOUGH_ROUND_TRIPS = 100
 """Round trips of a trial of which the start of a connection is a small part."""
 PROBES_RTT = {"bbr": 10 * NS_PER_S, "bbr3": 5 * NS_PER_S}
 """Congestion control → the time after which it empties the queue to measure the RTT (PROBE_RTT), ns."""
+DECIDES = "Assumed, and the choice depends on it"
+"""How an assumption begins without which the choice is another one or open."""
 ORDERS = {
     "reorder": "jitter reorders packets, as netem does",
     "correlated": "jitter keeps the order of packets (a delay correlated in time)",
@@ -59,12 +61,32 @@ def remarks(advice: Advice) -> Iterator[str]:
     has_rule = advice.decision.verdict == "only" and any(not s.obstacle for s in advice.ranking if s.cca != advice.choice)  # in the answer itself
     if advice.goal.name != "goodput" and not has_rule:
         yield f"Goal {advice.goal.name}: {RULES[advice.goal.name]}."
-    for assumption in advice.assumptions:
-        yield _of_assumption(advice, assumption)
-    if advice.other_order:
-        yield f"{_of_order(advice, advice.other_order)}{_of_direction(advice)}"
+    yield from _assumptions(advice, deciding=False)
     yield from _of_length(advice)
     yield from _certainty(advice)
+
+
+def depends(advice: Advice) -> list[str]:
+    """The assumptions without which the choice would be another one, or open: what has to be read with the answer."""
+    return list(_assumptions(advice, deciding=True))
+
+
+def _assumptions(advice: Advice, *, deciding: bool) -> Iterator[str]:
+    """The assumptions that decide, or those that do not."""
+    for assumption in advice.assumptions:
+        if _has_another_choice(assumption) is deciding:
+            yield _of_assumption(advice, assumption)
+    if (other := advice.other_order) and _decides(advice, other) is deciding:
+        yield f"{_of_order(advice, other)}{_of_direction(advice)}"
+
+
+def _decides(advice: Advice, other: OtherOrder) -> bool:
+    """Whether the other order of packets makes another choice, or leaves open what is decided now."""
+    return other.decision is not None and (other.changes or (advice.decision.verdict == "better" and other.decision.verdict == "undecided"))
+
+
+def _has_another_choice(assumption: Assumption) -> bool:
+    return any(alternative.outcome not in ("same", "undecided") for alternative in assumption.alternatives)
 
 
 def fairness(advice: Advice) -> str:
@@ -110,9 +132,9 @@ def _of_assumption(advice: Advice, assumption: Assumption) -> str:
         return f"Assumed: {what}; the choice is the same {everywhere}."
     clauses = [_clause(advice, a, texts[a.value]) for a in assumption.alternatives if a.outcome not in ("same", "undecided")]
     open_, same = ([texts[a.value] for a in assumption.alternatives if a.outcome == outcome] for outcome in ("undecided", "same"))
-    clauses += [f"with {joined(open_)} too few runs tell"] if open_ else []
+    clauses += [f"with {joined(open_)} these runs do not decide"] if open_ else []
     clauses += [f"with {joined(same)} the choice is the same"] if same else []
-    return f"Assumed: {what}; {'; '.join(clauses)}."
+    return f"{DECIDES if _has_another_choice(assumption) else 'Assumed'}: {what}; {'; '.join(clauses)}."
 
 
 def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
@@ -151,7 +173,7 @@ def _of_length(advice: Advice) -> Iterator[str]:
 
 def _of_order(advice: Advice, other: OtherOrder) -> str:
     """The assumption about the order of packets, and what the other one gives."""
-    assumed = f"Assumed: {ORDERS[advice.path.order]}."
+    assumed = f"{DECIDES if _decides(advice, other) else 'Assumed'}: {ORDERS[advice.path.order]}."
     condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
     if other.decision is None:
         return f"{assumed} The other case (--order {other.order}) needs --engine model."
