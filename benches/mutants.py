@@ -7,7 +7,7 @@ environment variable TCPSCAPE_MUTANT, whether to be wrong. They are generated fr
     .venv/bin/python benches/mutants.py run WORK       # a table of all mutants, and WORK/mutants.json
 
 A mutant counts where it changes anything that is recorded in the first cell of any case. It is caught where a case differs, the model stops, or a
-trial never ends. EVERY=5 judges each fifth of them, JOBS=2 two at once.
+trial never ends. EVERY=5 judges each fifth of them, FROM=2 those that follow two behind, JOBS=2 two at once.
 """
 
 from __future__ import annotations
@@ -199,9 +199,9 @@ def _of(work: Path, number: int, *, is_whole: bool) -> dict[str, str]:
 
 def run(work: Path) -> None:
     """Judges mutants, first in one cell of each case, then, those that change something and are not caught, in all."""
-    every = int(os.environ.get("EVERY", "1"))
+    every, behind = int(os.environ.get("EVERY", "1")), int(os.environ.get("FROM", "0"))
     listed = {int(number): what for number, what in json.loads((work / "mutants.list.json").read_text()).items()}
-    mutants = {number: what for number, what in listed.items() if number % every == 0}
+    mutants = {number: what for number, what in listed.items() if number % every == behind % every}
     before = json.loads(kept.read_text()) if (kept := work / "mutants.json").exists() else {}
     results: dict[int, dict[str, str]] = {n: before[what] for n, what in mutants.items() if what in before}
     with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
