@@ -23,11 +23,12 @@ from tcpscape.campaign.execute import Execution
 from tcpscape.controls import palette
 from tcpscape.errors import StoreError
 from tcpscape.plots import style
-from tcpscape.report import cells, diagram, figures, tables
+from tcpscape.report import cells, figures, shapes, tables
 from tcpscape.report.build import claims_section
-from tcpscape.report.diagram import PathView, swatch
+from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import EmbeddedFigure, FigureRequest
 from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, Step, ToDeploy, render
+from tcpscape.report.shapes import swatch
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -216,6 +217,7 @@ def test_the_buffer_is_that_of_the_queue_that_a_rate_fills():
 def test_the_diagram_of_every_path_in_the_gallery(name):
     drawn = PathView.of("", [files.load(name)])
     assert "100000" not in drawn.wide  # the limit of a delay is no buffer
+    expect_texts_apart(drawn.wide)
     assert ("application 10MiB/s" in drawn.narrow) == bool(files.load(name).flows[0].app.rate)
 
 
@@ -225,8 +227,8 @@ def test_hostile_names_are_text_in_the_diagram():
     text = render(Page(Heading("run", name, name), (Answer(name),), (name,), (drawn,), provenance=Provenance(name, ((name, name),))))
     assert "<script>alert" not in text
     assert text.count("<script>") == 1
-    node = diagram.Box(name, ((name, palette.LOOKS[0]),))
-    assert "<script>" not in diagram.horizontal((node, node), (diagram.Arrow((name,)),), diagram.Arrow((name,)), "a")
+    node = shapes.Box(name, ((name, palette.LOOKS[0]),))
+    assert "<script>" not in shapes.horizontal((node, node), (shapes.Arrow((name,)),), shapes.Arrow((name,)), "a")
 
 
 @pytest.mark.parametrize("lines", [1, 4])
@@ -235,17 +237,38 @@ def test_the_diagram_is_legible_at_400_px(lines):
     hops = "; ".join(["netem delay 25ms 4ms loss 1% duplicate 1%", "fq_codel limit 132 ecn"][: 1 + (lines > 1)])
     found = PathView.of("", [scenario(forward=[hops], flows=[{"cca": c} for c in ("cubic", "bbr", "dctcp", "westwood", "reno", "yeah")][:lines])])
     width = float(re.search(r'viewBox="0 0 (\d+)', found.narrow)[1])
-    assert diagram.FONT * 376 / width >= 10
+    assert shapes.FONT * 376 / width >= 10
     for drawn in (found.narrow, found.wide):
-        width = float(re.search(r'viewBox="0 0 (\d+)', drawn)[1])
-        boxes = []
-        for x, y, anchor, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
-            length = diagram.CHARACTER * diagram.FONT * len(text)
-            left = float(x) - (length / 2 if anchor == "middle" else 0)
-            boxes.append((left, left + length, float(y) - diagram.FONT, float(y)))
-        assert all(left >= 0 and right <= width for left, right, _, _ in boxes)
-        touching = [1 for a, b in itertools.combinations(boxes, 2) if min(a[1], b[1]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[2], b[2])]
-        assert not touching
+        expect_texts_apart(drawn)
+
+
+def expect_texts_apart(drawn: str) -> None:
+    """Texts are inside the drawing and clear of each other."""
+    width = float(re.search(r'viewBox="0 0 (\d+)', drawn)[1])
+    boxes = []
+    for x, y, anchor, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
+        length = shapes.CHARACTER * shapes.FONT * len(text)
+        left = float(x) - (length / 2 if anchor == "middle" else 0)
+        boxes.append((left, left + length, float(y) - shapes.FONT, float(y)))
+    assert all(left >= 0 and right <= width for left, right, _, _ in boxes)
+    touching = [1 for a, b in itertools.combinations(boxes, 2) if min(a[1], b[1]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[2], b[2])]
+    assert not touching
+
+
+def test_a_network_is_drawn_with_each_flow_from_where_it_enters_to_where_it_leaves():
+    long_name = "a router with a rather long name"
+    network = {
+        "links": [{"name": "west", "between": [long_name, "b"], "delay": "5ms", "rate": "20mbit"}, {"between": ["b", "c"], "delay": "1ms"}],
+        "flows": [{"cca": "cubic", "leave": "b"}, {"cca": "bbr", "direction": "up", "enter": "c", "leave": "b"}, *[{"cca": "reno"}] * 20],
+        "probes": ["ping"],
+    }
+    drawn = PathView.of("", [Scenario.of(network)], looks=palette.looks(["cubic", "bbr", "reno"])).wide
+    expect_texts_apart(drawn)
+    assert ">and 10 groups more<" in drawn
+    router = [float(x) for x in re.findall(r'<circle class="box" cx="([\d.]+)"', drawn)]
+    arrows = [tuple(map(float, ends)) for ends in re.findall(r'class="way" points="([\d.]+),[\d.]+ ([\d.]+),', drawn)]
+    assert arrows[:3] == [(router[0], router[1]), (router[2], router[1]), (router[0], router[2])]
+    assert len(arrows) == 13
 
 
 def test_figures_are_legible_at_400_px(built, swept):

@@ -1,182 +1,33 @@
-"""The path of a page as a diagram: sender → hops of the data → router with the bottleneck → receiver, and the way of the ACKs back.
+"""The path of a page as a diagram: sender → hops of the data → router with the bottleneck → receiver, and the way of the ACKs back; or a network.
 
 It is made from the scenarios that were run: :func:`PathView.of` reads what each queue does to packets (`Scenario.queues`) and merges the scenarios of
-a sweep, so that a value that changes is shown with its ends. It is drawn twice as SVG, from left to right for a wide page and from top to bottom for
-a narrow one. Lines and text are in the page's text colour (`currentColor`); the drawing has a title and a description for those who do not see it.
-A congestion control is a small picture (:func:`swatch`): its colour, marker and dash, the same as in the figures.
+a sweep, so that a value that changes is shown with its ends. It is drawn twice as SVG, for a wide and for a
+narrow page (:mod:`tcpscape.report.shapes`).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 from markupsafe import Markup
 
 from tcpscape import units
 from tcpscape.controls.palette import Look
+from tcpscape.report.shapes import Arrow, Box, Span, along_routers, describe, horizontal, vertical
 from tcpscape.scenario import path, topology
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.topology import Endpoint
 from tcpscape.scenario.words import QueueDescription
 from tcpscape.units import format_byte_rate, format_size
 from tcpscape.words import paths
 
-FONT, LINE = 12.0, 17.0
-"""Size of the text, and distance of its lines, px."""
-CHARACTER = 0.58
-"""Mean width of a character over the font's size; wide enough for DejaVu Sans."""
-PAD, MARK = 12.0, 9.0
-"""Space inside a box at its sides, and size of a control's marker, px."""
-LEAST_LINK, LEAST_BOX = 84.0, 104.0
-"""Least length of an arrow, and least width of a box, from left to right, px."""
-WIDTH, MARGIN = 340.0, 34.0
-"""Width of a drawing from top to bottom, and room at its left for the way back, px."""
-HEAD = 7.0
-"""Length of an arrow's head, px."""
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box: its title, and its lines, each with the look whose marker stands before it."""
-
-    title: str
-    lines: Sequence[tuple[str, Look | None]] = ()
-
-    @property
-    def width(self) -> float:
-        """Width of its text with the space around it, px."""
-        widths = [_width(self.title), *(_width(text) + (MARK + 6 if look else 0) for text, look in self.lines)]
-        return max(LEAST_BOX, 2 * PAD + max(widths))
-
-    @property
-    def height(self) -> float:
-        """Height of its text with the space around it, px."""
-        return LINE * (len(self.lines) + 1) + PAD
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """An arrow and the lines beside it."""
-
-    lines: Sequence[str]
-    what: str = "ACKs"
-    """What returns along it, where it is the way back."""
-
-    @property
-    def width(self) -> float:
-        """Length of the arrow from left to right, px."""
-        return max(LEAST_LINK, 24 + max(map(_width, self.lines), default=0.0))
-
-
-def describe(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow) -> str:
-    """The drawing in words."""
-    boxes = [": ".join(filter(None, [node.title, ", ".join(text for text, _ in node.lines)])) for node in nodes]
-    steps = [f"{box} → {', '.join(link.lines)}".removesuffix(" → ") for box, link in zip(boxes, links, strict=False)]
-    return f"{'; then '.join([*steps, boxes[-1]])}. {back.what} return: {', '.join(back.lines) or 'without delay'}."
-
-
-def horizontal(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow, name: str) -> Markup:
-    """The chain from left to right; `name`: the beginning of its ids."""
-    tallest, above = max(node.height for node in nodes), LINE * max(len(link.lines) for link in links) - LINE
-    height = max(tallest, 2 * above + LINE)
-    middle, x, parts, starts = 1 + height / 2, 1.0, [], []
-    for i, node in enumerate(nodes):
-        parts.append(_box(node, x, middle - tallest / 2, node.width, tallest))
-        starts.append(x)
-        x += node.width
-        if i < len(links):
-            parts.append(_arrow([(x, middle), (x + links[i].width, middle)]))
-            parts.append(_text_lines(links[i].lines, x + links[i].width / 2, middle))
-            x += links[i].width
-    below = middle + tallest / 2
-    turn = below + 22
-    first, last = starts[0] + nodes[0].width / 2, starts[-1] + nodes[-1].width / 2
-    parts.append(_arrow([(last, below), (last, turn), (first, turn), (first, below)]))
-    parts.append(_text(_ack_text(back), (first + last) / 2, turn + LINE, "middle"))
-    return _svg(parts, x + 1, turn + LINE + 8, name, describe(nodes, links, back))
-
-
-def vertical(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow, name: str) -> Markup:
-    """The chain from top to bottom, at most 340 px wide; `name`: the beginning of its ids."""
-    y, parts, middles = 1.0, [], []
-    width = WIDTH - MARGIN - 1
-    for i, node in enumerate(nodes):
-        parts.append(_box(node, MARGIN, y, width, node.height))
-        middles.append(y + node.height / 2)
-        y += node.height
-        if i < len(links):
-            length = max(30.0, LINE * len(links[i].lines) + 10)
-            parts.append(_arrow([(MARGIN + 24, y), (MARGIN + 24, y + length)]))
-            parts += [_text(text, MARGIN + 40, y + 4 + LINE * (k + 1) - 3, "start") for k, text in enumerate(links[i].lines)]
-            y += length
-    parts.append(_arrow([(MARGIN, middles[-1]), (10, middles[-1]), (10, middles[0]), (MARGIN, middles[0])]))
-    lines = _wrapped(_ack_text(back), width)
-    parts += [_text(text, 4, y + LINE * (k + 1), "start") for k, text in enumerate(lines)]
-    return _svg(parts, WIDTH, y + LINE * len(lines) + 8, name, describe(nodes, links, back))
-
-
-def _width(text: str) -> float:
-    return CHARACTER * FONT * len(text)
-
-
-def _wrapped(text: str, width: float) -> list[str]:
-    """A text as lines that fit into a width in px."""
-    from tcpscape.plots.style import wrap
-
-    return wrap(text, int(width / (CHARACTER * FONT)))
-
-
-def _ack_text(back: Arrow) -> str:
-    return ", ".join([back.what, *back.lines]) if back.lines else f"{back.what}, not delayed"
-
-
-def _box(node: Box, x: float, y: float, width: float, height: float) -> Markup:
-    """A box with its title and its lines."""
-    parts = [Markup('<rect class="box" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="5"/>').format(x, y, width, height)]
-    parts.append(_text(node.title, x + PAD, y + LINE, "start", "title"))
-    for i, (text, look) in enumerate(node.lines):
-        base = y + LINE * (i + 2)
-        if look:
-            parts.append(marker(look, x + PAD + MARK / 2, base - FONT / 3, MARK))
-        parts.append(_text(text, x + PAD + (MARK + 6 if look else 0), base, "start"))
-    return Markup().join(parts)
-
-
-def _text_lines(lines: Sequence[str], x: float, middle: float) -> Markup:
-    """Lines around an arrow: the first half above it, the others below it."""
-    above = -(-len(lines) // 2)
-    parts = [_text(text, x, middle - 6 - LINE * (above - 1 - i), "middle") for i, text in enumerate(lines[:above])]
-    return Markup().join([*parts, *(_text(text, x, middle + LINE * (i + 1), "middle") for i, text in enumerate(lines[above:]))])
-
-
-def _text(text: str, x: float, y: float, anchor: str, kind: str = "") -> Markup:
-    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="{}">{}</text>').format(x, y, anchor, kind, text)
-
-
-def _arrow(points: Sequence[tuple[float, float]]) -> Markup:
-    """A line through these points with a head at its end."""
-    (x0, y0), (x1, y1) = points[-2:]
-    length = abs(x1 - x0) + abs(y1 - y0)
-    dx, dy = (x1 - x0) / length, (y1 - y0) / length
-    base_x, base_y, half = x1 - HEAD * dx, y1 - HEAD * dy, HEAD / 2
-    head = [(x1, y1), (base_x - half * dy, base_y - half * dx), (base_x + half * dy, base_y + half * dx)]
-    line, tip = (" ".join(f"{x:.1f},{y:.1f}" for x, y in corners) for corners in (points, head))
-    return Markup('<polyline class="way" points="{}"/><polygon points="{}"/>').format(line, tip)
-
-
-def _svg(parts: Sequence[Markup], width: float, height: float, name: str, description: str) -> Markup:
-    return Markup(
-        '<svg class="chain" viewBox="0 0 {w:.0f} {h:.0f}" style="max-width:{w:.0f}px" role="img" aria-labelledby="{name}-title {name}-desc">'
-        '<title id="{name}-title">The path of the packets</title><desc id="{name}-desc">{text}</desc>{parts}</svg>'
-    ).format(w=width, h=height, name=name, text=description, parts=Markup().join(parts))
-
-
 NS_PER_MS = 1e6
 MOST_CONTROLS = 4
 """Most congestion controls that the sender's box names."""
+MOST_SPANS = 12
+"""Most groups of flows that a network is drawn with."""
 MOST_CHARACTERS = 36
 """Most characters of a name in a box."""
 DELAYS = ("netem", "jitter")
@@ -227,7 +78,11 @@ class PathView:
         back = _link(scenarios, "reverse")
         if any(s.extras for s in scenarios):
             nodes, links, back = _network(scenarios, looks)
-        wide = horizontal(nodes, links, back, f"{name}-wide")
+            rest = tuple(_left(scenarios, max(0, len(scenarios[0].flows) - MOST_SPANS)))
+            text = describe(nodes, links, back)
+            wide = along_routers(scenarios[0].routers, nodes[1:-1], tuple(_spans(scenarios, looks)), rest, f"{name}-wide", text)
+        else:
+            wide = horizontal(nodes, links, back, f"{name}-wide")
         return cls(part, words, wide, vertical(nodes, links, back, f"{name}-narrow"))
 
 
@@ -269,7 +124,7 @@ def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[
     hosts = [Box(f"Hosts, {side}", _hosts(scenarios, way, looks)) for side, way in (("left", "down"), ("right", "up"))]
     routers = [Arrow((name,)) for name in first.routers]
     is_up = any(e.direction == "up" for s in scenarios for e in s.endpoints)
-    return [hosts[0], *boxes, hosts[1]], routers, Arrow(("the other way round",), "ACKs, and data that travel up," if is_up else "ACKs")
+    return [hosts[0], *boxes, hosts[1]], routers, Arrow(("the other way round",), "ACKs, and data that travel up" if is_up else "ACKs")
 
 
 def _fitted(before: str, texts: Sequence[str]) -> Sequence[str]:
@@ -283,16 +138,36 @@ def _fitted(before: str, texts: Sequence[str]) -> Sequence[str]:
 
 def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -> Sequence[tuple[str, Look | None]]:
     """What the hosts at one end send: the groups of the first scenario; of others, how many there are."""
-    first = scenarios[0]
-    sending = [flow for flow in first.flows if flow.direction == way]
-    lines: list[tuple[str, Look | None]] = [(_short(paths.group(flow, first)), looks.get(flow.cca)) for flow in sending[:MOST_CONTROLS]]
-    if more := len(sending) - len(lines):
-        lines.append((f"and {units.counted(more, 'group')} more", None))
-    if any([flow.cca for flow in s.flows] != [flow.cca for flow in first.flows] for s in scenarios):
-        lines.append(("and other controls in turn", None))
-    lines += [(_short(f"{entry.rate:g} transfers a second"), looks.get(entry.cca)) for entry in first.transfers if entry.direction == way]
-    lines += [(_short(f"probe {probe.name}"), None) for probe in first.probes if probe.direction == way]
-    return lines
+    flows, others = ([entry for entry in entries if entry[2].direction == way] for entries in _joining(scenarios[0], looks))
+    lines = [(_short(text), look) for text, look, _ in flows[:MOST_CONTROLS]]
+    lines += [(text, None) for text in _left(scenarios, len(flows) - len(lines))]
+    return [*lines, *((_short(text), look) for text, look, _ in others)]
+
+
+def _joining(
+    scenario: Scenario, looks: Mapping[str, Look]
+) -> tuple[list[tuple[str, Look | None, Endpoint]], list[tuple[str, Look | None, Endpoint]]]:
+    """Groups of flows, and transfers and probes: text, look, and where they join the chain."""
+    flows = [(paths.group(flow, scenario), looks.get(flow.cca), flow) for flow in scenario.flows]
+    transfers = [(f"{entry.rate:g} transfers a second", looks.get(entry.cca), entry) for entry in scenario.transfers]
+    return flows, [*transfers, *((f"probe {probe.name}", None, probe) for probe in scenario.probes)]
+
+
+def _left(scenarios: Sequence[Scenario], more: int) -> Iterable[str]:
+    """What a drawing of the first scenario's groups leaves out."""
+    first = [flow.cca for flow in scenarios[0].flows]
+    if more:
+        yield f"and {units.counted(more, 'group')} more"
+    if any([flow.cca for flow in s.flows] != first for s in scenarios):
+        yield "and other controls in turn"
+
+
+def _spans(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Iterable[Span]:
+    """What travels along the chain in the first scenario, each from where it enters to where it leaves."""
+    flows, others = _joining(scenarios[0], looks)
+    for text, look, end in (*flows[:MOST_SPANS], *others):
+        ends = scenarios[0].span(end)
+        yield Span(text, look, *(ends if end.direction == "down" else ends[::-1]))
 
 
 def _ends(values: Iterable[int], text: Callable[[int], str]) -> str:
@@ -372,37 +247,3 @@ def _least(chains: Iterable[Chain], field: str) -> int:
     """The smallest limit of a place; 0 without one. That of a delay without a rate counts packets on their way, not a buffer."""
     limits = (getattr(q, field) for chain in chains for q in chain if q.kind not in DELAYS or any(p.rate_bps for p in chain))
     return min((limit for limit in limits if limit), default=0)
-
-
-SWATCH, SWATCH_HEIGHT = 26, 12
-"""Size of the picture of a look, px."""
-SWATCH_LINE, SWATCH_MARK = 1.8, 8.0
-"""Width of its line, and size of its marker, px."""
-
-
-@functools.cache
-def swatch(look: Look) -> Markup:
-    """An inline SVG of a line with the look's colour, dash and marker; it says nothing to a screen reader, because a name stands beside it."""
-    mark = marker(look, SWATCH / 2, SWATCH_HEIGHT / 2, SWATCH_MARK)
-    return Markup(
-        '<svg class="swatch" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-hidden="true">'
-        '<path d="M0 {y}H{w}" stroke="{colour}" stroke-width="{line}"{dash}/>{mark}</svg>'
-    ).format(w=SWATCH, h=SWATCH_HEIGHT, y=SWATCH_HEIGHT / 2, colour=look.colour, line=SWATCH_LINE, dash=_dash(look), mark=mark)
-
-
-def _dash(look: Look) -> Markup:
-    """The `stroke-dasharray` of a look; nothing for a solid line."""
-    lengths = () if isinstance(look.dash, str) else look.dash[1]
-    return Markup(' stroke-dasharray="{}"').format(" ".join(f"{length:g}" for length in lengths)) if lengths else Markup()
-
-
-def marker(look: Look, x: float, y: float, size: float) -> Markup:
-    """The marker of a look as an SVG element around (x, y), `size` units wide."""
-    if look.marker == "o":
-        return Markup('<circle cx="{:g}" cy="{:g}" r="{:g}" fill="{}"/>').format(x, y, size / 2, look.colour)
-    from matplotlib.markers import MarkerStyle
-
-    style = MarkerStyle(look.marker)
-    outline = np.asarray(style.get_path().transformed(style.get_transform()).to_polygons()[0])
-    points = " ".join(f"{x + size * px:.1f},{y - size * py:.1f}" for px, py in outline)
-    return Markup('<polygon points="{}" fill="{}"/>').format(points, look.colour)

@@ -14,7 +14,7 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls.palette import Look
 from tcpscape.findings import indicators
 from tcpscape.plots import base
-from tcpscape.report.diagram import swatch
+from tcpscape.report.shapes import swatch
 from tcpscape.scenario.flows import carried
 from tcpscape.scenario.path import Netem
 from tcpscape.scenario.scenario import Scenario
