@@ -34,6 +34,8 @@ DELAYS = ("netem", "jitter")
 """Disciplines that hold packets on their way."""
 Chain = tuple[QueueDescription, ...]
 """A queue and its children, from the outside in."""
+Joining = tuple[str, Look | None, Endpoint]
+"""What joins the chain: its text, its look, and where."""
 NO_LOOKS: Mapping[str, Look] = {}
 
 
@@ -147,9 +149,9 @@ def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -
 def _joining(
     scenario: Scenario, looks: Mapping[str, Look]
 ) -> tuple[list[tuple[str, Look | None, Endpoint]], list[tuple[str, Look | None, Endpoint]]]:
-    """Groups of flows, and transfers and probes: text, look, and where they join the chain."""
-    flows = [(paths.group(flow, scenario), looks.get(flow.cca), flow) for flow in scenario.flows]
-    transfers = [(f"{entry.rate:g} transfers a second", looks.get(entry.cca), entry) for entry in scenario.transfers]
+    """Groups of flows, and transfers and probes."""
+    flows: list[Joining] = [(paths.group(flow, scenario), looks.get(flow.cca), flow) for flow in scenario.flows]
+    transfers: list[Joining] = [(f"{entry.rate:g} transfers a second", looks.get(entry.cca), entry) for entry in scenario.transfers]
     return flows, [*transfers, *((f"probe {probe.name}", None, probe) for probe in scenario.probes)]
 
 
