@@ -147,7 +147,12 @@ def test_cubic_clears_what_the_rfc_says_must(need_model, evaluate):
 
 
 @pytest.mark.parametrize(
-    ("toy", "name", "expected"), [("NoBackoff", "collapse", "fails"), ("IgnoresMarks", "aqm", "worse"), ("ShortPathsOnly", "self-fairness", "worse")]
+    ("toy", "name", "expected"),
+    [
+        ("NoBackoff", "collapse", "fails"),
+        pytest.param("IgnoresMarks", "aqm", "worse", marks=pytest.mark.slow),
+        ("ShortPathsOnly", "self-fairness", "worse"),
+    ],
 )
 def test_a_planted_flaw_is_found_in_its_clause(need_model, evaluate, toy, name, expected):
     assert verdicts(evaluate(f"{TOYS}:{toy}", "--clause", name, cells=1 + (name == "self-fairness")))[name] == expected
@@ -245,6 +250,7 @@ def test_which_side_a_measure_moved_to():
     assert (one.worse, one.better) == (1, 0)
 
 
+@pytest.mark.slow
 def test_the_worst_cell_is_repeated_by_its_command(need_model, evaluate, cli):
     (criterion,) = evaluate("bbr", "--clause", "loss", cells=3)["clauses"][0]["criteria"]
     worst = criterion["worst"][0]

@@ -101,6 +101,7 @@ def test_a_terminal_without_unicode_gets_plain_letters(command, environment, tmp
         assert b"->" in out
 
 
+@pytest.mark.slow
 def test_files_are_utf_8_whatever_the_locale(tmp_path):
     status, _, err = shell(f"{RUN} --out {tmp_path}/a --report", **ASCII[1])
     assert (status, err) == (0, "")

@@ -224,6 +224,8 @@ def test_every_number_is_claimed_or_of_the_state(name, step):
 
 
 @pytest.mark.usefixtures("need_model")
-@pytest.mark.parametrize(("walk", "step", "said"), CLAIMS)
+@pytest.mark.parametrize(
+    ("walk", "step", "said"), [pytest.param(*key, marks=[pytest.mark.slow] if key[0] in ("hystart", "fairness") else []) for key in CLAIMS]
+)
 def test_what_a_walk_says_is_so(walk, step, said):
     assert CLAIMS[walk, step, said](), f"{walk}, step {step + 1}: {said}"

@@ -152,7 +152,16 @@ def test_figures_that_fit_and_each_is_tested(outcomes, sampled):
     assert {f for some in (*DRAWN.values(), *DRAWN_OF_SAMPLES.values()) for f in some} == set(plots.FIGURES)
 
 
-@pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in (DRAWN | DRAWN_OF_SAMPLES).items() for f in some])
+def _each_figure():
+    """Every figure of every result; those that were there of an earlier result are slow."""
+    once: set[str] = set()
+    for name, some in (DRAWN_OF_SAMPLES | DRAWN).items():
+        for figure in some:
+            yield pytest.param(name, figure, marks=[pytest.mark.slow] if figure in once else [])
+            once.add(figure)
+
+
+@pytest.mark.parametrize(("name", "figure"), _each_figure())
 def test_words_do_not_touch_and_stay_inside(request, name, figure):
     some = request.getfixturevalue("outcomes" if name in DRAWN else "sampled")[name]
     found = plots.find(figure)
