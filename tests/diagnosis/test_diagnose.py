@@ -90,6 +90,29 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     assert "the bottleneck: it is full" in words.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
 
 
+def test_sentences_claim_no_more_than_is_known():
+    """Of sentences that were read beside the truth: what an unnamed control does, a loss that is small, two causes that held nearly as long."""
+    lossy = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=Estimate(0.05, 0.0, 0.07, 9000, "%"))
+    for name, shares, path, part in (
+        ("cubic", {"send_buffer": 0.53, "application": 0.43}, observations.PATH, "53 % of the time, in turn with the sending application, 43 %)"),
+        ("cubic", {"receive_window": 1.0}, lossy, "at most 0.070 % of random loss"),
+        (
+            "unknown",
+            {"congestion_window": 1.0},
+            replace(lossy, loss_pct=Estimate(0.5, 0.4, 0.6, 9000, "%")),
+            "most congestion controls take the random loss",
+        ),
+        ("unknown", {"pacing": 1.0}, lossy, "the sender's own pacing (100 % of the time): a timer spaces its segments."),
+    ):
+        assert part in words.answer(diagnosed(flow(goodput_mbps=9.0), control=name, limited_by=shares, path=path))
+    closed = words.answer(diagnosed(flow(goodput_mbps=9.0, facts={"zero_windows": 1}), limited_by={"receive_window": 1.0}))
+    assert "it was closed once, since" in closed
+    drops = replace(lossy, loss_pct=None, queue_loss_pct=Estimate(0.1, 0.08, 0.12, 9000, "%"), reasons={"loss_pct": Reason("lost together")})
+    assert "others are lost in groups that no delay explains" in words.answer(
+        diagnosed(flow(goodput_mbps=9.0), limited_by={"recovery": 1.0}, path=drops)
+    )
+
+
 @pytest.mark.parametrize(("opened", "port"), [(True, 5201), (False, 40000), (None, 5201)])  # who accepted has the port that stays
 def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     rows = {"t": np.arange(3)}

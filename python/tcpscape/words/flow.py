@@ -83,8 +83,12 @@ PATH_AND_CONTROL: tuple[Cause, ...] = ("congestion_window", "pacing", "recovery"
 """Causes that the path and the congestion control have in common: a flow goes from one to the other all the time, and they count together."""
 IN_TURN = 2 / 3
 """Share of the longest cause's time from which another one is named with it, where none held the flow for most of its time."""
+AS_LONG = 3 / 4
+"""The same where the longest held it for most of its time."""
 SMALL = 0.02
 """Share of the time that is not told apart."""
+SOME_CONTROL = "the congestion control"
+"""What a sentence calls one that was not named: what most do is not said of it."""
 IGNORE_LOSS = ("bbr", "bbr3")
 """Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
 UNSEEN = "the source does not show it"
@@ -96,7 +100,7 @@ HELD = 0.5
 DEFAULT_SEND_BUFFER = 2_400_000
 """Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
 HIDDEN_PCT = 0.1
-"""End of the interval of a random loss that begins at 0 from which on it is told instead of "no random loss", %."""
+"""End of the interval of a random loss from which on it is told instead of "no random loss" where none was seen, %."""
 
 
 def answer(diagnosis: FlowDiagnosis) -> str:
@@ -215,7 +219,7 @@ def _loss(path: FittedPath) -> str:
     value, low, high = path.loss_pct.value, path.loss_pct.low, path.loss_pct.high
     if value >= RARE_PCT and low != 0:
         return f"{number(value, 2)} % of random loss"
-    return f"at most {number(high, 2)} % of random loss" if high >= HIDDEN_PCT else "no random loss"
+    return f"at most {number(high, 2)} % of random loss" if high >= HIDDEN_PCT or value >= RARE_PCT else "no random loss"
 
 
 def _bottleneck(path: FittedPath) -> str:
@@ -291,11 +295,11 @@ def _turn(shares: Mapping[Cause, float], top: Cause, second: Cause | None) -> st
 
 
 def _longest(shares: Mapping[Cause, float]) -> tuple[Cause | None, Cause | None]:
-    """What held a flow longest, and what held it nearly as long where nothing did for most of its time."""
+    """What held a flow longest, and what held it nearly as long."""
     sides = [PATH_AND_CONTROL, *((cause,) for cause in shares if cause not in PATH_AND_CONTROL)]
     held = {max(side, key=lambda cause: shares.get(cause, 0.0)): sum(shares.get(cause, 0.0) for cause in side) for side in sides}
     first, second = [*sorted((cause for cause, share in held.items() if share > 0), key=lambda cause: -held[cause]), None, None][:2]
-    if first is None or second is None or second not in BLAMED or held[first] >= HELD or held[second] < IN_TURN * held[first]:
+    if first is None or second is None or second not in BLAMED or held[second] < (IN_TURN if held[first] < HELD else AS_LONG) * held[first]:
         return first, None
     return first, second
 
@@ -344,19 +348,19 @@ def _bloat(diagnosis: FlowDiagnosis) -> str:
     if not is_bloated(diagnosis):
         return ""
     added = number(queueing_ms(diagnosis) or 0.0, 2)
-    return f"; the queue there adds {added} ms to every round trip (bufferbloat): a smaller buffer or fq_codel would end that"
+    return f"; the queue there adds {added} ms to every round trip (bufferbloat): a smaller buffer or fq_codel would shorten it"
 
 
 def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     """The cause with its share of the time, the reason and the remedy."""
-    control = "the congestion control" if diagnosis.control.name == UNKNOWN else diagnosis.control.name
+    control = SOME_CONTROL if diagnosis.control.name == UNKNOWN else diagnosis.control.name
     why = {
         "application": ": it offers no more data, so a faster path would carry no more",
         "send_buffer": f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)",
         "receive_window": _reader(diagnosis),
         "recovery": _why_lost(diagnosis, control),
         "timeout": _why_lost(diagnosis, control),
-        "pacing": f": {control} sends at the rate that it has measured, not faster",
+        "pacing": f": {control} sends at the rate that it has measured, not faster" if control != SOME_CONTROL else ": a timer spaces its segments",
         "handshake": ": the connection was too short to become fast",
     }.get(cause, _why_small(diagnosis, control))
     return f"{BLAMED.get(cause, BLAMED['congestion_window'])} ({share}){why}"
@@ -373,7 +377,7 @@ def _needs(diagnosis: FlowDiagnosis) -> str:
 def _reader(diagnosis: FlowDiagnosis) -> str:
     closed = diagnosis.flow.facts.get("zero_windows") or 0
     if closed:
-        return f": it was closed {closed} times, since the receiving application reads too slowly"
+        return f": it was closed {'once' if closed == 1 else f'{closed} times'}, since the receiving application reads too slowly"
     larger = "allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
     if (diagnosis.flow.facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER:
         larger += " and, as the default ends about there too, send buffer (net.ipv4.tcp_wmem)"
@@ -405,14 +409,21 @@ def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
     if path and path.loss_pct and _loses(diagnosis):
         parts.append(f"the path loses {number(path.loss_pct.value, 2)} % of the packets at random")
     if dropped := _dropped_pct(diagnosis):
-        parts.append(f"{dropping(path)} drops {number(dropped, 2)} %{'' if parts else ' of the packets'}")
+        parts.append(f"{dropping(path)} drops {number(dropped, 2)} %{'' if parts else ' of the packets'}{_others_lost(path)}")
     return f": {' and '.join(parts)}" if parts else ""
 
 
+def _others_lost(path: FittedPath | None) -> str:
+    """What beside a queue's drops was lost too, by what nobody knows."""
+    why = path.reasons.get("loss_pct") if path and path.loss_pct is None else None
+    return ", others are lost in groups that no delay explains" if why and why.why == "lost together" else ""
+
+
 def _dropped_pct(diagnosis: FlowDiagnosis) -> float:
-    """What full queues dropped, % of the packets; 0 where that is not known."""
+    """What full queues dropped beyond doubt, % of the packets; 0 where that is not known."""
     path = diagnosis.path
-    return path.queue_loss_pct.value if path and path.queue_loss_pct else 0.0
+    lost = path.queue_loss_pct if path else None
+    return lost.value if lost and lost.low != 0 else 0.0  # from 0 on: it may as well be the path's
 
 
 def dropping(path: FittedPath | None) -> str:
@@ -425,6 +436,8 @@ def dropping(path: FittedPath | None) -> str:
 
 def _answers(control: str) -> str:
     """What the congestion control does about losses."""
+    if control == SOME_CONTROL:
+        return ", and most congestion controls make their window smaller after each loss"
     return "" if control in IGNORE_LOSS else f", and {control} makes its window smaller after each loss"
 
 
@@ -434,7 +447,9 @@ def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
     path = diagnosis.path
     random = path.loss_pct.value if path and path.loss_pct and _loses(diagnosis) else 0.0
     if (dropped := _dropped_pct(diagnosis)) > random:
-        return f": {dropping(path)} drops {number(dropped, 2)} % of the packets{_answers(control)}{_bloat(diagnosis)}"
+        return f": {dropping(path)} drops {number(dropped, 2)} % of the packets{_others_lost(path)}{_answers(control)}{_bloat(diagnosis)}"
+    if random and control == SOME_CONTROL:
+        return f": most congestion controls take the random loss of {number(random, 2)} % for congestion and keep their window small"
     if random and control not in IGNORE_LOSS:
         return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
     if path and path.queue == "standing":

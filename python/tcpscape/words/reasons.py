@@ -61,7 +61,7 @@ def _not_at_the_sender(vantage: str) -> str:
 
 
 def _vary_in_order(ms: float | None) -> str:
-    least = "" if ms is None else f"; it is at most {number(ms)} ms"
+    least = "" if ms is None else f"; the round trip of the empty path is at most {number(ms)} ms"
     return f"the delay varies and packets keep their order, so that other flows in a queue, bursts of the sender and jitter look alike{least}"
 
 
@@ -130,7 +130,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "samples alone": "Samples of a socket do not show single packets.",
     "other direction": "The samples are of the other direction.",
     "no RTTs": "The source has no RTTs of TCP.",
-    "smoothed RTTs": "The source has smoothed RTTs alone: it is at most {ms:.3g} ms.",
+    "smoothed RTTs": "The source has smoothed RTTs alone: the round trip of the empty path is at most {ms:.3g} ms.",
     "needs base RTT": "It needs the base RTT.",
     "needs rate": "It needs the rate of the bottleneck.",
     "needs queue": "It needs the bottleneck's queue, which does not show.",

@@ -203,7 +203,8 @@ def _growth(watched: Watched) -> dict[str, float]:
     steps = np.log(np.maximum(after, 1) / np.maximum(before, 1))
     result = _shares("step", steps, STEPS) | _shares("packets", after - before, PACKETS) | _quantiles("step", steps, (5, 25, 50, 75, 95))
     result |= _quantiles("packets", after - before, (5, 25, 50, 75, 95))
-    level = np.log(rounds.window / np.nanmedian(rounds.window)) if np.isfinite(rounds.window).any() else rounds.window
+    window = np.where(rounds.window > 0, rounds.window, np.nan)
+    level = np.log(window / np.nanmedian(window)) if np.isfinite(window).any() else window
     early = rounds.window[:6]
     for i in (1, 2, 3):
         result[f"early_{i}"] = _log(early[i] / early[i - 1]) if len(early) > i and early[i - 1] > 0 and np.isfinite(early[i]) else float("nan")

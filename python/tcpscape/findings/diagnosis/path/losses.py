@@ -139,8 +139,11 @@ def apart(sent: int, passed: Floats, met: Floats, threshold: float, shown_by: Li
     is_policed = shown_by == "bucket" or (shown_by == "either" and most - least <= LEVEL)  # a queue would have delayed something
     if is_policed and low_lost / low * sent > MISPLACED * count:
         return Losses(None, None, None, POLICED, UNKNOWN_RATE)
-    is_short = shown_by != "bucket" and most - least < SHORT_QUEUE * packet_ms
-    return Losses(of_uncertain(low_lost, low, count - low_lost, is_short), queue, None, None, UNKNOWN_RATE)
+    if shown_by != "bucket" and most - least < SHORT_QUEUE * packet_ms:
+        random, queue = of_uncertain(low_lost, low, count - low_lost, passed.size + count), replace(queue, low=0.0)
+    else:
+        random = of_uncertain(low_lost, low, count - low_lost)
+    return Losses(random, queue, None, None, UNKNOWN_RATE)
 
 
 def of_link(lost: Flags, sent: int) -> Losses:
@@ -163,13 +166,15 @@ def of_few(met: Floats, passed: Floats, sent: int) -> Losses:
     return Losses(of_uncertain(count, sent, 0), queue, None, None, Reason("few lost"))
 
 
-def of_uncertain(count: int, sent: int, others: int, is_short: bool = False) -> Estimate:
+def of_uncertain(count: int, sent: int, others: int, guessed_of: int = 0) -> Estimate:
     """The share of random losses; from 0 on where they are few, or may be some of a queue's `others` that seem to have met a short queue.
 
-    :param is_short: of a queue that holds so few packets that its length at a lost one is a guess.
+    :param guessed_of: packets in all, of a queue that holds so few that its length at a lost one is a guess: any loss may be a random one.
     """
     known = share(count, sent)
-    return Estimate(known.value, 0.0, known.high, known.n, "%") if is_short or count < max(FEW, MISPLACED * others) else known
+    low = 0.0 if guessed_of or count < max(FEW, MISPLACED * others) else known.low
+    high = max(known.high, share(count + others, guessed_of).high) if guessed_of else known.high
+    return replace(known, low=low, high=high)
 
 
 def is_once_short(passed: Floats) -> bool:
@@ -298,7 +303,9 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     is_grouped = grouped(early) >= MANY * max(1, low_lost)
     is_policed = low_lost >= FEW and bucket(w, lost).left < 0.5 * low_lost / (low_lost + high_lost)
     reason = FULL_ALWAYS if low < FEWEST else LOST_TOGETHER if is_grouped else POLICED if is_policed else None
-    random = None if reason else of_uncertain(low_lost, low, high_lost, longest < SHORT_QUEUE * PACKET)
+    is_guess = longest < SHORT_QUEUE * PACKET
+    random = None if reason else of_uncertain(low_lost, low, high_lost, low + high if is_guess else 0)
+    queue = replace(queue, low=0.0) if is_guess else queue
     return Losses(random, None if reason is POLICED else queue, buffer, reason, why)
 
 
