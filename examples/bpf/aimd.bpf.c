@@ -1,6 +1,6 @@
 /* AIMD(1, 0.8) with an eye on delay: a congestion control of one's own in the kernel, without building a kernel.
  *
- * The same algorithm, hook by hook, as examples/python/aimd.py. tests/controls/test_bpf_twin.py holds the two against each other.
+ * The same algorithm, hook by hook, as examples/python/aimd.py. tests/controls/test_cca_load.py holds the two against each other.
  *
  *     clang -O2 -g -target bpf -c aimd.bpf.c -o aimd.bpf.o
  *     sudo tcpscape cca load aimd.bpf.o -- tcpscape run --rtt 40ms --rate 20mbit --cca tcpscape_aimd,reno --engine live

@@ -223,6 +223,9 @@ def test_two_directories_are_compared_by_their_measures(need_model, cli, tmp_pat
     assert "No measure differs" in same.out
     assert "1 measure changed: surely worse in 3 of 9 cells, surely better in 0." in " ".join(apart.out.split())
     assert "name the directories" in " ".join(alone.out.split())
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / dossier.FILE).write_bytes((tmp_path / "old" / dossier.FILE).read_bytes())
+    assert f"they are in {dossier.TABLE} beside a dossier" in " ".join(cli("compare", tmp_path / "bare", roots[0]).out.split())
     (tmp_path / "new" / dossier.TABLE).write_text("", "utf-8")
     damaged = cli("compare", *roots)
     assert (damaged.status, damaged.err.count("\n")) == (2, 1)
@@ -246,8 +249,9 @@ def test_which_side_a_measure_moved_to():
     assert (rate.cells, rate.apart, rate.worse, rate.better) == (5, 4, 1, 1)
     assert (rate.old, rate.new, rate.difference.value) == (10, 10.8, pytest.approx(0.8))
     assert (delay.worse, delay.better) == (1, 1)
-    (one,) = (changes.Moved.of("1", {**criterion, "better": "less"}, pairs[:1]),)
-    assert (one.worse, one.better) == (1, 0)
+    single = changes.Moved.of("1", {**criterion, "better": "less"}, pairs[:1])
+    assert (single.worse, single.better) == (1, 0)
+    assert math.isnan(single.difference.low), "the interval is over cells, and one cell has none"
 
 
 @pytest.mark.slow

@@ -261,6 +261,20 @@ def test_a_slip_is_answered_with_what_was_probably_meant(cli, typed, said):
     assert len(refused.err.strip().splitlines()) == 1
 
 
+def test_going_back_is_offered_only_where_something_is_to_be_changed(cli, need_model):
+    path = ("advise", "--rtt", "40ms", "--rate", "20mbit", "--seeds", "2", "--duration", "5s")
+    kept, changed = cli(*path, "--cca", "cubic,reno").out, cli(*path, "--loss", "2%", "--cca", "cubic,bbr").out
+    assert "Nothing to change" in kept
+    assert "add --verbose for the cliff" in " ".join(kept.split())
+    assert "tcp_congestion_control=bbr" in changed
+    assert "how to verify and go back" in changed
+
+
+def test_where_to_write_a_rate_of_each_way_is_said_of_rates_alone(cli):
+    refused = cli("advise", "--rtt", "up=10ms", "--rtt", "down=20ms")
+    assert (refused.status, refused.err) == (2, "error: rtt: it is given twice; say it once\n")
+
+
 @pytest.mark.parametrize(
     ("option", "meant"), [("--bandwith", "--rate"), ("--bandwidth", "--rate"), ("--latancy", "--rtt"), ("--runs", "--seeds"), ("--trials", "--seeds")]
 )

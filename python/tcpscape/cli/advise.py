@@ -211,9 +211,11 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
 
 def _next(advice: Advice, output: options.ScreenOptions, page: Path | None, *, is_kept: bool) -> list[str]:
     """What to do with the answer: more runs where it is undecided, otherwise the page or the details; of the details also how it shares the path."""
+    from tcpscape.words import advice as words
     from tcpscape.words import remarks
 
     typed = options.typed()
-    details = "" if output.verbose else "--verbose for how to verify and go back, the cliff and the damage, "
+    undoing = "how to verify and go back, " if words.is_typed(advice) else ""
+    details = "" if output.verbose else f"--verbose for {undoing}the cliff and the damage, "
     shown = terminal.to_open(page) if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
     return [line for line in (remarks.more_runs(advice, typed) or shown, remarks.sharing(advice) if output.verbose else "") if line]

@@ -107,7 +107,7 @@ class Command(WithExamples, click.Command):
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         given = [one for one in order if isinstance(one, click.Option) and not one.multiple and not one.is_flag]
         if twice := next((one for one in given if given.count(one) > 1), None):
-            ways = any(value.startswith(EACH_WAY) for value in args)
+            ways = twice.name == "rate" and any(value.startswith(EACH_WAY) for value in args)
             other = (
                 ", or for a rate of each way take a scenario whose link has rate and up_rate, as rrul (`tcpscape scenario show rrul`)" if ways else ""
             )

@@ -146,9 +146,7 @@ def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -
     return [*lines, *((_short(text), look) for text, look, _ in others)]
 
 
-def _joining(
-    scenario: Scenario, looks: Mapping[str, Look]
-) -> tuple[list[tuple[str, Look | None, Endpoint]], list[tuple[str, Look | None, Endpoint]]]:
+def _joining(scenario: Scenario, looks: Mapping[str, Look]) -> tuple[list[Joining], list[Joining]]:
     """Groups of flows, and transfers and probes."""
     flows: list[Joining] = [(paths.group(flow, scenario), looks.get(flow.cca), flow) for flow in scenario.flows]
     transfers: list[Joining] = [(f"{entry.rate:g} transfers a second", looks.get(entry.cca), entry) for entry in scenario.transfers]

@@ -311,6 +311,11 @@ def tables(advice: Advice) -> tuple[Table | Code, ...]:
     return (*views, ranking(advice, notes=notes(advice), every=False), *([levers.table(advice, settings)] if settings else []), *lines)
 
 
+def is_typed(advice: Advice) -> bool:
+    """Whether anything is to be typed on a host, so that there is something to verify and to undo."""
+    return bool((advice.deployment and advice.deployment.now) or levers.deployments(advice))
+
+
 def _viewers(advice: Advice, views: Mapping[str, Viewing], title: str = "What a viewer sees") -> Table:
     """A row for each congestion control, in the order of the ranking."""
     order = sorted((s.cca for s in advice.ranking if s.cca in views), key=lambda cca: -views[cca].qoe.value)

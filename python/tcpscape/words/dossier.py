@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tcpscape.clauses.changes import Change, Moved
-from tcpscape.clauses.dossier import CellDocument, ClauseDocument, CriterionDocument, DossierDocument
+from tcpscape.clauses.dossier import TABLE, CellDocument, ClauseDocument, CriterionDocument, DossierDocument
 from tcpscape.clauses.judging import GRAVITY, Verdict
 from tcpscape.stats.estimate import Interval
 from tcpscape.text.numbers import NONE, joined, number
@@ -176,7 +176,7 @@ def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Cha
     shown = [Table(names, rows, words=names[1:])] if rows else []
     shown += [_moved_table(moved)] if moved else []
     both = " → ".join(dict.fromkeys((path(old), path(new))))
-    unread = ["measures are not compared: a dossier.json alone has no cells, name the directories"] if moved is None else []
+    unread = [f"measures are not compared: they are in {TABLE} beside a dossier; name the directories that have both"] if moved is None else []
     caveats = (*_unlike(old, new), *unread)
     return Screen(both, _changed_answer(old, new, changed, moved), tables=tuple(shown), details=(METHOD,), caveats=caveats)
 

@@ -47,7 +47,7 @@ ENOUGH_ROUND_TRIPS = 100
 PROBES_RTT = {"bbr": 10 * NS_PER_S, "bbr3": 5 * NS_PER_S}
 """Congestion control → the time after which it empties the queue to measure the RTT (PROBE_RTT), ns."""
 DECIDES = "Assumed, and the choice depends on it"
-"""How an assumption begins without which the choice is another one or open."""
+"""How an assumption begins that :func:`depends` gives."""
 ORDERS = {
     "reorder": "jitter reorders packets, as netem does",
     "correlated": "jitter keeps the order of packets (a delay correlated in time)",
@@ -67,7 +67,7 @@ def remarks(advice: Advice) -> Iterator[str]:
 
 
 def depends(advice: Advice) -> list[str]:
-    """The assumptions without which the choice would be another one, or open: what has to be read with the answer."""
+    """The assumptions without which the choice would be another one, of the order of packets also open: what has to be read with the answer."""
     return list(_assumptions(advice, deciding=True))
 
 
