@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import axes
@@ -99,6 +99,13 @@ class Cell:
         return self.scenarios.specs if isinstance(self.scenarios, LazyScenarios) else tuple(s.to_dict() for s in self.scenarios)
 
     @property
+    def has_programs(self) -> bool:
+        """Whether it runs commands beside its flows."""
+        if isinstance(self.scenarios, LazyScenarios):
+            return any(spec.get("programs") for spec in self.scenarios.specs)
+        return any(scenario.programs for scenario in self.scenarios)
+
+    @property
     def ccas(self) -> tuple[str, ...]:
         """Congestion controls of its flows, each once, in the order of the flows."""
         return tuple(dict.fromkeys(flow.cca for trial in self.trials[:1] for flow in trial.flows))
@@ -129,22 +136,25 @@ class Cell:
 
     def mean(self, metric: str = "goodput") -> Estimate:
         """Mean of a metric with its interval."""
-        return self._known("mean", metric, lambda: self._widened(stats.mean(self.values(metric), metrics.find(metric).unit)))
+        return estimates([self], "mean", metric)[0]
 
     def median(self, metric: str = "goodput") -> Estimate:
         """Median of a metric with its interval."""
-        return self._known("median", metric, lambda: self._widened(stats.median(self.values(metric), metrics.find(metric).unit)))
+        return estimates([self], "median", metric)[0]
 
     def cv(self, metric: str = "goodput") -> Estimate:
         """Coefficient of variation of a metric, a fraction, with its interval."""
-        return self._known("cv", metric, lambda: stats.cv(self.values(metric)))
+        return estimates([self], "cv", metric)[0]
 
-    def _known(self, statistic: str, metric: str, estimate: Callable[[], Estimate]) -> Estimate:
-        """An estimate, made once: tables, figures and sentences ask for the same ones."""
-        known: dict[tuple[str, str], Estimate] = self.__dict__.setdefault("_estimates", {})
-        if (statistic, metric) not in known:
-            known[statistic, metric] = estimate()
-        return known[statistic, metric]
+    @cached_property
+    def estimated(self) -> dict[tuple[Statistic, str], Estimate]:
+        """Estimates by statistic and metric: :func:`estimates` makes each once."""
+        return {}
+
+    @cached_property
+    def compared(self) -> dict[tuple[int, str], tuple[Cell, Estimate]]:
+        """Ratios by the other cell's id and the metric, with that cell: :func:`ratios` makes each once."""
+        return {}
 
     @property
     def caveats(self) -> Set[str]:
@@ -167,19 +177,45 @@ class Cell:
 
     def over(self, other: Cell, metric: str = "goodput") -> Estimate:
         """Its mean of a metric over the other's; runs of the same seeds are compared as pairs."""
-        of = stats.ratio if self.paired(other) else stats.mean_ratio
-        return self._widened(of(self.values(metric), other.values(metric)))
+        return ratios([(self, other)], metric)[0]
 
     def value(self, axis: str) -> Value:
         """Where it stands on an axis."""
         return axes.read(self.at[axis])
 
-    def _widened(self, estimate: Estimate) -> Estimate:
-        return widened(estimate) if self.until_precise else estimate
-
     def stands(self, at: Mapping[str, str]) -> bool:
         """Whether it has these values on these axes (`0` is `0ms`)."""
         return all(k in self.at and axes.same(self.at[k], v) for k, v in at.items())
+
+
+Statistic = Literal["mean", "median", "cv"]
+"""A statistic of every cell."""
+STATISTICS: tuple[Statistic, ...] = ("median", "mean", "cv")
+"""Every one, in the order of columns."""
+_SHOWN: tuple[Statistic, Statistic] = ("median", "cv")
+"""Those of a summary."""
+
+
+def estimates(cells: Sequence[Cell], statistic: Statistic, metric: str = "goodput") -> list[Estimate]:
+    """A statistic of a metric of every cell, made once: tables, figures and sentences ask for the same ones. Cells of as many trials go together."""
+    new = [cell for cell in cells if (statistic, metric) not in cell.estimated]
+    unit = metrics.find(metric).unit if new else ""
+    many = {"mean": lambda x: stats.mean_of_each(x, unit), "median": lambda x: stats.median_of_each(x, unit), "cv": stats.cv_of_each}[statistic]
+    for cell, estimate in zip(new, stats.by_number([cell.values(metric) for cell in new], many), strict=True):
+        cell.estimated[statistic, metric] = widened(estimate) if cell.until_precise and statistic != "cv" else estimate
+    return [cell.estimated[statistic, metric] for cell in cells]
+
+
+def ratios(pairs: Sequence[tuple[Cell, Cell]], metric: str = "goodput") -> list[Estimate]:
+    """Ratios of the means of a metric of pairs of cells, each made once; trials of the same seeds are compared as pairs."""
+    new = [(a, b) for a, b in pairs if (id(b), metric) not in a.compared]
+    paired = [(a, b) for a, b in new if a.paired(b)]
+    estimates_of_new = stats.ratio_of_pairs([(a.values(metric), b.values(metric)) for a, b in paired])
+    apart = [(a, b) for a, b in new if not a.paired(b)]
+    estimates_of_new += [stats.mean_ratio(a.values(metric), b.values(metric)) for a, b in apart]
+    for (a, b), ratio in zip([*paired, *apart], estimates_of_new, strict=True):
+        a.compared[id(b), metric] = b, widened(ratio) if a.until_precise else ratio
+    return [a.compared[id(b), metric][1] for a, b in pairs]
 
 
 @dataclass(frozen=True)
@@ -299,6 +335,9 @@ class Outcome(ShownAsTable):
         import polars as pl
 
         names = tuple(metric_names) or (self.campaign.metric,)
+        for name in names:
+            for statistic in STATISTICS:
+                estimates(self.cells, statistic, name)
         return pl.DataFrame([_row(c, names) for c in self.cells], infer_schema_length=None)
 
     def flows(self) -> pl.DataFrame:
@@ -309,11 +348,10 @@ class Outcome(ShownAsTable):
         """Every cell in numbers, in the order of the campaign."""
         rule, name = repetition(self.campaign), self.campaign.metric
         bounded = metrics.find(name).name == "goodput" and len(self.cells) <= MOST_BOUNDED
+        medians, cvs = (estimates(self.cells, statistic, name) for statistic in _SHOWN)
         return tuple(
-            CellSummary(
-                c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name)), bottleneck.link_mbps(c.scenarios[0]) if bounded else None
-            )
-            for c in self.cells
+            CellSummary(c, median, cv, rule is None or rule.reached(c.values(name)), bottleneck.link_mbps(c.scenarios[0]) if bounded else None)
+            for c, median, cv in zip(self.cells, medians, cvs, strict=True)
         )
 
     def table(self, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
@@ -345,8 +383,8 @@ FRAME = TableFormat(
 def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:
     row: dict[str, Any] = {"engine": cell.engine, "cca": cell.cca, **cell.at, "n": len(cell.trials)}
     for name in metric_names:
-        for statistic, estimate in (("median", cell.median(name)), ("mean", cell.mean(name)), ("cv", cell.cv(name))):
-            row |= estimate.columns(f"{name}_{statistic}")
+        for statistic in STATISTICS:
+            row |= estimates([cell], statistic, name)[0].columns(f"{name}_{statistic}")
     return row
 
 

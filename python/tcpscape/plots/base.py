@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import metrics
+from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls import palette
 from tcpscape.controls.palette import Look
@@ -115,7 +116,7 @@ def numeric_axes(outcome: Outcome, least: int = 2) -> list[str]:
     """The axes whose values are all quantities, with at least `least` different ones."""
     chosen = []
     for axis in outcome.axes:
-        values = [c.value(axis) for c in outcome.cells if axis in c.at]
+        values = [axes.read(text) for text in {c.at[axis] for c in outcome.cells if axis in c.at}]
         if not any(v.is_word for v in values) and len({v.number for v in values}) >= least:
             chosen.append(axis)
     return chosen

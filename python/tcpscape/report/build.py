@@ -133,8 +133,8 @@ def _tables(record: Record, result: Result | None, estimated: Mapping[str, Seque
 
 
 def _screen(outcome: Outcome) -> Screen:
-    """The screen that the command shows of this outcome: of a sweep where there is more than one point."""
-    return answer.sweep_screen(outcome) if _has_axes(outcome) else answer.run_screen(outcome)
+    """The screen that the command shows of this outcome: of a sweep where there is more than one point, whose table is that of the cells."""
+    return answer.sweep_head(outcome) if _has_axes(outcome) else answer.run_screen(outcome)
 
 
 def _has_axes(outcome: Outcome) -> bool:

@@ -6,7 +6,7 @@ A cell is run again by its scenario, as YAML, and a command.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ except ImportError:  # PyYAML without libyaml: the same text, ten times as slow
     from yaml import SafeDumper as Dumper  # type: ignore[assignment]
 
 from tcpscape import metrics, stats
-from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.outcome import STATISTICS, Cell, Outcome, estimates
 from tcpscape.campaign.record import file_name
 from tcpscape.plots import base
 from tcpscape.report import tables
@@ -34,8 +34,6 @@ OTHER_METRICS = ("goodput", "added_rtt", "rtt_p50", "jain", "retransmits", "rtos
 """Metrics that a table shows beside the campaign's own, where they are known."""
 MANY = 1000
 """Number of cells from which only the campaign's own metric is estimated."""
-ESTIMATORS: Mapping[str, Callable[[Cell, str], Estimate]] = {"median": Cell.median, "mean": Cell.mean, "cv": Cell.cv}
-"""Statistics that are estimated of each metric, by name."""
 FOLDER = "scenarios"
 """The folder of the scenarios in the result directory."""
 MOST_SHOWN = 200
@@ -56,10 +54,10 @@ class CellEstimates:
 
 def measure(part: str, outcome: Outcome, names: Sequence[str]) -> list[CellEstimates]:
     """Every cell of an outcome with its estimates; `names` are those of its cells."""
-    pairs = [(metric, stat) for metric in _metrics(outcome) for stat in ESTIMATORS]
+    of_each = {(metric, stat): estimates(outcome.cells, stat, metric) for metric in _metrics(outcome) for stat in STATISTICS}
     return [
-        CellEstimates(part, cell, name, {(metric, stat): ESTIMATORS[stat](cell, metric) for metric, stat in pairs})
-        for cell, name in zip(outcome.cells, names, strict=True)
+        CellEstimates(part, cell, name, {pair: of_cells[i] for pair, of_cells in of_each.items()})
+        for i, (cell, name) in enumerate(zip(outcome.cells, names, strict=True))
     ]
 
 
@@ -90,10 +88,10 @@ def table(part: str, outcome: Outcome, estimated: Sequence[CellEstimates]) -> Pa
             tables.count(len(entry.cell.trials)),
             *(tables.estimate(entry.estimates[pair], 100.0 if _in_percent(pair[1]) else 1.0) for pair in pairs),
         ]
-        for entry in estimated
+        for entry in estimated[:MOST_ROWS]
     ]
     caption = f"{part}: every cell" if part else "Every cell"
-    return PageTable("cells", caption, columns, rows, left=1 + several + len(outcome.axes))
+    return PageTable("cells", caption, columns, rows, left=1 + several + len(outcome.axes), more=max(0, len(estimated) - MOST_ROWS))
 
 
 def _in_percent(stat: str) -> bool:

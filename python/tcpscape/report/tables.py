@@ -85,6 +85,8 @@ class PageTable:
     """Sentences below it."""
     stacked: bool = False
     """Whether each row becomes a card on a narrow page: for tables of sentences, where scrolling would hide half of them."""
+    more: int = 0
+    """Rows behind `rows` that only the file has."""
 
     def dense(self) -> PageTable:
         """The table without the columns that are empty in every row."""
@@ -100,7 +102,7 @@ class PageTable:
     @property
     def hidden(self) -> int:
         """Number of rows that are in the file only."""
-        return max(0, len(self.rows) - MOST_ROWS)
+        return self.more + max(0, len(self.rows) - MOST_ROWS)
 
 
 def of_screen(table: Table, looks: Mapping[str, Look], caption: str = "") -> PageTable:

@@ -7,11 +7,11 @@ docs/models/methods/statistics.md.
 """
 
 from tcpscape.stats.comparison import MOST_RUNS, Comparison, compare, is_alike, runs_missing, share, win_probability
-from tcpscape.stats.estimate import Caveat, Estimate, Weakness, known
-from tcpscape.stats.means import difference, mean, mean_ratio, ratio
+from tcpscape.stats.estimate import Caveat, Estimate, Weakness, by_number, known
+from tcpscape.stats.means import difference, mean, mean_of_each, mean_ratio, ratio, ratio_of_pairs
 from tcpscape.stats.modes import Mode, Shape, shape
-from tcpscape.stats.order import median, median_ratio, quantile, spearman
-from tcpscape.stats.spread import cv, runs_needed, runs_needed_from
+from tcpscape.stats.order import median, median_of_each, median_ratio, quantile, spearman
+from tcpscape.stats.spread import cv, cv_of_each, runs_needed, runs_needed_from
 from tcpscape.stats.statistic import STATISTICS, Statistic
 
 __all__ = [
@@ -24,17 +24,22 @@ __all__ = [
     "Shape",
     "Statistic",
     "Weakness",
+    "by_number",
     "compare",
     "cv",
+    "cv_of_each",
     "difference",
     "is_alike",
     "known",
     "mean",
+    "mean_of_each",
     "mean_ratio",
     "median",
+    "median_of_each",
     "median_ratio",
     "quantile",
     "ratio",
+    "ratio_of_pairs",
     "runs_missing",
     "runs_needed",
     "runs_needed_from",

@@ -10,7 +10,7 @@ the same interval, and studies with thousands of cells draw once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -215,6 +215,26 @@ def single(bounds: Bounds) -> tuple[float, float]:
     return float(bounds[0][0]), float(bounds[1][0])
 
 
+def ends(which: Flags, bounds: Callable[..., Bounds], *samples: Floats) -> Iterator[tuple[float, float]]:
+    """The interval of each sample by `bounds`, which is asked for those of `which` alone; NaN for the others."""
+    low, high = np.full(len(which), math.nan), np.full(len(which), math.nan)
+    if which.any():
+        low[which], high[which] = bounds(*(samples if which.all() else (x[which] for x in samples)))
+    return zip(low.tolist(), high.tolist(), strict=True)
+
+
+def by_number(samples: Sequence[Numbers], of: Callable[[Floats], list[Estimate]]) -> list[Estimate]:
+    """What `of` gives of samples (k, n) that are equally long, for samples of any lengths, in their order."""
+    places_of: dict[int, list[int]] = {}
+    for place, sample in enumerate(samples):
+        places_of.setdefault(len(sample), []).append(place)
+    estimates: dict[int, Estimate] = {}
+    for n, places in places_of.items():
+        together = np.array([samples[place] for place in places], dtype=float).reshape(len(places), n)
+        estimates |= zip(places, of(together), strict=True)
+    return [estimates[place] for place in range(len(samples))]
+
+
 def without_interval(value: float, n: int, unit: str) -> Estimate:
     """The estimate of no or one measurement, or of several of which one is not known (NaN): no interval."""
     return Estimate(value if n else math.nan, math.nan, math.nan, n, unit)
@@ -238,9 +258,7 @@ def caveat_of_moments(*samples: Floats) -> Caveat | None:
 
 def caveat_of_spread(x: Floats) -> Caveat | None:
     """What weakens an interval of the CV of these values: the same, and that it rests on few runs."""
-    if caveat := caveat_of_moments(x):
-        return caveat
-    return Caveat(Weakness.SKEWED, np.size(x)) if abs(skewness(np.ravel(x))) > SKEWNESS else None
+    return caveat_of_moments(x) or (Caveat(Weakness.SKEWED, np.size(x)) if abs(skewness(np.ravel(x))) > SKEWNESS else None)
 
 
 def unseen_share(n: int) -> float:
@@ -261,8 +279,8 @@ MOST = 500
 """Most values to resample: beyond, Student's t does as well, since skewness moves coverage by less than 1 %."""
 CAP = 2.0
 """Largest studentized quantile, in Student's quantiles: two values far apart have resamples without spread, and no bound without this."""
-_BLOCK = 1000
-"""Samples that are resampled together: 16 MB for each moment."""
+_BLOCK = 8
+"""Samples that are resampled together: 0.1 MB for each moment, which stays in a processor's cache."""
 
 
 @lru_cache(maxsize=32)
@@ -302,14 +320,30 @@ def steps(statistics: Callable[[slice], Floats], x: Floats) -> Bounds:
 def quantiles(statistics: Callable[[slice], Floats], x: Floats) -> Bounds:
     """The studentized quantiles at both tails; `statistics` gives the studentized resamples (k, RESAMPLES) of a slice of the samples x (k, n)."""
     rank = int(RESAMPLES * TAIL)
-    slices = (slice(first, first + _BLOCK) for first in range(0, len(x), _BLOCK))
-    ends = np.concatenate([np.partition(statistics(part), (rank, -rank - 1), axis=1)[:, (rank, -rank - 1)] for part in slices])
+    ends = np.concatenate([np.partition(statistics(part), (rank, -rank - 1), axis=1)[:, (rank, -rank - 1)] for part in _slices(x)])
     return ends[:, 0], ends[:, 1]
+
+
+def _slices(x: Floats) -> Iterator[slice]:
+    """Samples x (k, n) that are resampled together. One that has resamples of zeros alone stands by itself.
+
+    Rounding decides whether such a resample has spread, and a product of matrices rounds by their shapes: the interval of a sample would not be
+    the same with others as without them.
+    """
+    alone = np.mean(x == 0, axis=1) ** x.shape[1] > 1 / RESAMPLES**2
+    first = 0
+    for place in (*np.flatnonzero(alone).tolist(), len(x)):
+        yield from (slice(begin, min(begin + _BLOCK, place)) for begin in range(first, place, _BLOCK))
+        if place < len(x):
+            yield slice(place, place + 1)
+        first = place + 1
 
 
 def studentize(shift: Floats, variance: Floats) -> Floats:
     """`shift / sqrt(variance)`; infinite where a resample has no spread, 0 where it did not move either."""
     spread = variance > _NOTHING
+    if spread.all():
+        return np.asarray(shift / np.sqrt(variance), dtype=float)
     studentized: Floats = np.where(spread, shift / np.sqrt(np.where(spread, variance, 1.0)), np.where(shift == 0, 0.0, np.copysign(np.inf, shift)))
     return studentized
 

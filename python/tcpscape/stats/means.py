@@ -9,6 +9,7 @@ docs/models/methods/statistics.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from tcpscape.stats.estimate import (
     Floats,
     Numbers,
     array,
+    by_number,
     caveat_of_moments,
     counts,
+    ends,
     single,
     steps,
     student,
@@ -35,36 +38,46 @@ Ends = tuple[Floats, Floats, Floats]
 
 def mean(values: Numbers, unit: str = "") -> Estimate:
     """The mean and its interval, in the values' unit."""
-    x = array(values)
+    return mean_of_each(array(values), unit)[0]
+
+
+def mean_of_each(x: Floats, unit: str = "") -> list[Estimate]:
+    """The means of samples x (k, n) and their intervals, in the values' unit."""
     n = x.shape[1]
     if n < 2:
-        return without_interval(float(x.sum()), n, unit)
-    low, high = single(mean_bounds(x))
-    return Estimate(float(x.mean()), low, high, n, unit, caveat_of_moments(x[0]))
+        return [without_interval(value, n, unit) for value in x.sum(1).tolist()]
+    caveat = caveat_of_moments(x[0]) if len(x) else None
+    low, high = mean_bounds(x)
+    return [Estimate(at, down, up, n, unit, caveat) for at, down, up in zip(x.mean(1).tolist(), low.tolist(), high.tolist(), strict=True)]
 
 
 def ratio(above: Numbers, below: Numbers) -> Estimate:
     """Ratio of means of paired measurements (same seeds) and its interval; NaN where the mean below is 0."""
-    a, b = array(above), array(below)
-    if a.shape != b.shape:
+    return ratio_of_pairs([(above, below)])[0]
+
+
+def ratio_of_pairs(pairs: Sequence[tuple[Numbers, Numbers]]) -> list[Estimate]:
+    """:func:`ratio` of each pair of samples, whatever their numbers of values; those of as many go together."""
+    if any(len(above) != len(below) for above, below in pairs):
         raise ValueError("pairs need as many values above as below")
-    n = a.shape[1]
-    value = quotient(float(a.mean()), float(b.mean())) if n else math.nan
-    if n < 2 or math.isnan(value):
-        return Estimate(value, math.nan, math.nan, n, "1")
-    low, high = single(ratio_bounds(a, b))
-    return Estimate(value, low, high, n, "1", caveat_of_moments(a[0], b[0]))
+    return by_number([(*above, *below) for above, below in pairs], lambda x: _ratios(x[:, : x.shape[1] // 2], x[:, x.shape[1] // 2 :], ratio_bounds))
 
 
 def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
     """Ratio of means of measurements that are not paired; n is the smaller side's. No interval where values are negative."""
-    a, b = array(above), array(below)
+    return _ratios(array(above), array(below), unpaired_bounds)[0]
+
+
+def _ratios(a: Floats, b: Floats, bounds: Callable[[Floats, Floats], Bounds]) -> list[Estimate]:
+    """Ratios of means of samples (k, n) and (k, m) with their intervals by `bounds`."""
     n = min(a.shape[1], b.shape[1])
-    value = quotient(float(a.mean()), float(b.mean())) if n else math.nan
-    if n < 2 or math.isnan(value):
-        return Estimate(value, math.nan, math.nan, n, "1")
-    low, high = single(unpaired_bounds(a, b))
-    return Estimate(value, low, high, n, "1", caveat_of_moments(a[0], b[0]))
+    if not n:
+        return [Estimate(math.nan, math.nan, math.nan, n, "1")] * len(a)
+    values = [quotient(x, y) for x, y in zip(a.mean(1).tolist(), b.mean(1).tolist(), strict=True)]
+    known = ~np.isnan(values) if n > 1 else np.zeros(len(a), dtype=bool)
+    caveat = caveat_of_moments(a[0], b[0]) if known.any() else None
+    of_each = zip(values, known.tolist(), ends(known, bounds, a, b), strict=True)
+    return [Estimate(value, *interval, n, "1", caveat if is_known else None) for value, is_known, interval in of_each]
 
 
 def difference(a: Numbers, b: Numbers, unit: str = "", *, paired: bool = True) -> Estimate:
@@ -82,14 +95,12 @@ def difference(a: Numbers, b: Numbers, unit: str = "", *, paired: bool = True) -
 
 def mean_bounds(x: Floats) -> Bounds:
     """Intervals of the means of samples x (k, n)."""
-    return _by_sign(_positive(x), _of_mean(x), _plain(x))
+    return _by_sign(_positive(x), _of_mean, _plain, x)
 
 
 def ratio_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the ratios of means of paired samples, both (k, n)."""
-    value = a.mean(1) / b.mean(1)
-    down, up = _plain((a - value[:, None] * b) / b.mean(1)[:, None])
-    return _by_sign(_positive(a) & _positive(b), _of_ratio(a, b), (value + down, value + up))
+    return _by_sign(_positive(a) & _positive(b), _of_ratio, _plain_ratio, a, b)
 
 
 def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
@@ -101,7 +112,7 @@ def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
         sides.append((np.log(np.where(log, x.mean(1), 1)), np.log(np.where(log, low, 1)), np.log(np.where(log, high, 1))))
     low, high = mover(*_welch((a, b), sides, [x.var(1, ddof=1) / np.where(log, x.mean(1), 1) ** 2 / x.shape[1] for x in (a, b)]))
     none = np.where(np.all(a == 0, axis=1) & _positive(b), 0.0, math.nan)
-    return _by_sign(log, (np.exp(low), np.exp(high)), (none, none))
+    return np.where(log, np.exp(low), none), np.where(log, np.exp(high), none)
 
 
 def paired_difference_bounds(a: Floats, b: Floats) -> Bounds:
@@ -157,9 +168,20 @@ def _positive(x: Floats) -> Flags:
     return positive
 
 
-def _by_sign(positive: Flags, log: Bounds, plain: Bounds) -> Bounds:
+def _by_sign(positive: Flags, log: Callable[..., Bounds], plain: Callable[..., Bounds], *samples: Floats) -> Bounds:
     """The bounds of the logarithmic scale for the positive samples, the plain ones for the others."""
-    return np.where(positive, log[0], plain[0]), np.where(positive, log[1], plain[1])
+    low, high = np.empty(len(positive)), np.empty(len(positive))
+    for which, bounds in ((positive, log), (~positive, plain)):
+        if which.any():
+            low[which], high[which] = bounds(*(x[which] for x in samples))
+    return low, high
+
+
+def _plain_ratio(a: Floats, b: Floats) -> Bounds:
+    """Intervals of ratios of means of pairs on their own scale."""
+    value = a.mean(1) / b.mean(1)
+    down, up = _plain((a - value[:, None] * b) / b.mean(1)[:, None])
+    return value + down, value + up
 
 
 def _plain(x: Floats) -> Bounds:
@@ -205,7 +227,7 @@ def _of_ratio(a: Floats, b: Floats) -> Bounds:
         square = (p * p @ w - mp**2) / above**2 + (q * q @ w - mq**2) / below**2 - 2 * (p * q @ w - mp * mq) / (above * below)
         return studentize(np.log(above) - np.log(below), square / (n - 1))
 
-    return _from_log(at_a / at_b, steps(resampled, a), u - v)
+    return _from_log(at_a / at_b, steps(resampled, np.minimum(a, b)), u - v)
 
 
 def _scale(x: Floats) -> Floats:

@@ -18,11 +18,13 @@ from tcpscape.stats.estimate import (
     Bounds,
     Caveat,
     Estimate,
+    Flags,
     Floats,
     Numbers,
     Weakness,
     array,
     caveat_of_number,
+    ends,
     single,
     student,
     without_interval,
@@ -37,12 +39,16 @@ SHRINK = 2.0
 
 def median(values: Numbers, unit: str = "") -> Estimate:
     """The median and its interval, in the values' unit."""
-    x = array(values)
+    return median_of_each(array(values), unit)[0]
+
+
+def median_of_each(x: Floats, unit: str = "") -> list[Estimate]:
+    """The medians of samples x (k, n) and their intervals, in the values' unit."""
     n = x.shape[1]
-    if n < 2 or np.isnan(x).any():
-        return without_interval(float(x.sum()), n, unit)
-    low, high = single(median_bounds(x))
-    return Estimate(float(np.median(x)), low, high, n, unit, caveat_of_number(n))
+    known: Flags = np.asarray(~np.isnan(x).any(axis=1)) if n > 1 else np.zeros(len(x), dtype=bool)
+    at, caveat = np.median(x, axis=1).tolist() if known.any() else [], caveat_of_number(n)
+    totals, intervals = x.sum(1).tolist(), ends(known, median_bounds, x)
+    return [Estimate(at[i], *interval, n, unit, caveat) if known[i] else without_interval(totals[i], n, unit) for i, interval in enumerate(intervals)]
 
 
 def quantile(values: Numbers, q: float, unit: str = "") -> Estimate:

@@ -24,8 +24,8 @@ from tcpscape.stats.estimate import (
     array,
     caveat_of_spread,
     counts,
+    ends,
     quantiles,
-    single,
     student,
     studentize,
 )
@@ -38,17 +38,28 @@ CAP = 1.5
 
 def cv(values: Numbers) -> Estimate:
     """The coefficient of variation (sample sd, n − 1, over mean), as a fraction, and its interval; 0 where everything is 0."""
-    x = array(values)
+    return cv_of_each(array(values))[0]
+
+
+def cv_of_each(x: Floats) -> list[Estimate]:
+    """The coefficients of variation of samples x (k, n), as fractions, and their intervals; 0 where everything is 0."""
     n = x.shape[1]
     if n < 2:
-        return Estimate(math.nan, math.nan, math.nan, n, "1")
-    at, spread = float(x.mean()), float(x.std(ddof=1))
-    if spread <= _ROUNDING * abs(at):
-        return Estimate(0.0, 0.0, 0.0, n, "1", caveat_of_spread(x))
-    if at <= 0:
-        return Estimate(spread / at if at else math.inf, math.nan, math.nan, n, "1", Caveat(Weakness.MEAN_NOT_POSITIVE, n))
-    low, high = single(cv_bounds(x))
-    return Estimate(spread / at, low, high, n, "1", caveat_of_spread(x))
+        return [Estimate(math.nan, math.nan, math.nan, n, "1")] * len(x)
+    at, spread = x.mean(1), x.std(1, ddof=1)
+    flat = spread <= _ROUNDING * np.abs(at)
+    negative = ~flat & (at <= 0)
+    rows = zip(x, at.tolist(), spread.tolist(), flat.tolist(), negative.tolist(), ends(~flat & ~negative, cv_bounds, x), strict=True)
+    return [_cv(*row) for row in rows]
+
+
+def _cv(x: Floats, at: float, spread: float, flat: bool, negative: bool, interval: tuple[float, float]) -> Estimate:
+    """The CV of one sample (n,), from its mean, its deviation, whether that is rounding, whether the mean is not positive, and the interval."""
+    if flat:
+        return Estimate(0.0, 0.0, 0.0, len(x), "1", caveat_of_spread(x))
+    if negative:
+        return Estimate(spread / at if at else math.inf, math.nan, math.nan, len(x), "1", Caveat(Weakness.MEAN_NOT_POSITIVE, len(x)))
+    return Estimate(spread / at, *interval, len(x), "1", caveat_of_spread(x))
 
 
 def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) -> int:
@@ -128,13 +139,16 @@ def _resampled(u: Floats, value: Floats) -> Floats:
     """Studentized ln CV of the resamples of samples around 0, each divided by its mean."""
     n = u.shape[1]
     m1, m2, m3, m4 = (u**k @ counts(n) for k in (1, 2, 3, 4))
-    second = m2 - m1**2
+    square = m1 * m1
+    second = m2 - square
     flat = (second <= _FLAT * np.mean(u**2, axis=1)[:, None]) | (m1 <= -1)
-    second = np.where(flat, 1.0, second)
-    third, fourth = m3 - 3 * m1 * m2 + 2 * m1**3, m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
-    at = np.where(flat, 1.0, 1 + m1)
+    has_flat = flat.any()
+    second = np.where(flat, 1.0, second) if has_flat else second
+    third, fourth = m3 - m1 * (3 * m2 - 2 * square), m4 - 4 * m1 * m3 + 3 * square * (2 * m2 - square)
+    at = np.where(flat, 1.0, 1 + m1) if has_flat else 1 + m1
     moved = 0.5 * np.log(second * n / (n - 1)) - np.log(at) - value[:, None]
-    return np.where(flat, -np.inf, studentize(moved, _error(at, second, third, fourth) ** 2 / n))
+    studentized = studentize(moved, _error(at, second, third, fourth) ** 2 / n)
+    return np.where(flat, -np.inf, studentized) if has_flat else studentized
 
 
 def _error(at: Floats | float, second: Floats, third: Floats, fourth: Floats) -> Floats:

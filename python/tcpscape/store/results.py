@@ -150,6 +150,10 @@ class Store:
         """The rows that a query answers with."""
         return self._database.rows(query, parameters)
 
+    def each(self, query: str, use: Callable[..., None]) -> None:
+        """Calls `use` with the columns of each row of a query's answer, which is never in memory as a whole."""
+        self._database.each(query, (), use)
+
     def addresses(self) -> Set[str]:
         """The addresses of all trials that are kept now."""
         return {address for (address,) in self._database.rows("SELECT address FROM trials") if isinstance(address, str)}

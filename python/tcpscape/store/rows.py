@@ -117,14 +117,10 @@ def decode(text: str | bytes, queues: object) -> Trial | None:
     return trial
 
 
-Short = tuple[int, float, str | None, tuple[str, ...]]
-"""A trial's seed, goodput (Mbit/s), kernel and caveats."""
-
-
-def short(text: str) -> Short:
-    """What is known of a trial whose JSON array has these four. :raises ValueError or TypeError: it has not."""
-    seed, goodput, kernel, caveats = from_json(text)
-    return seed, float(goodput), kernel, tuple(caveats)
+def kernel_and_caveats(text: str) -> tuple[str | None, tuple[str, ...]]:
+    """Kernel and caveats of a trial from a JSON array of both. :raises ValueError or TypeError: it is none."""
+    kernel, caveats = from_json(text)
+    return kernel, tuple(caveats)
 
 
 def beside(trial: Trial, tables: Mapping[str, pl.DataFrame]) -> Trial:

@@ -165,6 +165,12 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     """The screen of a campaign with axes: what they are, which congestion control is the best where, and a row for each cell."""
     cells = summaries or outcome.summaries()
     rows = replace(outcome.table(cells, wide=wide), title="", notes=notes(outcome, cells))
+    return replace(sweep_head(outcome, cells), tables=(rows,), next=next_)
+
+
+def sweep_head(outcome: Outcome, summaries: Sequence[CellSummary] = ()) -> Screen:
+    """The screen of a campaign with axes, without its table."""
+    cells = summaries or outcome.summaries()
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
@@ -172,7 +178,7 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     path = f"{paths.together(scenarios, axes)}; {trials} trials a cell, {outcome.label}"
     shown = (outcome.campaign.metric, *("added_rtt" for name in _companions(outcome).values() if name.startswith("added_rtt")))
     caveats = [*weaknesses(outcome, cells), *smoothed(outcome, shown), *groups.player_caveats(outcome.cells[0].scenarios[0])]
-    return Screen(path, sentences.sweep_answer(outcome), tables=(rows,), caveats=caveats, next=next_)
+    return Screen(path, sentences.sweep_answer(outcome), caveats=caveats)
 
 
 @table_of.register
@@ -225,7 +231,9 @@ def notes(outcome: Outcome, cells: Sequence[CellSummary]) -> list[str]:
         lines.append(f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}")
     if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
         lines.append("∞: so few runs cannot bound a median; give more --seeds")
-    values = dict.fromkeys(name for cell in outcome.cells for trial in cell.trials if trial.program for name in trial.program.values)
+    values = dict.fromkeys(
+        name for cell in outcome.cells if cell.has_programs for trial in cell.trials if trial.program for name in trial.program.values
+    )
     if values and not outcome.campaign.metric.startswith("output:"):
         named = ", ".join(f"output:{name}" for name in list(values)[:MOST_VALUES])
         lines.append(f"numbers of the command's output are metrics too: {named}{', …' if len(values) > MOST_VALUES else ''}")

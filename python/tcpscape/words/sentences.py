@@ -14,7 +14,7 @@ from statistics import fmean
 from tcpscape import metrics, stats
 from tcpscape.campaign import groups
 from tcpscape.campaign.groups import Group
-from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.outcome import Cell, Outcome, estimates, ratios
 from tcpscape.metrics.base import Metric
 from tcpscape.metrics.flows import jain_index, limits
 from tcpscape.scenario import bottleneck
@@ -290,14 +290,14 @@ class Standings:
         sign = 1 if metric.better == "less" else -1
         varied = [axis for axis in outcome.axes if len(outcome.levels(axis)) > 1]
         points = by_point(outcome)
-        standings = cls(len(points))
+        standings, best_two = cls(len(points)), list[tuple[Point, Cell, Cell]]()
         for at, cells in points.items():
             means = [(sign * fmean(cell.values(metric.name)), cell) for cell in cells]  # an interval of each would take most of the time
             known = sorted((pair for pair in means if math.isfinite(pair[0])), key=lambda pair: pair[0])
             if len(known) < 2:
                 continue
-            best, other = (cell for _, cell in known[:2])
-            ratio = best.over(other, metric.name)
+            best_two.append((at, known[0][1], known[1][1]))
+        for (at, best, other), ratio in zip(best_two, ratios([(best, other) for _, best, other in best_two], metric.name), strict=True):
             if stats.is_alike(ratio):
                 standings.level += 1
             elif ratio.excludes(1):
@@ -349,14 +349,14 @@ def _favoured(cell: Cell) -> tuple[str, float]:
 
 def _range_of(outcome: Outcome, metric: str) -> str:
     """`7.3 to 198 ms`: the lowest and the highest median of a metric; empty where none is known."""
-    values = [v for cell in outcome.cells for v in [cell.median(metric).value] if math.isfinite(v)]
+    values = [median.value for median in estimates(outcome.cells, "median", metric) if math.isfinite(median.value)]
     unit = metrics.find(metric).printed_unit
     return f"{number(min(values), 2)} to {number(max(values), 2)} {unit}" if values else ""
 
 
 def _extremes(outcome: Outcome, metric: Metric) -> str:
     """The lowest and the highest median, and where they are."""
-    medians = [(cell.median(metric.name), cell) for cell in outcome.cells]
+    medians = list(zip(estimates(outcome.cells, "median", metric.name), outcome.cells, strict=True))
     known = [pair for pair in medians if math.isfinite(pair[0].value)]
     if not known and metric.name == "completion":
         return "No command succeeded: each failed or was ended by its duration."

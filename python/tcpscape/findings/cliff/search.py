@@ -206,8 +206,11 @@ def verdict(ratio: Estimate) -> RatioVerdict:
 
 def ratio_cells(cells: Iterable[PairedRuns]) -> tuple[RatioCell, ...]:
     """The cells of the map from their runs, row by row (y, then x, both rising)."""
-    ratios = [(c, stats.ratio(c.above, c.below)) for c in cells]
-    return tuple(sorted((RatioCell(c.x, c.y, ratio, verdict(ratio)) for c, ratio in ratios), key=lambda cell: (cell.y, cell.x)))
+    runs = list(cells)
+    ratios = stats.ratio_of_pairs([(c.above, c.below) for c in runs])
+    return tuple(
+        sorted((RatioCell(c.x, c.y, ratio, verdict(ratio)) for c, ratio in zip(runs, ratios, strict=True)), key=lambda cell: (cell.y, cell.x))
+    )
 
 
 REPEAT = 3
