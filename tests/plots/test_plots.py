@@ -161,7 +161,7 @@ def _each_figure():
             once.add(figure)
 
 
-@pytest.mark.parametrize(("name", "figure"), _each_figure())
+@pytest.mark.parametrize(("name", "figure"), list(_each_figure()))
 def test_words_do_not_touch_and_stay_inside(request, name, figure):
     some = request.getfixturevalue("outcomes" if name in DRAWN else "sampled")[name]
     found = plots.find(figure)
