@@ -231,6 +231,25 @@ def test_two_directories_are_compared_by_their_measures(need_model, cli, tmp_pat
     assert (damaged.status, damaged.err.count("\n")) == (2, 1)
 
 
+def test_cells_without_a_value_are_left_out_and_those_of_one_trial_have_no_interval(tmp_path):
+    """As `evaluate` writes them: of a control that stopped there is no value; a value, or an end of its interval, may be below 0."""
+
+    def root(name, *cells):
+        (tmp_path / name).mkdir()
+        rows = [f"loss,rate,cell {i},{cell}" for i, cell in enumerate(cells)]
+        (tmp_path / name / dossier.TABLE).write_text("\n".join(["clause,criterion,cell,value,value_low,value_high", *rows, ""]), "utf-8")
+        return tmp_path / name
+
+    criterion = {"what": "rate", "better": "more", "unit": "", "margin": 1.0}
+    new = {"clauses": [{"name": "loss", "section": "1", "criteria": [criterion]}]}
+    before, after = root("before", "5,4,6", "1,-1,3", "9,NaN,NaN", "2,1,3"), root("after", "NaN,NaN,NaN", "8,7,9", "3,NaN,NaN", ",,")
+    (one,) = changes.moved(new, before, after)
+    assert (one.cells, one.apart, one.worse, one.better) == (2, 2, 0, 1)
+    assert (one.old, one.new) == (5, 5.5)
+    with pytest.raises(TcpscapeError, match="'many' is no number"):
+        changes.moved(new, before, root("damaged", "many,1,2"))
+
+
 def test_which_side_a_measure_moved_to():
     """Of a rate, with a margin of 2: 10 ± 1 → 15 ± 1 is better, 10 ± 1 → 5 ± 1 worse; 10 ± 4 → 13 ± 4 overlap, and 10 → 11 is below the margin."""
 

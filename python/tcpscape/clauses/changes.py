@@ -10,6 +10,7 @@ from pathlib import Path
 from tcpscape import stats
 from tcpscape.clauses.dossier import KEPT, TABLE, ClauseDocument, CriterionDocument, DossierDocument
 from tcpscape.clauses.judging import Verdict
+from tcpscape.errors import shown
 from tcpscape.reading import documents, files
 from tcpscape.reading.files import Origin
 from tcpscape.stats.estimate import Estimate, Interval
@@ -103,9 +104,18 @@ def _number(value: float | None) -> float:
 def _values(file: Path) -> dict[tuple[str, str], dict[str, Interval]]:
     """Clause and criterion → cell → the control's value with its interval, from a table of cells; cells without a value are left out."""
     values: dict[tuple[str, str], dict[str, Interval]] = {}
-    for row in documents.from_csv(files.text(file, KEPT), Origin(str(file), KEPT)):
-        value, low, high = (documents.cell_number(row.get(f"value{end}")) for end in ("", "_low", "_high"))
+    origin = Origin(str(file), KEPT)
+    for row in documents.from_csv(files.text(file, KEPT), origin):
+        value, low, high = (_written_number(row.get(f"value{end}", ""), origin) for end in ("", "_low", "_high"))
         if not math.isnan(value):
             key = row.get("clause", ""), row.get("criterion", "")
             values.setdefault(key, {})[row.get("cell", "")] = Interval(value=value, low=low, high=high)
     return values
+
+
+def _written_number(text: str, origin: Origin) -> float:
+    """A number of a table, NaN where there is none: of a control that stopped, or an interval of one trial."""
+    try:
+        return float(text or math.nan)
+    except ValueError:
+        origin.refuse(f"{shown(text)} is no number")
