@@ -220,8 +220,8 @@ def test_two_directories_are_compared_by_their_measures(need_model, cli, tmp_pat
         )
     roots = [str(tmp_path / root) for root in ("old", "new")]
     same, apart, alone = cli("compare", roots[0], roots[0]), cli("compare", *roots), cli("compare", f"{roots[0]}/dossier.json", roots[1])
-    assert "No measure differs" in same.out
-    assert "1 measure changed: surely worse in 3 of 9 cells, surely better in 0." in " ".join(apart.out.split())
+    assert "No difference in 1 measure." in " ".join(same.out.split())
+    assert "1 of 1 measure changed; of 9 values, intervals are apart in 3: 3 worse, 0 better." in " ".join(apart.out.split())
     assert "name the directories" in " ".join(alone.out.split())
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / dossier.FILE).write_bytes((tmp_path / "old" / dossier.FILE).read_bytes())
@@ -298,3 +298,7 @@ def test_the_page_and_the_appendix_say_the_same(need_model, cli, tmp_path):
         assert text in page
         assert text in appendix
     assert words.answer(document) in page
+
+
+def test_measures_without_a_cell_in_both_are_not_called_alike():
+    assert "no cell has a value in both" in words._moved_answer([])

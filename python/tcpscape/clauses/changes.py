@@ -41,7 +41,7 @@ def changed(old: DossierDocument, new: DossierDocument) -> list[Change]:
 
 @dataclass(frozen=True)
 class Moved:
-    """A criterion of which the control's value is not the same in two dossiers."""
+    """A criterion in the cells that two dossiers have."""
 
     section: str
     """Of its clause."""
@@ -72,20 +72,20 @@ class Moved:
 
 
 def moved(new: DossierDocument, old_root: Path, new_root: Path) -> list[Moved] | None:
-    """The criteria whose values differ in the tables of cells of two directories, in the order of `new`; None where one has no table.
+    """The criteria of which both directories' tables have a cell with a value, in the order of `new`; None where one has no table.
 
     :raises StoreError: one line, where a table is damaged.
     """
     if not all((root / TABLE).is_file() for root in (old_root, new_root)):
         return None
     before, after = (_values(root / TABLE) for root in (old_root, new_root))
-    compared = []
+    compared: list[Moved] = []
     for clause in new["clauses"]:
         for criterion in clause["criteria"]:
             old, now = (side.get((clause["name"], criterion["what"]), {}) for side in (before, after))
             if pairs := [(old[cell], now[cell]) for cell in now if cell in old]:
                 compared.append(Moved.of(clause["section"], criterion, pairs))
-    return [one for one in compared if one.apart]
+    return compared
 
 
 def _side(old: Interval, new: Interval, criterion: CriterionDocument) -> str:

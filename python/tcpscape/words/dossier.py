@@ -174,7 +174,8 @@ def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Cha
     rows = [(c.new["section"], c.new["title"], c.old["verdict"], c.new["verdict"], *map(_mean_excess, (c.old, c.new))) for c in changed]
     names = ("§", "clause", "was", "is", "mean excess, was", "is now")
     shown = [Table(names, rows, words=names[1:])] if rows else []
-    shown += [_moved_table(moved)] if moved else []
+    apart = [one for one in moved or () if one.apart]
+    shown += [_moved_table(apart)] if apart else []
     both = " → ".join(dict.fromkeys((path(old), path(new))))
     unread = [f"measures are not compared: they are in {TABLE} beside a dossier; name the directories that have both"] if moved is None else []
     caveats = (*_unlike(old, new), *unread)
@@ -182,7 +183,7 @@ def comparison(old: DossierDocument, new: DossierDocument, changed: Sequence[Cha
 
 
 def _moved_table(moved: Sequence[Moved]) -> Table:
-    """The measures of the control that changed, those with the most cells that are surely worse first."""
+    """The measures of the control that changed, those with the most cells that are worse with intervals apart first."""
     rows = [
         (
             one.section,
@@ -190,18 +191,18 @@ def _moved_table(moved: Sequence[Moved]) -> Table:
             f"{one.apart}/{one.cells}",
             *(alone({"value": value, "low": None, "high": None}, one.criterion["unit"]) for value in (one.old, one.new)),
             quantity(one.difference.plain(), one.criterion["unit"], signed=True),
-            _surely(one),
+            _intervals_apart(one),
         )
         for one in sorted(moved, key=lambda one: (-one.worse, -one.better))
     ]
     notes = (
-        "Means over the cells that both have; the interval is over cells. Surely: in so many cells by more than the margin, with intervals apart.",
+        "Means over the cells that both have; the interval is over cells. Apart: in so many cells by more than the margin, with intervals that do not overlap.",
     )
-    names = ("§", "measure", "cells", "was", "is", "difference", "surely")
-    return Table(names, rows, words=("measure", "surely"), title="Measures that changed", notes=notes, drop=("was", "is"))
+    names = ("§", "measure", "cells", "was", "is", "difference", "apart")
+    return Table(names, rows, words=("measure", "apart"), title="Measures that changed", notes=notes, drop=("was", "is"))
 
 
-def _surely(one: Moved) -> str:
+def _intervals_apart(one: Moved) -> str:
     """`3 worse, 1 better`."""
     return ", ".join(f"{count} {side}" for count, side in ((one.worse, "worse"), (one.better, "better")) if count) or NONE
 
@@ -216,11 +217,15 @@ def _changed_answer(old: DossierDocument, new: DossierDocument, changed: Sequenc
 
 
 def _moved_answer(moved: Sequence[Moved]) -> str:
-    """`12 measures changed: surely worse in 3 of 96 cells, surely better in 1.`"""
+    """`12 of 20 measures changed; of 96 values, intervals are apart in 4: 3 worse, 1 better.`"""
     if not moved:
-        return "No measure differs."
-    worse, better, cells_ = (sum(counts) for counts in zip(*((one.worse, one.better, one.cells) for one in moved), strict=True))
-    return f"{counted(len(moved), 'measure')} changed: surely worse in {worse} of {counted(cells_, 'cell')}, surely better in {better}."
+        return "No measure can be compared: no cell has a value in both."
+    changed = [one for one in moved if one.apart]
+    if not changed:
+        return f"No difference in {counted(len(moved), 'measure')}."
+    worse, better, values = (sum(counts) for counts in zip(*((one.worse, one.better, one.cells) for one in changed), strict=True))
+    compared = f"{len(changed)} of {counted(len(moved), 'measure')} changed; of {counted(values, 'value')}, intervals are apart in {worse + better}"
+    return f"{compared}: {worse} worse, {better} better." if worse + better else f"{compared}."
 
 
 def _mean_excess(clause: ClauseDocument) -> str:
