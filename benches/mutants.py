@@ -211,7 +211,7 @@ def run(work: Path) -> None:
             for number, result in zip(left, pool.map(lambda n: _of(work, n, is_whole=is_whole), left), strict=True):  # noqa: B023
                 results[number] = result | {"same": result == original}
                 print(number, mutants[number], result.get("case", "no difference" if result == original else "SURVIVES"), flush=True)
-                (work / "mutants.json").write_text(json.dumps({mutants[n]: r for n, r in results.items()}, indent=1))
+                (work / "mutants.json").write_text(json.dumps(before | {mutants[n]: r for n, r in results.items()}, indent=1))
     caught = sum("case" in r for r in results.values())
     survivors = [mutants[n] for n, r in results.items() if "case" not in r and not r["same"]]
     print(

@@ -196,7 +196,7 @@ def _moved_table(moved: Sequence[Moved]) -> Table:
         for one in sorted(moved, key=lambda one: (-one.worse, -one.better))
     ]
     notes = (
-        "Means over the cells that both have; the interval is over cells. Apart: in so many cells by more than the margin, with intervals that do not overlap.",
+        "Means over the cells that both have; the interval is over cells. Apart: cells with intervals that do not overlap, by more than the margin.",
     )
     names = ("§", "measure", "cells", "was", "is", "difference", "apart")
     return Table(names, rows, words=("measure", "apart"), title="Measures that changed", notes=notes, drop=("was", "is"))
