@@ -192,8 +192,6 @@ Statistic = Literal["mean", "median", "cv"]
 """A statistic of every cell."""
 STATISTICS: tuple[Statistic, ...] = ("median", "mean", "cv")
 """Every one, in the order of columns."""
-_SHOWN: tuple[Statistic, Statistic] = ("median", "cv")
-"""Those of a summary."""
 
 
 def estimates(cells: Sequence[Cell], statistic: Statistic, metric: str = "goodput") -> list[Estimate]:
@@ -348,7 +346,7 @@ class Outcome(ShownAsTable):
         """Every cell in numbers, in the order of the campaign."""
         rule, name = repetition(self.campaign), self.campaign.metric
         bounded = metrics.find(name).name == "goodput" and len(self.cells) <= MOST_BOUNDED
-        medians, cvs = (estimates(self.cells, statistic, name) for statistic in _SHOWN)
+        medians, cvs = estimates(self.cells, "median", name), estimates(self.cells, "cv", name)
         return tuple(
             CellSummary(c, median, cv, rule is None or rule.reached(c.values(name)), bottleneck.link_mbps(c.scenarios[0]) if bounded else None)
             for c, median, cv in zip(self.cells, medians, cvs, strict=True)

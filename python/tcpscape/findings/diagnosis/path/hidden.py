@@ -13,6 +13,13 @@ from tcpscape.findings.diagnosis.path.base import Fit
 from tcpscape.findings.diagnosis.path.bottleneck import met_idle
 from tcpscape.stats.estimate import Floats
 
+SHORTEST = 500
+"""Packets that met the shortest queues, whose being in time bounds a jitter: others add little."""
+LEAST_LOOKS = 3
+"""Packets that met an idle bottleneck, from which on their delays bound a jitter."""
+UNCUT = 3.0
+"""Deviations that a jitter of normal delays is below their mean at the most, if none is cut off at nothing."""
+
 
 def kept_in_order(f: Fit) -> float:
     """The largest standard deviation, ms, of a jitter before the queue that a busy queue hides where it keeps the order; 0 where none can be hidden.
@@ -28,6 +35,8 @@ def kept_in_order(f: Fit) -> float:
         return min(jitters.largest_deviation(known), part / UNCUT)
     met = f.queue[f.before.row if f.is_before else f.behind.row]
     met = np.sort(met[met > 0])[:SHORTEST] + (f.wire.sender_tick if f.is_before else 0.0)
+    if not met.size:
+        return part / UNCUT
     tried = np.geomspace(jitters.FLOOR, 10 * float(met[-1]), 60)
     chance = log_ndtr(met / tried[:, None]).sum(axis=1)
     return min(float(np.interp(-math.log(0.05), -chance, tried)), part / UNCUT)
@@ -48,11 +57,3 @@ def looks(f: Fit) -> Floats:
         return jitters.apart(w.t[rows], (w.t - w.stamp - f.queue)[rows], part)
     kept = np.isin(f.before.row, rows)
     return np.append(jitters.apart(w.t[f.before.row[kept]], f.before.rtt[kept], part), part)
-
-
-SHORTEST = 500
-"""Packets that met the shortest queues, whose being in time bounds a jitter: others add little."""
-LEAST_LOOKS = 3
-"""Packets that met an idle bottleneck, from which on their delays bound a jitter."""
-UNCUT = 3.0
-"""Deviations that a jitter of normal delays is below their mean at the most, if none is cut off at nothing."""
