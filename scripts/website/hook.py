@@ -32,5 +32,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with its links led to where the linked pages are in the site."""
-    return pages.with_lists(pages.with_links(markdown, page.file.src_uri))
+    """The page with its links led to where the linked pages are in the site, and its terms to the glossary."""
+    uri = page.file.src_uri
+    return pages.with_lists(pages.with_terms(pages.with_links(markdown, uri), uri))

@@ -10,7 +10,10 @@ import posixpath
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
+
+from tcpscape.words import terms
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE: Mapping[str, str] = {
@@ -31,9 +34,13 @@ SOURCE = "source/"
 """Where the site has the files of the repository that are no pages."""
 LANGUAGES: Mapping[str, str] = {".py": "python", ".rs": "rust", ".toml": "toml", ".yaml": "yaml", ".sh": "sh"}
 """Ending of a file → its language, for colours."""
+GLOSSARY = "glossary.md"
+"""The page with the meaning of each term."""
 _LINK = re.compile(r"(?P<head>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 _ROW = re.compile(r"\| \[[^\]]+\]\((?P<target>[^)]+)\)")
 """The page that a row of the index begins with."""
+_FIXED = re.compile(r"(`[^`]*`|!?\[[^\]]*\](?:\([^)]*\))?|<[^>]*>)")
+"""What a link to the glossary is not written into: code, links, pictures, HTML."""
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 _NESTED = re.compile(r" {2,3}(?:[-*]|\d+\.) ")
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -94,6 +101,20 @@ def with_links(markdown: str, uri: str) -> str:
     for number, line in enumerate(_prose(lines)):
         if line:
             lines[number] = _LINK.sub(led, line)
+    return "\n".join(lines) + "\n"
+
+
+def with_terms(markdown: str, uri: str) -> str:
+    """The page at `uri` with the first use of each term of the product as a link to the glossary; headings, code and links stay as they are."""
+    if uri == GLOSSARY:
+        return markdown
+    glossary = posixpath.relpath(GLOSSARY, posixpath.dirname(uri) or ".")
+    lines, used = markdown.splitlines(), [term for term in terms.GLOSSES if f"{GLOSSARY}#{terms.anchor(term)})" in markdown]
+    for number, line in enumerate(_prose(lines)):
+        if line and not line.startswith(("#", "    ")):
+            pieces = _FIXED.split(line)
+            linked = ("".join(f"[{part}]({glossary}#{terms.anchor(term)})" if term else part for part, term in terms.first_uses(p, used)) for p in pieces[::2])
+            lines[number] = "".join(part for pair in zip_longest(linked, pieces[1::2], fillvalue="") for part in pair)
     return "\n".join(lines) + "\n"
 
 

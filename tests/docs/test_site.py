@@ -19,6 +19,7 @@ from website.reference import fields
 from tcpscape.campaign import checks
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.words import terms
 
 
 @pytest.fixture(scope="session")
@@ -105,6 +106,26 @@ def test_links_of_the_repository_lead_to_pages_of_the_site(uri, link, led):
 )
 def test_lists_are_lists_in_the_site(written, led):
     assert pages.with_lists(written) == led
+
+
+def test_the_glossary_has_each_term_of_the_product_at_its_anchor():
+    text = (ROOT / "docs" / pages.GLOSSARY).read_text("utf-8")
+    for term in terms.GLOSSES:
+        assert f'<a id="{terms.anchor(term)}"></a>**{term.capitalize()}.**' in text
+
+
+@pytest.mark.parametrize(
+    ("written", "uri", "led"),
+    [
+        ("# A cliff\nthe cliff, a cliff", "a.md", "# A cliff\nthe [cliff](glossary.md#cliff), a cliff"),
+        ("`a cliff` [the cliff](x.md) | Cliffs |", "tour/a.md", "`a cliff` [the cliff](x.md) | [Cliffs](../glossary.md#cliff) |"),
+        ("```\na cliff\n```\nin the chaos zone of a zone", "a.md", "```\na cliff\n```\nin the [chaos zone](glossary.md#chaos-zone) of a [zone](glossary.md#zone)"),
+        ("[by hand](glossary.md#cliff): a cliff", "a.md", "[by hand](glossary.md#cliff): a cliff"),
+        ("a cliff", "glossary.md", "a cliff"),
+    ],
+)
+def test_the_first_use_of_a_term_leads_to_the_glossary(written, uri, led):
+    assert pages.with_terms(written, uri).strip() == led
 
 
 @pytest.mark.parametrize("name", reference.PARTS)

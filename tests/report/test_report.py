@@ -41,6 +41,7 @@ from tcpscape.text.numbers import Number
 from tcpscape.text.table import Table
 from tcpscape.words import campaign as answer
 from tcpscape.words import study as study_answer
+from tcpscape.words import terms
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
@@ -159,6 +160,22 @@ def test_a_page_of_every_part():
     assert "bbr carries 3.1 × cubic [2.8, 3.4] </p>" in "".join(Html(text).text)
     short = render(Page(Heading("run", "Nothing yet")))
     assert not [part for part in PARTS if part in short]
+
+
+def test_the_first_use_of_a_term_is_a_link_to_its_meaning():
+    """On the page itself, which opens offline; terms that it does not use are not explained, code and names stay as they are."""
+    page = Page(
+        Heading("advise", "x", about=("`cliff` of it",)),
+        (Answer("bbr stands behind its Cliff, in the chaos zone", ("the cliff of cubic and its zone, no cliffhanger",)),),
+        caveats=("which <zone> is not identifiable",),
+    )
+    text = render(page)
+    links = ["cliff", "chaos-zone", "zone", "not-identifiable"]
+    assert [link for link in Html(text).links if "term" in link] == [f"#term-{link}" for link in links]
+    assert [anchor for anchor in Html(text).ids if "term-" in anchor] == [f"term-{link}" for link in links]
+    assert "behind its <a" in text and "the cliff of cubic and its <a" in text and "&lt;zone&gt; is <a" in text and "<code>cliff</code>" in text
+    assert all(meaning in text for term, meaning in terms.GLOSSES.items() if not term.startswith("runs"))
+    assert 'id="terms"' not in render(Page(Heading("run", "Nothing yet")))
 
 
 def scenario(**fields):

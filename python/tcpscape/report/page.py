@@ -2,7 +2,7 @@
 
 A report is a :class:`Page`: fill in the parts that it has, leave out the others, and write :func:`render` of it to a file. Its order is always
 
-    answer → path → main figure → what to deploy → further figures → tables → claims → provenance
+    answer → path → main figure → what to deploy → further figures → tables → claims → provenance → terms
 
 so that the first screen says what was found, and on which path. A page of another kind is another `Page`, not another template::
 
@@ -33,6 +33,7 @@ from markupsafe import Markup, escape
 
 from tcpscape.names import component
 from tcpscape.report.tables import PageTable
+from tcpscape.words import terms
 
 if TYPE_CHECKING:
     from tcpscape.report.cells import Rerun
@@ -183,12 +184,28 @@ class Page:
         return [(anchor, name) for anchor, name, part in parts if part]
 
 
-def _prose(text: str) -> Markup:
-    """A text with `code` in back quotes, escaped."""
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return escape(text)
-    return Markup().join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+class TermLinks:
+    """The terms that a page has used so far; the first use of each is a link to the page's list of terms."""
+
+    def __init__(self) -> None:
+        self.used: list[str] = []
+
+    @property
+    def meanings(self) -> Sequence[tuple[str, str, str]]:
+        """Anchor, term and meaning of those that were used, in that order."""
+        return [(terms.anchor(term), term, terms.GLOSSES[term]) for term in self.used]
+
+    def linked(self, text: str) -> Markup:
+        """A text, escaped, with links where it is the first to use a term."""
+        link = Markup('<a class="term" href="#term-{}">{}</a>')
+        return Markup().join(link.format(terms.anchor(term), piece) if term else escape(piece) for piece, term in terms.first_uses(text, self.used))
+
+    def prose(self, text: str) -> Markup:
+        """The same of a text with `code` in back quotes."""
+        parts = text.split("`")
+        if len(parts) % 2 == 0:
+            return self.linked(text)
+        return Markup().join(Markup("<code>{}</code>").format(part) if i % 2 else self.linked(part) for i, part in enumerate(parts))
 
 
 def _hash(content: str) -> str:
@@ -203,7 +220,8 @@ def render(page: Page) -> str:
     environment = Environment(
         loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    environment.filters |= {"prose": _prose, "anchor": component}
+    links = TermLinks()
+    environment.filters |= {"linked": links.linked, "prose": links.prose, "anchor": component}
     style, script = (Markup(environment.get_template(name).render()) for name in (STYLE, SCRIPT))
     policy = Markup(POLICY.format(script=_hash(script), style=_hash(style)))
-    return environment.get_template(TEMPLATE).render(page=page, style=style, script=script, policy=policy)
+    return environment.get_template(TEMPLATE).render(page=page, links=links, style=style, script=script, policy=policy)

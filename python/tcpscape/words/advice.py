@@ -29,7 +29,8 @@ from tcpscape.text.screen import Code, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.words import levers, paths, traffic
 from tcpscape.words.remarks import RULES, against, brief_jitter, depends, fairness, lead, link_mbps, remarks
-from tcpscape.words.sentences import GLOSSES, caveat, glossed, runs_text
+from tcpscape.words.sentences import caveat, runs_text
+from tcpscape.words.terms import GLOSSES, glossed
 
 WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""

@@ -26,7 +26,7 @@ from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import counted
 from tcpscape.words import fitted_path, reasons
 from tcpscape.words import flow as words
-from tcpscape.words.sentences import glossed
+from tcpscape.words.terms import glossed
 
 Document = TypeVar("Document")
 PLACES: dict[Vantage, str] = {

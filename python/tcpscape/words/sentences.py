@@ -44,20 +44,6 @@ CAVEATS: Mapping[Weakness, str] = {
     Weakness.ONE_SAMPLE: "one sample",
 }
 """What weakens an interval → its sentence."""
-GLOSSES: Mapping[str, str] = {
-    "cliff": "the level that halves its goodput",
-    "zone": "which side of its cliff",
-    "chaos zone": "single runs differ much there",
-    "not identifiable": "the measurement cannot show it",
-    "runs for ±10 %": "so many give that interval",
-}
-"""A term of ours → what it means in a few words, where it first stands on a screen or a page (docs/glossary.md)."""
-
-
-def glossed(terms: Iterable[str]) -> list[str]:
-    """One note with what these terms mean; none of none."""
-    text = "; ".join(f"{term}: {GLOSSES[term]}" for term in terms)
-    return [text] if text else []
 
 
 Point = tuple[tuple[str, str], ...]
