@@ -113,7 +113,10 @@ def with_terms(markdown: str, uri: str) -> str:
     for number, line in enumerate(_prose(lines)):
         if line and not line.startswith(("#", "    ")):
             pieces = _FIXED.split(line)
-            linked = ("".join(f"[{part}]({glossary}#{terms.anchor(term)})" if term else part for part, term in terms.first_uses(p, used)) for p in pieces[::2])
+            linked = (
+                "".join(f"[{part}]({glossary}#{terms.anchor(term)})" if term else part for part, term in terms.first_uses(p, used))
+                for p in pieces[::2]
+            )
             lines[number] = "".join(part for pair in zip_longest(linked, pieces[1::2], fillvalue="") for part in pair)
     return "\n".join(lines) + "\n"
 

@@ -95,13 +95,18 @@ def test_a_row_for_each_cell_and_nothing_runs_twice(cli, tmp_path, monkeypatch):
     rows = [line.split() for line in first.out.splitlines() if re.match(r"\d+ms ", line)]
     assert [r[:3] for r in rows] == [[rtt, jitter, cca] for rtt in ("24ms", "50ms") for jitter in ("0ms", "4ms", "8ms") for cca in ("cubic", "bbr")]
     assert "goodput Mbit/s: median [95 %]" in first.out
-    assert "36 trials: 36 ran; kept in out/sweep-words" in first.out
-    assert {p.name for p in (tmp_path / "out" / "sweep-words").iterdir()} == {FILE, "cells.csv"}
+    [root] = (tmp_path / "out").iterdir()
+    assert re.fullmatch(r"sweep-rtt-jitter-[0-9a-f]{6}", root.name)
+    assert f"36 trials: 36 ran; kept in out/{root.name}" in first.out
+    assert {p.name for p in root.iterdir()} == {FILE, "cells.csv"}
     again = cli("sweep", *QUICK)
-    assert "nothing ran: all 36 trials were kept in out/sweep-words" in again.out
+    assert f"nothing ran: all 36 trials were kept in out/{root.name}" in again.out
     assert again.out.splitlines()[:-2] == first.out.splitlines()[:-2]
     more = cli("sweep", *[{"3": "5"}.get(a, a) for a in QUICK])
-    assert "60 trials: 24 ran, 36 were kept already; kept in out/sweep-words" in more.out
+    assert f"60 trials: 24 ran, 36 were kept already; kept in out/{root.name}" in more.out
+    other = cli("sweep", *QUICK, "--loss", "1%")
+    assert "36 trials: 36 ran; kept in out/sweep-rtt-jitter-" in other.out
+    assert len(list((tmp_path / "out").iterdir())) == 2
 
 
 def test_json_and_the_table_say_the_same(cli, tmp_path):

@@ -119,7 +119,11 @@ def test_the_glossary_has_each_term_of_the_product_at_its_anchor():
     [
         ("# A cliff\nthe cliff, a cliff", "a.md", "# A cliff\nthe [cliff](glossary.md#cliff), a cliff"),
         ("`a cliff` [the cliff](x.md) | Cliffs |", "tour/a.md", "`a cliff` [the cliff](x.md) | [Cliffs](../glossary.md#cliff) |"),
-        ("```\na cliff\n```\nin the chaos zone of a zone", "a.md", "```\na cliff\n```\nin the [chaos zone](glossary.md#chaos-zone) of a [zone](glossary.md#zone)"),
+        (
+            "```\na cliff\n```\nin the chaos zone of a zone",
+            "a.md",
+            "```\na cliff\n```\nin the [chaos zone](glossary.md#chaos-zone) of a [zone](glossary.md#zone)",
+        ),
         ("[by hand](glossary.md#cliff): a cliff", "a.md", "[by hand](glossary.md#cliff): a cliff"),
         ("a cliff", "glossary.md", "a cliff"),
     ],

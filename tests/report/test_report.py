@@ -277,15 +277,18 @@ def test_a_network_is_drawn_with_each_flow_from_where_it_enters_to_where_it_leav
     network = {
         "links": [{"name": "west", "between": [long_name, "b"], "delay": "5ms", "rate": "20mbit"}, {"between": ["b", "c"], "delay": "1ms"}],
         "flows": [{"cca": "cubic", "leave": "b"}, {"cca": "bbr", "direction": "up", "enter": "c", "leave": "b"}, *[{"cca": "reno"}] * 20],
-        "probes": ["ping"],
+        "probes": ["ping", {"name": "near", "interval": "20ms", "enter": "b"}],
     }
     drawn = PathView.of("", [Scenario.of(network)], looks=palette.looks(["cubic", "bbr", "reno"])).wide
     expect_texts_apart(drawn)
     assert ">and 10 groups more<" in drawn
+    [spoken] = re.findall(r"<desc[^>]*>(.*?)</desc>", drawn)
+    assert "1 bbr up from c to b" in spoken
+    assert "probe ping, probe near from b to c" in spoken
     router = [float(x) for x in re.findall(r'<circle class="box" cx="([\d.]+)"', drawn)]
     arrows = [tuple(map(float, ends)) for ends in re.findall(r'class="way" points="([\d.]+),[\d.]+ ([\d.]+),', drawn)]
     assert arrows[:3] == [(router[0], router[1]), (router[2], router[1]), (router[0], router[2])]
-    assert len(arrows) == 13
+    assert len(arrows) == 14
 
 
 def test_figures_are_legible_at_400_px(built, swept):

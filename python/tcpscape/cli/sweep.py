@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,9 +17,12 @@ from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
+    from tcpscape.campaign.campaign import Campaign
     from tcpscape.campaign.outcome import Outcome
 
 DEFAULT_OUT = Path("out")
+DIGITS = 6
+"""Digits of a digest in a directory's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +94,9 @@ class CellOptions:
 class PlaceOptions:
     """Where trials run, and where they are kept."""
 
-    out: Annotated[Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME]", complete="directory")] = None
+    out: Annotated[
+        Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME, or out/sweep-AXES-DIGEST]", complete="directory")
+    ] = None
     executor: options.ExecutorName = "local"
     jobs: options.Jobs = 0
     verify: options.Verify = False
@@ -139,7 +145,7 @@ def sweep(
     campaign = campaign_of(source, axes.values(), cell.fields() | network.fields())
     expected = checks.read(output.check)
     checks.expect(expected, checks.of_cases(campaign))
-    root = place.out or DEFAULT_OUT / names.component(f"sweep-{campaign.name}", keep=" %=")
+    root = place.out or DEFAULT_OUT / _directory(campaign)
     executor = executors.make(place.executor, place.jobs, terminal.note)
     terminal.prepare([campaign], place.jobs, verified=place.verify)
     with Store(root) as store, resumable(store), ProgressLine(campaign.name, is_open=campaign.precision is not None) as progress:
@@ -158,6 +164,20 @@ def sweep(
         screen = answer.sweep_screen(outcome, cells, [next_])
         terminal.show(replace(screen, kept=_count(outcome, store.saved, root) + terminal.BESIDE * holds_more), output.screen)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json, verbose=output.screen.verbose)
+
+
+def _directory(campaign: Campaign) -> str:
+    """Where a campaign is kept: `sweep-NAME`, and of one that options made `sweep-AXES-DIGEST`.
+
+    The digest is of what stays the same, so another sweep has another directory, and more seeds, values or controls go on in theirs.
+    """
+    from tcpscape.scenario.options import UNNAMED
+
+    if campaign.name != UNNAMED:
+        return names.component(f"sweep-{campaign.name}", keep=" %=")
+    fixed = campaign.model_dump(mode="json", include={"conditions", "mix", "links", "transfers", "probes", "programs"})
+    digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    return names.component("-".join(("sweep", *campaign.axes, digest)))
 
 
 def _count(outcome: Outcome, ran: int, root: Path) -> str:

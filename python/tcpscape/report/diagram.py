@@ -149,8 +149,10 @@ def _hosts(scenarios: Sequence[Scenario], way: str, looks: Mapping[str, Look]) -
 def _joining(scenario: Scenario, looks: Mapping[str, Look]) -> tuple[list[Joining], list[Joining]]:
     """Groups of flows, and transfers and probes."""
     flows: list[Joining] = [(paths.group(flow, scenario), looks.get(flow.cca), flow) for flow in scenario.flows]
-    transfers: list[Joining] = [(f"{entry.rate:g} transfers a second", looks.get(entry.cca), entry) for entry in scenario.transfers]
-    return flows, [*transfers, *((f"probe {probe.name}", None, probe) for probe in scenario.probes)]
+    transfers: list[Joining] = [
+        (f"{entry.rate:g} transfers a second{paths.way(entry, scenario)}", looks.get(entry.cca), entry) for entry in scenario.transfers
+    ]
+    return flows, [*transfers, *((f"probe {probe.name}{paths.way(probe, scenario)}", None, probe) for probe in scenario.probes)]
 
 
 def _left(scenarios: Sequence[Scenario], more: int) -> Iterable[str]:

@@ -153,6 +153,7 @@ def along_routers(routers: Sequence[str], links: Sequence[Box], spans: Sequence[
         parts.append(_span(span, places, y))
     parts += [text_at(text, places[0] + PAD / 2, bottom + LINE * (i + 1) - 3, "start") for i, text in enumerate(rest)]
     ends = [min(places[span.start], places[span.end]) + PAD + width_of(span.text) for span in spans]
+    ends += [places[0] + PAD + width_of(text) for text in rest]
     return svg(parts, max(places[-1] + max(PAD, halves[-1] + 2), *ends) + 1, bottom + 6 + LINE * len(rest), name, description)
 
 

@@ -306,10 +306,10 @@ def group(flow: Flow, scenario: Scenario) -> str:
     several = len({scenario.rtt_of(other) for other in scenario.flows}) > 1
     rtt = f" at {units.brief_time(scenario.rtt_of(flow))}" if several else ""
     start = f" from {units.brief_time(flow.start)} on" if flow.start else ""
-    return f"{flow.count} {flow.cca}{_way(flow, scenario)}{rtt}{start}"
+    return f"{flow.count} {flow.cca}{way(flow, scenario)}{rtt}{start}"
 
 
-def _way(end: Endpoint, scenario: Scenario) -> str:
+def way(end: Endpoint, scenario: Scenario) -> str:
     """Which way data travel, and between which routers, where that is not the whole chain down."""
     up = " up" if end.direction == "up" else ""
     names = scenario.routers
@@ -360,10 +360,10 @@ def access(scenario: Scenario) -> str:
 def traffic(scenario: Scenario) -> str:
     """`20 transfers a second of 30kB (cubic)`, `probes ping, voice up`."""
     texts = [
-        f"{entry.rate:g} transfers a second of {units.brief_size(entry.size)} ({entry.cca}{_way(entry, scenario)})" for entry in scenario.transfers
+        f"{entry.rate:g} transfers a second of {units.brief_size(entry.size)} ({entry.cca}{way(entry, scenario)})" for entry in scenario.transfers
     ]
     if scenario.probes:
-        names = [f"{probe.name}{_way(probe, scenario) if not probe.name.endswith('-up') else ''}" for probe in scenario.probes]
+        names = [f"{probe.name}{way(probe, scenario) if not probe.name.endswith('-up') else ''}" for probe in scenario.probes]
         texts.append(f"probe{'s' * (len(names) > 1)} {', '.join(names)}")
     return ", ".join(texts)
 

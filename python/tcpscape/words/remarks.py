@@ -67,7 +67,7 @@ def remarks(advice: Advice) -> Iterator[str]:
 
 
 def depends(advice: Advice) -> list[str]:
-    """The assumptions without which the choice would be another one, of the order of packets also open: what has to be read with the answer."""
+    """The assumptions without which the choice would be another one: what has to be read with the answer."""
     return list(_assumptions(advice, deciding=True))
 
 
@@ -76,16 +76,12 @@ def _assumptions(advice: Advice, *, deciding: bool) -> Iterator[str]:
     for assumption in advice.assumptions:
         if _has_another_choice(assumption) is deciding:
             yield _of_assumption(advice, assumption)
-    if (other := advice.other_order) and _decides(advice, other) is deciding:
+    if (other := advice.other_order) and other.changes is deciding:
         yield f"{_of_order(advice, other)}{_of_direction(advice)}"
 
 
-def _decides(advice: Advice, other: OtherOrder) -> bool:
-    """Whether the other order of packets makes another choice, or leaves open what is decided now."""
-    return other.decision is not None and (other.changes or (advice.decision.verdict == "better" and other.decision.verdict == "undecided"))
-
-
 def _has_another_choice(assumption: Assumption) -> bool:
+    """Whether another value makes another choice; runs that leave it open show none."""
     return any(alternative.outcome not in ("same", "undecided") for alternative in assumption.alternatives)
 
 
@@ -173,7 +169,7 @@ def _of_length(advice: Advice) -> Iterator[str]:
 
 def _of_order(advice: Advice, other: OtherOrder) -> str:
     """The assumption about the order of packets, and what the other one gives."""
-    assumed = f"{DECIDES if _decides(advice, other) else 'Assumed'}: {ORDERS[advice.path.order]}."
+    assumed = f"{DECIDES if other.changes else 'Assumed'}: {ORDERS[advice.path.order]}."
     condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
     if other.decision is None:
         return f"{assumed} The other case (--order {other.order}) needs --engine model."
