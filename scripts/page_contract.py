@@ -21,6 +21,7 @@ from tcpscape.plots import diagnosis
 from tcpscape.scenario.changes import CHANGE
 from tcpscape.scenario.grammar import MIX
 from tcpscape.web import download
+from tcpscape.web.diagram import DiagramDocument
 from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.check import EngineDocument
 from tcpscape.web.questions.map import QUANTITIES
@@ -34,7 +35,7 @@ from tcpscape.words.flow import NAMES
 WIDTH = 151
 """Characters of a line with its end, as prettier breaks it."""
 FILE = Path(__file__).parent.parent / "web" / "src" / "server" / "contract.ts"
-DOCUMENTS = (State, StartDocument, PathDocument, TakenTexts, EngineDocument, OpenedDocument)
+DOCUMENTS = (State, StartDocument, PathDocument, DiagramDocument, TakenTexts, EngineDocument, OpenedDocument)
 """The state, and what routes answer."""
 HEAD = """\
 /** What the server and the page say to each other: by `scripts/page_contract.py` from the types in `python/tcpscape/web/`, which say what each is. */

@@ -20,6 +20,7 @@ export const VIEWS: View[] = [
   { id: "map", title: "Cliff map", View: lazy(() => import("./map/view").then((m) => m.MapView)) },
   { id: "inside", title: "Inside one run", View: lazy(() => import("./inside/inside").then((m) => m.Inside)) },
   { id: "mix", title: "Shared bottleneck", View: lazy(() => import("./mix/mix").then((m) => m.Mix)) },
+  { id: "network", title: "Network", View: lazy(() => import("./network/view").then((m) => m.NetworkView)) },
   { id: "measure", title: "Measurement", View: lazy(() => import("./measure/view").then((m) => m.MeasureView)) },
   { id: "learn", title: "Learn", View: lazy(() => import("./walks/view").then((m) => m.LearnView)) },
 ];

@@ -122,7 +122,10 @@ def _network(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> tuple[
         lines = [line for way, texts in ways.items() for line in _fitted(f"{way}: ", texts or ("not delayed",))]
         if i == 0 and any(s.changes for s in scenarios):
             lines.append("changes during the trial")
-        boxes.append(Box(topology.title(first.chain, i).capitalize(), tuple((line, None) for line in lines)))
+        place = i - (len(first.chain) - len(first.links))
+        boxes.append(
+            Box(topology.title(first.chain, i).capitalize(), tuple((line, None) for line in lines), f"links.{place}" if place >= 0 else "rate")
+        )
     hosts = [Box(f"Hosts, {side}", _hosts(scenarios, way, looks)) for side, way in (("left", "down"), ("right", "up"))]
     routers = [Arrow((name,)) for name in first.routers]
     is_up = any(e.direction == "up" for s in scenarios for e in s.endpoints)
@@ -166,10 +169,12 @@ def _left(scenarios: Sequence[Scenario], more: int) -> Iterable[str]:
 
 def _spans(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Iterable[Span]:
     """What travels along the chain in the first scenario, each from where it enters to where it leaves."""
-    flows, others = _joining(scenarios[0], looks)
-    for text, look, end in (*flows[:MOST_SPANS], *others):
-        ends = scenarios[0].span(end)
-        yield Span(text, look, *(ends if end.direction == "down" else ends[::-1]))
+    first = scenarios[0]
+    flows, others = _joining(first, looks)
+    fields = [f"{name}.{i}" for name in ("transfers", "probes") for i in range(len(getattr(first, name)))]
+    for (text, look, end), field in zip((*flows[:MOST_SPANS], *others), [""] * min(len(flows), MOST_SPANS) + fields, strict=True):
+        start, stop = first.span(end)[:: 1 if end.direction == "down" else -1]
+        yield Span(text, look, start, stop, field)
 
 
 def _ends(values: Iterable[int], text: Callable[[int], str]) -> str:

@@ -38,6 +38,8 @@ class Box:
 
     title: str
     lines: Sequence[tuple[str, Look | None]] = ()
+    field: str = ""
+    """The field of the scenario that it shows, `links.0`, for a page where it can be changed."""
 
     @property
     def width(self) -> float:
@@ -75,6 +77,8 @@ class Span:
     """Number of the router at which it enters."""
     end: int
     """Number of the router at which it leaves; less than `start` against the chain."""
+    field: str = ""
+    """The field of the scenario that it shows, `probes.0`."""
 
 
 def describe(nodes: Sequence[Box], links: Sequence[Arrow], back: Arrow) -> str:
@@ -141,9 +145,10 @@ def along_routers(routers: Sequence[str], links: Sequence[Box], spans: Sequence[
     bottom = below + ROW * len(spans)
     for i, link in enumerate(links):
         middle = (places[i] + places[i + 1]) / 2
-        parts.append(Markup('<polyline class="link" points="{:.1f},{:.1f} {:.1f},{:.1f}"/>').format(places[i], rail, places[i + 1], rail))
-        parts.append(text_at(link.title, middle, rail - 8, "middle", "title"))
-        parts += [text_at(text, middle, rail + LINE * (k + 1), "middle") for k, (text, _) in enumerate(link.lines)]
+        rails = Markup('<polyline class="link" points="{:.1f},{:.1f} {:.1f},{:.1f}"/>').format(places[i], rail, places[i + 1], rail)
+        title = text_at(link.title, middle, rail - 8, "middle", "title")
+        texts = [text_at(text, middle, rail + LINE * (k + 1), "middle") for k, (text, _) in enumerate(link.lines)]
+        parts.append(_of_field(link.field, [rails, title, *texts]))
     for x, router in zip(places, routers, strict=True):
         parts.append(Markup('<polyline class="guide" points="{:.1f},{:.1f} {:.1f},{:.1f}"/>').format(x, rail, x, bottom))
         parts.append(Markup('<circle class="box" cx="{:.1f}" cy="{:.1f}" r="6"/>').format(x, rail))
@@ -164,7 +169,13 @@ def _span(span: Span, places: Sequence[float], y: float) -> Markup:
     arrow = arrow_along([(start, y + ROW - 10), (end, y + ROW - 10)])
     mark = marker(span.look, start, y + ROW - 10, MARK) if span.look else Markup()
     text = text_at(span.text, min(start, end) + PAD / 2, y + ROW - 16, "start")
-    return Markup('{}<g color="{}" fill="currentColor">{}{}</g>').format(text, colour, arrow, mark)
+    return _of_field(span.field, [text, Markup('<g color="{}" fill="currentColor">{}{}</g>').format(colour, arrow, mark)])
+
+
+def _of_field(field: str, parts: Sequence[Markup]) -> Markup:
+    """The parts as one that says which field it shows."""
+    whole = Markup().join(parts)
+    return Markup('<g data-field="{}">{}</g>').format(field, whole) if field else whole
 
 
 def width_of(text: str) -> float:
@@ -192,7 +203,7 @@ def _box(node: Box, x: float, y: float, width: float, height: float) -> Markup:
         if look:
             parts.append(marker(look, x + PAD + MARK / 2, base - FONT / 3, MARK))
         parts.append(text_at(text, x + PAD + (MARK + 6 if look else 0), base, "start"))
-    return Markup().join(parts)
+    return _of_field(node.field, parts)
 
 
 def _text_lines(lines: Sequence[str], x: float, middle: float) -> Markup:
@@ -221,7 +232,7 @@ def arrow_along(points: Sequence[tuple[float, float]]) -> Markup:
 def svg(parts: Sequence[Markup], width: float, height: float, name: str, description: str) -> Markup:
     """The parts as one drawing; `name`: the beginning of its ids, `description`: what it shows, in words."""
     return Markup(
-        '<svg class="chain" viewBox="0 0 {w:.0f} {h:.0f}" style="max-width:{w:.0f}px" role="img" aria-labelledby="{name}-title {name}-desc">'
+        '<svg class="chain" viewBox="0 0 {w:.0f} {h:.0f}" width="{w:.0f}" role="img" aria-labelledby="{name}-title {name}-desc">'
         '<title id="{name}-title">The path of the packets</title><desc id="{name}-desc">{text}</desc>{parts}</svg>'
     ).format(w=width, h=height, name=name, text=description, parts=Markup().join(parts))
 

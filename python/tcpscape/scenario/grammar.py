@@ -26,7 +26,7 @@ OF_PROBES = ("name", "kind", "size", "interval", "least", "most")
 """Further fields of a probe."""
 OF_TRANSFERS = ("cca", "shape", "most")
 """Further fields of transfers."""
-OF_LINKS = ("name", "delay", "jitter", "loss", "rate", "up_rate", "buffer", "queue")
+OF_LINKS = ("name", "between", "delay", "jitter", "loss", "rate", "up_rate", "buffer", "queue")
 """Words of a link that a value follows."""
 BETWEEN = ".."
 """Between the least and the greatest RTT of flows that share an entry of a mixture."""
@@ -100,7 +100,7 @@ def parse_link(text: str) -> dict[str, Any]:
     if not values or not all(values.values()):
         without = next((name for name, value in values.items() if not value), "")
         refuse("link", f"{shown(without)} has no value" if without else "it is empty", LINK_EXAMPLE)
-    return values
+    return values | ({"between": values["between"].split(",")} if "between" in values else {})
 
 
 def _tail(match: re.Match[str], field: str, names: Sequence[str]) -> dict[str, Any]:

@@ -281,7 +281,7 @@ async def _body(request: Request, most: int) -> AsyncIterator[bytes]:
         yield chunk
 
 
-MODULES = ("start", "take", "download", "opened", "questions.check")
+MODULES = ("start", "take", "diagram", "download", "opened", "questions.check")
 """The modules with requests below `/api/`, each its own; what a page wants first comes first."""
 
 Generation = Annotated[int, Field(ge=0, lt=2**53)]

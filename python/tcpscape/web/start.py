@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 JITTER_CLIFF = "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, December 2025)"
 RIG: dict[str, Any] = {"rate": "", "rcvbuf": "256KiB", "app": "10MiB/s", "read": "16KiB/1ms", "kernel": "6.12,rmem_max=4MiB"}
 """Receiver, application and kernel of the published study; its path has no bottleneck."""
+NO_PATH: dict[str, Any] = {"rate": "", "words": {"forward": "none", "reverse": "none"}}
+"""A path without hops: its links are all that there is."""
 IN_GALLERY, STARLINK, SATELLITE, MOBILE, HOME, CENTRE = "Gallery", "Starlink", "Satellite", "Mobile", "Home", "Data centre"
 """Groups of presets."""
 
@@ -51,6 +53,10 @@ class Preset:
 
 def _gallery(name: str, title: str, note: str, **state: Any) -> Preset:
     return Preset(IN_GALLERY, name, title, note, f"tcpscape scenario show {name}", state)
+
+
+def _network(name: str, title: str, note: str, **state: Any) -> Preset:
+    return _gallery(name, title, note, **state, duration="30s")
 
 
 def _published(name: str, title: str, note: str, **state: Any) -> Preset:
@@ -110,6 +116,29 @@ PRESETS = (
         forward_at="sender",
         reverse_at="sender",
         mix="cubic*2,bbr@5s",
+    ),
+    _network(
+        "web", "Pages beside a download", "20 pages a second of 30 kB on average.", rtt="40ms", rate="20mbit", buffer="1bdp", transfers=("20/s",)
+    ),
+    _network(
+        "rrul",
+        "RRUL at a home link",
+        "Flent's test at 20/5 Mbit/s with a large FIFO: four flows each way, pings, a call.",
+        **NO_PATH,
+        links=("name home delay 15ms rate 20mbit up_rate 5mbit buffer 250KB",),
+        probes=("ping", "udp_ping", "voice"),
+        mix="cubic*4,cubic*4~up",
+    ),
+    _network(
+        "parking-lot",
+        "A parking lot",
+        "A long flow crosses three links of 20 Mbit/s, each of which has a flow of its own.",
+        **NO_PATH,
+        links=tuple(
+            f"name {name} between {ends} delay 5ms rate 20mbit buffer 50KB" for name, ends in (("west", "a,b"), ("middle", "b,c"), ("east", "c,d"))
+        ),
+        transfers=("5/s,20000B",),
+        mix="cubic,cubic~rtt=30ms~leave=b,cubic~rtt=30ms~enter=b~leave=c,cubic~rtt=30ms~enter=c",
     ),
     _gallery(
         "starlink-baseline",

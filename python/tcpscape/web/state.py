@@ -16,7 +16,7 @@ from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
 from tcpscape.scenario import changes, host
 from tcpscape.scenario.fields import OPTIONS, Spec, validate
-from tcpscape.scenario.grammar import parse_mix
+from tcpscape.scenario.grammar import parse_mix, parse_transfers
 from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.scenario.vocabulary import TRIAL
 from tcpscape.web import texts
@@ -25,8 +25,10 @@ OF_DIRECTIONS = ("rtt", "jitter", "jitter_on", "distribution", "order", "loss", 
 """Fields of the two directions, which the words of both replace."""
 OF_QUEUE = ("buffer", "queue")
 """Fields of the bottleneck's queue, which make no sense without a rate."""
+NETWORK = ("links", "transfers", "probes")
+"""Fields that make a network of the path."""
 MOST_ITEMS = 50
-"""Most congestion controls, and most changes, that a page asks about."""
+"""Most congestion controls, changes, links, transfers or probes that a page asks about."""
 trusted: set[str] = set()
 """Congestion controls in Python that the command line named: no other file is imported for what a page asks."""
 
@@ -135,6 +137,12 @@ class State(Spec):
     """Changes of the path on the way, `bottleneck@8s: rate 20mbit`."""
     cca: Annotated[tuple[str, ...], AfterValidator(_labels)] = ("cubic", "bbr")
     """Congestion controls that are compared, as labels: `cubic:hystart=off` becomes `cubic:hystart=0`, each once."""
+    links: tuple[str, ...] = ()
+    """Further links of the chain, `name home delay 15ms rate 20mbit`."""
+    transfers: tuple[str, ...] = ()
+    """Connections at random times, `20/s,30kB`."""
+    probes: tuple[str, ...] = ()
+    """Packets that measure delays, `voice~up`."""
     mix: str = ""
     """Flows that share the bottleneck, `cubic*2,bbr@5s`."""
 
@@ -158,6 +166,11 @@ class State(Spec):
         nodes = {"forward": self.forward_at, "reverse": self.reverse_at}
         return fields | {part: texts.hops(part, self.words[part], nodes.get(part, "")) for part in PARTS if part in self.words}
 
+    @property
+    def network(self) -> dict[str, list[str]]:
+        """Links, transfers and probes as fields of a campaign; those that are empty left out."""
+        return {name: list(entries) for name in NETWORK if (entries := getattr(self, name))}
+
     def campaign(self, **fields: Any) -> Campaign:
         """The campaign of this path and its congestion controls; `fields`: others of the campaign (`seeds`, `axes`, `zip`).
 
@@ -165,7 +178,7 @@ class State(Spec):
         """
         self.expect_harmless()
         controls = {"mix": self.mix} if self.mix else {"cca": list(self.cca)}
-        return Campaign.of({"name": "the explorer", "conditions": self.conditions(), **controls, **fields}, OPTIONS)
+        return Campaign.of({"name": "the explorer", "conditions": self.conditions(), **controls, **self.network, **fields}, OPTIONS)
 
     def scenario(self, cca: str) -> Scenario:
         """The scenario in which every flow uses `cca`; of a mixture, that mixture. :raises TcpscapeError: one line that names the field."""
@@ -181,10 +194,11 @@ class State(Spec):
 
         :raises TcpscapeError: one line that names the field.
         """
-        for name in ("cca", "changes"):
+        for name in ("cca", "changes", *NETWORK):
             if len(getattr(self, name)) > MOST_ITEMS:
                 refuse(name, f"{len(getattr(self, name))} of them", f"choose {MOST_ITEMS} at most")
         mixed = [str(flow["cca"]) for flow in parse_mix(self.mix)] if self.mix else []
+        mixed += [str(parse_transfers(text).get("cca", "cubic")) for text in self.transfers]
         for label in (*self.cca, *mixed):
             if spelling.is_class(label) and label not in trusted:
                 refuse("cca", f"{shown(label)} is Python code", "name the file on the command line: tcpscape explore SCENARIO")

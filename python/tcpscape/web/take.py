@@ -30,7 +30,7 @@ from tcpscape.scenario.scenario import PARTS, Part, Scenario
 from tcpscape.scenario.vocabulary import PATH
 from tcpscape.web import axes, texts
 from tcpscape.web.routes import Asked, Context, Post
-from tcpscape.web.state import OF_DIRECTIONS, OF_QUEUE, PageState, State
+from tcpscape.web.state import NETWORK, OF_DIRECTIONS, OF_QUEUE, PageState, State
 from tcpscape.words import paths
 
 DIRECTIONS: tuple[Part, Part] = ("forward", "reverse")
@@ -79,7 +79,7 @@ def normalised(state: State, scenario: Scenario) -> State:
     """The state with fields in place of its words where they say the same scenario."""
     if not state.words:
         return state
-    said, _ = texts.fields(scenario)
+    said, _ = texts.fields(scenario.model_copy(update=dict.fromkeys(NETWORK, ())))
     left = said.get("words", {})
     groups = ((DIRECTIONS, OF_DIRECTIONS), (("bottleneck",), ("rate", *OF_QUEUE)))
     fields: dict[str, Any] = {}
@@ -128,6 +128,8 @@ PLAIN = (*(name for name in PATH if name in State.model_fields), "rcvbuf", "app"
 """Fields of the state that are options of `tcpscape sweep` under the same name."""
 BY_AXIS = tuple(name for name, field in State.model_fields.items() if field.annotation is str and name not in (*PLAIN, "mix"))
 """Further fields of the state that are text: `tcpscape sweep` has them under `--axis`."""
+ENTRIES = {"links": "link", "transfers": "transfers", "probes": "probe"}
+"""Field of the state → option of `tcpscape sweep`, one for each entry."""
 OF_RATE = ("buffer", "queue")
 """Fields that only a path with a rate has."""
 WIDTH = 76
@@ -198,11 +200,17 @@ class Copies:
                 return None
             if not self.state.mix and tuple(spelling.parse_labels(",".join(self.state.cca))) != self.campaign.cca:
                 return None
-            meant = source.campaign(None, typed, {"mix": self.state.mix} if self.state.mix else {"cca": self.campaign.cca})
+            controls = {"mix": self.state.mix} if self.state.mix else {"cca": self.campaign.cca}
+            meant = source.campaign(None, typed, controls | self.state.network)
             is_same = [c.scenario.address() for c in meant.cases()] == [c.scenario.address() for c in self.campaign.cases()]
         except TcpscapeError:
             return None
         return said if is_same else None
+
+    @property
+    def _entries(self) -> dict[str, list[str]]:
+        """Links, transfers and probes as arguments of :func:`tcpscape.sweep`."""
+        return {ENTRIES[name]: texts for name, texts in self.state.network.items()}
 
     @cached_property
     def command(self) -> str:
@@ -218,6 +226,7 @@ class Copies:
             option = [f"--{name.replace('_', '-')}", _typed(value)] if name in PLAIN else ["--axis", f"{name}={_typed(value)}"]
             words.append(shlex.join(option))
         controls = ["--mix", self.state.mix] if self.state.mix else ["--cca", ",".join(self.campaign.cca)]
+        words += [shlex.join([f"--{option}", text]) for name, option in ENTRIES.items() for text in getattr(self.state, name)]
         return _lines(["tcpscape sweep", *words, shlex.join(controls), shlex.join(["--seeds", self.seeds])])
 
     def file(self, address: str = "") -> str:
@@ -241,7 +250,7 @@ class Copies:
             plain = {name: value for name, value in self.options.items() if name in PLAIN}
             others = {name: value for name, value in self.options.items() if name not in PLAIN}
             controls = {"mix": self.state.mix} if self.state.mix else {"cca": list(self.campaign.cca)}
-            said = {**plain, **({"axes": others} if others else {}), **controls, "seeds": _seeds(self.seeds)}
+            said = {**plain, **({"axes": others} if others else {}), **self._entries, **controls, "seeds": _seeds(self.seeds)}
         arguments = "".join(_argument(name, value) for name, value in said.items())
         return f"import tcpscape\n\noutcome = tcpscape.sweep(\n{arguments})\nprint(outcome.frame())\n"
 

@@ -22,6 +22,7 @@ from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.path import TBF_BURST, Hop, Link, Netem
 from tcpscape.scenario.scenario import PARTS, TIMER_SLACK, Kernel, Part, Scenario
 from tcpscape.scenario.words import parameters, within
+from tcpscape.web import entries
 
 THEN, NONE = " then ", "none"
 """Between the hops of a part, and a part without hops."""
@@ -77,7 +78,7 @@ def words(scenario: Scenario, part: Part) -> str:
 
 def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The fields of a state that say this scenario but its congestion control, and sentences about what they leave out."""
-    _expect_one_link(scenario)
+    _expect_known(scenario)
     notes: list[str] = []
     directions, link = _directions(scenario), _bottleneck(scenario)
     if any(isinstance(hop, path.TracedLink) for part in PARTS for hop in getattr(scenario, part)):
@@ -89,6 +90,7 @@ def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
     said |= {"kernel": kernel(scenario.kernel)} if scenario.kernel != Kernel() else {}
     said |= {"ecn": True} if scenario.ecn else {}
     texts = [_change(change) for change in scenario.changes]
+    said |= {name: items for name, items in _network(scenario).items() if items}
     said |= {"changes": tuple(text for text in texts if text)} if texts else {}
     if unsaid := sum(not text for text in texts):
         notes.append(f"{units.counted(unsaid, 'change')} on the way left out: only steps at a time can be said here")
@@ -98,15 +100,24 @@ def fields(scenario: Scenario) -> tuple[dict[str, Any], tuple[str, ...]]:
     return said, tuple(notes)
 
 
-def _expect_one_link(scenario: Scenario) -> None:
+def _expect_known(scenario: Scenario) -> None:
     """Refuses what no field and no word of a state can say. :raises ScenarioError: one line that names it, and the command that runs it."""
-    kinds: dict[str, Sequence[object]] = {"links": scenario.links, "transfers": scenario.transfers, "probes": scenario.probes}
+    kinds: dict[str, Sequence[object]] = {name: [text for text in items if text is None] for name, items in _network(scenario).items()}
     kinds["requests or pauses of applications"] = [flow for flow in scenario.flows if flow.app.response or flow.app.on]
     kinds["access links"] = [flow for flow in scenario.flows if flow.access and _access(flow) is None]
     kinds["receivers that misbehave"] = [flow for flow in scenario.flows if flow.misbehaves]
-    if unsaid := [name for name, entries in kinds.items() if entries]:
+    if unsaid := [name for name, items in kinds.items() if items]:
         problem = f"{scenario.name} has {' and '.join(unsaid)}, which the explorer cannot show"
         refuse("scenario", problem, "run it with `tcpscape run` or `tcpscape sweep`, and see it with --report")
+
+
+def _network(scenario: Scenario) -> dict[str, tuple[str | None, ...]]:
+    """The links, transfers and probes as the state has them; None for what no text says."""
+    return {
+        "links": tuple(map(entries.link, scenario.links)),
+        "transfers": tuple(map(entries.transfers, scenario.transfers)),
+        "probes": tuple(map(entries.probe, scenario.probes)),
+    }
 
 
 def kernel(of: Kernel) -> str:

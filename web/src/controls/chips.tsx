@@ -43,7 +43,7 @@ export function Chips() {
       <Add />
       {state.value.mix && (
         <Button kind="quiet" icon={<Icon name="close" />} onClick={() => change({ mix: "" })}>
-          Leave the mixture {state.value.mix}
+          Leave the mixture <span class="mixture">{state.value.mix}</span>
         </Button>
       )}
     </section>

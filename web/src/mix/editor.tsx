@@ -49,6 +49,12 @@ export function Editor() {
             </select>
           </label>
           <Time name="own RTT" text={group.rtt} empty="the path's" take={(text) => put(place, { rtt: text.replace(/[~@*]/g, "") })} />
+          {state.value.links.length > 0 && (
+            <>
+              <Time name="enter at" text={group.enter} empty="the first" take={(text) => put(place, { enter: text.replace(/[~@*]/g, "") })} />
+              <Time name="leave at" text={group.leave} empty="the last" take={(text) => put(place, { leave: text.replace(/[~@*]/g, "") })} />
+            </>
+          )}
           <Time name="from" text={group.start} empty="the start" take={(text) => put(place, { start: text })} />
           <Time name="until" text={group.stop} empty="the end" take={(text) => put(place, { stop: text })} />
           <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={(event) => remove(event, place)}>

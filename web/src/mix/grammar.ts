@@ -8,7 +8,10 @@ export interface Group {
   up: boolean;
   /** Their round-trip time, as text; empty is the path's. */
   rtt: string;
-  /** Their other fields as they were typed, `~access=10ms~enter=r1`. */
+  /** The routers between which they travel; empty are the ends of the chain. */
+  enter: string;
+  leave: string;
+  /** Their other fields as they were typed, `~access=10ms`. */
   fields: string;
   /** When its flows connect and stop, as text; empty is the start, the end. */
   start: string;
@@ -24,13 +27,15 @@ export function parse(text: string): Group[] | null {
     const said = PART.exec(part.trim())?.groups;
     if (!said) return null;
     const fields = (said.fields ?? "").split("~").slice(1);
-    const rtt = fields.find((each) => each.startsWith("rtt=")) ?? "";
-    const others = fields.filter((each) => each !== "up" && each !== "down" && each !== rtt);
+    const own = (name: string) => fields.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
+    const others = fields.filter((each) => !/^(up|down|(rtt|enter|leave)=.*)$/s.test(each));
     return {
       cca: said.cca as string,
       count: Number(said.count ?? 1),
       up: fields.includes("up"),
-      rtt: rtt.replace("rtt=", ""),
+      rtt: own("rtt"),
+      enter: own("enter"),
+      leave: own("leave"),
       fields: others.map((each) => `~${each}`).join(""),
       start: said.start ?? "",
       stop: said.stop ?? "",
@@ -41,14 +46,15 @@ export function parse(text: string): Group[] | null {
 
 /** A group of one flow that begins with the path, over the whole of it. */
 export function group(cca: string): Group {
-  return { cca, count: 1, up: false, rtt: "", fields: "", start: "", stop: "" };
+  return { cca, count: 1, up: false, rtt: "", enter: "", leave: "", fields: "", start: "", stop: "" };
 }
 
 /** The text of groups. A stop needs a start. */
 export function write(groups: readonly Group[]): string {
   return groups
-    .map(({ cca, count, up, rtt, fields, start, stop }) => {
-      const where = `${up ? "~up" : ""}${rtt ? `~rtt=${rtt}` : ""}${fields}`;
+    .map(({ cca, count, up, rtt, enter, leave, fields, start, stop }) => {
+      const ends = `${enter ? `~enter=${enter}` : ""}${leave ? `~leave=${leave}` : ""}`;
+      const where = `${up ? "~up" : ""}${rtt ? `~rtt=${rtt}` : ""}${fields}${ends}`;
       return `${cca}${count === 1 ? "" : `*${count}`}${where}${start || stop ? `@${start || "0s"}` : ""}${stop ? `-${stop}` : ""}`;
     })
     .join(",");

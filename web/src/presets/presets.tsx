@@ -1,16 +1,18 @@
 /** Paths to begin with, and the way back to the first one. */
 import { start } from "../server/start";
 import { jump } from "../state/address";
-import { change, state } from "../state/state";
+import type { State } from "../server/contract";
+import { change, choose, state } from "../state/state";
 import { Button, Icon, Menu } from "../ui";
 
 export function Presets() {
   const there = start.value;
   if (!there) return null;
   // The congestion controls stay, unless the preset names some: the path is what it is about.
-  const take = (fields: object) => {
+  const take = (fields: Partial<State>) => {
     jump();
     change({ ...there.state, cca: state.peek().cca, ...fields });
+    if (fields.links?.length || fields.transfers?.length || fields.probes?.length) choose("view", "network");
   };
   const items = there.presets.map((each) => ({ group: each.group, title: each.title, note: each.note, onChoose: () => take(each.state) }));
   return (

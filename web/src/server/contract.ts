@@ -23,6 +23,9 @@ export interface State {
   words: Record<string, string>;
   changes: string[];
   cca: string[];
+  links: string[];
+  transfers: string[];
+  probes: string[];
   mix: string;
 }
 
@@ -100,6 +103,11 @@ export interface PathDocument {
   words: Record<"forward" | "bottleneck" | "reverse", string>;
   text: string;
   notes: string[];
+}
+
+export interface DiagramDocument {
+  wide: string;
+  narrow: string;
 }
 
 export interface TakenTexts {
@@ -269,6 +277,21 @@ export interface Interval {
   high: number | null;
 }
 
+export interface NetworkAnswer {
+  n: number;
+  wanted: number;
+  sentences: string[];
+  tables: ShownTable[];
+  caveats: string[];
+}
+
+export interface ShownTable {
+  title: string;
+  columns: string[];
+  rows: string[][];
+  left: number;
+}
+
 export interface SourceValues {
   name: string;
   about: string;
@@ -410,6 +433,9 @@ export interface Blocks {
     shares: Shares;
     verdict: Verdict;
   };
+  network: {
+    network: NetworkAnswer;
+  };
   measure: {
     source: SourceValues;
     progress: MeasureProgress;
@@ -469,6 +495,9 @@ export interface Options {
   };
   mix: {
     seed?: number;
+    seeds?: number;
+  };
+  network: {
     seeds?: number;
   };
   measure: {

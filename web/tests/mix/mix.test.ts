@@ -18,6 +18,7 @@ test("a mixture taken apart is the same mixture again", () => {
     { ...group("cubic"), count: 2 },
     { ...group("bbr"), start: "5s", stop: "8s" },
   ]);
+  expect(parse("cubic~enter=b~leave=c~access=10ms")).toEqual([{ ...group("cubic"), enter: "b", leave: "c", fields: "~access=10ms" }]);
   expect(write([{ ...group("cubic"), stop: "3s" }])).toBe("cubic@0s-3s");
   expect([parse(""), parse("cubic*,bbr"), parse(",")]).toEqual([[], null, null]);
 });

@@ -82,6 +82,7 @@ KINDS = Kinds(
         "inside": "inside.Inside",
         "detail": "inside.Detail",
         "mix": "mix.Mix",
+        "network": "network.Network",
         "measure": "measure.Measure",
         "kept": "kept.KeptResults",
         "check": "check.Check",
