@@ -7,8 +7,9 @@
     .venv/bin/python benches/run.py --only diagnosis                     # draws a set, diagnoses it and writes both tables of calibration
 
 A number is *right* within its tolerance, *wrong* outside of it where its interval excludes the truth, *unsure* where the interval holds the truth, and
-*silent* where none is given. What limits a flow is that which its first sentence about it names: *wrong* if that held the flow for less than
-:data:`SOME` of the time by the kernel's own counters (`benches/limits.py`), *unsure* if it held it for as much and something else for longer.
+*silent* where none is given. No jitter is told with a bound: one below that is *unsure*. What limits a flow is that which its first sentence about
+it names: *wrong* if that held the flow for less than :data:`SOME` of the time by the kernel's own counters (`benches/limits.py`), *unsure* if it held
+it for as much and something else for longer.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def verdicts(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> d
         given = path["jitter_ms"]
         found["jitter"] = of_value(given, true["jitter_ms"], abs(given["value"] / true["jitter_ms"] - 1) <= 0.2) if given else "silent"
     if path["jitter_on"]:
-        found["direction"] = "right" if path["jitter_on"] == true["jitter_on"] else "wrong"
+        is_left_open = path["jitter_on"] == "none" and true["jitter_ms"] <= path["jitter_ms"]["high"]  # none above that
+        found["direction"] = "right" if path["jitter_on"] == true["jitter_on"] else "unsure" if is_left_open else "wrong"
     count, share = diagnosis.lost(truth, case)
     given = path["loss_pct"]
     if count >= diagnosis.FEWEST_LOSSES:

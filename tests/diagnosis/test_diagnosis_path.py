@@ -31,7 +31,7 @@ from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plat
 from tcpscape.findings.diagnosis.path.columns import order_of_receiver, sampled, tick_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
 from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
-from tcpscape.findings.diagnosis.path.losses import _waited, frequent_from, is_once_short, quiet_below
+from tcpscape.findings.diagnosis.path.losses import _waited, frequent_from, is_once_short, last_before, quiet_below
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -248,6 +248,24 @@ def test_losses_that_no_delay_explains_are_random_where_they_are_alone() -> None
     assert (fit(unseen).loss_pct, fit(unseen).reasons["loss_pct"]) == (None, Reason("queue unseen"))
 
 
+def test_a_lost_packet_of_a_burst_met_what_came_before_it_alone() -> None:
+    """Four packets leave at one time: the second, which is lost, met the first, whatever came behind it in the same moment."""
+    at, row = np.array([1.0, 5.0, 5.0, 5.0, 9.0]), np.array([0, 1, 3, 4, 5])
+    assert last_before(at, row, np.array([5.0, 9.0, 0.5]), np.array([2, 6, 7])).tolist() == [1, 4, 0]
+
+
+def test_random_losses_in_bursts_of_one_time_are_random() -> None:
+    """Bursts of four to six at 7 Mbit/s, a short queue each; a link loses 1 % of any packets. None is a queue's for what came behind it."""
+    random = np.random.default_rng(5)
+    sent = np.repeat(np.cumsum(random.uniform(8.0, 12.0, 3_000)), random.choice((4, 5, 6), 3_000))
+    lost = random.random(sent.size) < 0.01
+    p = fit(flow(sent, 10 + np.where(lost, 0.0, through(sent, 7.0)), np.full(sent.size, 10.0), lost))
+    assert p.rate_mbps is not None
+    assert p.loss_pct is not None
+    assert p.loss_pct.low <= 100 * lost.mean() <= p.loss_pct.high
+    assert p.loss_pct.value == pytest.approx(100 * lost.mean(), rel=0.25)
+
+
 def policed(sent: Any, rate: float, burst: float) -> Any:
     """Which full packets with timestamps a policer drops that refills `burst` bytes at `rate` Mbit/s."""
     tokens, last, drops = burst, 0.0, []
@@ -374,7 +392,7 @@ def test_a_turn_shorter_than_the_handshake_is_a_jitter_that_it_had_too() -> None
         turns = SimpleNamespace(row=np.arange(100), rtt=np.linspace(least, 90, 100))
         wire = wire_of(flow(np.arange(100.0), *[np.zeros(100)] * 2))
         facts = SimpleNamespace(facts={"handshake_sender_part_ms": 63.0})
-        estimate = base.handshake(SimpleNamespace(before=turns, wire=wire, flow=facts, forward=None, reverse=None))  # type: ignore[arg-type]
+        estimate = base.handshake(SimpleNamespace(before=turns, wire=wire, flow=facts, forward=None, reverse=None, varies_in_order=False))  # type: ignore[arg-type]
         assert estimate is not None
         return estimate
 
@@ -465,8 +483,12 @@ def test_what_the_distances_of_the_packets_spread_is_no_jitter_of_the_acks(sigma
     """At a receiver behind a queue of 12 Mbit/s, a packet each ms: an ACK of two is answered within two of them."""
     still, queue = jitters.Spread(0.0, 0.0, 12, 400), np.full(400, 20.0)
     about = SimpleNamespace(is_before=True, bottleneck=SimpleNamespace(rate=12.0), hidden=0.02, before_queue=None, jitter_on="reverse", reasons={})
-    about.flow, about.wire, about.has_before = SimpleNamespace(vantage="receiver"), SimpleNamespace(tick=1.0), True
-    about.behind, about.before, about.queue = SimpleNamespace(row=np.arange(0)), SimpleNamespace(row=np.arange(400)), queue
+    about.flow, about.wire, about.has_before = (
+        SimpleNamespace(vantage="receiver", facts={}),
+        SimpleNamespace(tick=1.0, ack_t=np.arange(400.0) * 99),
+        True,
+    )
+    about.left, about.behind, about.before, about.queue = (0.0, 0.0), SimpleNamespace(row=np.arange(0)), SimpleNamespace(row=np.arange(400)), queue
     about.forward, about.reverse = still, jitters.Spread(sigma_ms**2, sigma_ms**2 / 50, 12, 400)
     one, _, _ = fitting.jitter_estimates(about)  # type: ignore[arg-type]
     assert (one is not None) == is_told

@@ -206,6 +206,8 @@ def _jitter(path: FittedPath) -> str:
     if path.jitter_ms is None:
         return ""
     is_small = path.jitter_ms.value < HARDLY_MS and (path.rtt_ms is None or path.jitter_ms.value < HARDLY_OF_RTT * path.rtt_ms.value)
+    if path.jitter_on == "none" and path.jitter_ms.high > max(HARDLY_MS, HARDLY_OF_RTT * (path.rtt_ms.value if path.rtt_ms else 0.0)):
+        return f"less than {number(path.jitter_ms.high, 2)} ms of jitter"
     if is_small or path.jitter_on == "none":
         return "hardly any jitter"
     where = {"forward": " of the data", "reverse": " of the ACKs", "both": " each way"}.get(path.jitter_on or "", "")

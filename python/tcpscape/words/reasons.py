@@ -107,6 +107,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     ),
     "ends wait": "the sender or the receiver waits before it answers, and jitter cannot be told from that",
     "directions alike": "without timestamps, jitter of the data and of the ACKs cannot be told apart",
+    "other direction unresolved": "one direction has jitter, and the other may have up to {ms:.2g} ms that do not show",
     "delays unseen": "the delays of one direction, without a queue's, were not seen well enough",
     "few delays": "too few delays",
     "no jitter": "there is no jitter that could change it",

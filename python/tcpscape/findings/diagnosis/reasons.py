@@ -20,6 +20,7 @@ OfPath = Literal[
     "jitter hidden",
     "ends wait",
     "directions alike",
+    "other direction unresolved",
     "delays unseen",
     "few delays",
     "no jitter",

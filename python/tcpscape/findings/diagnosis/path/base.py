@@ -39,8 +39,12 @@ class Fit:
     """Of each segment: its time in the queue, ms."""
     hidden: float = jitters.FLOOR
     """Most that a forward jitter that was not seen can have, ms."""
+    left: tuple[float, float] = (0.0, 0.0)
+    """Most that the jitter of the data and of the ACKs can have beside what was seen, ms."""
     before_queue: tuple[float, float, float] | None = None
     """Standard deviation of the forward delay before the queue, ms, and its interval."""
+    beside: Spread | None = None
+    """Of the forward delay on the other side of the capture than the queue."""
     jitter_on: Direction | None = None
     varies_in_order: bool = False
     """Whether the forward delay varies, and packets keep an order that independent delays of that size would change."""
@@ -476,6 +480,8 @@ def handshake(f: Fit) -> Estimate | None:
     acks = math.sqrt(max(0.0, f.reverse.variance)) if f.reverse is not None and f.reverse.is_there else 0.0
     if f.before.row.size < LEAST_TURNS or is_reordered(f):
         data = max(data, 0.015 * value)
+    if f.varies_in_order:  # by waiting or by a jitter
+        data = max(data, f.left[0])
     half = math.hypot(1.96 * data, 1.96 * acks, 0.003 * value, 0.02)
     below = value - float(f.before.rtt.min()) if f.before.row.size >= LEAST_TURNS else 0.0
     if below <= 2 * half:
@@ -533,14 +539,44 @@ LEAST_TURNS = 30
 """Turns below which they do not tell the part before the capture."""
 
 
-def reverse_before(turns: Turns, tick: float, behind: Spread | None) -> Spread | None:
-    """Variance of the ACKs' delay: behind the capture and before it, by the lower half; None where the sender waits, which hides it."""
-    if turns.row.size < LEAST_TURNS:
+def acks_before(f: Fit, behind: Spread | None) -> Spread | None:
+    """Variance of the ACKs' delay: behind the capture and before it; None where the sender waits, which hides it.
+
+    In which order the ACKs came to the sender is not seen, and the variance lies between what either order makes of what is seen.
+    """
+    if f.before.row.size < LEAST_TURNS:
         return behind
+    part = reverse_before(f.before, f.wire.sender_tick, most_before(f), f.flow.facts.get("handshake_sender_part_ms"))
+    if part is None:
+        return None
+    if not part.is_there:
+        f.left = f.left[0], part.most
+        return part if behind is None else behind
+    return jitters.plus(part.uncrowded(f.wire.ack_t, jitters.ORDERS, jitters.lower_deviation), behind)
+
+
+def most_before(f: Fit) -> float:
+    """The largest variance, ms², that either direction can have before the capture: turns, which no clock rounds, vary by both and by waiting."""
+    turns = f.before.rtt - (f.queue[f.before.row] if f.is_before else 0.0)
+    turns = turns[~np.isnan(turns)]
+    return jitters.lower_deviation(turns) ** 2 if turns.size >= LEAST_TURNS else math.inf
+
+
+def reverse_before(turns: Turns, tick: float, bound: float, opening: float | None = None) -> Spread | None:
+    """Variance of the ACKs' delay before the capture, by the lower half of the turns; None where the sender waits.
+
+    Where the handshake's turn, before which nothing waited, is next to the least of all, waiting is what spreads them: of delays that are spread
+    evenly, by 5 % chance.
+
+    :param bound: the largest variance, ms² (:func:`most_before`). :param opening: the handshake's turn, ms.
+    """
     if is_one_sided(turns.reverse, tick):
         return None
     x = turns.reverse - np.median(turns.reverse)
     lower = x[x <= 0]
-    variance = float(np.mean(lower**2)) - tick**2 / 12
-    part = Spread(variance, float(np.std(lower**2)) / math.sqrt(lower.size) * 1.5, 12, int(lower.size))
-    return jitters.plus(part, behind)
+    seen = Spread(float(np.mean(lower**2)), float(np.std(lower**2)) / math.sqrt(lower.size) * 1.5, 12, int(lower.size))
+    part = jitters.minus(seen, tick, bound)
+    if part.variance > bound:
+        part = replace(part, variance=bound, error=min(part.error, bound / 2))
+    is_waiting = opening is not None and opening - float(turns.rtt.min()) < 0.05 * math.sqrt(12 * max(0.0, part.variance))
+    return None if part.is_there and is_waiting else part

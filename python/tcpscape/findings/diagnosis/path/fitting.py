@@ -62,6 +62,7 @@ def fit(flow: ObservedFlow) -> FittedPath:
     base.anchor(f)
     f.forward, f.reverse = spreads(f)
     find_direction(f)
+    find_reordered(f)
     return answer(f)
 
 
@@ -129,12 +130,13 @@ def keep(f: Fit, d: QueueDelays, b: FittedBottleneck) -> None:
 
 
 def find_jitter_before(f: Fit, d: QueueDelays, b: FittedBottleneck) -> None:
-    """Standard deviation of the forward delay before the queue, ms.
+    """Standard deviation of the forward delay before the queue, ms: on its side of the capture, as what is on the other side shows as it is.
 
     A busy queue hides it: packets leave at its rate whenever they came, and only their order tells. So the spread that a jitter would give to
     these packets is simulated, and the jitter chosen whose spread is the one seen.
     """
-    forward, _ = spreads(f)
+    ahead, behind = forward_parts(f)
+    forward, f.beside = (ahead, behind) if f.is_before else (behind, ahead)
     if forward is None:
         return
     seen = max(math.sqrt(max(0.0, forward.variance)), jitters.FLOOR)
@@ -175,32 +177,48 @@ def is_shared(f: Fit, b: FittedBottleneck, tick: float) -> bool:
 def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
     """Variances of the delay of each direction, without the queue's; None without timestamps."""
     w, s = f.wire, f.behind
-    forward = reverse = None
+    f.left, reverse = (0.0, 0.0), None
+    ahead, behind = forward_parts(f)
+    if behind is not None:
+        rest = s.rtt - (0.0 if f.is_before else f.queue[s.row])
+        ok = jitters.inliers(rest)
+        plain = ok & s.is_plain
+        chosen = plain if plain.sum() > max(200, 0.2 * ok.sum()) else ok
+        reverse = jitters.covariance(rest[chosen], s.reverse[chosen])
+        if reverse.is_there and jitters.order_is_kept(w.ack_stamp, w.ack_t, math.sqrt(reverse.variance)):
+            reverse = reverse.uncrowded(jitters.spread_over_ticks(w.ack_stamp, w.tick), ("held",), jitters.local_deviation)
+    if f.has_before and w.sender_tick:
+        if not base.is_exact(f):
+            reverse = base.acks_before(f, reverse)
+        if w.tick == 0:
+            reverse = None
+    if ahead is not None and behind is not None and not ahead.is_there:
+        f.left = ahead.most, f.left[1]
+        return behind, reverse
+    return behind if ahead is None else jitters.plus(ahead, behind), reverse
+
+
+def forward_parts(f: Fit) -> tuple[Spread | None, Spread | None]:
+    """Variances of the data's delay before the capture and behind it, without the queue's; None where they are not seen."""
+    w, s = f.wire, f.behind
+    ahead = behind = None
     if s.row.size >= LEAST and w.tick and not f.is_receiver:
         rest = s.rtt - (0.0 if f.is_before else f.queue[s.row])
         ok = jitters.inliers(rest)
         one_way = (rest - s.reverse)[ok]
         if f.bottleneck is None and base.is_one_sided(one_way, w.tick) and not base.is_reordered(f):
             return None, None  # ACKs that waited, or bursts that queued
-        forward = jitters.covariance(rest[ok], one_way)
+        behind = jitters.covariance(rest[ok], one_way)
         if f.bottleneck is None:
             row = np.argsort(s.row[ok], kind="stable")
-            forward = jitters.without_jumps(forward, one_way[row], w.tick)
-        plain = ok & s.is_plain
-        chosen = plain if plain.sum() > max(200, 0.2 * ok.sum()) else ok
-        reverse = jitters.covariance(rest[chosen], s.reverse[chosen])
+            behind = jitters.without_jumps(behind, one_way[row], w.tick)
     if f.has_before and w.sender_tick:
         one_way = w.t - w.stamp - (f.queue if f.is_before else 0.0)
         one_way = one_way[~np.isnan(one_way)]
         one_way = one_way[jitters.inliers(one_way)]
         if one_way.size >= LEAST:
-            part = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick**2 / 12)
-            forward = jitters.plus(part, forward)
-        if not base.is_exact(f):
-            reverse = base.reverse_before(f.before, w.sender_tick, reverse)
-        if f.wire.tick == 0:
-            reverse = None
-    return forward, reverse
+            ahead = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick, base.most_before(f))
+    return ahead, behind
 
 
 def find_direction(f: Fit) -> None:
@@ -209,14 +227,21 @@ def find_direction(f: Fit) -> None:
     if base.has_no_jitter(f):
         f.forward = f.reverse = jitters.Spread(0.0, 0.0, 12, max(s.row.size, f.before.row.size))
         f.before_queue, f.hidden, f.jitter_on = None, jitters.FLOOR, "none"
+        f.left = (
+            (HIDDEN, HIDDEN) if f.has_before else (0.0, 0.0)
+        )  # that the handshake's turn is the least is frequent where delays are skewed, as a Pareto's
         return
     f.hidden = max(f.hidden, hidden.kept_in_order(f))
     if f.forward is not None and f.forward.is_there and keeps_order(f):
+        f.left = math.sqrt(f.forward.variance), f.left[1]
         f.forward = jitters.Spread(0.0, f.forward.error, f.forward.blocks, f.forward.n)
         f.before_queue, f.varies_in_order = None, True
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
-        f.jitter_on = jitters.direction(f.forward, f.reverse)
+        f.jitter_on = jitters.direction(f.forward, f.reverse, f.left)
+        if f.jitter_on is None:
+            unseen = max(f.left[1], f.reverse.most) if f.forward.is_there else max(f.left[0], f.forward.most)
+            f.reasons["jitter_on"] = Reason("other direction unresolved", {"ms": unseen})
         if f.jitter_on == "none" and (beyond := base.unexplained(f)) > base.STILL:
             f.hidden = max(f.hidden, beyond)
     elif f.flow.vantage == "sender" and s.row.size >= LEAST:
@@ -224,7 +249,7 @@ def find_direction(f: Fit) -> None:
         rest = rest[jitters.inliers(rest)]
         total = jitters.covariance(rest, rest)
         if not total.is_there:
-            f.jitter_on = "none"
+            f.jitter_on, f.left = "none", (total.most, total.most)
 
 
 def keeps_order(f: Fit) -> bool:
@@ -324,24 +349,44 @@ def delay_levels(f: Fit) -> Floats | None:
     return losses.levels(w, row, (w.t - w.stamp)[row]) if w.sender_tick else None
 
 
+def is_seen(s: Spread, left: float) -> bool:
+    """Whether what shows of a jitter is most of it: `left` ms do not."""
+    return s.is_there and left <= jitters.APART * math.sqrt(s.variance)
+
+
+def find_reordered(f: Fit) -> None:
+    """Data that change their order have jitter, also where no delay shows it: theirs alone, where the ACKs surely have none."""
+    if f.jitter_on != "none" or not base.is_reordered(f) or base.has_no_jitter(f):
+        return
+    acks = max(f.left[1], f.reverse.most) if f.reverse is not None else math.inf
+    f.jitter_on = "forward" if acks <= HIDDEN else None
+    if f.jitter_on is None and math.isfinite(acks):
+        f.reasons["jitter_on"] = Reason("other direction unresolved", {"ms": acks})
+
+
+def is_of_data_alone(f: Fit) -> bool:
+    """Whether the data have the jitter that was seen, as far as is known."""
+    return f.jitter_on == "forward" or (f.jitter_on is None and f.reverse is not None and not f.reverse.is_there)
+
+
 def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
     """Jitter of the direction that has it, of the forward and of the reverse one."""
-    none = Estimate(0.0, 0.0, f.hidden, f.behind.row.size, "ms")
-    if f.jitter_on == "none" and base.is_reordered(f) and not base.has_no_jitter(f):
-        f.jitter_on = "forward"
-    if f.jitter_on != "both" and f.before_queue is None and f.hidden > HIDDEN and f.jitter_on in ("none", "forward"):
-        f.reasons["jitter_ms"] = Reason("jitter hidden", {"ms": f.hidden})
+    left = max(*f.left, f.hidden, *(s.most for s in (f.forward, f.reverse) if s is not None and not s.is_there), 0.0)
+    none = Estimate(0.0, 0.0, left, f.behind.row.size, "ms")
+    if f.jitter_on == "none" or is_of_data_alone(f):
+        hidden_ms = f.hidden if f.before_queue is None else f.before_queue[2] if f.before_queue[1] > HIDDEN and f.jitter_on == "none" else 0.0
+        if hidden_ms > max(HIDDEN, jitters.APART * math.sqrt(f.forward.variance) if f.forward is not None and f.forward.is_there else 0.0):
+            f.reasons["jitter_ms"] = Reason("jitter hidden", {"ms": hidden_ms})
+            if f.jitter_on == "none":
+                f.jitter_on, f.reasons["jitter_on"] = None, f.reasons["jitter_ms"]
+            return None, None, none
         if f.jitter_on == "none":
-            f.jitter_on = None
-            f.reasons["jitter_on"] = f.reasons["jitter_ms"]
-        return None, None, none
-    if f.jitter_on == "none" and f.before_queue is not None and f.before_queue[1] > HIDDEN:  # what the order showed is not gone with the variance
-        f.jitter_on = None
-        f.reasons["jitter_ms"] = f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.before_queue[2]})
-        return None, None, none
-    if f.jitter_on == "none":
-        return none, none, none
-    if f.jitter_on == "reverse" and f.reverse is not None and (base.hides_jitter(f) or f.hidden > max(HIDDEN, math.sqrt(f.reverse.variance))):
+            return none, none, none
+    if (
+        f.jitter_on == "reverse"
+        and f.reverse is not None
+        and (base.hides_jitter(f) or f.hidden > max(HIDDEN, jitters.APART * math.sqrt(f.reverse.variance)))
+    ):
         f.jitter_on = None
         f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.hidden})
     waits = f.jitter_on in (None, "reverse") and is_spacing(f)
@@ -351,13 +396,18 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
         f.reasons["jitter_ms"] = f.reasons["jitter_on"] = Reason("ends wait" if f.wire.tick else "directions alike")
         return None, None, None
     width = METHOD if f.bottleneck and not f.has_before else UNKNOWN_QUEUE
-    forward, reverse = (s.estimate(width) if s.is_there else none for s in (f.forward, f.reverse))
+    forward, reverse = (s.estimate(width) if is_seen(s, left) else none for s, left in zip((f.forward, f.reverse), f.left, strict=True))
     if f.before_queue and forward is not none:
-        forward = Estimate(*f.before_queue, forward.n, "ms")
-    if f.jitter_on == "both":
+        beside = ends(f.beside.estimate(width)) if f.beside is not None and f.beside.is_there else (0.0, 0.0, 0.0)
+        forward = Estimate(*(math.hypot(x, y) for x, y in zip(f.before_queue, beside, strict=True)), forward.n, "ms")
+    if forward is none and reverse is none:  # it shows by the order of the data alone, or may be more than what shows
+        f.reasons["jitter_ms"] = Reason("delays unseen")
+        return None, None, None
+    if f.jitter_on == "both" and forward is not none and reverse is not none:
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
         return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
-    return (forward if f.jitter_on == "forward" else reverse), forward, reverse  # of unknown direction: the ACKs' is seen, the data's may be hidden
+    is_forward = f.jitter_on == "forward" or reverse is none  # of unknown direction: the ACKs' is seen, the data's may be hidden
+    return (forward if is_forward else reverse), forward, reverse
 
 
 def is_spacing(f: Fit) -> bool:

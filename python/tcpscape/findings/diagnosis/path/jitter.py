@@ -10,7 +10,9 @@ Intervals, also of losses and rates, are those of correlated samples: by blocks 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import betaincinv, erf, gammaincinv, ndtr, stdtrit
@@ -74,6 +76,15 @@ SHAPES = {"uniform": (0.0, -1.2), "normal": (0.0, 0.0), "paretonormal": (1.36, 1
 """Skewness and excess kurtosis of tc's distributions; those of the tables, cut off at 4 σ."""
 
 
+DEVIATIONS = 2.5
+"""Standard errors above nothing from which on a variance is there."""
+LOOKED, MOST_HELD = 4_000, 2.5
+"""Packets that are enough to simulate; how many times the deviation that is seen a jitter may have at the most, where packets are near each other."""
+Order = Literal["held", "overtaken"]
+"""What becomes of packets of which a later one would pass an earlier one: the later one is held behind it, or the earlier one overtaken."""
+ORDERS: tuple[Order, ...] = ("held", "overtaken")
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Variance of a delay with its standard error, ms²."""
@@ -86,7 +97,19 @@ class Spread:
     @property
     def is_there(self) -> bool:
         """Whether it is above what a path without jitter shows, beyond chance."""
-        return self.variance - 2.5 * self.error > 0 and self.variance > FLOOR**2
+        return self.variance - DEVIATIONS * self.error > 0 and self.variance > FLOOR**2
+
+    @property
+    def most(self) -> float:
+        """The largest standard deviation, ms, that its error leaves: a variance of less than nothing is noise, and bounds no better than none."""
+        return math.sqrt(max(0.0, self.variance) + (student(self.blocks) * self.error if self.blocks > 1 else 0.0))
+
+    def uncrowded(self, sent: Floats, orders: Sequence[Order], deviation: Callable[[Floats], float]) -> Spread:
+        """That of each delay, where packets come closer than it reaches and one of these orders is kept (:func:`uncrowded`)."""
+        seen = math.sqrt(self.variance)
+        own = np.array([uncrowded(seen, sent, order, deviation) ** 2 for order in orders])
+        error = math.hypot(self.error * float(own.mean()) / self.variance, float(own.max() - own.min()) / 2 / student(self.blocks))
+        return Spread(float(own.mean()), error, self.blocks, self.n)
 
     def estimate(self, relative: float = 0.0) -> Estimate:
         """The standard deviation, ms; `relative`: half of the interval at the least, as a share."""
@@ -120,9 +143,16 @@ def without_jumps(s: Spread, x: Floats, tick: float) -> Spread:
     return Spread(max(0.0, other), max(0.2 * max(0.0, other), tick**2 / 12 * 0.2), s.blocks, s.n)
 
 
-def minus(s: Spread, variance: float) -> Spread:
-    """Without a variance that is known."""
-    return Spread(s.variance - variance, s.error, s.blocks, s.n)
+RESOLVED = 0.35
+"""Ticks of a clock below which a jitter does not stand out of the rounding of its times: in captures without one 0.3 are seen."""
+
+
+def minus(s: Spread, tick: float, bound: float = math.inf) -> Spread:
+    """Without what the rounding of a clock adds, if times fall anywhere in its ticks; as they need not, no less than a part of one is resolved.
+
+    :param bound: the largest variance that it can have, ms², by what no clock rounds.
+    """
+    return Spread(s.variance - tick**2 / 12, max(s.error, min((RESOLVED * tick) ** 2 / DEVIATIONS, bound / 2)), s.blocks, s.n)
 
 
 def plus(s: Spread, t: Spread | None) -> Spread:
@@ -132,13 +162,25 @@ def plus(s: Spread, t: Spread | None) -> Spread:
     return Spread(s.variance + t.variance, math.hypot(s.error, t.error), max(2, min(s.blocks, t.blocks)), min(s.n, t.n))
 
 
-def direction(forward: Spread, reverse: Spread) -> Direction:
-    """Which direction has the jitter: one of a quarter of the other's standard deviation or less is rounding of the other."""
+APART = 0.5
+"""Share of the standard deviation of one direction that the other's must surely be below, to say that the first has the jitter."""
+
+
+def direction(forward: Spread, reverse: Spread, left: tuple[float, float] = (0.0, 0.0)) -> Direction | None:
+    """Which direction has the jitter: one of a quarter of the other's standard deviation or less is rounding of the other.
+
+    None where the other one is not seen, and may have half of it or more.
+
+    :param left: ms that each may have beside what it shows.
+    """
     f, v = (math.sqrt(max(0.0, s.variance)) if s.is_there else 0.0 for s in (forward, reverse))
     if not f and not v:
         return "none"
     if min(f, v) > 0.25 * max(f, v):
         return "both"
+    unseen = max(left[1], reverse.most) if not v else max(left[0], forward.most) if not f else 0.0
+    if unseen > APART * max(f, v):
+        return None
     return "forward" if f > v else "reverse"
 
 
@@ -179,6 +221,49 @@ def correlation(at: Floats, x: Floats) -> tuple[float, float, float] | None:
     step = float(np.median(gap[near]))
     times = [0.0 if r < 0.05 else -step / math.log(min(r, 0.999)) for r in (rho, rho - error, rho + error)]
     return times[0], times[1], times[2]
+
+
+def spread_over_ticks(stamps: Floats, tick: float) -> Floats:
+    """Times of sending, ms, from clocks of whole ticks: what was sent within one is spread over it evenly."""
+    _, first, count = np.unique(np.sort(stamps), return_index=True, return_counts=True)
+    place = np.arange(stamps.size) - np.repeat(first, count)
+    return np.asarray(np.sort(stamps) + tick * ((place + 0.5) / np.repeat(count, count) - 0.5))
+
+
+def uncrowded(seen: float, sent: Floats, order: Order, deviation: Callable[[Floats], float]) -> float:
+    """The standard deviation of independent delays, ms, of which so much is seen, since packets come closer than it reaches.
+
+    Where the order is kept, a packet waits for the one before it that was late, and delays are nearly alike. Where it is not, those that were
+    overtaken are not echoed, so that the early ones remain. Either way less is seen than each packet's own delay varies; both are simulated with
+    these times of sending and normal delays.
+
+    :param deviation: what was measured of the delays. :param sent: ms.
+    """
+    at = np.sort(sent)[:LOOKED]
+    drawn = np.random.default_rng(0).standard_normal(at.size)
+    tried = seen * np.geomspace(1.0, MOST_HELD, 20)
+    given = np.maximum.accumulate([deviation(_delayed(at, sigma * drawn, order)) for sigma in tried])
+    return float(np.interp(seen, given, tried))
+
+
+def _delayed(sent: Floats, delay: Floats, order: Order) -> Floats:
+    """The delays that are seen of these ones."""
+    came = sent + delay
+    if order == "held":
+        return np.asarray(np.maximum.accumulate(came) - sent)
+    by_time = np.argsort(came, kind="stable")
+    return np.asarray(delay[by_time][np.maximum.accumulate(by_time) == by_time])
+
+
+def local_deviation(x: Floats) -> float:
+    """The standard deviation without slow changes (`covariance`)."""
+    return math.sqrt(max(0.0, covariance(x, x).variance))
+
+
+def lower_deviation(x: Floats) -> float:
+    """The standard deviation by the values below the median, which waiting does not lengthen."""
+    below = x - np.median(x)
+    return math.sqrt(float(np.mean(below[below <= 0] ** 2)))
 
 
 def apart(at: Floats, x: Floats, by: float) -> Floats:

@@ -235,12 +235,13 @@ class Bucket:
 def bucket(w: Wire, lost: Flags) -> Bucket:
     """The bucket of tokens that explains the losses best, of those that explain most of them."""
     sent, size = np.concatenate([w.t[~lost], w.again_t]), np.concatenate([w.size[~lost], w.size[w.again_row]])
-    order = np.argsort(sent, kind="stable")
-    sent, size = sent[order], size[order]
+    row = np.concatenate([np.flatnonzero(~lost), w.again_row])
+    order = np.lexsort((row, sent))
+    sent, size, row = sent[order], size[order], row[order]
     if sent.size < FEWEST or sent[-1] <= sent[0]:
         return Bucket()
     at = np.interp(w.seq[lost], w.seq[~lost], w.t[~lost])  # what was lost before the capture came with its neighbours
-    last = np.clip(np.searchsorted(sent, at, side="right") - 1, 0, None)
+    last = last_before(sent, row, at, np.flatnonzero(lost))
     best = Bucket()
     for rate in RATES * size.sum() * 8e-3 / (sent[-1] - sent[0]):
         service = size * 8e-3 / rate
@@ -252,6 +253,18 @@ def bucket(w: Wire, lost: Flags) -> Bucket:
         if gain > best.gain and found.left < 0.5:
             best = found
     return best
+
+
+def last_before(at: Floats, row: Ints, lost_at: Floats, lost_row: Ints) -> Ints:
+    """The last of these packets before each lost one: of a burst with one time only what comes before it in the sequence was there.
+
+    :param at: times of the packets, in their order. :param row: their places in the sequence.
+    """
+    order = np.lexsort((np.concatenate([row, lost_row]), np.concatenate([at, lost_at])))
+    is_lost = order >= at.size
+    before = np.empty(lost_at.size, dtype=np.int64)
+    before[order[is_lost] - at.size] = (np.cumsum(~is_lost) - 1)[is_lost]
+    return np.clip(before, 0, None)
 
 
 def levels(w: Wire, row: Ints, delay: Floats) -> Floats | None:
@@ -276,7 +289,7 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     lost_at = w.t
     if arrivals.is_stamped:  # what was lost before the capture is seen when it was sent again: it was first sent with its neighbours
         lost_at = np.interp(w.seq, w.seq[~lost], w.stamp[~lost])
-    last = np.clip(np.searchsorted(arrivals.at, lost_at[lost], side="right") - 1, 0, None)
+    last = last_before(arrivals.at, arrivals.row, lost_at[lost], np.flatnonzero(lost))
     met = np.maximum(0.0, length[last] - (lost_at[lost] - arrivals.at[last]) * b.rate * 125.0)
     passed = length[~skip[arrivals.row]]
     longest = float(np.quantile(length, 0.9999))

@@ -1,0 +1,100 @@
+"""A jitter that shows as less, or more, than it is: ACKs close together, waiting, and what a jitter that was not seen may have."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tcpscape import capture
+from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis.fitted import FittedPath
+from tcpscape.findings.diagnosis.path import base, fit
+from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path.columns import Turns
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
+from tcpscape.words import flow as words
+
+
+@pytest.mark.parametrize("gap_ms", [0.25, 0.6, 1.0, 5.0])
+@pytest.mark.parametrize("order", jitters.ORDERS)
+@pytest.mark.parametrize("deviation", [jitters.local_deviation, jitters.lower_deviation])
+def test_of_dense_packets_less_is_seen_than_each_delay_varies(gap_ms: float, order: jitters.Order, deviation: Callable[[Floats], float]) -> None:
+    """Written out packet by packet: a later one waits for the one before it, or an overtaken one is never echoed."""
+    random = np.random.default_rng(11)
+    sent = np.cumsum(random.uniform(0.5, 1.5, 6_000) * gap_ms)
+    delay = random.normal(0, 1.0, sent.size)
+    seen, last = [], -np.inf
+    if order == "held":
+        for t, d in zip(sent, delay, strict=True):
+            last = max(last, t + d)
+            seen.append(last - t)
+    else:
+        for i in np.argsort(sent + delay, kind="stable"):
+            if sent[i] > last:
+                last = sent[i]
+                seen.append(delay[i])
+    measured = deviation(np.array(seen))
+    assert jitters.uncrowded(measured, sent, order, deviation) == pytest.approx(1.0, rel=0.1)
+    assert (measured < 0.9) == (gap_ms <= 1.0), "far apart, nothing is missing"
+
+
+def test_acks_that_wait_for_one_another_have_the_jitter_of_each(tmp_path: Path) -> None:
+    """Behind 50 Mbit/s ACKs come every half of a millisecond, and a jitter of 2 ms that keeps their order spreads them by 1.3."""
+    fields = {
+        "forward": [{"at": "router", "delay": "10ms"}],
+        "bottleneck": "tbf rate 50mbit burst 25000 limit 250000",
+        "reverse": {"at": "router", "delay": "10ms", "jitter": "2ms", "distribution": "normal", "rate": "1gbit"},
+        "flows": [{"cca": "reno"}],
+        "duration": "8s",
+    }
+    file = tmp_path / "a.pcapng"
+    Model().write_pcap(Scenario.model_validate(fields), 5, file)
+    p = fit(capture.read(file).flows[0])
+    assert p.jitter_ms is not None
+    assert p.jitter_ms.value == pytest.approx(2.0, rel=0.15)
+    assert p.jitter_ms.low <= 2.0 <= p.jitter_ms.high
+
+
+def turns(wait: Floats, jitter: float, opening_ms: float = 10.0) -> tuple[Turns, float]:
+    """Turns of 10 ms with a jitter of the ACKs and with the sender's waiting, whose clock has ticks of 1 ms."""
+    random = np.random.default_rng(2)
+    at = np.cumsum(random.uniform(1, 3, wait.size))
+    rtt = 10.0 + random.normal(0, jitter, wait.size) + wait
+    return Turns(np.arange(wait.size), rtt, np.floor(at + rtt) + 0.5 - at), opening_ms
+
+
+def test_waiting_of_the_sender_is_no_jitter_of_the_acks() -> None:
+    """Where the handshake, before which nothing waited, took as long as the least of 5,000 turns, they have waited: a jitter would be far below it."""
+    random = np.random.default_rng(3)
+    waited, opening = turns(random.triangular(0.0, 2.4, 2.4, 5_000), 0.0)
+    assert base.reverse_before(waited, 1.0, np.inf, opening) is None
+    jittered, opening = turns(np.zeros(5_000), 0.5)
+    spread = base.reverse_before(jittered, 1.0, np.inf, opening)
+    assert spread is not None
+    assert np.sqrt(spread.variance) == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_turn_that_no_clock_rounds_bounds_what_rounded_times_show() -> None:
+    """Times of sending in ticks of 1 ms that fall into two of them by turns look like 0.4 ms; the turns themselves vary by 0.05 ms."""
+    random = np.random.default_rng(4)
+    rtt = 10.0 + random.normal(0, 0.05, 4_000)
+    two = np.where(np.arange(4_000) % 2, 0.0, 1.0) + random.uniform(-0.01, 0.01, 4_000)
+    spread = base.reverse_before(Turns(np.arange(4_000), rtt, two), 1.0, jitters.lower_deviation(rtt) ** 2)
+    assert spread is None or spread.variance <= 0.06**2
+
+
+@pytest.mark.parametrize(("high", "says"), [(0.05, "hardly any jitter"), (0.3, "less than 0.30 ms of jitter")])
+def test_no_jitter_is_said_with_what_may_be_there(high: float, says: str) -> None:
+    none = Estimate(0.0, 0.0, high, 500, "ms")
+    path = FittedPath(rtt_ms=Estimate(10.0, 9.9, 10.1, 500, "ms"), jitter_ms=none, jitter_on="none")
+    assert words._trip(path) == f"a round trip of 10.0 ms with {says}"
+
+
+def test_what_errors_leave_open_is_the_bound_of_no_jitter() -> None:
+    assert jitters.Spread(-0.02, 0.0, 12, 400).most == 0.0
+    unsure = jitters.Spread(0.0004, 0.001, 12, 400)
+    assert not unsure.is_there
+    assert unsure.most == pytest.approx(np.sqrt(0.0004 + 2.2 * 0.001), rel=0.01)
