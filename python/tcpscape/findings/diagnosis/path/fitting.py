@@ -399,7 +399,8 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     forward, reverse = (s.estimate(width) if is_seen(s, left) else none for s, left in zip((f.forward, f.reverse), f.left, strict=True))
     if f.before_queue and forward is not none:
         beside = ends(f.beside.estimate(width)) if f.beside is not None and f.beside.is_there else (0.0, 0.0, 0.0)
-        forward = Estimate(*(math.hypot(x, y) for x, y in zip(f.before_queue, beside, strict=True)), forward.n, "ms")
+        value, low, high = (math.hypot(x, y) for x, y in zip(f.before_queue, beside, strict=True))
+        forward = Estimate(value, low, high, forward.n, "ms")
     if forward is none and reverse is none:  # it shows by the order of the data alone, or may be more than what shows
         f.reasons["jitter_ms"] = Reason("delays unseen")
         return None, None, None
