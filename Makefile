@@ -65,8 +65,9 @@ $(VENV)/.built: $(VENV)/.run $(RUST_SOURCES)
 ifneq ($(strip $(PROGRAMS)),)
 WITH_GUEST := $(filter $(GUEST),$(PROGRAMS))
 # static,PACKAGE: a program that needs no library of the machine or the kernel that it runs in. The flag is the last compilation's alone, so that all
-# before it are shared with the engine.
-static = $(CARGO) rustc --release --locked --quiet -p $(1) --bin $(1) -- -C target-feature=+crt-static -C strip=symbols \
+# before it are shared with the engine. What it links is optimised already; to do so once more across all of it takes twice as long, and these programs wait
+# for the kernel.
+static = $(CARGO) rustc --release --locked --quiet -p $(1) --bin $(1) -- -C target-feature=+crt-static -C strip=symbols -C opt-level=1 \
 	|| { echo "$(1) does not build; if the linker misses libc.a: apt-get install libc6-dev"; exit 1; }
 
 # One recipe, which runs once, makes all of them; after the engine, since two builds at a time would wait for each other.

@@ -103,15 +103,27 @@ GOLDEN = {
 """Parts that are run, repetitions, and the claims that may come out as not reproduced: their studies and docs/deviations.md say why."""
 
 
-@pytest.fixture(scope="module")
-def results():
+def repeated(names, seeds=None):
+    """The studies' parts with the repetitions of the table, or with `seeds`."""
     from conftest import model
 
     model()
-    asked = {name: studies.get(name).only(parts).changed({"seeds": seeds}) for name, (parts, seeds, _) in GOLDEN.items()}
+    asked = {name: studies.get(name).only(GOLDEN[name][0]).changed({"seeds": seeds or GOLDEN[name][1]}) for name in names}
     return {name: runs.run(study) for name, study in asked.items()}
 
 
+@pytest.fixture(scope="module")
+def results():
+    return repeated(GOLDEN)
+
+
+@pytest.fixture(scope="module")
+def few():
+    """The cells of the cliff with as few runs as have a spread: for what is read off a result, whatever it is."""
+    return repeated(["jitter-cliff"], 2)["jitter-cliff"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_model_reproduces_what_was_published(name, results):
     judged = runs.judge(results[name]).claims
@@ -142,6 +154,7 @@ def place(row):
     return row.part, row.cell.cca, *row.cell.at.items()
 
 
+@pytest.mark.slow
 def test_each_published_mean_is_the_models(results):
     """Within a fifth of the raw mean where the runs' CV is below 20 %, in every metric that was captured: goodput and time between packets."""
     off = {}
@@ -158,9 +171,9 @@ def test_a_printed_number(text, low, high):
     assert printed_range(text) == pytest.approx((low, high))
 
 
-def test_how_near_is_near(results):
+def test_how_near_is_near(few):
     """12 ms at 50 ms: as printed 2.35 to 2.45; the CV of ours over the root of ten runs, twice, where that is more than 0.15."""
-    result = results["jitter-cliff"]
+    result = few
     (claim,) = (c for c in result.study.claims if c.text.startswith("12 ms of jitter at 50 ms: CUBIC 2.4"))
     (cell,) = result.cells(claim)
     width = max(0.15, 2 * cell.cv().value / math.sqrt(10))
@@ -179,14 +192,14 @@ def test_how_near_is_near(results):
         ({"where": {"jitter / rtt": [2, 3]}}, "claims: 'x' asks for cubic at"),
     ],
 )
-def test_a_claim_that_makes_no_sense_is_refused(fields, error, results):
+def test_a_claim_that_makes_no_sense_is_refused(fields, error, few):
     said = {"text": "x", "work": "jitter-cliff", "measure": "mean", "cca": "cubic", "at": {"rtt": "50ms", "jitter": "8ms"}, "part": "cliff", **fields}
     with pytest.raises(TcpscapeError, match=error):
-        runs.judge(Result(studies.of({**studies.read("jitter-cliff"), "claims": [said]}, "s"), results["jitter-cliff"].parts))
+        runs.judge(Result(studies.of({**studies.read("jitter-cliff"), "claims": [said]}, "s"), few.parts))
 
 
-def test_cells_by_lists_ranges_and_arithmetic(results):
-    result = results["jitter-cliff"]
+def test_cells_by_lists_ranges_and_arithmetic(few):
+    result = few
     said = {"text": "x", "work": "jitter-cliff", "measure": "mean", "cca": "bbr", "every": True}
 
     def at(**fields):
@@ -261,9 +274,9 @@ def test_what_lies_between_two_steps_decides_nothing(low, high, verdict):
     assert cliffs._decided(Estimate(6, 4, 8, 5, "ms"), claim) == verdict
 
 
-def test_edges_of_the_dense_grid_are_within_the_studies_intervals(results):
+def test_edges_of_the_dense_grid_are_within_the_studies_intervals(few):
     """docs/models/methods/cliff.md, 500 runs a point: edges in % of the RTT."""
-    result = results["jitter-cliff"]
+    result = few
     claims = [c for c in result.study.claims if c.text.startswith("The cliff occurs when jitter reaches")]
     (claim,) = claims
     dense = {
@@ -281,8 +294,8 @@ def test_edges_of_the_dense_grid_are_within_the_studies_intervals(results):
         assert all(e.low <= dense[name] / 100 <= e.high for name, e in edges.items()), {n: e.text() for n, e in edges.items()}
 
 
-def test_the_edge_of_the_studies_own_curve(results):
-    result = results["jitter-cliff"]
+def test_the_edge_of_the_studies_own_curve(few):
+    result = few
     (claim,) = (c for c in result.study.claims if c.text.startswith("BBR's cliff comes earlier"))
     for curve in cliffs.curves_of(result, claim):
         (got,) = cliffs.crossing(result, claim, [curve])
@@ -335,7 +348,7 @@ def test_what_a_tap_counts():
     assert find("ece").of(kept) == 3
 
 
-def test_which_version_the_numbers_are_of(results):
+def test_which_version_the_numbers_are_of(few):
     """The 0 % loss cell is the same for both; in every other one version 1 is nearer."""
     from conftest import model
 
@@ -348,8 +361,8 @@ def test_which_version_the_numbers_are_of(results):
     assert judged.measured.startswith("bbr3 is nearer in 0 of 3 cells")
 
 
-def test_a_claim_both_ways(results):
-    (judged,) = (j for j in runs.judge(results["jitter-cliff"]).claims if j.claim.text.startswith("Jitter of 16-24 %"))
+def test_a_claim_both_ways(few):
+    (judged,) = (j for j in runs.judge(few).claims if j.claim.text.startswith("Jitter of 16-24 %"))
     assert judged.verdict == "reproduced"
     assert judged.measured.startswith("above 1 in ")
 
@@ -381,8 +394,8 @@ def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
     assert (got.status, got.err) == (2, "error: cca: 'bbr3' is not built; did you mean bbr? choose reno, cubic, bbr\n")
 
 
-def test_one_run_does_not_say_how_many_are_needed(results):
-    whole = next(iter(results["jitter-cliff"].outcome().cells))
+def test_one_run_does_not_say_how_many_are_needed(few):
+    whole = next(iter(few.outcome().cells))
     one = dataclasses.replace(whole, scenarios=whole.scenarios[:1], runs=(whole.runs[0][:1],))
     (claim,) = (c for c in studies.get("chaos-zone").claims if c.measure == "runs_needed")
-    assert math.isnan(cells.runs_needed(results["jitter-cliff"], claim, one).value)
+    assert math.isnan(cells.runs_needed(few, claim, one).value)
