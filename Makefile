@@ -109,8 +109,8 @@ demo: $(VENV)/.built ## two answers with their pages, in 40 lines: advise for St
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --report'
 	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --out out/demo/advise --report
 	@echo
-	@echo '$$ tcpscape study run jitter-cliff --part cliff --part edges --quiet'
-	@$(BIN)/tcpscape study run jitter-cliff --part cliff --part edges --quiet --out out/demo
+	@echo '$$ tcpscape study run jitter-cliff --part cliff --part edges --seeds 12 --quiet'
+	@$(BIN)/tcpscape study run jitter-cliff --part cliff --part edges --seeds 12 --quiet --out out/demo
 	@echo
 	@echo 'Two answers (→), two pages: open out/demo/advise/report.html out/demo/jitter-cliff/report.html'
 
