@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis.fitted import FittedPath
-from tcpscape.findings.diagnosis.path import base, fit
+from tcpscape.findings.diagnosis.path import base, fit, fitting
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.columns import Turns
 from tcpscape.scenario.scenario import Scenario
@@ -69,12 +70,12 @@ def turns(wait: Floats, jitter: float, opening_ms: float = 10.0) -> tuple[Turns,
 def test_waiting_of_the_sender_is_no_jitter_of_the_acks() -> None:
     """Where the handshake, before which nothing waited, took as long as the least of 5,000 turns, they have waited: a jitter would be far below it."""
     random = np.random.default_rng(3)
-    waited, opening = turns(random.triangular(0.0, 2.4, 2.4, 5_000), 0.0)
+    waited, opening = turns(random.triangular(0.0, 6.0, 6.0, 5_000), 0.0)
     assert base.reverse_before(waited, 1.0, np.inf, opening) is None
-    jittered, opening = turns(np.zeros(5_000), 0.5)
+    jittered, opening = turns(np.zeros(5_000), 1.5)
     spread = base.reverse_before(jittered, 1.0, np.inf, opening)
     assert spread is not None
-    assert np.sqrt(spread.variance) == pytest.approx(0.5, rel=0.1)
+    assert np.sqrt(spread.variance) == pytest.approx(1.5, rel=0.1)
 
 
 def test_a_turn_that_no_clock_rounds_bounds_what_rounded_times_show() -> None:
@@ -98,3 +99,15 @@ def test_what_errors_leave_open_is_the_bound_of_no_jitter() -> None:
     unsure = jitters.Spread(0.0004, 0.001, 12, 400)
     assert not unsure.is_there
     assert unsure.most == pytest.approx(np.sqrt(0.0004 + 2.2 * 0.001), rel=0.01)
+
+
+def test_the_direction_is_that_of_the_delays_themselves_and_of_both_where_either_may_have_them() -> None:
+    """What a busy queue leaves of a jitter, or adds to it by a change of order, is not what the data's own delay varies by."""
+    spread = lambda sigma, error=0.0001: jitters.Spread(sigma**2, error, 24, 4_000)  # noqa: E731
+    about = SimpleNamespace(before_queue=(0.54, 0.45, 0.62), beside=None)
+    assert jitters.direction(spread(2.2), spread(0.52)) == "forward"
+    assert jitters.direction(fitting.of_data(about, spread(2.2)), spread(0.52)) == "both"  # type: ignore[arg-type]
+    assert jitters.direction(spread(1.0), spread(0.1, 0.01)) == "forward"
+    assert jitters.direction(spread(1.0), spread(0.1, 0.15)) is None, "the ACKs may have half as much"
+    assert jitters.direction(spread(1.0), spread(0.0), (0.0, 0.7)) is None
+    assert jitters.direction(spread(0.0), spread(0.0), (0.3, 0.3)) == "none"

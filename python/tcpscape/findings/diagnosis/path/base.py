@@ -575,7 +575,7 @@ def reverse_before(turns: Turns, tick: float, bound: float, opening: float | Non
     x = turns.reverse - np.median(turns.reverse)
     lower = x[x <= 0]
     seen = Spread(float(np.mean(lower**2)), float(np.std(lower**2)) / math.sqrt(lower.size) * 1.5, 12, int(lower.size))
-    part = jitters.minus(seen, tick, bound)
+    part = jitters.minus(seen, tick, bound, jitters.RESOLVED_TURNS)
     if part.variance > bound:
         part = replace(part, variance=bound, error=min(part.error, bound / 2))
     is_waiting = opening is not None and opening - float(turns.rtt.min()) < 0.05 * math.sqrt(12 * max(0.0, part.variance))

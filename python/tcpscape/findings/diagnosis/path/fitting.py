@@ -238,7 +238,7 @@ def find_direction(f: Fit) -> None:
         f.before_queue, f.varies_in_order = None, True
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
-        f.jitter_on = jitters.direction(f.forward, f.reverse, f.left)
+        f.jitter_on = jitters.direction(of_data(f, f.forward), f.reverse, f.left)
         if f.jitter_on is None:
             unseen = max(f.left[1], f.reverse.most) if f.forward.is_there else max(f.left[0], f.forward.most)
             f.reasons["jitter_on"] = Reason("other direction unresolved", {"ms": unseen})
@@ -250,6 +250,14 @@ def find_direction(f: Fit) -> None:
         total = jitters.covariance(rest, rest)
         if not total.is_there:
             f.jitter_on, f.left = "none", (total.most, total.most)
+
+
+def of_data(f: Fit, seen: Spread) -> Spread:
+    """The variance of the data's own delay: a queue shows less of it where it is busy, and more where packets change places before it."""
+    if f.before_queue is None:
+        return seen
+    own = f.before_queue[0] ** 2 + (f.beside.variance if f.beside is not None and f.beside.is_there else 0.0)
+    return replace(seen, variance=own, error=seen.error * own / seen.variance) if seen.variance > 0 else seen
 
 
 def keeps_order(f: Fit) -> bool:

@@ -53,7 +53,8 @@ def looks(f: Fit) -> Floats:
     w, part = f.wire, base.shortest_before(f)
     rows = np.sort(f.delays.arrivals.row[f.delays.index[idle]])
     rows = rows[w.t[rows] > w.t.min() + part]  # what came with the handshake's ACK is that again
-    if acks_vary:
-        return jitters.apart(w.t[rows], (w.t - w.stamp - f.queue)[rows], part)
     kept = np.isin(f.before.row, rows)
-    return np.append(jitters.apart(w.t[f.before.row[kept]], f.before.rtt[kept], part), part)
+    turns = np.append(jitters.apart(w.t[f.before.row[kept]], f.before.rtt[kept], part), part)
+    one_way = jitters.apart(w.t[rows], (w.t - w.stamp - f.queue)[rows], part)  # rounded by the sender's clock
+    known = [x for x in (turns, one_way) if x.size >= LEAST_LOOKS and not (acks_vary and x is turns)]
+    return min(known, key=jitters.largest_deviation, default=one_way)

@@ -143,16 +143,17 @@ def without_jumps(s: Spread, x: Floats, tick: float) -> Spread:
     return Spread(max(0.0, other), max(0.2 * max(0.0, other), tick**2 / 12 * 0.2), s.blocks, s.n)
 
 
-RESOLVED = 0.35
-"""Ticks of a clock below which a jitter does not stand out of the rounding of its times: in captures without one 0.3 are seen."""
+RESOLVED, RESOLVED_TURNS = 0.35, 0.7
+"""Ticks of a clock below which a jitter does not stand out of the rounding of its times, and of what the sender waits besides: in captures without
+one 0.3 are seen of the data and up to 0.6 of turns."""
 
 
-def minus(s: Spread, tick: float, bound: float = math.inf) -> Spread:
+def minus(s: Spread, tick: float, bound: float = math.inf, resolved: float = RESOLVED) -> Spread:
     """Without what the rounding of a clock adds, if times fall anywhere in its ticks; as they need not, no less than a part of one is resolved.
 
     :param bound: the largest variance that it can have, ms², by what no clock rounds.
     """
-    return Spread(s.variance - tick**2 / 12, max(s.error, min((RESOLVED * tick) ** 2 / DEVIATIONS, bound / 2)), s.blocks, s.n)
+    return Spread(s.variance - tick**2 / 12, max(s.error, min((resolved * tick) ** 2 / DEVIATIONS, bound / 2)), s.blocks, s.n)
 
 
 def plus(s: Spread, t: Spread | None) -> Spread:
