@@ -11,12 +11,13 @@ import sys
 import time
 import types
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from conftest import ROOT, TESTS
 from patience import PATIENCE_S
-from tcpscape import engines, stats
+from tcpscape import engines, metrics, stats
 from tcpscape.controls import bpf
 from tcpscape.errors import EngineError
 from tcpscape.scenario import options
@@ -279,3 +280,39 @@ def test_the_example_in_bpf_does_what_its_twin_in_python_does(build, need_model)
     inside = {cca: sum(not ratio.excludes(1) for ratio in each) for cca, each in ratios.items()}
     assert inside[TWIN] >= INSIDE, ratios[TWIN]
     assert inside["reno"] < INSIDE, "another control passes as well, so this test shows nothing"
+
+
+NEAR = 0.05
+"""Difference of two means, a fraction, below which `advise` would not prefer one control to another."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("example", "metric", "loss", "buffer"), [("delay", "rtt", (0, 0), (3, 6)), ("rate", "goodput", (0.2, 2), (0.5, 2))])
+def test_delay_and_rate_in_bpf_do_what_their_twins_do(build, need_model, example, metric, loss, buffer):
+    """On nine paths of ten: the round-trip time of what listens to delay in deep buffers, the goodput of what sets a rate under loss."""
+    draw = random.Random(2)
+    paths = []
+    for _ in range(10):
+        way = f"{draw.uniform(7, 40):.1f}ms"
+        bottleneck = {"rate": f"{draw.uniform(5, 20):.1f}mbit", "buffer": f"{draw.uniform(*buffer):.1f}bdp"}
+        paths.append(
+            {"forward": {"at": "router", "delay": way, "loss": f"{draw.uniform(*loss):.2f}%"}, "bottleneck": bottleneck, "reverse": {"delay": way}}
+        )
+
+    def means(engine: str, cca: str) -> list[float]:
+        scenarios = [options.scenario(path, cca=cca, duration="5s") for path in paths]
+        return [fmean(metrics.find(metric).of(trial) for trial in engines.make(engine).run(scenario, range(2))) for scenario in scenarios]
+
+    if reason := engines.make("live").unavailable():
+        pytest.skip(f"engine live: {reason}")
+    name = f"{example}_{os.getpid()}"
+    controls = bpf.register(build(name, example))
+    try:
+        kernel = means("live", name)
+    finally:
+        bpf.unregister(controls)
+    twin = f"{EXAMPLES / 'python' / example}.py:{example.capitalize()}"
+    ratios = {cca: [a / b for a, b in zip(kernel, means("model", cca), strict=True)] for cca in (twin, "reno")}
+    near = {cca: sum(abs(ratio - 1) < NEAR for ratio in each) for cca, each in ratios.items()}
+    assert near[twin] >= 9, ratios[twin]
+    assert near["reno"] < 9, "another control passes as well, so this test shows nothing"

@@ -18,7 +18,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
 
-RENO, AIMD = (f"{ROOT / 'examples' / 'python' / name}" for name in ("reno.py:Reno", "aimd.py:Aimd"))
+RENO, AIMD, DELAY, RATE = (f"{ROOT / 'examples' / 'python' / name}" for name in ("reno.py:Reno", "aimd.py:Aimd", "delay.py:Delay", "rate.py:Rate"))
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 PATHS = {
     "clean": {**PATH, "forward": "netem delay 10ms"},
@@ -47,6 +47,14 @@ def alike(mine, built_in):
     """Everything but the name."""
     flows = [{**f.to_dict(), "cca": ""} for f in mine.flows], [{**f.to_dict(), "cca": ""} for f in built_in.flows]
     return flows[0] == flows[1] and (mine.hash, mine.events) == (built_in.hash, built_in.events)
+
+
+def test_the_example_of_delay_keeps_the_queue_short_and_that_of_a_rate_takes_no_loss_for_congestion():
+    clean, least_ms = {cca: one(cca, "clean").flows[0] for cca in (DELAY, "reno")}, 20
+    assert clean[DELAY].rtt_ms.p50 - least_ms < 10 < clean["reno"].rtt_ms.p50 - least_ms
+    assert clean[DELAY].goodput_mbps > 0.85 * clean["reno"].goodput_mbps
+    lossy = {cca: one(cca).flows[0].goodput_mbps for cca in (RATE, "reno")}
+    assert lossy[RATE] > 9 > lossy["reno"]
 
 
 @pytest.mark.parametrize("path", PATHS)
