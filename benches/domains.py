@@ -117,6 +117,16 @@ def verdicts(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> d
     return found
 
 
+CONTROL, LONG_S = "at the sender, not limited, 25 s and more", 25.0
+"""The views by which the naming of congestion controls is judged: what else holds a flow hides its window."""
+
+
+def shows_its_control(truth: Mapping[str, Any], flow: Mapping[str, Any] | None) -> bool:
+    """Whether a view is one of :data:`CONTROL`: no application, receiver or buffer holds its flow."""
+    is_long = flow is not None and (flow["seconds"] or 0.0) >= LONG_S
+    return is_long and truth["shown"]["place"] == "sender" and truth["kind"] in ("bulk", "crowd", "change")
+
+
 BINS = (0.0, 0.5, 0.8, 0.9, 1.0)
 """Ends of the bins of a probability."""
 MOST_LIKELY = "best candidate"
@@ -272,6 +282,7 @@ def main() -> None:
     for name, truth, flow in rows(arguments.corpus, arguments.out):
         shown = truth["shown"]
         keys = (truth["domain"], f"seen at the {shown['place']}", f"opened by the {shown['opened']}", "all")
+        keys += (CONTROL,) if shows_its_control(truth, flow) else ()
         for key in keys:
             tables[key]["views"]["n"] += 1
             tables[key]["views"]["failed"] += flow is None

@@ -19,7 +19,7 @@ from tcpscape import _core, capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.control import classify, watched
-from tcpscape.findings.diagnosis.control.classify import FILE, features, trained
+from tcpscape.findings.diagnosis.control.classify import FILE, _doubt, features, trained
 from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
@@ -770,6 +770,17 @@ def test_a_law_that_counts_acks_is_told_from_highspeed(cca: str) -> None:
     windows = np.frombuffer(_core.watch(cca, told.tobytes(), seen.mss, 250, False)[0], "<u4").astype(float)
     older = dataclasses.replace(seen, rounds=dataclasses.replace(seen.rounds, window=windows[seen.rounds.peak]))
     assert counting_acks(older, "highspeed")
+
+
+def test_a_window_of_a_few_packets_has_no_name() -> None:
+    """Half, 0.7 and 0.8 of four packets are two packets, or one more: what is known is that a law of losses moved it."""
+    capture_of = observed("cubic")
+    seen = watch(capture_of)
+    assert seen is not None
+    few = dataclasses.replace(seen, rounds=dataclasses.replace(seen.rounds, window=np.minimum(seen.rounds.window, 3.0)))
+    assert _doubt(capture_of, few, "cubic") == Reason("small windows", {"packets": 3.0})
+    assert _doubt(capture_of, few, "bbr") is None, "its pace shows"
+    assert _doubt(capture_of, seen, "cubic") is None
 
 
 def test_an_application_that_sends_little_hides_the_control() -> None:

@@ -156,7 +156,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "few seconds": "{seconds:.2g} s are too short for the window to show its law; capture 30 s or more",
     "few round trips": "too few round trips for the window to show its law; capture 30 s or more",
     "application held": lambda share: (
-        f"the application or the send buffer held the flow for {percent(share)} of its time, so the window hardly shows"
+        f"the application or the send buffer held the flow for {percent(share)} of the time without repairs, so the window hardly shows"
     ),
     "window held": lambda share: f"the receive window held the flow in {percent(share)} of the round trips, so the congestion window hardly shows",
     "no probes of the RTT": "the sending rate is like BBR's, but the flow never drained its queue for the least RTT, as BBR does every 10 s",
@@ -171,6 +171,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "counts ACKs": lambda name, names: (
         f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
     ),
+    "small windows": "half of its windows are of {packets:.0f} packets or less, which each congestion control makes two when packets are lost",
     "spaced by a timer": lambda name, share: (
         f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"
         " it is another control, or the host paces (fq)"

@@ -132,8 +132,9 @@ def replayed(diagnosis: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosi
 
 
 def _uncontradicted(control: RecognisedControl, limited_by: Mapping[Cause, float]) -> RecognisedControl:
-    """The control, unless its window hardly held the flow: what was named by a window that did not is no name."""
-    share = sum(limited_by.get(cause, 0.0) for cause in ("application", "send_buffer"))
+    """The control, unless its window hardly held the flow while nothing was repaired: what was named by a window that did not is no name."""
+    repairs, held = (sum(limited_by.get(cause, 0.0) for cause in causes) for causes in (("recovery", "timeout"), ("application", "send_buffer")))
+    share = held / max(1.0 - repairs, 1e-9)
     is_seen = control.reason is not None and control.reason.why == "recognised" and not limits.spaces(control.name)
     return replace(control, name=UNKNOWN, reason=Reason("application held", {"share": share})) if is_seen and share >= IDLE else control
 

@@ -84,6 +84,7 @@ OfControl = Literal[
     "family",
     "without SACK",
     "counts ACKs",
+    "small windows",
     "spaced by a timer",
 ]
 """Of a congestion control: what its name rests on, or why it is unknown."""

@@ -280,6 +280,8 @@ LEAST_SHOWN = 0.02
 """Probability below which a candidate is not shown."""
 
 
+SMALL_WINDOW = 4.0
+"""Packets of a window that a control by losses makes two, whether it takes half, 0.7 or 0.8 of them (RFC 5681: no fewer than two)."""
 FAMILY = ("reno", "lp", "dctcp")
 """Controls that do the same where nothing marks packets; LP's delays hang on two clocks."""
 LEAST_IN_FAMILY = 0.95
@@ -312,11 +314,14 @@ def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedCo
 
 
 def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
-    """Why a name is not given that the features speak for: they lie outside of what it was trained on, or older kernels do the same."""
+    """Why a name is not given that the features speak for: they lie outside of what it was trained on, or others do the same."""
     if flow.facts.get("sack") is False:
         return Reason("without SACK")
     if name in COUNT_ACKS and (segments_per_ack(watched) > MOST_PER_ACK or counting_acks(watched, name)):
         return Reason("counts ACKs", {"name": name, "names": OLDER})
+    windows = watched.rounds.window[np.isfinite(watched.rounds.window)]
+    if name != "bbr" and windows.size and (packets := float(np.median(windows))) <= SMALL_WINDOW:
+        return Reason("small windows", {"packets": packets})
     return None
 
 
