@@ -153,3 +153,22 @@ def test_chips_choose_controls_in_the_colours_of_every_figure(visit, explorer: E
             .evaluate_all("(paths) => paths.flatMap((p) => [p.getAttribute('stroke'), p.getAttribute('fill')])")
         )
         assert {look.colour.lower() for look in looks.values()} <= {str(colour).lower() for colour in colours}, view
+
+
+def test_on_a_narrow_page_the_sliders_are_a_sheet_below_the_plot(visit, explorer: Explorer):
+    """The plot is in the first screen, and both are in sight while a slider moves."""
+    page = visit(explorer, "rate=20mbit&duration=2s&curves.seeds=5", viewport={"width": 400, "height": 800})
+    answered(page)
+    plot = page.locator(".main .plot").first
+    assert plot.bounding_box()["y"] + plot.locator("canvas").first.bounding_box()["height"] < 1.05 * 800
+    page.locator("button.fold").click()
+    page.wait_for_timeout(300)
+    loss = slider(page, "Loss")
+    loss.press("ArrowRight")
+    sheet = page.get_by_role("complementary", name="Path").bounding_box()
+    assert sheet["y"] + sheet["height"] <= 800
+    top, height = plot.bounding_box()["y"], plot.locator("canvas").first.bounding_box()["height"]
+    assert top >= page.locator(".bar").bounding_box()["height"]
+    assert top + 0.9 * height < sheet["y"] < loss.bounding_box()["y"] < 800
+    page.locator("button.fold").click()
+    assert loss.count() == 0 or not loss.is_visible()

@@ -37,7 +37,7 @@ export function App() {
         <Take />
       </header>
       <aside class={`aside${isFolded.value ? " folded" : ""}`} aria-label="Path">
-        <button type="button" class="fold" aria-expanded={!isFolded.value} onClick={() => (isFolded.value = !isFolded.value)}>
+        <button type="button" class="fold" aria-expanded={!isFolded.value} onClick={fold}>
           <span>
             <PathLine />
           </span>
@@ -61,6 +61,12 @@ export function App() {
       <Toasts />
     </div>
   );
+}
+
+/** Folds or unfolds the path; unfolded on a narrow page it is a sheet, above which the plot stands then. */
+function fold(): void {
+  isFolded.value = !isFolded.value;
+  if (!isFolded.value) requestAnimationFrame(() => document.querySelector(".main .plot")?.scrollIntoView());
 }
 
 /** The fragment of the address is the page's state, so the link moves the focus by itself. */
