@@ -19,7 +19,8 @@ export function chartOf(curve: Curve, before: Curve | null, metric: Metric, look
     y: { title: metric.title, quantity: metric.quantity, scale: shown.log ? "log" : "linear" },
     series: curve.lines.map((lines, i) => series(lines.get(metric.name), curve.labels[i] ?? "", look(curve.labels[i] ?? ""), shown)),
     before: (before?.lines ?? []).map((lines, i) => ({
-      ...plain(lines.get(metric.name)),
+      x: lines.get(metric.name)?.x ?? [],
+      y: lines.get(metric.name)?.y ?? [],
       label: before?.labels[i] ?? "",
       look: look(before?.labels[i] ?? ""),
     })),
@@ -33,7 +34,25 @@ export function withAll(chart: Chart, curve: Curve, metric: Metric): Chart {
 }
 
 function pick(line: Line | undefined): { low: number[]; high: number[] } {
-  return { low: line?.low ?? [], high: line?.high ?? [] };
+  const { low, high } = gapped(line);
+  return { low, high };
+}
+
+const NOTHING: Line = { x: [], y: [], low: [], high: [], n: [], place: [], strip: { x: [], y: [] } };
+
+/** The line with a gap wherever a place between two of its points has not run: only neighbours are joined. */
+export function gapped(line: Line = NOTHING): Line {
+  const open: Line = { x: [], y: [], low: [], high: [], n: [], place: [], strip: line.strip };
+  line.place.forEach((place, i) => {
+    const before = line.place[i - 1] ?? place;
+    if (place - before > 1) {
+      open.x.push(((line.x[i - 1] as number) + (line.x[i] as number)) / 2);
+      open.place.push((before + place) / 2);
+      for (const name of ["y", "low", "high", "n"] as const) open[name].push(NaN);
+    }
+    for (const name of ["x", "y", "low", "high", "n", "place"] as const) open[name].push(line[name][i] as number);
+  });
+  return open;
 }
 
 /** The axis is as long as its levels from the first block on, so that nothing moves while they come in. */
@@ -42,12 +61,17 @@ function ends(x: Float64Array, before: Curve | null): { from?: number; to?: numb
   return x.length > 1 ? { from: Math.min(...places), to: Math.max(...places) } : {};
 }
 
-function series(line: Line | undefined, label: string, look: Look, shown: Shown): Series {
-  const base = { ...plain(line), label, look, markers: true, n: line?.n ?? [] };
+function series(of: Line | undefined, label: string, look: Look, shown: Shown): Series {
+  const line = gapped(of);
   return {
-    ...base,
-    ...(shown.bands && line ? { low: banded(line, line.low), high: banded(line, line.high) } : {}),
-    ...(shown.runs && line ? { strip: line.strip } : {}),
+    x: line.x,
+    y: line.y,
+    n: line.n,
+    label,
+    look,
+    markers: true,
+    ...(shown.bands ? { low: banded(line, line.low), high: banded(line, line.high) } : {}),
+    ...(shown.runs ? { strip: line.strip } : {}),
   };
 }
 
@@ -56,8 +80,4 @@ export const LEAST_RUNS = 5;
 
 function banded(line: Line, ends: number[]): number[] {
   return ends.map((end, i) => ((line.n[i] as number) >= LEAST_RUNS ? end : NaN));
-}
-
-function plain(line: Line | undefined): { x: number[]; y: number[] } {
-  return { x: line?.x ?? [], y: line?.y ?? [] };
 }

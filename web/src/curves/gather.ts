@@ -12,6 +12,8 @@ export interface Line {
   low: number[];
   high: number[];
   n: number[];
+  /** Which of the axis' places each is. */
+  place: number[];
   strip: { x: number[]; y: number[] };
 }
 
@@ -74,7 +76,7 @@ function newest(blocks: readonly Block<"curve">[], controls: number, places: num
 function linesOf(blocks: readonly Block<"curve">[], rows: Map<number, Record<string, number>>, control: number, x: Float64Array): Map<string, Line> {
   const lines = new Map<string, Line>();
   for (const { name } of METRICS) {
-    const line: Line = { x: [], y: [], low: [], high: [], n: [], strip: { x: [], y: [] } };
+    const line: Line = { x: [], y: [], low: [], high: [], n: [], place: [], strip: { x: [], y: [] } };
     const mine = [...rows.values()].filter((row) => row.control === control).sort((one, other) => (one.place as number) - (other.place as number));
     for (const row of mine) {
       line.x.push(x[row.place as number] as number);
@@ -82,6 +84,7 @@ function linesOf(blocks: readonly Block<"curve">[], rows: Map<number, Record<str
       line.low.push(bounded(row[`${name}.low`]));
       line.high.push(bounded(row[`${name}.high`]));
       line.n.push(row.n ?? NaN);
+      line.place.push(row.place as number);
     }
     strip(blocks, name, control, x, line.strip);
     lines.set(name, line);

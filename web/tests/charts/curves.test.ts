@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { chartAxis, hereOn, place, words } from "../../src/axes/axes";
 import { subject, whole } from "../../src/curves/asking";
-import { chartOf, withAll } from "../../src/curves/chart";
+import { chartOf, gapped, withAll } from "../../src/curves/chart";
 import { gather } from "../../src/curves/gather";
 import { type AxisDocument, METRICS, type State } from "../../src/server/contract";
 import type { Block } from "../../src/server/blocks";
@@ -43,6 +43,18 @@ describe("blocks", () => {
       [1, 5],
     ]);
     expect([curve?.least, curve?.most, curve?.complete]).toEqual([1, 5, 1]);
+  });
+  test("are joined where neighbours have run, with a gap where a place between them has not", () => {
+    const some = gather([headOf(["cubic"]), point(0, 0, 5, 9e6), point(2, 0, 5, 3e6)]);
+    const line = gapped(some?.lines[0]?.get("goodput"));
+    expect([line.y, line.n, line.place]).toEqual([
+      [9e6, NaN, 3e6],
+      [5, NaN, 5],
+      [0, 1, 2],
+    ]);
+    expect(gapped(undefined).y).toEqual([]);
+    const all = gather([headOf(["cubic"]), point(0, 0, 5, 9e6), point(1, 0, 5, 4e6), point(2, 0, 5, 3e6)]);
+    expect(gapped(all?.lines[0]?.get("goodput")).y).toEqual([9e6, 4e6, 3e6]);
   });
   test("an end that is not bounded has no place in a band", () => {
     const line = gather([headOf(["cubic"]), point(0, 0, 2, 5e6, Infinity)])?.lines[0]?.get("goodput");
