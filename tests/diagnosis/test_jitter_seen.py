@@ -111,3 +111,19 @@ def test_the_direction_is_that_of_the_delays_themselves_and_of_both_where_either
     assert jitters.direction(spread(1.0), spread(0.1, 0.15)) is None, "the ACKs may have half as much"
     assert jitters.direction(spread(1.0), spread(0.0), (0.0, 0.7)) is None
     assert jitters.direction(spread(0.0), spread(0.0), (0.3, 0.3)) == "none"
+
+
+def test_what_turns_do_not_vary_by_is_no_jitter_of_the_data() -> None:
+    """By a clock of 1 ms the times of sending vary by a little more than its rounding; the turns, which it does not round, by nothing."""
+    seen = jitters.Spread(1 / 12 + 0.0012, 0.0001, 24, 4_000)
+    assert not jitters.minus(seen, 1.0, bound=1e-8).is_there
+    assert jitters.minus(seen, 1.0, bound=1e-8).most < jitters.FLOOR
+    skewed = jitters.Spread(1.0 + 1 / 12, 0.01, 24, 4_000)
+    assert jitters.minus(skewed, 1.0, bound=0.03).variance == pytest.approx(1.0), "a Pareto's lower half varies little"
+
+
+def test_without_its_jumps_a_delay_varies_no_more_than_with_them() -> None:
+    random = np.random.default_rng(8)
+    still = random.uniform(-0.5, 0.5, 4_000)
+    whole = jitters.Spread(0.0004, 0.0001, 24, 4_000)
+    assert jitters.without_jumps(whole, still, 1.0).most <= whole.most

@@ -140,7 +140,9 @@ def without_jumps(s: Spread, x: Floats, tick: float) -> Spread:
     other = (float(high - low) / 1.349) ** 2 / 2 - tick**2 / 12
     if other > 0.6 * s.variance:
         return s
-    return Spread(max(0.0, other), max(0.2 * max(0.0, other), tick**2 / 12 * 0.2), s.blocks, s.n)
+    other = max(0.0, other)
+    most = max(0.0, s.most**2 - other) / student(s.blocks)  # with its jumps it is no less
+    return Spread(other, min(max(0.2 * other, tick**2 / 12 * 0.2), most), s.blocks, s.n)
 
 
 RESOLVED, RESOLVED_TURNS = 0.35, 0.7
@@ -148,12 +150,16 @@ RESOLVED, RESOLVED_TURNS = 0.35, 0.7
 one 0.3 are seen of the data and up to 0.6 of turns."""
 
 
+SKEWED = 40.0
+"""The variance of a delay, by that of its lower half, at the most: a Pareto distribution's is 33 times as much."""
+
+
 def minus(s: Spread, tick: float, bound: float = math.inf, resolved: float = RESOLVED) -> Spread:
     """Without what the rounding of a clock adds, if times fall anywhere in its ticks; as they need not, no less than a part of one is resolved.
 
-    :param bound: the largest variance that it can have, ms², by what no clock rounds.
+    :param bound: the largest variance of its lower half, ms², by what no clock rounds.
     """
-    return Spread(s.variance - tick**2 / 12, max(s.error, min((resolved * tick) ** 2 / DEVIATIONS, bound / 2)), s.blocks, s.n)
+    return Spread(min(s.variance - tick**2 / 12, SKEWED * bound), max(s.error, min((resolved * tick) ** 2 / DEVIATIONS, bound / 2)), s.blocks, s.n)
 
 
 def plus(s: Spread, t: Spread | None) -> Spread:
