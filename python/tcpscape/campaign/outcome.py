@@ -280,10 +280,15 @@ class Outcome(ShownAsTable):
         """What to call the engines: `model`, `virtual 6.1 (6.1.192)`."""
         return " ".join([*self.versions, *self.kernels])
 
-    @property
+    @cached_property
     def ccas(self) -> tuple[str, ...]:
         """Congestion controls, in the order of the cells."""
         return tuple(dict.fromkeys(c.cca for c in self.cells))
+
+    @cached_property
+    def flow_ccas(self) -> tuple[str, ...]:
+        """Congestion controls of the flows in all cells, sorted: of `bbr+cubic` both."""
+        return tuple(sorted({cca for cell in self.cells for cca in cell.ccas}))
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ def conflict(
 
 def commands(document: ManifestEntry) -> list[str]:
     """The commands that measured its cells, each once."""
-    return list(dict.fromkeys(names.command(cell["command"]) for cell in document["cells"]))
+    return list(dict.fromkeys(map(names.command, dict.fromkeys(cell["command"] for cell in document["cells"]))))
 
 
 def _continues(part: Campaign, old: ManifestEntry, versions: Mapping[str, str]) -> bool:

@@ -108,8 +108,7 @@ def entries(outcome: Outcome) -> list[LegendEntry]:
 
 def looks(outcome: Outcome) -> Mapping[str, Look]:
     """The look of every congestion control of an outcome, of its cells (`bbr+cubic`) and of its flows; the same in all figures and tables of it."""
-    flows = (f.cca for c in outcome.cells for t in c.trials[:1] for f in t.flows)
-    return palette.looks([*outcome.campaign.cca, *(c.cca for c in outcome.cells), *sorted(set(flows))])
+    return palette.looks([*outcome.campaign.cca, *outcome.ccas, *outcome.flow_ccas])
 
 
 def numeric_axes(outcome: Outcome, least: int = 2) -> list[str]:

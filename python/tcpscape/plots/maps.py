@@ -211,7 +211,6 @@ def _ratios(metric: str, above: _Plane, below: _Plane) -> tuple[RatioCell, ...]:
 
 def _draw_ratios(ax: Axes, plane: _Plane, ratios: Sequence[RatioCell], *, numbered: bool) -> None:
     """The cells in their colours. Cells without numbers are two artists in all: with two for each cell, thousands of cells take long."""
-    from matplotlib.collections import PatchCollection
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 
@@ -220,12 +219,12 @@ def _draw_ratios(ax: Axes, plane: _Plane, ratios: Sequence[RatioCell], *, number
     colours = _contrast()
     hatched: dict[str, Any] = {"fill": False, "edgecolor": (ON_LIGHT, 0.4), "hatch": "///", "linewidth": 0}
     if not numbered:
-        squares = [Rectangle((cell.x, cell.y), 1, 1) for cell in ratios]
-        ax.add_collection(PatchCollection(squares, facecolors=[colours(_shade(cell)) for cell in ratios], linewidths=0))
-        undecided = [square for square, cell in zip(squares, ratios, strict=True) if cell.verdict == "undecided"]
+        shades = {(int(cell.y), int(cell.x)): _shade(cell) for cell in ratios}
+        ax.pcolormesh(_grid(plane, shades), cmap=colours, vmin=0, vmax=1, rasterized=True)
+        undecided = [(cell.x, cell.y) for cell in ratios if cell.verdict == "undecided"]
         if undecided:
-            outline = Path.make_compound_path(*(s.get_patch_transform().transform_path(s.get_path()) for s in undecided))
-            ax.add_patch(PathPatch(outline, **hatched))
+            corners = np.array(undecided)[:, None, :] + np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+            ax.add_patch(PathPatch(Path.make_compound_path_from_polys(corners), **hatched))
     for cell in ratios if numbered else ():
         row, column = int(cell.y), int(cell.x)
         ground = colours(_shade(cell))
