@@ -251,8 +251,10 @@ def test_a_change_of_the_path_is_answered_with_the_rtt_before_and_after(need_mod
 def test_every_step_has_its_words():
     assert {*steps.TEXTS} == {*get_args(Step)}
     said = []
-    steps.told(said.append)("cliff", "cubic")
-    assert said == ["cubic: looking for the cliff"]
+    tell = steps.told(said.append)
+    for step in (("controls", ""), ("choice", "bbr"), ("cliff", "cubic")):
+        tell(*step)
+    assert said == ["comparing congestion controls", "bbr so far", "bbr so far; cliff of cubic"]
 
 
 def test_intervals_go_before_columns():

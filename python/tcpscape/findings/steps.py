@@ -8,6 +8,7 @@ from typing import Literal
 Step = Literal[
     "path",
     "controls",
+    "choice",
     "cliff",
     "damage",
     "other order",
@@ -25,7 +26,7 @@ Step = Literal[
     "setting",
     "zone",
 ]
-"""What begins now: a comparison, a search, a replay."""
+"""What begins now: a comparison, a search, a replay; and the choice that the comparison leads to, before what may still change it."""
 Tell = Callable[[Step, str], None]
 """Told of each step as it begins, and what it is about: a congestion control, a number; empty where nothing tells it from others of its kind."""
 

@@ -10,7 +10,8 @@ from tcpscape.findings.steps import Step, Tell
 TEXTS: Mapping[Step, str] = {
     "path": "looking at the path",
     "controls": "comparing congestion controls",
-    "cliff": "{}: looking for the cliff",
+    "choice": "{} so far",
+    "cliff": "cliff of {}",
     "damage": "{}: taking the ingredients away",
     "other order": "the other order of packets",
     "beside default": f"{{}} beside {DEFAULT}",
@@ -31,5 +32,14 @@ TEXTS: Mapping[Step, str] = {
 
 
 def told(say: Callable[[str], None]) -> Tell:
-    """Hands the words of each step to `say`."""
-    return lambda step, about: say(TEXTS[step].format(about))
+    """Hands the words of each step to `say`; once there is a choice, with that before them: `bbr so far; cliff of cubic`."""
+    choice = ""
+
+    def tell(step: Step, about: str) -> None:
+        nonlocal choice
+        text = TEXTS[step].format(about)
+        say(f"{choice}{text}")
+        if step == "choice":
+            choice = f"{text}; "
+
+    return tell

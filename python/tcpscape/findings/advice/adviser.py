@@ -96,6 +96,8 @@ class Adviser:
         trials = {cell.cca: list(cell.trials) for cell in outcome.cells}
         candidates = self._candidates(trials)
         decision = decide(candidates, self.goal, self._rtt_ms)
+        if decision.choice:
+            self.tell("choice", decision.choice)
         reference = max((c for c in candidates if c.deployable), key=lambda c: sum(c.goodputs), default=ranked(candidates, self.goal)[0])
         ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
         other = self._other_order(numbers, decision) if self.path.jitter else None
@@ -133,9 +135,9 @@ class Adviser:
 
     @property
     def steps(self) -> int:
-        """About how many steps :attr:`tell` is told of: a comparison, a search and a decomposition for each control, and what is asked besides."""
+        """About how many steps :attr:`tell` is told of: a comparison, its choice, a search and a decomposition for each control, and more."""
         besides = (self.seeds is None, self.path.jitter > 0, bool(self.path.rate), self.own_queue)
-        return 1 + 2 * len(self.ccas) + sum(besides) + len(assumptions.assumed(self.path))
+        return 2 + 2 * len(self.ccas) + sum(besides) + len(assumptions.assumed(self.path))
 
     @property
     def _rtt_ms(self) -> float:
