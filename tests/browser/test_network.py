@@ -49,4 +49,22 @@ def test_a_click_on_a_part_leads_to_its_text(visit, explorer: Explorer, width: i
     page.get_by_role("textbox", name="probe 2").wait_for()
     assert "probes=ping|voice&" in f"{fragment(page)}&"
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    page.wait_for_function("() => !document.querySelector('main [aria-busy=true]')")
+    page.wait_for_timeout(400)
     assert violations(page) == []
+
+
+def test_back_goes_back_to_the_view_and_the_path_before(visit, explorer: Explorer):
+    page = visit(explorer, NETWORK)
+    drawing(page).wait_for()
+    before = fragment(page)
+    page.get_by_role("tab", name="Curves", exact=True).click()
+    page.get_by_role("button", name="Presets").click()
+    page.get_by_role("menuitem", name="Lossy DSL").click()
+    assert "loss=0.5" in fragment(page)
+    page.go_back()
+    page.get_by_role("region", name="Curves").wait_for()
+    assert "links=" in fragment(page)
+    page.go_back()
+    drawing(page).wait_for()
+    assert fragment(page) == before

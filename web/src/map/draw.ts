@@ -36,7 +36,9 @@ export interface Layout {
 
 const MARGIN = { left: 56, right: 18, top: 34, bottom: 50 };
 /** Heights of the legend beside and below each other, and the width from which there is room beside. */
-const [LEGEND, LEGEND_NARROW, WIDE] = [74, 88, 620];
+const [LEGEND, LEGEND_NARROW, WIDE] = [74, 106, 620];
+/** Width of a row of the legend below. */
+const ROW = 310;
 /** Pixels between hatches. */
 const HATCH = 7;
 /** The area's width over its height. */
@@ -189,7 +191,7 @@ function drawUndecided(pen: Pen, { grid }: Picture, { columns, rows }: Layout, t
 
 /** The lines along levels, the first one strong; dashed while cells have not run. */
 function drawLines(pen: Pen, { grid, lines }: Picture, place: Layout, here: Marks["here"], theme: Theme): void {
-  const dash = grid.known < grid.value.length ? [5, 4] : [];
+  const dash = dashOf(grid);
   lines.forEach(({ level, lines: pieces }, rank) => {
     let labelled = false;
     for (const piece of pieces) {
@@ -203,6 +205,11 @@ function drawLines(pen: Pen, { grid, lines }: Picture, place: Layout, here: Mark
       labelled = true;
     }
   });
+}
+
+/** Lines are dashed while cells have not run. */
+function dashOf(grid: Grid): number[] {
+  return grid.known < grid.value.length ? [5, 4] : [];
 }
 
 /** A point of a line beside which its level can stand: neither at the edge nor over the place of the sliders. */
@@ -277,7 +284,7 @@ function drawLegend(pen: Pen, { grid, scale, lines }: Picture, left: number, top
     grid,
     beside ? left + length + 24 : left,
     beside ? top + 6 : top + 62,
-    lines.map(({ level }) => level),
+    lines.map(({ level, lines: pieces }, rank) => ({ text: levelText(grid, level), rank, isDrawn: pieces.some((piece) => piece.length >= 3) })),
     theme,
     beside,
   );
@@ -287,19 +294,33 @@ function tickText(grid: Grid, value: number): string {
   return grid.quantity === "ratio" ? (value < 1 ? `1/${plain(1 / value)}` : value === 1 ? "1" : `${plain(value)} ×`) : valueText(grid, value);
 }
 
-function drawKey(pen: Pen, grid: Grid, x: number, y: number, drawn: number[], theme: Theme, wide: boolean): void {
-  let at = x;
-  const entry = (words: string, draw: (x: number) => void) => {
-    draw(at);
+/** What the marks are: each kind of line as the map has it, then dots and hatches; in two rows where there is no room beside. */
+function drawKey(
+  pen: Pen,
+  grid: Grid,
+  x: number,
+  top: number,
+  levels: { text: string; rank: number; isDrawn: boolean }[],
+  theme: Theme,
+  wide: boolean,
+): void {
+  let [at, y] = [x, top];
+  const entry = (words: string, draw: (x: number, y: number) => void) => {
+    const size = 26 + words.length * SIZE * 0.53 + 12;
+    if (!wide && at + size > x + ROW) [at, y] = [x, y + 18];
+    draw(at, y);
     pen.text(words, at + 26, y, { colour: theme.soft, size: 11 });
-    at += 26 + words.length * SIZE * 0.53 + 12;
+    at += size;
   };
-  const named = grid.quantity === "ratio" ? "equal" : drawn.map((level) => levelText(grid, level)).join(", ");
-  if (drawn.length) entry(named, (left) => pen.line([left, y, left + 20, y], { colour: theme.ink, width: 2 }));
+  for (const strong of [true, false]) {
+    const named = levels.filter(({ rank, isDrawn }) => isDrawn && (rank === 0) === strong).map(({ text }) => text);
+    const line = { colour: theme.ink, width: strong ? 2 : 1, dash: dashOf(grid) };
+    if (named.length) entry(named.join(", "), (left, y) => pen.line([left, y, left + 20, y], line));
+  }
   if (grid.quantity === "ratio")
-    entry(wide ? "interval has 1 in it" : "undecided", (left) => pen.dots([left + 10, y], 1.5, { colour: theme.ink, alpha: 0.7 }));
+    entry(wide ? "interval has 1 in it" : "undecided", (left, y) => pen.dots([left + 10, y], 1.5, { colour: theme.ink, alpha: 0.7 }));
   if (grid.value.some((_, at) => open(grid, at))) {
-    entry("not measured yet", (left) =>
+    entry("not measured yet", (left, y) =>
       pen.line(hatches([left, y - 6, left + 20, y - 6, left + 20, y + 6, left, y + 6]), { colour: theme.soft, width: 1, alpha: 0.6 }),
     );
   }

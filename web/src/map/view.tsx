@@ -61,7 +61,7 @@ export function MapView() {
   const there = image.value;
   const problem = map.error.value;
   return (
-    <section aria-label="Cliff map">
+    <section aria-label="Cliff map" class="map-view">
       <Choices />
       {problem ? (
         <Status kind="problem">{problem}</Status>

@@ -178,6 +178,8 @@ describe("a picture", () => {
     );
     for (const text of ["1/4", "4 ×", "equal", "you are here", "← bbr carries more", "cubic carries more →", "interval has 1 in it"])
       expect(svg).toContain(`>${text}<`);
+    const other = image.lines.find(({ level, lines }) => level !== 1 && lines.some((piece) => piece.length >= 3));
+    expect(svg.split(`${other?.level} ×<`).length - 1, "on the map and in the legend").toBe(2);
     expect(svg).not.toContain("not measured yet");
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
   });
