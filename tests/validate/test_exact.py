@@ -3,9 +3,12 @@
 import csv
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from tcpscape import engines
+from tcpscape.engines import plan
+from tcpscape.engines.model import VirtualHostModel
 from tcpscape.errors import TcpscapeError
 from tcpscape.trial import Capture
 from tcpscape.validate import exact, validation
@@ -98,6 +101,45 @@ def test_two_kernels_are_compared_and_the_states_before_are_told(tmp_path):
     assert [r["kind"] for r in rows] == [t.first.kind.value if t.first else "" for t in result.twins]
     again = exact.run(session, (), tmp_path, validation.quiet)
     assert again.twins == result.twins
+
+
+def test_the_tick_is_as_far_from_the_syn_ack_on_both_sides(tmp_path):
+    session = validation.prepare(validation.ValidationOptions(tmp_path, ("model", "model:6.1"), exact=True, n=4, seed=5, cca=("reno",)))
+    a, b = session.plan.a, session.plan.b
+
+    class Later(type(b)):
+        """Connects 5.5 ms later, half a tick and half a millisecond."""
+
+        def scenario(self, condition):
+            plain = super().scenario(condition)
+            return plain.model_copy(update={"flows": tuple(f.model_copy(update={"start": 5_500_000}) for f in plain.flows)})
+
+    session = replace(session, plan=replace(session.plan, b=Later(**vars(b))))
+    result = exact.run(session, (), tmp_path, validation.quiet)
+    assert [t.condition for t in result.twins] == session.plan.conditions
+    parted_unaligned = 0
+    for c, twin in zip(session.plan.conditions, result.twins, strict=True):
+        (one,), (other,) = (side.engine.run(side.scenario(c), [0], capture=Capture(packets=True)) for side in (a, session.plan.b))
+        assert exact.recording(other, c).zero_ns - exact.recording(one, c).zero_ns == 5_500_000
+        unaligned = exact.compared(c, exact.recording(one, c), exact.recording(other, c))
+        parted_unaligned += not unaligned.same_times
+        assert twin.same >= unaligned.same
+        assert twin.first is None or twin.first.kind == Kind.ENDS
+        assert twin.apart_ns == 0
+    assert parted_unaligned > 0
+
+
+def test_writes_take_of_the_models_host_what_they_take_in_virtual_time():
+    path = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}
+    bulk, pacing = (type(CONDITION.scenario).of({**path, "flows": [{"cca": "reno", **app}]}) for app in ({}, {"app": "1MB/s"}))
+    alike = VirtualHostModel()
+    assert (plan.virtual_costs(bulk), plan.virtual_costs(pacing)) == ({"write_cost_ns": 256}, {"write_cost_ns": 512})
+    assert alike.addresses(pacing, [0]) != engines.make("model").addresses(pacing, [0])
+    sends = [
+        engine.run(pacing, [0], capture=Capture(packets=True))[0].packets.filter(pl.col("received") == 0)["t_ns"].to_list()
+        for engine in (alike, engines.make("model"))
+    ]
+    assert 0 < sends[1][500] - sends[0][500] < 500 * 512
 
 
 def test_what_cannot_be_compared_is_refused_or_left_out(tmp_path, cli):

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -73,14 +73,22 @@ _plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Plan]] = WeakKeyDictio
 _PLANS_LOCK = threading.Lock()
 
 
-def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Plan:
-    """The engine's own plan of a scenario, parsed and checked once for all seeds, and again where a Python control's class changed."""
+def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, costs: Mapping[str, int] = MappingProxyType({})) -> Plan:
+    """The engine's own plan of a scenario, parsed and checked once for all seeds, and again where a Python control's class changed.
+
+    `costs` are those of applications that are not the plan's defaults.
+    """
     controls = {name: classes.find(name) for name in _python_controls(scenario)}
-    key = (lib, capture, *(id(control.cls) for control in controls.values()))  # which a plan keeps alive; a metaclass may have a hash of its own
+    key = (
+        lib,
+        capture,
+        *costs.items(),
+        *(id(control.cls) for control in controls.values()),
+    )  # which a plan keeps alive; a metaclass may have a hash of its own
     with _PLANS_LOCK:
         plans = _plans.setdefault(scenario, {})
         if key not in plans:
-            text = json.dumps(plan.build(scenario, parameters(lib), capture), separators=(",", ":"))
+            text = json.dumps(plan.build(scenario, parameters(lib), capture, costs), separators=(",", ":"))
             try:
                 plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
             except ValueError as e:
@@ -268,3 +276,13 @@ class Model(Engine):
             control=frame(raw["control"]) if capture.control_ns else None,
             control_states=raw["control_states"],
         )
+
+
+class VirtualHostModel(Model):
+    """The simulator, whose applications take as much of their host as those of a kernel in virtual time (:func:`plan.virtual_costs`)."""
+
+    def version_for(self, scenario: Scenario) -> str:
+        return f"{self.version}+{plan.virtual_costs(scenario)}"
+
+    def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Plan:
+        return checked_plan(self._lib, scenario, capture, plan.virtual_costs(scenario))

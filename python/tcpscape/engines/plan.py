@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tcpscape.controls import spelling
@@ -30,8 +30,21 @@ Controls = Mapping[str, Sequence[Param]]
 """The parameters of each known congestion control, by its name."""
 
 
-def build(scenario: Scenario, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
-    """The plan of a scenario. :raises ScenarioError: the path is empty, or a part of it does not exist."""
+BATCH_WRITE_NS, PACED_WRITE_NS = 256, 512
+"""What a write takes in virtual time, where each reading of the clock takes 256 ns: one reading in a batch (`sendmmsg`), two after a sleep."""
+
+
+def virtual_costs(scenario: Scenario) -> dict[str, int]:
+    """What applications take of the host of a kernel in virtual time, as fields of the plan; the first flow's application says which."""
+    is_paced = any(flow.app.rate for flow in scenario.flows[:1])
+    return {"write_cost_ns": PACED_WRITE_NS if is_paced else BATCH_WRITE_NS}
+
+
+def build(scenario: Scenario, controls: Controls, capture: Capture = Capture(), costs: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
+    """The plan of a scenario; `costs` of applications other than those of the plan's defaults.
+
+    :raises ScenarioError: the path is empty, or a part of it does not exist.
+    """
     if not any(link.forward or link.reverse for link in scenario.chain):
         refuse("path", "it is empty: no delay, no rate, no queue", "give it one, for example forward: netem delay 25ms")
     places = _Places(scenario)
@@ -53,6 +66,7 @@ def build(scenario: Scenario, controls: Controls, capture: Capture = Capture()) 
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
         **({} if scenario.tick_phase is None else {"tick_phase_ns": scenario.tick_phase}),
+        **costs,
     }
 
 

@@ -4,7 +4,9 @@ Both record the sender's host, whose device has no queue (:class:`~tcpscape.vali
 which TCP sends or gets it. Super-packets are compared as the segments that they are cut into. A segment is the same if its direction, sequence and
 acknowledgement number, length, flags and SACK blocks are, at the same place in the order. Times are another question: they count from the arrival
 of the SYN-ACK, before which the host decides (connect(), the neighbour's address), and are answered by the largest difference, never by a
-tolerance. What a control draws at random cannot be seen: A runs it with several seeds, and the one that stays the same for longest is compared.
+tolerance. The host's time is aligned before: the tick falls as long before the arrival of the SYN-ACK on A as on B, and the model's applications
+take as much of their host as those of a kernel in virtual time. What a control draws at random cannot be seen: A runs it with several seeds, and
+the one that stays the same for longest is compared.
 
 To say in which state both senders were, both run again with samples. A sample may change a trial: the state is told only where this second one has
 the same segments up to the difference.
@@ -15,7 +17,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from tcpscape.campaign import checks
 from tcpscape.campaign.checks import Check
 from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import name_of
+from tcpscape.engines.model import VirtualHostModel
 from tcpscape.errors import refuse
 from tcpscape.store.results import Store
 from tcpscape.trial import Capture, Trial
@@ -42,6 +45,8 @@ STATE_NS = 1_000_000
 """Interval of the samples that tell the senders' states, ns."""
 END_NS = 10_000_000
 """The comparison ends so long before the application does, ns: a tick of the slowest kernel, since a closed connection answers with resets."""
+TICK_NS = 10_000_000
+"""A phase of the tick is one within this, ns: a tick of the slowest kernel, of which the others are parts."""
 DRAWS, TRIES = ("bbr", "bbr3", "cdg"), 32
 """Controls that draw random numbers, and the seeds that are tried for them: bbr begins its cycle in one of seven phases."""
 HEADERS = 52
@@ -99,6 +104,8 @@ class Recording:
     segments: Sequence[Segment]
     count: int
     seed: int
+    zero_ns: int = 0
+    """When the SYN-ACK arrived, since the trial began."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,7 @@ def recording(trial: Trial, condition: NamedScenario) -> Recording:
     zero = next((s.t_ns for s in segments if s.received), 0)
     until = condition.scenario.duration - END_NS - zero
     shifted = [Segment(s.t_ns - zero, s.received, s.seq, s.ack, s.length, s.flags, s.sack) for s in segments]
-    return Recording(shifted, sum(s.t_ns < until for s in shifted), trial.seed)
+    return Recording(shifted, sum(s.t_ns < until for s in shifted), trial.seed, zero)
 
 
 def _segments(packets: pl.DataFrame, mss: int) -> Iterator[Segment]:
@@ -235,16 +242,42 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
         refuse("conditions", f"no condition can run on both sides ({left_out[0][1] if left_out else 'none given'})", "name others")
     seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
     capture = Capture(packets=True)
+    if a.engine.name == "model" and b.engine.name == "virtual":
+        a = replace(a, engine=VirtualHostModel())
     trials_b = _run(b, [(c, range(1)) for c in runnable], capture, out / PACKETS, say)
-    trials_a = _run(a, list(zip(runnable, seeds, strict=True)), capture, out / PACKETS, say)
+    references = [recording(theirs, c) for c, (theirs,) in zip(runnable, trials_b, strict=True)]
+    aligned = _aligned(runnable, references, a, out / PACKETS, say)
+    trials_a = _run(a, list(zip(aligned, seeds, strict=True)), capture, out / PACKETS, say)
     twins = []
-    for c, ours, (theirs,) in zip(runnable, trials_a, trials_b, strict=True):
-        reference = recording(theirs, c)
+    for c, ours, reference in zip(aligned, trials_a, references, strict=True):
         twins.append(max((compared(c, recording(t, c), reference) for t in ours), key=lambda t: (t.is_same, t.same)))
-    result = Exact(a, b, source, tuple(_with_states(twins, (a, b), out / STATES, say)), left_out)
+    result = Exact(a, b, source, tuple(_with_states(twins, runnable, (a, b), out / STATES, say)), left_out)
     write(result, out / RESULTS)
     checked = [CheckedBound(bound, compare.EVERYWHERE, result.reached(bound.metric.name)) for bound in bounds]
     return Exact(a, b, source, result.twins, left_out, checked)
+
+
+def _aligned(conditions: Sequence[NamedScenario], references: Sequence[Recording], a: EngineSide, out: Path, say: Say) -> list[NamedScenario]:
+    """The conditions for A: the tick falls as long before the arrival of the SYN-ACK there as in the recordings of B.
+
+    When that arrives on A, a shorter trial tells, which has no other packets until then.
+    """
+    short = [
+        replace(c, scenario=c.scenario.model_copy(update={"duration": min(c.scenario.duration, 2 * r.zero_ns + END_NS)}))
+        for c, r in zip(conditions, references, strict=True)
+    ]
+    zeros = [
+        recording(trial, c).zero_ns
+        for c, (trial,) in zip(short, _run(a, [(c, range(1)) for c in short], Capture(packets=True), out, say), strict=True)
+    ]
+    return [_shifted(c, zero - r.zero_ns) for c, r, zero in zip(conditions, references, zeros, strict=True)]
+
+
+def _shifted(c: NamedScenario, by_ns: int) -> NamedScenario:
+    """A condition whose tick falls later by so much; the same where it leaves the tick to each trial."""
+    if c.scenario.tick_phase is None or by_ns == 0:
+        return c
+    return replace(c, scenario=c.scenario.model_copy(update={"tick_phase": (c.scenario.tick_phase + by_ns) % TICK_NS}))
 
 
 def _refusal(c: NamedScenario) -> str | None:
@@ -261,33 +294,30 @@ def _run(side: EngineSide, work: Sequence[tuple[NamedScenario, range]], capture:
     return Runner(side.engine, side.jobs, capture, Store(out), progress).run_all([(side.scenario(c), seeds) for c, seeds in work])
 
 
-def _with_states(twins: Sequence[Twin], sides: Sequence[EngineSide], out: Path, say: Say) -> Iterator[Twin]:
-    """The same; those that differ with the senders' states before."""
-    parted = [t for t in twins if t.first]
+def _with_states(twins: Sequence[Twin], conditions: Sequence[NamedScenario], sides: Sequence[EngineSide], out: Path, say: Say) -> Iterator[Twin]:
+    """The same with B's conditions; those that differ with the senders' states before."""
+    parted = [(t, c) for t, c in zip(twins, conditions, strict=True) if t.first]
     capture = Capture(packets=True, samples_ns=STATE_NS)
-    seeds = ([t.seed for t in parted], [0] * len(parted))
-    runs = [
-        _run(side, [(t.condition, range(seed, seed + 1)) for t, seed in zip(parted, of, strict=True)], capture, out, say) if parted else []
-        for side, of in zip(sides, seeds, strict=True)
-    ]
-    states = dict(zip([t.condition.id for t in parted], zip(*runs, strict=True), strict=True))
-    for t in twins:
+    work = [(t.condition, range(t.seed, t.seed + 1)) for t, _ in parted], [(c, range(1)) for _, c in parted]
+    runs = [_run(side, trials, capture, out, say) if trials else [] for side, trials in zip(sides, work, strict=True)]
+    states = dict(zip([c.id for _, c in parted], zip(*runs, strict=True), strict=True))
+    for t in (replace(t, condition=c) for t, c in zip(twins, conditions, strict=True)):
         if not t.first:
             yield t
             continue
         again = [trial for (trial,) in states[t.condition.id]]
         one, other = (_state(trial, t, segment) for trial, segment in zip(again, (t.first.a, t.first.b), strict=True))
         rows = tuple((q, one.get(q.column), other.get(q.column)) for q in QUANTITIES if q.column in one or q.column in other)
-        yield Twin(t.condition, t.same, t.compared, t.apart_ns, t.seed, Difference(t.first.kind, t.first.a, t.first.b, rows))
+        yield replace(t, first=replace(t.first, states=rows))
 
 
 def _state(trial: Trial, twin: Twin, segment: Segment | None) -> dict[str, float]:
     """The last sample before the difference, each quantity in its unit; none where this trial has another segment there."""
-    again = recording(trial, twin.condition).segments
+    recorded = recording(trial, twin.condition)
+    again = recorded.segments
     if segment is None or len(again) <= twin.same or not again[twin.same].same(segment) or trial.samples is None:
         return {}
-    zero = next(s for s in _segments(trial.packets, twin.condition.scenario.mtu) if s.received).t_ns if trial.packets is not None else 0
-    before = trial.samples.filter(pl.col("t_ns") < again[twin.same].t_ns + zero).tail(1)
+    before = trial.samples.filter(pl.col("t_ns") < again[twin.same].t_ns + recorded.zero_ns).tail(1)
     if before.is_empty():
         return {}
     row = before.row(0, named=True)
