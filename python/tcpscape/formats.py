@@ -29,6 +29,7 @@ FORMATS: Mapping[str, int] = {
     "comparison": 1,
     "kernel-diff": 1,
     "packetdrill": 1,
+    "exact": 1,
     "validation": 1,
     "manifest": 2,
     "kernel": 1,

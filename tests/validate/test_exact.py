@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from pydantic import TypeAdapter
 
 from tcpscape import engines
 from tcpscape.engines import plan
@@ -14,7 +15,7 @@ from tcpscape.trial import Capture
 from tcpscape.validate import exact, validation
 from tcpscape.validate.draw import ExactDraw
 from tcpscape.validate.exact import Kind, Recording, Segment
-from tcpscape.words.exact import exact_screen
+from tcpscape.words.exact import ExactDocument, exact_screen
 
 CONDITION = ExactDraw(1, 3, ("reno",)).conditions()[0]
 
@@ -140,6 +141,22 @@ def test_writes_take_of_the_models_host_what_they_take_in_virtual_time():
         for engine in (alike, engines.make("model"))
     ]
     assert 0 < sends[1][500] - sends[0][500] < 500 * 512
+
+
+def test_json_has_the_first_difference_of_each_condition(tmp_path, cli):
+    sides = ("--engine", "model", "--engine", "model:6.12")
+    got = cli("validate", "--exact", "--n", "2", "--seed", "3", "--cca", "reno", *sides, "--json", "--out", tmp_path)
+    document = TypeAdapter(ExactDocument).validate_json(got.out, strict=True)
+    rows = list(csv.DictReader((tmp_path / exact.RESULTS).open()))
+    assert [(c["condition"], c["same"]) for c in document["conditions"]] == [(r["id"], int(r["same"])) for r in rows]
+    assert document["same"] == sum(c["difference"] is None for c in document["conditions"])
+    parted = [c for c in document["conditions"] if c["difference"]]
+    assert parted
+    assert all(c["a"] != c["b"] and c["states"] and c["same"] < c["compared"] for c in parted)
+    assert all(c["a"] is c["b"] is None for c in document["conditions"] if not c["difference"])
+    refused = cli("validate", "--explain", "e000", "--json", "--out", tmp_path)
+    assert (refused.status, refused.out) == (2, "")
+    assert "json: " in refused.err
 
 
 def test_what_cannot_be_compared_is_refused_or_left_out(tmp_path, cli):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import ProgressLine
+from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.campaign.execute import TrialsDone as Update
@@ -55,6 +57,7 @@ class AnswerOptions:
     explain: Annotated[str | None, Option("Look into this condition of the validation in --out, and do nothing else.")] = None
     check: Annotated[str | None, Option("Bounds; status 1 where one is missed: median<=0.04,p90<=0.2,p90@each<=0.3.")] = None
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
+    as_json: Annotated[bool, options.json_output("With --exact one JSON document, without it that of summary.json,")] = False
 
 
 @command(examples=("validate --random 60 --cca cubic,bbr", "validate --exact --n 6 --engine model --engine model:6.12"))
@@ -64,11 +67,14 @@ def validate(
     """Run the same conditions on two engines and report the divergence."""
     from tcpscape.report import validation as pages
     from tcpscape.validate import compare, validation
+    from tcpscape.words import divergence
     from tcpscape.words import validation as screens
 
     if conditions.exact or conditions.n is not None:
         return _exact(conditions, answer, output, jobs)
     out, explain = answer.out, answer.explain
+    if answer.as_json and explain:
+        refuse("json", "an explanation is a page and no document", "leave out --json or --explain")
     request = _request(conditions, out, jobs, **asdict(repetition))
     bounds = compare.read_bounds(answer.check) if answer.check else []
     with ProgressLine("validate", is_open=True) as progress:
@@ -86,7 +92,10 @@ def validate(
     screen = screens.explanation_screen(result.explanations[0]) if explain else screens.validation_screen(result)
     files = () if explain else (validation.NUMBERS, validation.RESULTS, pages.PICTURE)
     kept = f"kept in {out}: {', '.join([*files, *page.pictures.values()])}"
-    terminal.show(replace(screen, kept=kept, next=[terminal.to_open(page.file)]), output)
+    if answer.as_json:
+        print(json.dumps(divergence.document(result), allow_nan=False))
+    else:
+        terminal.show(replace(screen, kept=kept, next=[terminal.to_open(page.file)]), output)
     return 0 if all(c.met for c in result.checked) else MISSED
 
 
@@ -100,7 +109,7 @@ def _request(conditions: ConditionOptions, out: Path, jobs: int, **more: Any) ->
 def _exact(conditions: ConditionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: int) -> int:
     """`validate --exact`: the same conditions segment by segment."""
     from tcpscape.validate import exact, validation
-    from tcpscape.words.exact import exact_screen
+    from tcpscape.words import exact as words
 
     request = _request(conditions, answer.out, jobs)
     bounds = exact.read_bounds(answer.check) if answer.check else []
@@ -113,5 +122,9 @@ def _exact(conditions: ConditionOptions, answer: AnswerOptions, output: options.
         session = validation.prepare(request)
         validation.keep_conditions(answer.out, session.plan.conditions)
         result = exact.run(session, bounds, answer.out, say)
-    terminal.show(replace(exact_screen(result), kept=f"kept in {answer.out}: {exact.RESULTS}, {validation.CONDITIONS}"), output)
+    if answer.as_json:
+        print(json.dumps(words.document(result), allow_nan=False))
+    else:
+        kept = f"kept in {answer.out}: {exact.RESULTS}, {validation.CONDITIONS}"
+        terminal.show(replace(words.exact_screen(result), kept=kept), output)
     return 0 if all(c.met for c in result.checked) else MISSED

@@ -23,7 +23,21 @@ from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import generator
 from tcpscape.studies.study import Study
 from tcpscape.trial import PRINTED, PRINTED_OF_SOME, Trial
-from tcpscape.words import advice, bound, calls, campaign, cliff, comparison, conformance, diagnosis, divergence, kernel_diff, packetdrill, stress
+from tcpscape.words import (
+    advice,
+    bound,
+    calls,
+    campaign,
+    cliff,
+    comparison,
+    conformance,
+    diagnosis,
+    divergence,
+    exact,
+    kernel_diff,
+    packetdrill,
+    stress,
+)
 
 
 class Drops(TypedDict):
@@ -245,6 +259,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("kernel-diff", "tcpscape kernel diff --json.", kernel_diff.KernelDiffDocument),
         Document("packetdrill", "tcpscape packetdrill --json.", packetdrill.DrillDocument),
         Document("validation", "summary.json of tcpscape validate.", divergence.ValidationDocument, finite=True),
+        Document("exact", "tcpscape validate --exact --json.", exact.ExactDocument, finite=True),
         Document("dossier", "tcpscape evaluate --json, and dossier.json.", dossier.DossierDocument, finite=True),
         Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from tcpscape.text.numbers import number
 from tcpscape.text.screen import Screen
@@ -29,6 +32,113 @@ DEFINITIONS = (
     "Times count from the arrival of the SYN-ACK; *apart* is their largest difference over the same segments. "
     "The state is the last sample before the difference."
 )
+
+
+class SegmentDocument(TypedDict):
+    """A segment at the sender's host."""
+
+    t_ms: float
+    """When it was seen, since the arrival of the SYN-ACK, ms."""
+    received: bool
+    """Whether it came to the sender; it left it otherwise."""
+    seq: int
+    """Its sequence number, counted from the SYN's."""
+    ack: int
+    """Its acknowledgement number, counted from the SYN's."""
+    length: int
+    """Bytes of data."""
+    flags: int
+    """TCP's flags, a bit each (RFC 9293 §3.1)."""
+    sack: list[tuple[int, int]]
+    """Its SACK blocks: first byte, and the one behind the last."""
+
+
+class StateDocument(TypedDict):
+    """A quantity of both senders in the last sample before the first difference."""
+
+    quantity: str
+    """The quantity, with its unit."""
+    a: float | None
+    """On A; null where it cannot be told."""
+    b: float | None
+    """On B; null where it cannot be told."""
+
+
+class TwinDocument(TypedDict):
+    """One condition on both sides."""
+
+    condition: str
+    """Its id."""
+    path: str
+    """Congestion control, path and flow in words."""
+    same: int
+    """Segments that are the same before the first difference."""
+    compared: int
+    """Segments that there would be to compare."""
+    apart_us: float
+    """Largest difference of the times of the same segments, µs."""
+    difference: str | None
+    """What differs first; null where nothing does."""
+    a: SegmentDocument | None
+    """The first segment that differs, on A; null where nothing does, or A has no more."""
+    b: SegmentDocument | None
+    """The first segment that differs, on B; null where nothing does, or B has no more."""
+    states: list[StateDocument]
+    """The senders before the first difference."""
+
+
+class ExactDocument(TypedDict):
+    """Two engines segment by segment. What `tcpscape validate --exact --json` prints."""
+
+    format: Literal[1]
+    """Format of a comparison segment by segment."""
+    a: str
+    """One engine."""
+    b: str
+    """The other."""
+    source: str
+    """Where the conditions come from."""
+    same: int
+    """Conditions on which every segment is the same."""
+    conditions: list[TwinDocument]
+    """Every condition that ran on both."""
+    left_out: list[str]
+    """Conditions that were not compared, with the reason."""
+    text: str
+    """The answer as a sentence."""
+
+
+def document(result: Exact) -> ExactDocument:
+    """Every number of a comparison segment by segment."""
+    return ExactDocument(
+        format=1,
+        a=result.a.label,
+        b=result.b.label,
+        source=result.source,
+        same=len(result.same),
+        conditions=[_twin_document(t, result) for t in result.twins],
+        left_out=[f"{id}: {why}" for id, why in result.left_out],
+        text=answer(result),
+    )
+
+
+def _twin_document(t: Twin, result: Exact) -> TwinDocument:
+    first = t.first
+    return TwinDocument(
+        condition=t.condition.id,
+        path=t.condition.describe(),
+        same=t.same,
+        compared=t.compared,
+        apart_us=t.apart_ns / 1e3,
+        difference=kind(first, result) if first else None,
+        a=_segment_document(first.a) if first and first.a else None,
+        b=_segment_document(first.b) if first and first.b else None,
+        states=[StateDocument(quantity=q.label, a=a, b=b) for q, a, b in first.states] if first else [],
+    )
+
+
+def _segment_document(s: Segment) -> SegmentDocument:
+    return SegmentDocument(t_ms=s.t_ns / 1e6, received=s.received, seq=s.seq, ack=s.ack, length=s.length, flags=s.flags, sack=list(s.sack))
 
 
 def exact_screen(result: Exact) -> Screen:
