@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tcpscape.api import advise, bound, cliff, compare, diagnose, emulate, load, plot, run, sweep
+    from tcpscape.api.questions import advise, bound, cliff, diagnose, emulate
+    from tcpscape.api.trials import compare, load, plot, run, sweep
     from tcpscape.campaign.campaign import Campaign
     from tcpscape.campaign.outcome import Cell, Outcome
     from tcpscape.campaign.record import Record
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from tcpscape.trial import FlowResult, Trial
 
 _MODULES = {
-    "api": ("advise", "advise_calls", "bound", "cliff", "compare", "diagnose", "emulate", "load", "plot", "run", "sweep"),
+    "api.questions": ("advise", "advise_calls", "bound", "cliff", "diagnose", "emulate"),
+    "api.trials": ("compare", "load", "plot", "run", "sweep"),
     "campaign.campaign": ("Campaign",),
     "campaign.outcome": ("Cell", "Outcome"),
     "campaign.record": ("Record",),

@@ -72,11 +72,12 @@ def stress(
 
 def _keep(out: Path, search: Search, document: StressDocument) -> list[Path]:
     """Writes the worst cell as a scenario, the document, and a figure of the worst cell over time."""
-    from tcpscape import api, plots, writing
+    from tcpscape import plots, writing
+    from tcpscape.api import trials
     from tcpscape.scenario import files
 
     out.mkdir(parents=True, exist_ok=True)
     worst = search.findings[0].scenario
     kept = [writing.whole(out / "worst.yaml", files.dump(worst)), writing.whole(out / "stress.json", json.dumps(document, indent=1) + "\n")]
-    outcome = api.run(worst, seeds=1, samples="100ms")
+    outcome = trials.run(worst, seeds=1, samples="100ms")
     return [*kept, *plots.save(plots.draw(outcome, "series"), out / "worst")]
