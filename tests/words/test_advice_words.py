@@ -304,3 +304,21 @@ def test_where_nothing_is_to_be_changed_there_is_nothing_to_type(need_model):
     assert "What to type" not in screen.text(80, verbose=True)
     changed = words.screen(tcpscape.advise(rtt="60ms", rate="20mbit", loss="1%", cca="cubic,bbr", seeds=5, duration="5s"))
     assert "What to type" in changed.text(80, verbose=True)
+
+
+@pytest.mark.parametrize(("outcome", "weight"), [("same", "none"), ("undecided", "open"), ("other", "decides"), ("alike", "decides")])
+def test_an_assumption_under_which_the_choice_is_open_stands_where_one_that_decides_does(bulk, outcome, weight):
+    """Of the order of packets as of any other; where nothing is decided, nothing can be left open."""
+    [assumption, *_] = bulk.assumptions
+    better = replace(bulk.decision, verdict="better")
+    one = replace(assumption, alternatives=tuple(replace(a, outcome=outcome, decision=better) for a in assumption.alternatives))
+    verdict = "undecided" if outcome == "undecided" else "better"
+    order = replace(bulk.other_order, changes=weight == "decides", decision=replace(better, verdict=verdict))
+    advice = replace(bulk, decision=better, assumptions=(one,), other_order=order)
+    begins = remarks.WEIGHTS[weight]
+    behind, below = remarks.depends(advice), list(remarks.remarks(advice))
+    assert len(behind) == (0 if weight == "none" else 2)
+    assert [text.startswith(f"{begins}: ") for text in behind] == [True] * len(behind)
+    assert sum(text.startswith("Assumed: ") for text in below) == 2 - len(behind)
+    undecided = replace(advice, decision=replace(better, verdict="undecided"))
+    assert len(remarks.depends(undecided)) == (2 if weight == "decides" else 0)

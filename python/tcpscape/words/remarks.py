@@ -46,8 +46,8 @@ ENOUGH_ROUND_TRIPS = 100
 """Round trips of a trial of which the start of a connection is a small part."""
 PROBES_RTT = {"bbr": 10 * NS_PER_S, "bbr3": 5 * NS_PER_S}
 """Congestion control → the time after which it empties the queue to measure the RTT (PROBE_RTT), ns."""
-DECIDES = "Assumed, and the choice depends on it"
-"""How an assumption begins that :func:`depends` gives."""
+WEIGHTS = {"decides": "Assumed, and the choice depends on it", "open": "Assumed, and the choice may depend on it", "none": "Assumed"}
+"""What the choice has to do with an assumption → how its sentence begins."""
 ORDERS = {
     "reorder": "jitter reorders packets, as netem does",
     "correlated": "jitter keeps the order of packets (a delay correlated in time)",
@@ -67,22 +67,27 @@ def remarks(advice: Advice) -> Iterator[str]:
 
 
 def depends(advice: Advice) -> list[str]:
-    """The assumptions without which the choice would be another one: what has to be read with the answer."""
+    """The assumptions without which the choice would be another one, or open: what has to be read with the answer."""
     return list(_assumptions(advice, deciding=True))
 
 
 def _assumptions(advice: Advice, *, deciding: bool) -> Iterator[str]:
     """The assumptions that decide, or those that do not."""
     for assumption in advice.assumptions:
-        if _has_another_choice(assumption) is deciding:
+        if (_weight_of(advice, assumption) != "none") is deciding:
             yield _of_assumption(advice, assumption)
-    if (other := advice.other_order) and other.changes is deciding:
+    if (other := advice.other_order) and (_weight_of(advice, other) != "none") is deciding:
         yield f"{_of_order(advice, other)}{_of_direction(advice)}"
 
 
-def _has_another_choice(assumption: Assumption) -> bool:
-    """Whether another value makes another choice; runs that leave it open show none."""
-    return any(alternative.outcome not in ("same", "undecided") for alternative in assumption.alternatives)
+def _weight_of(advice: Advice, of: Assumption | OtherOrder) -> str:
+    """What the choice has to do with an assumption: it makes another one otherwise, or leaves open what is decided now, or neither."""
+    if isinstance(of, OtherOrder):
+        decides, is_open = of.changes, of.decision is not None and of.decision.verdict == "undecided"
+    else:
+        outcomes = {alternative.outcome for alternative in of.alternatives}
+        decides, is_open = bool(outcomes - {"same", "undecided"}), "undecided" in outcomes
+    return "decides" if decides else "open" if is_open and advice.decision.verdict == "better" else "none"
 
 
 def fairness(advice: Advice) -> str:
@@ -130,7 +135,7 @@ def _of_assumption(advice: Advice, assumption: Assumption) -> str:
     open_, same = ([texts[a.value] for a in assumption.alternatives if a.outcome == outcome] for outcome in ("undecided", "same"))
     clauses += [f"with {joined(open_)} these runs do not decide"] if open_ else []
     clauses += [f"with {joined(same)} the choice is the same"] if same else []
-    return f"{DECIDES if _has_another_choice(assumption) else 'Assumed'}: {what}; {'; '.join(clauses)}."
+    return f"{WEIGHTS[_weight_of(advice, assumption)]}: {what}; {'; '.join(clauses)}."
 
 
 def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
@@ -169,7 +174,7 @@ def _of_length(advice: Advice) -> Iterator[str]:
 
 def _of_order(advice: Advice, other: OtherOrder) -> str:
     """The assumption about the order of packets, and what the other one gives."""
-    assumed = f"{DECIDES if other.changes else 'Assumed'}: {ORDERS[advice.path.order]}."
+    assumed = f"{WEIGHTS[_weight_of(advice, other)]}: {ORDERS[advice.path.order]}."
     condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
     if other.decision is None:
         return f"{assumed} The other case (--order {other.order}) needs --engine model."
