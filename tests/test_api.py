@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import tcpscape
-from tcpscape import api
 from tcpscape.campaign import record
 from tcpscape.errors import MOST_MESSAGE, MOST_SHOWN, StoreError, TcpscapeError, printable, refuse, shown
 from tcpscape.words.advice import reason
@@ -51,7 +50,7 @@ def test_the_functions_have_the_options_of_the_commands(cli, command):
     )
     on_a_terminal_alone |= {"upload", "router", "device", "link"} if command == "advise" else set()  # in Python a function of its own, advise_calls
     assert len(options) > 10
-    assert options - on_a_terminal_alone - {"axis"} <= set(inspect.signature(getattr(api, command)).parameters)
+    assert options - on_a_terminal_alone - {"axis"} <= set(inspect.signature(getattr(tcpscape, command)).parameters)
 
 
 def test_the_same_numbers_as_the_command_line(cli, need_model):
