@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE_S
-from tcpscape import kernels
+from tcpscape import _core, kernels
 from tcpscape.errors import EngineError
 from tcpscape.kernels import build as building
 from tcpscape.kernels import config, source
 from tcpscape.kernels.build import BuildOptions
 from tcpscape.kernels.source import BuildProgress
+from tcpscape.scenario import profiles
 
 MAKEFILE = """\
 objects := $(patsubst net/ipv4/%.c,$(O)/%.o,$(wildcard net/ipv4/*.c))
@@ -505,6 +506,19 @@ def test_an_interrupted_build_goes_on(tree, cache, cli, monkeypatch):
     monkeypatch.setattr(building, "compiler_version", lambda: "cc 1")
     assert cli("kernel", "build", "--name", "mine").status == 0
     assert (cache / "mine/build/configured").read_text() == "once\n"
+
+
+def test_list_says_how_near_the_models_profiles_are(cli, cache, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text()
+    for name, c in profiles.COMPARED.items():
+        median, p90 = (f"{100 * a:.1f} % ({100 * b:.1f} %)" for a, b in ((c.median, c.chance_median), (c.p90, c.chance_p90)))
+        assert f"| {name} | Linux {c.release} | {median} | {p90} |" in page
+    assert set(profiles.COMPARED) <= set(_core.kernel_profiles())
+    for release, profile in (("6.6.30", "6.1"), ("6.12.9-generic", "6.12"), ("7.1.5", "6.18"), ("5.10.1", "6.1")):
+        monkeypatch.setattr("platform.release", lambda release=release: release)
+        told = [line.split() for line in cli("kernel", "list").out.splitlines() if release in line]
+        assert [line[0] for line in told] == [profile]
+        assert told[0][1] == profiles.COMPARED[profile].release
 
 
 def test_list_info_and_remove(tree, cache, cli):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ def build(
 
 @kernel.subcommand("list", examples=("kernel list", "run baseline --engine virtual:6.1 --seeds 3"))
 def list_() -> None:
-    """The kernels that are built."""
+    """The kernels that are built, and the model's profiles with how near they are."""
     from tcpscape.kernels import config
 
     built = {kernel.name: kernel for kernel in kernels.built_kernels()}
@@ -71,11 +72,36 @@ def list_() -> None:
             rows.append((name, kernel.release + older, kernel.source, kernel.built, str(kernel.hz), size))
         else:
             rows.append((name, "not finished", "build it again: it goes on from there", "–", "–", size))
-    if not rows:
+    if rows:
+        columns = ("name", "release", "source", "built", "HZ", "size")
+        terminal.print_table(Table(columns, rows, words=("release", "source", "built"), drop=("built", "size", "HZ")))
+    else:
         print("no kernel is built yet; run `tcpscape kernel build`")
+    _print_profiles()
+
+
+def _print_profiles() -> None:
+    """The model's profiles: which kernel each was held against, how near it was, and which one is this machine's."""
+    from tcpscape.engines.model import Model
+    from tcpscape.scenario import host, profiles
+
+    model = Model()
+    if model.unavailable():
         return
-    columns = ("name", "release", "source", "built", "HZ", "size")
-    terminal.print_table(Table(columns, rows, words=("release", "source", "built"), drop=("built", "size", "HZ")))
+    own = host.nearest(platform.release())[0] if platform.system() == "Linux" else None
+    rows = []
+    for name in model.kernels():
+        mark = platform.release() if name == own else ""
+        if compared := profiles.COMPARED.get(name):
+            values = ((compared.median, compared.chance_median), (compared.p90, compared.chance_p90))
+            rows.append((name, compared.release, *(f"{100 * value:.1f} % ({100 * chance:.1f} %)" for value, chance in values), mark))
+        else:
+            rows.append((name, "no kernel", "–", "–", mark))
+    about = f"The model's profiles (--kernel NAME), each held against a kernel on {profiles.PATHS} random paths; in brackets what chance alone shows:"
+    print()
+    terminal.console().print(about, markup=False, highlight=False)
+    columns = ("profile", "held against", "goodput off, median", "90th percentile", "host")
+    terminal.print_table(Table(columns, rows, words=("held against", "host")))
 
 
 @kernel.subcommand("info", examples=("kernel info", "kernel info 6.1"))

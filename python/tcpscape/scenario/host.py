@@ -37,7 +37,7 @@ def fields() -> dict[str, Any]:
     """The profile and what differs from it on this machine. Raises a :class:`~tcpscape.errors.TcpscapeError` where there is no Linux."""
     if platform.system() != "Linux":
         refuse("kernel", f"this machine runs {platform.system()}, not Linux", "name a profile of `tcpscape kernel list`, for example 6.12")
-    profile, usual = _profile(platform.release())
+    profile, usual = nearest(platform.release())
     return {"profile": profile} | {name: value for name, value in settings().items() if usual.get(name) != value}
 
 
@@ -69,7 +69,7 @@ def version(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", release)[:2])
 
 
-def _profile(release: str) -> tuple[str, Mapping[str, Any]]:
+def nearest(release: str) -> tuple[str, Mapping[str, Any]]:
     """The latest profile that is not newer than a release, the oldest where all are, with its values."""
     try:
         from tcpscape import _core

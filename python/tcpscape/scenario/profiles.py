@@ -1,0 +1,32 @@
+"""How near the model's kernel profiles are to kernels, as `tcpscape kernel list` tells it.
+
+Each was held against a real kernel in virtual time on the same random paths, six runs a side (docs/kernels.md, "How near the model's profiles are").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PATHS = 60
+"""Random paths of each comparison."""
+
+
+@dataclass(frozen=True)
+class ProfileComparison:
+    """|ln ratio| of the median goodputs of a profile and a kernel, and what two equal engines would show by chance."""
+
+    release: str
+    """The kernel."""
+    median: float
+    p90: float
+    chance_median: float
+    chance_p90: float
+
+
+COMPARED: Mapping[str, ProfileComparison] = {
+    "6.1": ProfileComparison("6.1.192", 0.006, 0.145, 0.003, 0.214),
+    "6.12": ProfileComparison("6.12.117", 0.004, 0.116, 0.003, 0.107),
+    "6.18": ProfileComparison("7.1.5", 0.007, 0.177, 0.005, 0.192),
+}
+"""By the profile's name; a profile that is not here was held against no kernel."""
