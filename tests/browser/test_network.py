@@ -68,3 +68,10 @@ def test_back_goes_back_to_the_view_and_the_path_before(visit, explorer: Explore
     page.go_back()
     drawing(page).wait_for()
     assert fragment(page) == before
+
+
+def test_a_scenario_that_is_a_network_opens_as_one(visit):
+    with Explorer("upload-and-call") as own:
+        page = visit(own)
+        drawing(page).locator("text", has_text="1 cubic up").wait_for()
+        page.get_by_role("region", name="Probes").get_by_role("cell", name="voice-up").wait_for()

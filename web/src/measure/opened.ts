@@ -5,7 +5,7 @@ import { start } from "../server/start";
 import { page } from "../server/stream";
 import type { OpenedDocument } from "../server/contract";
 import { go } from "../state/address";
-import { change, options } from "../state/state";
+import { change, isNetwork, options } from "../state/state";
 
 /** What is open; null where nothing is. A new object for each thing that is opened. */
 export const opened = signal<OpenedDocument | null>(null);
@@ -90,4 +90,5 @@ function begin(named: OpenedDocument): void {
   if (location.hash.length > 1) return;
   if (named.state) change(named.state);
   if (named.kind !== "setup") go("measure");
+  else if (named.state && isNetwork(named.state)) go("network");
 }

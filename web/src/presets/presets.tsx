@@ -2,7 +2,7 @@
 import { start } from "../server/start";
 import { jump } from "../state/address";
 import type { State } from "../server/contract";
-import { change, choose, state } from "../state/state";
+import { change, choose, isNetwork, state } from "../state/state";
 import { Button, Icon, Menu } from "../ui";
 
 export function Presets() {
@@ -12,7 +12,7 @@ export function Presets() {
   const take = (fields: Partial<State>) => {
     jump();
     change({ ...there.state, cca: state.peek().cca, ...fields });
-    if (fields.links?.length || fields.transfers?.length || fields.probes?.length) choose("view", "network");
+    if (isNetwork(fields)) choose("view", "network");
   };
   const items = there.presets.map((each) => ({ group: each.group, title: each.title, note: each.note, onChoose: () => take(each.state) }));
   return (

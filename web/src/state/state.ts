@@ -15,6 +15,11 @@ export function change(fields: Partial<State>): void {
   });
 }
 
+/** Whether a state has more than one link and its flows: the view *Network* shows that. */
+export function isNetwork({ links, transfers, probes }: Partial<State>): boolean {
+  return [links, transfers, probes].some((each) => each?.length);
+}
+
 /** What views are about, beyond the state: options of theirs that belong into the address too (`view`, `curve.axis`, `map.x`), as text. */
 export const options: Signal<Record<string, string>> = signal({});
 
