@@ -59,11 +59,12 @@ def preload() -> None:
     import polars
     import yaml
 
-    import tcpscape.api
+    import tcpscape.api.questions
+    import tcpscape.api.trials
     import tcpscape.cli.main
     from tcpscape import interchange, plots, report, studies, validate
 
-    _ = (matplotlib.pyplot, polars, yaml, tcpscape.api, interchange, plots, report, studies, validate)
+    _ = (matplotlib.pyplot, polars, yaml, tcpscape.api.questions, tcpscape.api.trials, interchange, plots, report, studies, validate)
 
 
 def forked(words: tuple[str, ...]) -> NoReturn:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from asking import ask
 
-from tcpscape import api, engines
+import tcpscape
+from tcpscape import engines
 from tcpscape.controls import palette
 from tcpscape.errors import TcpscapeError
 from tcpscape.plots import traces
@@ -83,7 +84,7 @@ def test_series_are_those_of_run_at_the_same_seed() -> None:
     for number, cca in enumerate(("cubic", "bbr")):
         said = one(blocks, "run", number).values
         assert (said["cca"], said["seed"], said["interval_s"]) == (cca, 3, 0.001)
-        ran = api.run(state.scenario(cca), seeds=[3], samples="1ms", queue_samples="2ms")
+        ran = tcpscape.run(state.scenario(cca), seeds=[3], samples="1ms", queue_samples="2ms")
         [trial], scenario = ran.cells[0].trials, ran.cells[0].scenarios[0]
         assert said["numbers"][0]["goodput_mbps"] == trial.flows[0].goodput_mbps
         block = one(blocks, "series", number)
@@ -130,7 +131,7 @@ def test_the_median_run_is_nearest_to_the_middle_of_all() -> None:
     assert median_seed([[7.0, 7.0, 7.0]]) == 0
     state = State(rtt="20ms", rate="10mbit", loss="1%", duration="1s", cca=("cubic",))
     seed = one(ask("inside", state, median=True), "run").values["seed"]
-    goodput = [t.goodput_mbps for t in api.run(state.scenario("cubic"), seeds=20).cells[0].trials]
+    goodput = [t.goodput_mbps for t in tcpscape.run(state.scenario("cubic"), seeds=20).cells[0].trials]
     assert sorted(goodput)[9] == goodput[seed] or sorted(goodput)[10] == goodput[seed]
 
 

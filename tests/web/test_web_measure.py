@@ -18,7 +18,7 @@ from asking import POOL, ask
 
 from conftest import TESTS
 from patience import PATIENCE_S
-from tcpscape import api, engines
+from tcpscape import engines
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
@@ -92,7 +92,7 @@ def test_every_kind_of_measurement_gives_the_document_of_diagnose(capture: Path,
         opened = of_argument(str(file))
         assert isinstance(opened, Measurement)
         blocks = ask("measure", State(), opened, replay=False)
-        expected = document.document(api.diagnose(file, flows=1, replay=False))
+        expected = document.document(tcpscape.diagnose(file, flows=1, replay=False))
         assert last(blocks, "document").values == expected | {"source": {**expected["source"], "name": str(file)}}
         assert last(blocks, "flow").values["final"] is True
 
@@ -101,7 +101,7 @@ def test_a_replay_is_that_of_diagnose_and_stands_beside_the_observation(capture:
     blocks = ask("measure", State(), of_argument(str(capture)), quick=True)
     names = [block.name for block in blocks if block.name != "progress"]
     assert names == ["source", "flow", "observed", "limits", "flow", "replay", "document"]
-    expected = document.document(api.diagnose(capture, flows=1, quick=True))
+    expected = document.document(tcpscape.diagnose(capture, flows=1, quick=True))
     assert json.loads(json.dumps(last(blocks, "document").values)) == json.loads(json.dumps(expected))
     first, final = (block.values for block in blocks if block.name == "flow")
     assert (len(first["sentences"]), len(final["sentences"])) == (2, 3)
@@ -111,7 +111,7 @@ def test_a_replay_is_that_of_diagnose_and_stands_beside_the_observation(capture:
     assert carried[1] == pytest.approx(carried[0], rel=0.1)
     assert carried[0] == pytest.approx(1e6 * expected["flows"][0]["goodput_mbps"], rel=0.1)
     assert (replay["rtt.low"] <= replay["rtt.high"] + 1e-12)[~np.isnan(replay["rtt.low"])].all()
-    repeated = api.diagnose(capture, flows=1, quick=True).flows[0].repeated
+    repeated = tcpscape.diagnose(capture, flows=1, quick=True).flows[0].repeated
     (run,) = engines.make("model").run(repeated.scenario, [0], capture=Capture(samples_ns=10_000_000))
     assert float(np.nanmedian(replay["rtt"])) == pytest.approx(measure(run, 0.0).rtt_ms / 1e3, rel=0.05)
 
@@ -130,7 +130,7 @@ def test_the_sliders_move_to_the_fitted_path(capture: Path) -> None:
     state = found["state"]
     assert state.rtt
     assert (state.rate, state.cca) == ("10mbit", ("cubic",))
-    fitted = api.diagnose(capture, flows=1, quick=True).flows[0].repeated
+    fitted = tcpscape.diagnose(capture, flows=1, quick=True).flows[0].repeated
     assert state.scenario("cubic").rtt_ns == fitted.scenario.rtt_ns
     assert state.campaign().cases()
 
@@ -193,7 +193,7 @@ def test_a_file_that_grows_is_diagnosed_again(tmp_path: Path, monkeypatch: pytes
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert first.values != second.values
-    assert second.values == document.document(api.diagnose(file, flows=1, replay=False))
+    assert second.values == document.document(tcpscape.diagnose(file, flows=1, replay=False))
 
 
 # Results that are kept

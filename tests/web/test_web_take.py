@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from asking import ask
 
-from tcpscape import api
+import tcpscape
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import fairness
 from tcpscape.metrics.flows import jain_index
@@ -263,7 +263,7 @@ STATE = State(rtt="40ms", rate="20mbit", duration="8s", mix="cubic*2,bbr@2s-6s")
 
 def test_the_verdict_is_that_of_a_run_with_the_same_seeds() -> None:
     last = ask("mix", STATE, seeds=5, seed=3)[-1]
-    ran = api.run(STATE.scenario("cubic"), seeds=5, samples="10ms")
+    ran = tcpscape.run(STATE.scenario("cubic"), seeds=5, samples="10ms")
     [cell] = ran.cells
     assert (last.name, last.values["n"], last.values["wanted"]) == ("verdict", 5, 5)
     assert last.values["jain"]["value"] == cell.mean("jain").value
@@ -283,7 +283,7 @@ def test_shares_over_time_add_up_to_what_the_flows_carried() -> None:
     every, columns = shares.values["every_s"], shares.columns
     assert every == 0.1
     assert len(columns["t"]) == 80
-    [trial] = api.run(STATE.scenario("cubic"), seeds=1, samples="20ms").cells[0].trials
+    [trial] = tcpscape.run(STATE.scenario("cubic"), seeds=1, samples="20ms").cells[0].trials
     assert [flow["cca"] for flow in shares.values["flows"]] == ["cubic", "cubic", "bbr"]
     assert trial.samples is not None
     for number, flow in enumerate(shares.values["flows"]):
@@ -308,7 +308,7 @@ def test_many_flows_are_summed() -> None:
     shares = blocks[0]
     assert (shares.values["others"], len(shares.values["flows"])) == (40 - sharing.MOST_COLUMNS, sharing.MOST_COLUMNS)
     carried = sum(np.nansum(column) for name, column in shares.columns.items() if name == "others" or name.startswith("flow."))
-    [trial] = api.run(state.scenario("cubic"), seeds=1, samples=f"{shares.values['every_s'] / 5 * 1e3:g}ms").cells[0].trials
+    [trial] = tcpscape.run(state.scenario("cubic"), seeds=1, samples=f"{shares.values['every_s'] / 5 * 1e3:g}ms").cells[0].trials
     acked = trial.samples.group_by("flow").max()["delivered"].sum() * 1448
     assert carried * shares.values["every_s"] / 8 == pytest.approx(acked, rel=1e-5)
 
