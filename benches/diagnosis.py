@@ -75,11 +75,11 @@ def diagnose(case: Path, out: Path, quick: bool, replay: bool) -> str:
     target = out / f"{case.name}.json"
     if target.exists():
         return f"{case.name} kept"
-    from tcpscape import api
+    import tcpscape
     from tcpscape.words.diagnosis import document
 
     try:
-        diagnosis = api.diagnose(case / "shown.pcap", flows=1, flow=f":{PORT}", replay=replay, quick=quick, jobs=1)
+        diagnosis = tcpscape.diagnose(case / "shown.pcap", flows=1, flow=f":{PORT}", replay=replay, quick=quick, jobs=1)
         target.write_text(json.dumps(document(diagnosis)), "utf-8")
     except Exception:  # a bug of one case must not hide the others
         target.with_suffix(".error").write_text(traceback.format_exc(), "utf-8")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from asking import POOL, ask
 
+import tcpscape
 from conftest import TESTS
 from patience import PATIENCE_S
 from tcpscape import engines
