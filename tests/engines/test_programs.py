@@ -256,6 +256,33 @@ def test_a_server_and_a_client_are_repeated_to_the_byte(shell, need_programs, tm
     assert not (tmp_path / "left").exists()
 
 
+BURST = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+if sys.argv[1] == "take":
+    s.bind(("0.0.0.0", 9))
+    data, near = s.recvfrom(9)
+    s.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT := 103, 1200)
+    s.sendto(bytes(9000), near)
+else:
+    s.settimeout(5)
+    s.sendto(b"x", ("far", 9))
+    print([len(s.recv(65536)) for _ in range(8)])
+"""
+
+
+def test_datagrams_that_a_program_sends_in_one_piece_arrive(shell, need_programs, tmp_path):
+    (tmp_path / "burst.py").write_text(BURST)
+    command = shell(*VIRTUAL, "--json", "--serve", f"{sys.executable} burst.py take", "--", sys.executable, "burst.py", "ask", cwd=tmp_path)
+    assert str([1200] * 7 + [600]) in command.err, command.err
+    assert json.loads(command.out)["down"]["packets"] == 8
+
+
+def test_libraries_are_told_that_there_are_no_random_numbers_beside_the_kernels(shell, need_programs):
+    command = shell(*VIRTUAL, "--", "printenv", "OPENSSL_ia32cap")
+    assert command.out == programs.WITHOUT_RDRAND["OPENSSL_ia32cap"] + "\n"
+
+
 def test_a_directory_that_is_bound_keeps_what_programs_write(shell, need_programs, tmp_path):
     script = f"echo kept > {tmp_path}/kept; echo lost > {tmp_path.parent}/lost; cat {tmp_path}/kept {tmp_path.parent}/lost"
     command = shell(*VIRTUAL, "--bind", str(tmp_path), "--", "sh", "-c", script)

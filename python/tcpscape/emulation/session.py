@@ -114,7 +114,7 @@ class Settings:
             outside=self.outside,
             has_flows=bool(self.flows),
             pcap=None if self.pcap is None else str(self.pcap.resolve()),
-            live_ns=programs.LIVE_NS if self.shown or self.virtual else None,
+            live_ns=programs.VIRTUAL_LIVE_NS if self.virtual else programs.LIVE_NS if self.shown else None,
             **descriptors,
         )
 

@@ -207,7 +207,7 @@ class Virtual(Engine):
                     self._programs.discard(program)
                 return dict(program.result())
 
-        more = {"root": True, "is_virtual": True, "live_ns": programs.LIVE_NS}
+        more = {"root": True, "is_virtual": True, "live_ns": programs.VIRTUAL_LIVE_NS}
         return programs.run(self, needed(self), scenario, seed, capture, start, **more)
 
     def program(

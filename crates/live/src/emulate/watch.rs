@@ -3,6 +3,7 @@
 use super::{stuck, Job};
 use crate::channel::Channel;
 use crate::emulator::{Running, Snapshot};
+use crate::link::Totals;
 use crate::spaces::Child;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -124,9 +125,10 @@ impl<'a> Watch<'a> {
                 None => {}
             }
             self.keep_time(&mut command);
-            if let Some(snapshot) = self.look() {
-                if self.job.live_ns.is_some_and(|every| shown.elapsed() >= Duration::from_nanos(every)) {
-                    shown = Instant::now();
+            self.look();
+            if self.job.live_ns.is_some_and(|every| shown.elapsed() >= Duration::from_nanos(every)) {
+                shown = Instant::now();
+                if let Some(snapshot) = self.running.snapshot() {
                     self.channel.send(&figures("live", &snapshot));
                 }
             }
@@ -175,11 +177,11 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts active time.
-    fn look(&mut self) -> Option<Snapshot> {
-        let snapshot = self.running.snapshot()?;
-        self.active.add(&snapshot);
-        Some(snapshot)
+    /// Counts active time; asks for no more than that takes, since it does so for as long as the command runs.
+    fn look(&mut self) {
+        if let Some((now, totals)) = self.running.with(|now, link| (now.0, Direction::BOTH.map(|d| link.totals(d)))) {
+            self.active.add(now, &totals);
+        }
     }
 
     fn answer(&mut self, line: &str, command: &mut Child) {
@@ -240,9 +242,8 @@ struct Active {
 }
 
 impl Active {
-    fn add(&mut self, snapshot: &Snapshot) {
-        let now = snapshot.at.0;
-        for (i, totals) in snapshot.totals.iter().enumerate() {
+    fn add(&mut self, now: u64, totals: &[Totals; 2]) {
+        for (i, totals) in totals.iter().enumerate() {
             if totals.packets_out > self.packets[i] {
                 self.packets[i] = totals.packets_out;
                 let first = totals.departures.map_or(0, |d| d.0 .0);

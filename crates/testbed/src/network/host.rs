@@ -1,6 +1,6 @@
 //! A host of a network: a namespace, and a socket through which the kernel is told of its devices.
 
-use super::offload::Offload;
+use super::offload::{self, Offload};
 use super::{faults, io_at, links, sysctl, TestbedError};
 use crate::netlink::Socket;
 use crate::sys;
@@ -37,6 +37,12 @@ impl Host {
             }
         }
         Ok(())
+    }
+
+    /// Has super-packets that packet sockets behind these devices could not see cut before them.
+    pub fn cut_unseen(&self, devices: &[&str]) -> Result<(), TestbedError> {
+        let mut each = devices.iter().map(|device| offload::cut_udp_where_unseen(self.socket.as_fd(), device));
+        each.try_for_each(|done| done.map_err(io_at("segmentation of UDP")))
     }
 
     /// Says what its devices, given by number and name, did that nobody asked for.

@@ -147,8 +147,10 @@ impl Wire {
             }
             let member = &mut self.members[i];
             member.request(&mut batch)?;
+            let names: Vec<&str> = devices.iter().map(|&d| links::device_name(d)).collect();
+            member.host.cut_unseen(&names)?;
             if !plan.offload {
-                member.host.without_offload(&devices.iter().map(|&d| links::device_name(d)).collect::<Vec<_>>())?;
+                member.host.without_offload(&names)?;
             }
             member.devices = devices.iter().map(|&d| (links::device(d), links::device_name(d).to_owned())).collect();
         }

@@ -44,6 +44,8 @@ ENDED = 128 + signal.SIGILL
 """Exit status of a program that was ended because it computed without end."""
 MOST_PROCESSES = 1000
 """Processes and threads of a guest: each process is one of this machine's as well."""
+WITHOUT_RDRAND = {"OPENSSL_ia32cap": "~0x4000000000000000:~0x40000"}
+"""Tells OpenSSL, BoringSSL and AWS-LC that this machine has neither RDRAND nor RDSEED, whose numbers no seed decides."""
 SHARED = "/run/tcpscape"
 """Where a program sees the directory that the guest shares with this process."""
 
@@ -106,7 +108,7 @@ class GuestProgram:
                     "mode": mode,
                     "job": {**job, "pcap": f"{SHARED}/packets.pcapng" if self._pcap else None},
                     "directory": str(Path.cwd()),
-                    "environment": {name: value for name, value in os.environ.items() if value.isprintable()},
+                    "environment": WITHOUT_RDRAND | {name: value for name, value in os.environ.items() if value.isprintable()},
                     "bind": [str(directory) for directory in bind],
                     "most_processes": MOST_PROCESSES,
                 }

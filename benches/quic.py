@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""QUIC stacks beside Linux TCP on the same queue, in virtual time: a page of tables.
+
+Each flow is a download from the far end through a FIFO. What it does is read from the packets on the path, the same way for all: in windows of ten round
+trips after the first quarter of the time, its throughput and how long its packets waited in the queue. The envelope of a flow is the convex hull of these
+points without the twentieth that is farthest out, and two envelopes overlap by the area of their intersection over that of their union.
+
+The programs are those of examples/quic, built by `cargo build --release` there; aioquic needs an interpreter of its own (`--aioquic PYTHON`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import re
+import statistics
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+import tcpscape
+from tcpscape import engines
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benches"))
+from table import markdown  # noqa: E402
+
+CONTROLS = {"linux": ("cubic", "bbr", "reno"), "quinn": ("cubic", "bbr", "reno"), "s2n-quic": ("cubic", "bbr"), "quiche": ("cubic", "bbr", "reno")}
+CONTROLS["aioquic"] = ("cubic", "reno")
+PROGRAMS = {"quinn": "quinn", "s2n-quic": "s2n", "quiche": "quiche"}
+PORT, FIRST_OURS = 4433, 9000
+WINDOW_RTTS = 10
+OUTLIERS = 0.05
+RESOLUTION = 0.01
+"""Half the width of a point, as a share of the rate and of a full queue's delay: so far two windows are not told apart."""
+GRID = 400
+ALIKE = {"throughput": 0.05, "queue": 0.1, "overlap": 0.5}
+"""A stack's control is like Linux's of its name where throughput differs by at most this share, the mean wait by at most this share of the full queue,
+and the envelopes overlap by at least this."""
+FATE = re.compile(rb"reverse packet \d+: due \+[\d.]+ ms, sent \+([\d.]+) ms")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A path: round-trip time in ms, rate in Mbit/s, buffer in BDP."""
+
+    rtt_ms: int
+    rate_mbps: int
+    bdp: float
+
+    @property
+    def name(self) -> str:
+        """As tables have it."""
+        return f"{self.rtt_ms} ms, {self.rate_mbps} Mbit/s, {self.bdp:g} BDP"
+
+    @property
+    def full_ms(self) -> float:
+        """How long a packet waits in the full queue."""
+        return self.rtt_ms * self.bdp
+
+
+QUICK = [Cell(rtt, 20, bdp) for rtt in (10, 50) for bdp in (1, 5)]
+FULL = [Cell(rtt, rate, bdp) for rtt in (10, 50) for rate in (20, 100) for bdp in (0.5, 1, 3, 5)]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Where the stacks' programs are."""
+
+    programs: pathlib.Path
+    aioquic: str | None
+
+    def of(self, stack: str) -> str | None:
+        """The command of a stack without its arguments; None where it is not there."""
+        if stack == "aioquic":
+            return f"{self.aioquic} {ROOT}/examples/quic/aioquic_transfer.py" if self.aioquic else None
+        program = self.programs / PROGRAMS[stack]
+        return str(program) if program.exists() else None
+
+
+def packets(pcap: pathlib.Path) -> Iterator[tuple[float, float, int, int]]:
+    """Of each packet that came down and left: when, s; how long it was on the way, ms; its bytes; the server's port."""
+    content, at = pcap.read_bytes(), 0
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        if kind == 6:
+            high, low, captured, whole = struct.unpack_from("<IIII", content, at + 12)
+            frame = content[at + 28 : at + 28 + captured]
+            if fate := FATE.search(content, at + 28 + captured, at + length):
+                way_ms = float(fate[1])
+                ports = struct.unpack_from("!HH", frame, 14 + 4 * (frame[14] & 15))
+                yield ((high << 32) + low) * 1e-9 + way_ms * 1e-3, way_ms, whole - 14, min(ports)
+        at += length
+
+
+def windows(pcap: pathlib.Path, cell: Cell, seconds: float) -> dict[int, list[tuple[float, float]]]:
+    """Of each server's port the points of its windows: throughput, Mbit/s with headers, and the mean wait in the queue, ms."""
+    width = WINDOW_RTTS * cell.rtt_ms * 1e-3
+    sums: dict[int, dict[int, list[float]]] = {}
+    first = None
+    for left, way_ms, size, port in packets(pcap):
+        first = left if first is None else first
+        number = int((left - first - seconds / 4) // width)
+        if left - first >= seconds / 4 and (number + 1) * width <= seconds * 3 / 4:
+            here = sums.setdefault(port, {}).setdefault(number, [0.0, 0.0, 0.0])
+            here[0] += size
+            here[1] += way_ms - cell.rtt_ms / 2
+            here[2] += 1
+    count = int(seconds * 3 / 4 // width)
+    points = {}
+    for port, each in sums.items():
+        points[port] = [(each[n][0] * 8e-6 / width, each[n][1] / each[n][2]) if n in each else (0.0, 0.0) for n in range(count)]
+    return points
+
+
+def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float) -> dict[str, object]:
+    """One run: the points of the flow, its share of the bytes of all, and what the run cost."""
+    path = {"rtt": f"{cell.rtt_ms}ms", "rate": f"{cell.rate_mbps}mbit", "buffer": f"{cell.bdp:g}bdp", "engine": "virtual", "seed": seed}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tcpscape-quic-") as folder:
+        pcap = pathlib.Path(folder) / "packets.pcapng"
+        if stack == "linux":
+            result = tcpscape.emulate(f"sleep {seconds:g}", mix=",".join([control, *([beside] if beside else [])]), pcap=pcap, **path)
+        else:
+            program = tools.of(stack)
+            result = tcpscape.emulate(f"{program} get far {seconds:g}", serve=f"{program} serve {control}", mix=beside or None, pcap=pcap, **path)
+        if result.status:
+            raise SystemExit(f"{stack} {control} on {cell.name}: status {result.status}")
+        points = windows(pcap, cell, seconds)
+    own = points.get(FIRST_OURS if stack == "linux" else PORT, [])
+    total = sum(rate for each in points.values() for rate, _ in each)
+    return {"points": own, "share": sum(rate for rate, _ in own) / total if total else None, "s": round(time.monotonic() - began, 1)}
+
+
+def envelope(points: list[tuple[float, float]], cell: Cell) -> ConvexHull:
+    """The convex hull of the points, each as large as it is told, in shares of the rate and of the full queue's delay."""
+    scaled = np.array(points) / (cell.rate_mbps, cell.full_ms)
+    distance = np.hypot(*(scaled - scaled.mean(axis=0)).T)
+    kept = scaled[np.argsort(distance, kind="stable")[: max(3, int(np.ceil(len(scaled) * (1 - OUTLIERS))))]]
+    corners = RESOLUTION * np.array([(-1, -1), (-1, 1), (1, -1), (1, 1)])
+    return ConvexHull((kept[:, None, :] + corners).reshape(-1, 2))
+
+
+def overlap(a: ConvexHull, b: ConvexHull) -> float:
+    """Area of the intersection over that of the union, on a grid over both."""
+    every = np.vstack([a.points, b.points])
+    axes = [np.linspace(low, high, GRID) for low, high in zip(every.min(axis=0), every.max(axis=0), strict=True)]
+    places = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    inside = [np.all(places @ hull.equations[:, :2].T + hull.equations[:, 2] <= 1e-12, axis=1) for hull in (a, b)]
+    return float((inside[0] & inside[1]).sum() / (inside[0] | inside[1]).sum())
+
+
+def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float) -> str:
+    """The name of a run among those that are kept."""
+    return f"{cell.name} | {stack} | {control} | {beside} | {seed} | {seconds:g}"
+
+
+def plan(tools: Tools, cells: list[Cell], seeds: int) -> Iterator[tuple[Cell, str, str, int, str]]:
+    """The runs, path by path: alone with every seed, then beside Linux's CUBIC with one."""
+    here = {stack: controls for stack, controls in CONTROLS.items() if stack == "linux" or tools.of(stack)}
+    for cell in cells:
+        for beside, count in (("", seeds), ("cubic", 1)):
+            for stack, controls in here.items():
+                for control in controls:
+                    yield from ((cell, stack, control, seed, beside) for seed in range(count))
+
+
+def mean(points: list[tuple[float, float]], place: int) -> float:
+    """The mean of the throughputs (0) or of the waits (1)."""
+    return statistics.fmean(point[place] for point in points)
+
+
+def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
+    """A stack's control beside Linux's on one path; of Linux itself, one seed beside another."""
+
+    def points(of: str, seed: int) -> list[tuple[float, float]] | None:
+        each = kept.get(key(cell, of, control, seed, "", seconds))
+        return each["points"] if each else None
+
+    own, theirs = [[points(of, seed) for seed in range(seeds)] for of in (stack, "linux")]
+    if None in own or None in theirs:
+        return None
+    pairs = [(0, 1)] if stack == "linux" else [(n, n) for n in range(seeds)]
+    if stack == "linux" and seeds < 2:
+        return None
+    shared = statistics.fmean(overlap(envelope(own[a], cell), envelope(theirs[b], cell)) for a, b in pairs)
+    rate, linux_rate = (statistics.fmean(mean(each, 0) for each in of) for of in (own, theirs))
+    wait, linux_wait = (statistics.fmean(mean(each, 1) for each in of) for of in (own, theirs))
+    beside = kept.get(key(cell, stack, control, 0, "cubic", seconds))
+    is_alike = abs(rate / linux_rate - 1) <= ALIKE["throughput"] and abs(wait - linux_wait) <= ALIKE["queue"] * cell.full_ms
+    is_alike = is_alike and shared >= ALIKE["overlap"]
+    verdict = "" if stack == "linux" else "alike" if is_alike else "differs"
+    share = f"{beside['share']:.0%}" if beside and beside["share"] is not None else "–"
+    return (cell.name, stack, f"{rate:.2f}", f"{wait:.1f}", f"{shared:.2f}", share, verdict)
+
+
+PAGE = """# QUIC stacks beside Linux TCP on the same queue
+
+Generated by `python benches/quic.py` on {machine}; kernel {kernel}; {stacks}. Downloads of {seconds:g} s in virtual time through a FIFO, {seeds} seeds;
+each number is of the middle of the run, from a quarter of it on. The programs: examples/quic.
+
+{text}
+
+| column | what it is |
+|---|---|
+| throughput | of what left the queue, with headers, Mbit/s |
+| wait | mean time of its packets in the queue, ms |
+| overlap | of the envelope with that of Linux's control of the same name: 1 is the same, 0 nothing in common. In Linux's own row with another seed |
+| share | of the bytes beside one Linux CUBIC flow that starts at the same time |
+| verdict | *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap} |
+
+{tables}
+"""
+COLUMNS = ("path", "stack", "throughput", "wait", "overlap", "share", "verdict")
+
+
+def page(kept: Mapping[str, dict], cells: list[Cell], seeds: int, seconds: float, text: str) -> str:
+    """The page, from what is there."""
+    import performance
+
+    tables = []
+    for control in ("cubic", "bbr", "reno"):
+        rows = [row(kept, cell, stack, control, seeds, seconds) for cell in cells for stack, has in CONTROLS.items() if control in has]
+        if any(rows):
+            tables.append(f"## {control}\n\n" + markdown(COLUMNS, [each for each in rows if each]))
+    kernel = engines.make("virtual").kernel
+    return PAGE.format(
+        machine=performance.machine(),
+        kernel=f"{kernel.name} ({kernel.release})",
+        stacks=versions(),
+        seconds=seconds,
+        seeds=seeds,
+        text=text,
+        tables="\n\n".join(tables),
+        **ALIKE,
+    )
+
+
+def versions() -> str:
+    """The versions of the stacks in the workspace's lock file."""
+    lock = (ROOT / "examples/quic/Cargo.lock").read_text()
+    found = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', lock))
+    return ", ".join(f"{name} {found[name]}" for name in PROGRAMS)
+
+
+def main() -> int:
+    """The command."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--full", action="store_true", help="the whole grid of 16 paths instead of 4")
+    p.add_argument("--programs", type=pathlib.Path, default=ROOT / "examples/quic/target/release", help="where the stacks' programs are")
+    p.add_argument("--aioquic", help="a Python interpreter that has aioquic")
+    p.add_argument("--seeds", type=int, default=2)
+    p.add_argument("--seconds", type=float, default=20)
+    p.add_argument(
+        "--kept", type=pathlib.Path, default=pathlib.Path("quic.json"), help="what was measured before; the same command goes on from there"
+    )
+    p.add_argument("--text", type=pathlib.Path, help="a file with the page's findings in words")
+    p.add_argument("--out", type=pathlib.Path, default=pathlib.Path("quic.md"))
+    a = p.parse_args()
+    tools, cells = Tools(a.programs.resolve(), a.aioquic), FULL if a.full else QUICK
+    kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}
+    runs = [each for each in plan(tools, cells, a.seeds) if key(*each, a.seconds) not in kept]
+    for number, (cell, stack, control, seed, beside) in enumerate(runs, 1):
+        result = measure(tools, cell, stack, control, seed, beside, a.seconds)
+        kept[key(cell, stack, control, seed, beside, a.seconds)] = result
+        a.kept.write_text(json.dumps(kept))
+        rate, wait = mean(result["points"], 0), mean(result["points"], 1)
+        print(f"{number}/{len(runs)} {cell.name}: {stack} {control} {beside} {rate:.2f} Mbit/s, {wait:.1f} ms, {result['s']} s", flush=True)
+    a.out.write_text(page(kept, cells, a.seeds, a.seconds, a.text.read_text().strip() if a.text else ""))
+    print(f"wrote {a.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

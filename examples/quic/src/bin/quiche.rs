@@ -1,0 +1,145 @@
+//! quiche: cubic, bbr (`bbr2_gcongestion`) and reno. The library has no sockets: this loop sends each packet at the time that its pacer says.
+
+use quic_transfer::{any, refuse, report, role, Role, CERTIFICATE, DATAGRAM, KEY, NAME, PART, PORT, PROTOCOL, WINDOW};
+use quiche::{Config, Connection, ConnectionId, Header, RecvInfo};
+use std::error::Error;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// The one stream, opened by the client.
+const STREAM: u64 = 0;
+/// Identifiers of the two ends: there is one connection.
+const THEIRS: [u8; 8] = [1; 8];
+const OURS: [u8; 8] = [2; 8];
+
+fn main() -> Outcome {
+    match role() {
+        Role::Serve(control) => serve(&control),
+        Role::Get(address, time) => get(address, time),
+    }
+}
+
+fn config(control: &str) -> Outcome<Config> {
+    let mut config = Config::new(quiche::PROTOCOL_VERSION)?;
+    config.set_cc_algorithm_name(control).unwrap_or_else(|_| refuse("quiche has cubic, bbr and reno"));
+    config.set_application_protos(&[PROTOCOL])?;
+    config.verify_peer(false);
+    config.set_max_recv_udp_payload_size(DATAGRAM);
+    config.set_max_send_udp_payload_size(DATAGRAM);
+    config.set_initial_max_data(WINDOW.into());
+    config.set_initial_max_stream_data_bidi_local(WINDOW.into());
+    config.set_initial_max_stream_data_bidi_remote(WINDOW.into());
+    config.set_max_connection_window(WINDOW.into());
+    config.set_max_stream_window(WINDOW.into());
+    config.set_initial_max_streams_bidi(1);
+    Ok(config)
+}
+
+/// A socket, a connection over it, and a packet that waits for its time.
+struct End {
+    socket: UdpSocket,
+    here: SocketAddr,
+    connection: Connection,
+    waiting: Option<(usize, quiche::SendInfo)>,
+    packet: Vec<u8>,
+}
+
+impl End {
+    fn new(socket: UdpSocket, here: SocketAddr, connection: Connection) -> End {
+        End { socket, here, connection, waiting: None, packet: vec![0; DATAGRAM] }
+    }
+
+    /// Sends what may be sent now.
+    fn send(&mut self) -> Outcome {
+        loop {
+            if self.waiting.is_none() {
+                match self.connection.send(&mut self.packet) {
+                    Ok(next) => self.waiting = Some(next),
+                    Err(quiche::Error::Done) => return Ok(()),
+                    Err(e) => return Err(e.into()),
+                }
+            }
+            match &self.waiting {
+                Some((size, info)) if info.at <= Instant::now() => {
+                    self.socket.send_to(&self.packet[..*size], info.to)?;
+                    self.waiting = None;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Waits for a packet, for the next one's time, for a timer or until `end`.
+    fn receive(&mut self, end: Option<Instant>) -> Outcome {
+        let now = Instant::now();
+        let at = [self.waiting.map(|(_, info)| info.at), self.connection.timeout_instant(), end].into_iter().flatten().min();
+        let left = at.map(|at| at.saturating_duration_since(now));
+        if left != Some(Duration::ZERO) {
+            self.socket.set_read_timeout(left.map(|left| left.max(Duration::from_micros(1))))?;
+            let mut bytes = vec![0; 65_536];
+            if let Ok((size, from)) = self.socket.recv_from(&mut bytes) {
+                let _ = self.connection.recv(&mut bytes[..size], RecvInfo { from, to: self.here });
+                // a stray packet is none of ours
+            }
+        }
+        if self.connection.timeout_instant().is_some_and(|at| at <= Instant::now()) {
+            self.connection.on_timeout();
+        }
+        Ok(())
+    }
+}
+
+/// Serves one client after the other.
+fn serve(control: &str) -> Outcome {
+    let mut config = config(control)?;
+    config.load_cert_chain_from_pem_file(CERTIFICATE)?;
+    config.load_priv_key_from_pem_file(KEY)?;
+    loop {
+        let socket = UdpSocket::bind(any(PORT))?;
+        let mut first = vec![0; 65_536];
+        let (size, from) = socket.recv_from(&mut first)?;
+        if Header::from_slice(&mut first[..size], quiche::MAX_CONN_ID_LEN).map(|header| header.ty) != Ok(quiche::Type::Initial) {
+            continue;
+        }
+        let here = any(PORT);
+        let mut connection = quiche::accept(&ConnectionId::from_ref(&OURS), None, here, from, &mut config)?;
+        connection.recv(&mut first[..size], RecvInfo { from, to: here })?;
+        let mut end = End::new(socket, here, connection);
+        while !end.connection.is_closed() {
+            if end.connection.stream_readable(STREAM) || end.connection.stream_capacity(STREAM).is_ok() {
+                while end.connection.stream_send(STREAM, &PART, false).is_ok_and(|sent| sent > 0) {}
+            }
+            end.send()?;
+            end.receive(None)?;
+        }
+    }
+}
+
+fn get(address: SocketAddr, time: Duration) -> Outcome {
+    let socket = UdpSocket::bind(any(0))?;
+    socket.connect(address)?;
+    let here = socket.local_addr()?;
+    let connection = quiche::connect(Some(NAME), &ConnectionId::from_ref(&THEIRS), here, address, &mut config("cubic")?)?;
+    let mut end = End::new(socket, here, connection);
+    let (mut began, mut bytes, mut part) = (None, 0, vec![0; PART.len()]);
+    while !end.connection.is_closed() {
+        end.send()?;
+        end.receive(began.map(|at: Instant| at + time))?;
+        if began.is_none() && end.connection.is_established() {
+            end.connection.stream_send(STREAM, b"x", false)?;
+            began = Some(Instant::now());
+        }
+        while let Ok((size, _)) = end.connection.stream_recv(STREAM, &mut part) {
+            bytes += size as u64;
+        }
+        if began.is_some_and(|at| at.elapsed() >= time) && !end.connection.is_draining() {
+            report(bytes, began.map_or(time, |at| at.elapsed()));
+            let _ = end.connection.close(true, 0, b""); // once
+            end.send()?;
+            return Ok(());
+        }
+    }
+    Err("the connection was closed".into())
+}

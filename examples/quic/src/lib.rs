@@ -1,0 +1,67 @@
+//! What the programs have in common: a server that writes for as long as its client reads, and a client that reads for some seconds.
+//!
+//! ```text
+//! PROGRAM serve CONTROL          the far end, with the congestion control that sends
+//! PROGRAM get HOST SECONDS       downloads, and writes {"bytes":…,"seconds":…,"mbps":…}
+//! ```
+
+use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
+use std::time::Duration;
+use std::{env, process};
+
+/// UDP port of the server.
+pub const PORT: u16 = 4433;
+/// Name in its certificate.
+pub const NAME: &str = "far";
+/// Files with its certificate and key, PEM, beside what was built.
+pub const CERTIFICATE: &str = concat!(env!("OUT_DIR"), "/certificate.pem");
+pub const KEY: &str = concat!(env!("OUT_DIR"), "/key.pem");
+/// Application protocol.
+pub const PROTOCOL: &[u8] = b"transfer";
+/// Bytes that a receiver allows and a sender keeps: more than a path of the study holds, so that nothing but the control limits the flow.
+pub const WINDOW: u32 = 32 << 20;
+/// Bytes of UDP in the largest packet of an Ethernet path with IPv4.
+pub const DATAGRAM: usize = 1472;
+/// What is sent, again and again.
+pub static PART: [u8; 64 << 10] = [0; 64 << 10];
+
+/// What a program is asked to be.
+pub enum Role {
+    /// The far end, with this control.
+    Serve(String),
+    /// The near end: the server's address and for how long.
+    Get(SocketAddr, Duration),
+}
+
+/// Reads the command line; ends the process with a line where it is wrong.
+pub fn role() -> Role {
+    let words: Vec<String> = env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["serve", control] => Role::Serve(control.to_owned()),
+        ["get", host, seconds] => {
+            let address = (host, PORT).to_socket_addrs().ok().and_then(|mut each| each.find(SocketAddr::is_ipv4));
+            match (address, seconds.parse()) {
+                (Some(address), Ok(seconds)) => Role::Get(address, Duration::from_secs_f64(seconds)),
+                _ => refuse(&format!("{host} has no IPv4 address, or {seconds} are no seconds; write for example: get far 10")),
+            }
+        }
+        _ => refuse("write: serve CONTROL, or: get HOST SECONDS"),
+    }
+}
+
+/// Ends the process with an error in a line.
+pub fn refuse(problem: &str) -> ! {
+    eprintln!("error: {problem}");
+    process::exit(2)
+}
+
+/// Any address and this port.
+pub fn any(port: u16) -> SocketAddr {
+    SocketAddrV4::new([0, 0, 0, 0].into(), port).into()
+}
+
+/// Writes the client's result.
+pub fn report(bytes: u64, time: Duration) {
+    let seconds = time.as_secs_f64();
+    println!("{{\"bytes\": {bytes}, \"seconds\": {seconds:.6}, \"mbps\": {:.6}}}", bytes as f64 * 8e-6 / seconds);
+}
