@@ -176,6 +176,7 @@ def test_the_first_use_of_a_term_is_a_link_to_its_meaning():
     assert all(part in text for part in ("behind its <a", "the cliff of cubic and its <a", "&lt;zone&gt; is <a", "<code>cliff</code>"))
     assert all(meaning in text for term, meaning in terms.GLOSSES.items() if not term.startswith("runs"))
     assert 'id="terms"' not in render(Page(Heading("run", "Nothing yet")))
+    assert Html(render(Page(Heading("cliff", "At which jitter does this path fall off its cliff?")))).links == ["#term-cliff"]
 
 
 def scenario(**fields):
