@@ -130,6 +130,15 @@ def test_the_tick_is_as_far_from_the_syn_ack_on_both_sides(tmp_path):
     assert parted_unaligned > 0
 
 
+@pytest.mark.parametrize("hz", [100, 250, 1000])
+@pytest.mark.parametrize("by_ns", [-9_999_000, -300, 700, 9_999_000])
+def test_a_tick_that_falls_later_is_that_of_every_kernel(hz, by_ns):
+    c = replace(CONDITION, scenario=CONDITION.scenario.model_copy(update={"tick_phase": 5_000_000}))
+    phase = exact._shifted(c, by_ns).scenario.tick_phase
+    assert phase >= 0
+    assert (phase - 5_000_000 - by_ns) % (1_000_000_000 // hz) == 0
+
+
 def test_writes_take_of_the_models_host_what_they_take_in_virtual_time():
     path = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}
     bulk, pacing = (type(CONDITION.scenario).of({**path, "flows": [{"cca": "reno", **app}]}) for app in ({}, {"app": "1MB/s"}))

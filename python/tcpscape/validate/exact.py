@@ -45,8 +45,8 @@ STATE_NS = 1_000_000
 """Interval of the samples that tell the senders' states, ns."""
 END_NS = 10_000_000
 """The comparison ends so long before the application does, ns: a tick of the slowest kernel, since a closed connection answers with resets."""
-TICK_NS = 10_000_000
-"""A phase of the tick is one within this, ns: a tick of the slowest kernel, of which the others are parts."""
+TICKS_NS = 20_000_000
+"""A whole number of ticks of every kernel, ns: 2 at 100 Hz, 5 at 250, 6 at 300 (to 2 ns), 20 at 1000."""
 DRAWS, TRIES = ("bbr", "bbr3", "cdg"), 32
 """Controls that draw random numbers, and the seeds that are tried for them: bbr begins its cycle in one of seven phases."""
 HEADERS = 52
@@ -242,8 +242,7 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
         refuse("conditions", f"no condition can run on both sides ({left_out[0][1] if left_out else 'none given'})", "name others")
     seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
     capture = Capture(packets=True)
-    if a.engine.name == "model" and b.engine.name == "virtual":
-        a = replace(a, engine=VirtualHostModel())
+    a, b = _beside(a, b), _beside(b, a)
     trials_b = _run(b, [(c, range(1)) for c in runnable], capture, out / PACKETS, say)
     references = [recording(theirs, c) for c, (theirs,) in zip(runnable, trials_b, strict=True)]
     aligned = _aligned(runnable, references, a, out / PACKETS, say)
@@ -255,6 +254,12 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
     write(result, out / RESULTS)
     checked = [CheckedBound(bound, compare.EVERYWHERE, result.reached(bound.metric.name)) for bound in bounds]
     return Exact(a, b, source, result.twins, left_out, checked)
+
+
+def _beside(side: EngineSide, other: EngineSide) -> EngineSide:
+    """A side; the model beside a kernel in virtual time with the costs of that."""
+    is_model = (side.engine.name, other.engine.name) == ("model", "virtual")
+    return replace(side, engine=VirtualHostModel()) if is_model else side
 
 
 def _aligned(conditions: Sequence[NamedScenario], references: Sequence[Recording], a: EngineSide, out: Path, say: Say) -> list[NamedScenario]:
@@ -277,7 +282,7 @@ def _shifted(c: NamedScenario, by_ns: int) -> NamedScenario:
     """A condition whose tick falls later by so much; the same where it leaves the tick to each trial."""
     if c.scenario.tick_phase is None or by_ns == 0:
         return c
-    return replace(c, scenario=c.scenario.model_copy(update={"tick_phase": (c.scenario.tick_phase + by_ns) % TICK_NS}))
+    return replace(c, scenario=c.scenario.model_copy(update={"tick_phase": (c.scenario.tick_phase + by_ns) % TICKS_NS}))
 
 
 def _refusal(c: NamedScenario) -> str | None:

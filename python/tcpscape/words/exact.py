@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
@@ -160,10 +161,10 @@ def answer(result: Exact) -> str:
     times = f", {_times(same)}" if same else ""
     if not rest:
         return f"{first}{times}."
-    parted = sorted(t.first.t_ns for t in rest if t.first)
+    parted_s = statistics.median(t.first.t_ns for t in rest if t.first) / 1e9
     kinds = Counter(kind(t.first, result) for t in rest if t.first)
     most = ", ".join(f"{text} ({n})" for text, n in kinds.most_common(3))
-    return f"{first}{times}; the other {len(rest)} part first at {parted[len(parted) // 2] / 1e9:.2f} s (median): {most}."
+    return f"{first}{times}; the other {len(rest)} part first at {parted_s:.2f} s (median): {most}."
 
 
 def _times(same: list[Twin]) -> str:
