@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 PORT = 4433
 NAME = "far"
 WINDOW = 32 << 20
-"""Bytes that a receiver allows: more than any path of the study holds."""
+"""Bytes that a receiver allows: more than any path of `benches/quic.py` holds."""
 PART = bytes(64 << 10)
 AHEAD = 8 << 20
 """Bytes that wait in the sender: so many that the application never limits the flow."""
@@ -109,4 +109,11 @@ async def get(host: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(run_server(sys.argv[2]) if sys.argv[1] == "serve" else get(sys.argv[2], float(sys.argv[3])))
+    match sys.argv[1:]:
+        case ["serve", "cubic" | "reno" as chosen]:
+            asyncio.run(run_server(chosen))
+        case ["get", host, seconds]:
+            asyncio.run(get(host, float(seconds)))
+        case _:
+            print("error: write: serve cubic, serve reno, or: get HOST SECONDS", file=sys.stderr)
+            raise SystemExit(2)

@@ -89,6 +89,10 @@ def test_probes_transfers_and_links_in_words():
         "queue": "fq_codel limit 200",
         "name": "core",
     }
+    assert parse_link("between r1, r2 delay 5ms") == {"between": ["r1", "r2"], "delay": "5ms"}
+    for text in ("a", "a b", "a,b,c", ",b", "a,"):
+        with pytest.raises(TcpscapeError, match=f"^link: between '{text}' is not two routers; name both"):
+            parse_link(f"delay 5ms between {text}")
 
 
 def test_what_is_written_is_read_back():

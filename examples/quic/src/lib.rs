@@ -18,7 +18,7 @@ pub const CERTIFICATE: &str = concat!(env!("OUT_DIR"), "/certificate.pem");
 pub const KEY: &str = concat!(env!("OUT_DIR"), "/key.pem");
 /// Application protocol.
 pub const PROTOCOL: &[u8] = b"transfer";
-/// Bytes that a receiver allows and a sender keeps: more than a path of the study holds, so that nothing but the control limits the flow.
+/// Bytes that a receiver allows and a sender keeps: more than a path of `benches/quic.py` holds, so that nothing but the control limits the flow.
 pub const WINDOW: u32 = 32 << 20;
 /// Bytes of UDP in the largest packet of an Ethernet path with IPv4.
 pub const DATAGRAM: usize = 1472;
@@ -40,9 +40,9 @@ pub fn role() -> Role {
         ["serve", control] => Role::Serve(control.to_owned()),
         ["get", host, seconds] => {
             let address = (host, PORT).to_socket_addrs().ok().and_then(|mut each| each.find(SocketAddr::is_ipv4));
-            match (address, seconds.parse()) {
-                (Some(address), Ok(seconds)) => Role::Get(address, Duration::from_secs_f64(seconds)),
-                _ => refuse(&format!("{host} has no IPv4 address, or {seconds} are no seconds; write for example: get far 10")),
+            match (address, seconds.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())) {
+                (Some(address), Some(time)) => Role::Get(address, time),
+                _ => refuse(&format!("{host} has no IPv4 address, or {seconds} is no number of seconds; write for example: get far 10")),
             }
         }
         _ => refuse("write: serve CONTROL, or: get HOST SECONDS"),

@@ -100,7 +100,12 @@ def parse_link(text: str) -> dict[str, Any]:
     if not values or not all(values.values()):
         without = next((name for name, value in values.items() if not value), "")
         refuse("link", f"{shown(without)} has no value" if without else "it is empty", LINK_EXAMPLE)
-    return values | ({"between": values["between"].split(",")} if "between" in values else {})
+    if "between" not in values:
+        return values
+    ends = [end.strip() for end in values["between"].split(",")]
+    if len(ends) != 2 or not all(ends):
+        refuse("link", f"between {shown(values['between'])} is not two routers", "name both, for example 'between r1,r2 delay 5ms'")
+    return {**values, "between": ends}
 
 
 def _tail(match: re.Match[str], field: str, names: Sequence[str]) -> dict[str, Any]:

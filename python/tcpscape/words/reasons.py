@@ -171,7 +171,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "counts ACKs": lambda name, names: (
         f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
     ),
-    "small windows": "half of its windows are of {packets:.0f} packets or less, which each congestion control makes two when packets are lost",
+    "small windows": "half of its windows are of {packets:.0f} packets or less, where congestion controls hardly differ",
     "spaced by a timer": lambda name, share: (
         f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"
         " it is another control, or the host paces (fq)"

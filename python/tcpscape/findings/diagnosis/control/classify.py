@@ -281,7 +281,7 @@ LEAST_SHOWN = 0.02
 
 
 SMALL_WINDOW = 4.0
-"""Packets of a window that a control by losses makes two, whether it takes half, 0.7 or 0.8 of them (RFC 5681: no fewer than two)."""
+"""Packets of a window of which half, 0.7 and 0.8 are two or three packets, so that a reduction hardly tells controls apart."""
 FAMILY = ("reno", "lp", "dctcp")
 """Controls that do the same where nothing marks packets; LP's delays hang on two clocks."""
 LEAST_IN_FAMILY = 0.95
