@@ -4,6 +4,7 @@ use quic_transfer::{any, refuse, report, role, Role, CERTIFICATE, DATAGRAM, KEY,
 use quiche::{Config, Connection, ConnectionId, Header, RecvInfo};
 use std::error::Error;
 use std::net::{SocketAddr, UdpSocket};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -71,19 +72,25 @@ impl End {
         }
     }
 
-    /// Waits for a packet, for the next one's time, for a timer or until `end`.
+    /// Waits for a packet, for the next one's time, for a timer or until `end`. The time of a packet is slept for, since a socket's timeout is as
+    /// coarse as the kernel's tick; what has arrived meanwhile is read then.
     fn receive(&mut self, end: Option<Instant>) -> Outcome {
-        let now = Instant::now();
-        let at = [self.waiting.map(|(_, info)| info.at), self.connection.timeout_instant(), end].into_iter().flatten().min();
-        let left = at.map(|at| at.saturating_duration_since(now));
-        if left != Some(Duration::ZERO) {
-            self.socket.set_read_timeout(left.map(|left| left.max(Duration::from_micros(1))))?;
-            let mut bytes = vec![0; 65_536];
-            if let Ok((size, from)) = self.socket.recv_from(&mut bytes) {
-                let _ = self.connection.recv(&mut bytes[..size], RecvInfo { from, to: self.here });
-                // a stray packet is none of ours
+        let paced = self.waiting.map(|(_, info)| info.at);
+        let left = |at: Instant| at.saturating_duration_since(Instant::now());
+        self.socket.set_nonblocking(paced.is_some())?;
+        match (paced, [self.connection.timeout_instant(), end].into_iter().flatten().min()) {
+            (Some(at), until) => sleep(left(until.map_or(at, |until| until.min(at)))),
+            (None, until) => self.socket.set_read_timeout(until.map(|until| left(until).max(Duration::from_micros(1))))?,
+        }
+        let mut bytes = vec![0; 65_536];
+        while let Ok((size, from)) = self.socket.recv_from(&mut bytes) {
+            // A stray packet is none of ours.
+            let _ = self.connection.recv(&mut bytes[..size], RecvInfo { from, to: self.here });
+            if paced.is_none() {
+                break;
             }
         }
+        self.socket.set_nonblocking(false)?;
         if self.connection.timeout_instant().is_some_and(|at| at <= Instant::now()) {
             self.connection.on_timeout();
         }
