@@ -2,7 +2,7 @@
 import type { State } from "../server/contract";
 import { forget, slips, take } from "../path/agree";
 import { change, state } from "../state/state";
-import { Button, Field, refocus } from "../ui";
+import { Button, Field, refocus, Status } from "../ui";
 
 export type Entries = "links" | "transfers" | "probes";
 
@@ -56,11 +56,7 @@ function List({ of, one, title, examples }: (typeof KINDS)[number]) {
         );
       })}
       <Button onClick={() => void take(next, example, (now) => ({ [of]: [...now[of], example] }))}>Add {one}</Button>
-      {slips.value[next] && (
-        <p class="network-problem" role="alert">
-          {slips.value[next]?.line}
-        </p>
-      )}
+      {slips.value[next] && <Status kind="problem">{slips.value[next]?.line}</Status>}
     </section>
   );
 }

@@ -9,7 +9,7 @@ import { lineOf, post } from "../server/post";
 import { question } from "../server/question";
 import { choose, state } from "../state/state";
 import { jump } from "../state/address";
-import { Button } from "../ui";
+import { Button, Status } from "../ui";
 import { EntryLists } from "./entries";
 
 const asked = question("network");
@@ -52,7 +52,7 @@ export function NetworkView() {
         </div>
       )}
       <div class="network-answer" aria-live="polite" aria-busy={isBusy}>
-        {wrong && <p class="network-problem">{wrong}</p>}
+        {wrong && <Status kind="problem">{wrong}</Status>}
         {!wrong && (there?.sentences ?? []).map((each) => <p key={each}>{each}</p>)}
         <p class="note">{there ? `${there.n} of ${there.wanted} runs each.` : "\u00a0"}</p>
       </div>
