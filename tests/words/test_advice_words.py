@@ -138,6 +138,15 @@ def test_the_direction_of_the_jitter_is_named_where_it_matters(bulk):
     assert float(said[3]) == pytest.approx(again.cells[0].mean().value, rel=0.03)  # as many digits as its interval bears
 
 
+def test_one_control_alone_is_no_choice_and_an_interval_without_a_size_has_no_number():
+    """The interval of these few runs ended at 12 Gbit/s."""
+    text = flat(words.screen(tcpscape.advise(rtt="40ms", jitter="10ms", cca="cubic", seeds=5)).text())
+    assert "(--order keep), cubic carries" in text
+    assert "same choice" not in text
+    assert "choice is the same" not in text
+    assert "(--jitter 10ms --jitter-on forward), the runs of cubic differ too much to say what it carries." in text
+
+
 def test_the_direction_is_not_named_where_it_changes_little():
     calm = tcpscape.advise(rtt="60ms", jitter="1ms", rate="5mbit", cca="cubic,reno", seeds=2, duration="2s")
     assert "on the data alone" not in words.screen(calm).text()

@@ -362,6 +362,9 @@ class Dask(Executor):
         except ModuleNotFoundError as e:
             refuse("executor", f"a worker cannot import {e.name}", "install the same tcpscape on every worker", EngineError)
         except (self._distributed.KilledWorker, self._distributed.CancelledError, OSError, TimeoutError) as e:
+            if "scheduler-connection-lost" in str(e):
+                fix = "start it and its workers again, then the same command: what is over is kept"
+                refuse("executor", f"the dask scheduler at {self.address} is gone", fix, EngineError)
             why = " ".join(str(e).split())[:200].rstrip(".")
             refuse("executor", f"dask gave up: {type(e).__name__}: {why}", "see its workers' logs, and run again: what is over is kept", EngineError)
         return trials

@@ -42,6 +42,8 @@ LITTLE = 0.2
 """Harm to others below which, its whole interval included, they carry about as much."""
 CHANGES = 1.25
 """Factor between two goodputs from which an assumption is named with what it changes."""
+VAGUE = 100
+"""An interval whose end is so many times its beginning tells no size."""
 ENOUGH_ROUND_TRIPS = 100
 """Round trips of a trial of which the start of a connection is a small part."""
 PROBES_RTT = {"bbr": 10 * NS_PER_S, "bbr3": 5 * NS_PER_S}
@@ -73,7 +75,7 @@ def depends(advice: Advice) -> list[str]:
 
 def _assumptions(advice: Advice, *, deciding: bool) -> Iterator[str]:
     """The assumptions that decide, or those that do not."""
-    for assumption in advice.assumptions:
+    for assumption in advice.assumptions if len(advice.ranking) > 1 else ():  # of one control there is no choice
         if (_weight_of(advice, assumption) != "none") is deciding:
             yield _of_assumption(advice, assumption)
     if (other := advice.other_order) and (_weight_of(advice, other) != "none") is deciding:
@@ -191,7 +193,8 @@ def _of_order(advice: Advice, other: OtherOrder) -> str:
         goal = GOALS[d.by] if d.by else advice.goal
         carried, ahead = lead(d, goal, shown) or f"{shown} is the only one for which the goal holds", ""
     same = "undecided" if d.verdict == "undecided" else f"use {d.choice} then" if other.changes else "the same choice"
-    return f"{assumed} {condition}, {carried}{ahead}: {same}."
+    verdict = f": {same}" if len(advice.ranking) > 1 else ""
+    return f"{assumed} {condition}, {carried}{ahead}{verdict}."
 
 
 def _of_direction(advice: Advice) -> str:
@@ -200,6 +203,8 @@ def _of_direction(advice: Advice) -> str:
     own = next((d for s in advice.ranking if s.cca == cca for d in s.damage if d.ingredient == damage.OF_ACKS), None)
     if cca is None or own is None or 1 / CHANGES < own.gain.value < CHANGES:
         return ""
+    if own.goodput.high > VAGUE * own.goodput.low:
+        return f" With {jitter} on the data alone (--jitter {jitter} --jitter-on forward), the runs of {cca} differ too much to say what it carries."
     return (
         f" With {jitter} on the data alone (--jitter {jitter} --jitter-on forward), {cca} carries {own.goodput.text(most=link_mbps(advice))} Mbit/s"
         f" instead of {number(advice.standing(cca).goodput.value)}."
