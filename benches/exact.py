@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import statistics
 from collections import Counter
 
 from table import MODELS, insert, markdown
@@ -36,7 +37,7 @@ def rows(result: exact.Exact, ccas: tuple[str, ...]) -> str:
                 cca,
                 f"{sum(t.is_same for t in twins)} of {len(twins)}",
                 f"{sum(t.same for t in twins):,} of {sum(t.compared for t in twins):,}",
-                f"{parted[len(parted) // 2] / 1e9:.2f} s" if parted else "",
+                f"{statistics.median(parted) / 1e9:.2f} s" if parted else "",
                 ", ".join(f"{text} ({n})" for text, n in kinds.most_common()),
             ]
         )

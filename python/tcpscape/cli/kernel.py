@@ -100,8 +100,8 @@ def _print_profiles() -> None:
     about = f"The model's profiles (--kernel NAME), each held against a kernel on {profiles.PATHS} random paths; in brackets what chance alone shows:"
     print()
     terminal.console().print(about, markup=False, highlight=False)
-    columns = ("profile", "held against", "goodput off, median", "90th percentile", "host")
-    terminal.print_table(Table(columns, rows, words=("held against", "host")))
+    columns = ("profile", "held against", "goodput off, median", "90th percentile", "--kernel host")
+    terminal.print_table(Table(columns, rows, words=("held against", "--kernel host")))
 
 
 @kernel.subcommand("info", examples=("kernel info", "kernel info 6.1"))

@@ -158,13 +158,16 @@ def answer(result: Exact) -> str:
     """How many conditions have the same segments, when the others part, and by how much the times differ."""
     same, rest = result.same, [t for t in result.twins if t.first]
     first = f"{len(same)} of {len(result.twins)} conditions: the same {sum(t.compared for t in same):,} segments"
+    if not same:
+        first = f"none of {len(result.twins)} conditions has the same segments to the end"
     times = f", {_times(same)}" if same else ""
     if not rest:
         return f"{first}{times}."
     parted_s = statistics.median(t.first.t_ns for t in rest if t.first) / 1e9
     kinds = Counter(kind(t.first, result) for t in rest if t.first)
     most = ", ".join(f"{text} ({n})" for text, n in kinds.most_common(3))
-    return f"{first}{times}; the other {len(rest)} part first at {parted_s:.2f} s (median): {most}."
+    others = f"the other {len(rest)}" if same else "they"
+    return f"{first}{times}; {others} part first at {parted_s:.2f} s (median): {most}."
 
 
 def _times(same: list[Twin]) -> str:
