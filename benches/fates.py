@@ -4,7 +4,9 @@ Truth: a transmission that left the sender and never arrived at the receiver is 
 captures are matched by IP identification and sequence number. The analysis sees one capture alone.
 
     .venv/bin/python benches/fates.py CORPUS [--place sender] [--cases 000,003] [--json FILE]
+    .venv/bin/python benches/fates.py CORPUS... --page docs/diagnosis.md       # both places, all sets together, as the page's table
 
+A corpus has a directory for each trial, or for each view of one (`benches/corpus.py --domains`). It
 prints, for each case and for all, precision, recall and F1 of the lost and of the reordered segments. At the sender, a reordering that the receiver's
 ACKs do not show (they were compressed, merged or lost) counts as missed; how many those are is the last column.
 """
@@ -15,11 +17,14 @@ import argparse
 import json
 import struct
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import table
 from tcpscape import capture
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 
@@ -130,17 +135,25 @@ def said(flow: ObservedFlow, mss: int) -> tuple[set[int], set[int]]:
     return out[0], out[1]
 
 
-def case(folder: Path, place: str, verbose: bool = False) -> tuple[str, Score, Score, int] | None:
-    """Scores the first flow of a case; None where its captures are missing."""
-    path = folder / f"{place}.pcap"
-    if not (path.exists() and (folder / "sender.pcap").exists() and (folder / "receiver.pcap").exists()):
-        return None
-    flow = capture.read(path).flows[0]
+def captures(corpus: Path) -> Iterator[tuple[str, dict[str, Path]]]:
+    """Each trial of which the captures at both ends are there: its name, the captures by place."""
+    for folder in sorted(p for p in corpus.iterdir() if p.is_dir()):
+        name, _, place = folder.name.partition("-")
+        files = {"sender": folder / "sender.pcap", "receiver": folder / "receiver.pcap"}
+        if place:
+            files["receiver"] = folder.with_name(f"{name}-receiver") / "shown.pcap"
+        if place in ("", "sender") and all(file.exists() for file in files.values()):
+            yield name, files
+
+
+def case(name: str, files: Mapping[str, Path], place: str, verbose: bool = False) -> tuple[str, Score, Score, int]:
+    """Scores the first flow of a case."""
+    flow = capture.read(files[place]).flows[0]
     if flow.facts["events_left_out"]:
-        return f"{folder.name}: {flow.facts['events_left_out']} events were not kept", Score(), Score(), 0
+        return f"{name}: {flow.facts['events_left_out']} events were not kept", Score(), Score(), 0
     mss = int(flow.facts["segment_size"])
     ports = (flow.source.port, flow.destination.port)
-    sent, received = (wire(folder / f"{end}.pcap", ports, mss) for end in ("sender", "receiver"))
+    sent, received = (wire(files[end], ports, mss) for end in ("sender", "receiver"))
     true = truth(sent, received)
     starts = set(true.arrived_first)
     lost, reordered = said(flow, mss)
@@ -155,37 +168,57 @@ def case(folder: Path, place: str, verbose: bool = False) -> tuple[str, Score, S
     return "", losses, orders, len(starts)
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--place", default="sender", choices=("sender", "receiver"))
-    parser.add_argument("--cases", default="")
-    parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    chosen = set(options.cases.split(",")) - {""}
-    total = Score(), Score()
-    rows = []
-    for folder in sorted(p for p in options.corpus.iterdir() if p.is_dir() and (not chosen or p.name in chosen)):
-        scored = case(folder, options.place, options.verbose)
-        if scored is None:
-            continue
-        note, losses, orders, n = scored
+def scored(corpora: Sequence[Path], place: str, chosen: set[str], verbose: bool) -> tuple[Score, Score, list[dict[str, Any]]]:
+    """Scores every case of these sets at a place, and prints each: losses, reorderings, a row of each case."""
+    total, rows = (Score(), Score()), []
+    for name, files in (pair for corpus in corpora for pair in captures(corpus) if not chosen or pair[0] in chosen):
+        note, losses, orders, n = case(name, files, place, verbose)
         if note:
             print(note)
             continue
         for all_, one in zip(total, (losses, orders), strict=True):
             all_.hits, all_.false, all_.missed = all_.hits + one.hits, all_.false + one.false, all_.missed + one.missed
-        rows.append({"case": folder.name, "segments": n, "loss": vars(losses) | {"f1": losses.f1}, "reordering": vars(orders) | {"f1": orders.f1}})
+        rows.append({"case": name, "segments": n, "loss": vars(losses) | {"f1": losses.f1}, "reordering": vars(orders) | {"f1": orders.f1}})
         print(
-            f"{folder.name} {n:7} segments  loss {losses.hits:6} +{losses.false:<5} -{losses.missed:<5} F1 {losses.f1:5.3f}   "
+            f"{name} {n:7} segments  loss {losses.hits:6} +{losses.false:<5} -{losses.missed:<5} F1 {losses.f1:5.3f}   "
             f"reordering {orders.hits:6} +{orders.false:<5} -{orders.missed:<5} F1 {orders.f1:5.3f}"
         )
-    f1 = [np.median([r[k]["f1"] for r in rows if r[k]["f1"] == r[k]["f1"]] or [np.nan]) for k in ("loss", "reordering")]  # type: ignore[index,call-overload]
-    print(f"all, {options.place}: loss F1 {total[0].f1:.4f} (median of cases {f1[0]:.4f}), reordering F1 {total[1].f1:.4f} (median {f1[1]:.4f})")
+    f1 = [np.median([r[k]["f1"] for r in rows if r[k]["f1"] == r[k]["f1"]] or [np.nan]) for k in ("loss", "reordering")]
+    print(f"all, {place}: loss F1 {total[0].f1:.4f} (median of cases {f1[0]:.4f}), reordering F1 {total[1].f1:.4f} (median {f1[1]:.4f})")
+    return *total, rows
+
+
+GOALS = {"sender": 0.99, "receiver": 0.995}
+"""F1 that is aimed at, by place."""
+
+
+def write(page: Path, corpora: Sequence[Path]) -> None:
+    """Writes the table `fates` of these sets into the page."""
+    cells = []
+    for place, goal in GOALS.items():
+        losses, orders, rows = scored(corpora, place, set(), False)
+        for what, score in (("lost", losses), ("reordered", orders)):
+            numbers = (f"{n:,}" for n in (score.hits, score.false, score.missed))
+            cells.append([f"{what}, at the {place}", str(len(rows)), *numbers, f"{score.f1:.4f}", f"{goal:g}"])
+    table.insert(page, "fates", table.markdown(["", "trials", "said rightly", "said wrongly", "missed", "F1", "goal"], cells))
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, nargs="+")
+    parser.add_argument("--place", default="sender", choices=("sender", "receiver"))
+    parser.add_argument("--cases", default="")
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path, help="page whose table `fates` is written, of both places")
+    options = parser.parse_args()
+    if options.page:
+        write(options.page, options.corpus)
+        return
+    losses, orders, rows = scored(options.corpus, options.place, set(options.cases.split(",")) - {""}, options.verbose)
     if options.json:
-        options.json.write_text(json.dumps({"place": options.place, "cases": rows, "loss": total[0].f1, "reordering": total[1].f1}, allow_nan=True))
+        options.json.write_text(json.dumps({"place": options.place, "cases": rows, "loss": losses.f1, "reordering": orders.f1}, allow_nan=True))
 
 
 if __name__ == "__main__":

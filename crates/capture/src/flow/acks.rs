@@ -5,6 +5,7 @@
 
 use super::answers::{digest, Answers};
 use super::data::Data;
+use super::delivered::{Delivered, Order};
 use super::end::Seen;
 use super::log::{Happened, Log, Proof};
 use super::repeats::{Phase, Repeated, Repeats, Situation, Trigger};
@@ -72,6 +73,7 @@ pub struct Acks {
     phase: Phase,
     repeats: Repeats,
     answers: Answers,
+    delivered: Delivered,
     /// The newest TSval that the receiver echoed.
     recent_tsval: Option<u32>,
     /// Segments that the receiver discarded, by its answers.
@@ -89,7 +91,7 @@ pub struct Acks {
 impl Acks {
     /// Bytes of memory beside its own.
     pub fn heap(&self) -> usize {
-        self.board.heap() + self.repeats.heap() + self.covered.capacity() * size_of::<Sent>()
+        self.board.heap() + self.repeats.heap() + self.delivered.heap() + self.covered.capacity() * size_of::<Sent>()
     }
     /// What is not acknowledged.
     pub fn board(&self) -> &Scoreboard {
@@ -224,6 +226,7 @@ impl Acks {
             self.delivered_t = s.t;
         }
         if is_late {
+            self.lacked(r, blocks, log);
             log.add(s, r.ack..r.ack, Happened::ReorderedAck);
         } else {
             self.advertise(r, log);
@@ -321,6 +324,9 @@ impl Acks {
             } else {
                 Fate::InOrder
             };
+            if log.counts.acks_reordered > 0 {
+                self.delivered.add(c, order(r), is_passed);
+            }
             if let Some(row) = log.segments.get(c.row) {
                 if row.acked == 0 {
                     (row.acked, row.rtt) = (r.seen.t, rtt.unwrap_or(0));
@@ -332,6 +338,16 @@ impl Acks {
         if let Some(rtt) = sample {
             self.rtt.add(rtt);
         }
+    }
+
+    /// An ACK that comes after later ones shows what was overtaken on the way to the receiver; how late that came does not show.
+    fn lacked(&mut self, r: &Report<'_>, blocks: &[Block], log: &mut Log) {
+        self.delivered.late(order(r), blocks, |c| {
+            log.add(&r.seen, c.start..c.end, Happened::Reordered { side: Side::After, late: 0, above: None });
+            if let Some(row) = log.segments.get(c.row) {
+                set(&mut row.fate, Fate::Reordered);
+            }
+        });
     }
 
     fn reordered(&self, s: &Seen, c: &Sent, late: u64, log: &mut Log) {
@@ -384,6 +400,11 @@ impl Acks {
         }
         to - from
     }
+}
+
+/// Its place among the receiver's ACKs.
+fn order(r: &Report<'_>) -> Order {
+    Order { ack: r.ack, place: r.seen.place }
 }
 
 /// Whether the ACK at `place` was sent before the one at `passed_by`: what it covers had come before what passed it.

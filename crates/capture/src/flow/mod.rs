@@ -7,7 +7,8 @@
 //! What it does not model: urgent data, multipath TCP, segments with overlapping payloads that differ.
 //!
 //! [`Analyzer`] is the door and the table of connections, `connection` takes a packet, whose order and echoes `end` knows; `direction` is one end's
-//! data: `data` has what was seen sent (what came here), `acks` what was acknowledged, by way of `scoreboard` (what came there), and `log` the
+//! data: `data` has what was seen sent (what came here), `acks` what was acknowledged, by way of `scoreboard` (what came there) and
+//! `delivered` (what late acknowledgements say of it), and `log` the
 //! counters and rows; `record` makes records of it.
 //! Nothing is allocated for a packet beyond its rows, whose number is bounded.
 
@@ -16,6 +17,7 @@ mod analyzer;
 mod answers;
 mod connection;
 mod data;
+mod delivered;
 mod direction;
 mod end;
 mod forwarded;

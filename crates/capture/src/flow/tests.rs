@@ -278,6 +278,40 @@ fn sacks_out_of_order_without_a_retransmission_are_reordering() {
 }
 
 #[test]
+fn an_ack_that_comes_after_later_ones_still_says_what_the_receiver_lacked() {
+    for ids in [true, false] {
+        let mut s = Script::new(true, ids);
+        s.handshake(50);
+        (0..12).for_each(|n| {
+            s.data(50, n);
+        });
+        (1..=5).for_each(|n| {
+            s.ack(100, n, &[], 50);
+        });
+        let early = [*s.ack(101, 5, &[(6, 8)], 50), *s.ack(102, 6, &[(6, 8), (10, 11)], 50)];
+        s.packets.truncate(s.packets.len() - 2);
+        s.ack(103, 12, &[], 50);
+        // The first late ACK shows that ACKs are late; from the second on what they covered is remembered.
+        s.ack(104, 4, &[], 50);
+        (12..24).for_each(|n| {
+            s.data(110, n);
+        });
+        let [a, b] = [*s.ack(161, 12, &[(13, 15)], 110), *s.ack(162, 13, &[(13, 15), (20, 21)], 110)];
+        s.packets.truncate(s.packets.len() - 2);
+        s.ack(163, 24, &[], 110);
+        for (ms, p) in [(164, a), (165, b), (166, early[0])] {
+            let frame = s.packets.len() as u64 + 1;
+            s.packets.push(Packet { frame, at: Time(1_000_000_000_000 + ms * MS), ..p });
+        }
+        let f = s.flow();
+        let reordered: Vec<_> = f.events.iter().filter(|e| e.kind == Kind::Reordering as u8).map(|e| e.seq / u64::from(MSS)).collect();
+        // The first lacked segment 12; the second had it, and lacked 15 to 19.
+        assert_eq!(reordered, [12, 15, 16, 17, 18, 19], "{ids}");
+        assert_eq!((f.facts.counts.reordered, f.facts.counts.losses, f.segments[12].fate), (6, 0, 1));
+    }
+}
+
+#[test]
 fn acks_out_of_order_are_no_reordering_of_data() {
     let mut s = Script::new(true, true);
     s.handshake(50);
