@@ -13,11 +13,13 @@ import pytest
 import tcpscape
 from conftest import TESTS, expect
 from tcpscape import stats
+from tcpscape.campaign.execute import Runner
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice import assumptions, choice, levers
+from tcpscape.findings.advice.adviser import Adviser
 from tcpscape.findings.advice.answer import Shared
 from tcpscape.findings.advice.choice import CandidateRuns, Decision, decide
 from tcpscape.interchange import measured
@@ -655,15 +657,15 @@ def test_a_setting_is_tried_only_where_it_can_matter(fields, kinds):
 @pytest.mark.parametrize(
     ("fields", "assumed"),
     [
-        ({}, ("rate",)),
-        ({"rate": "20mbit"}, ("buffer",)),
-        ({"rate": "20mbit", "buffer": "64KB"}, ()),
-        ({"rate": "20mbit", "queue": "fq_codel"}, ()),
+        ({}, ("rate", "loss")),
+        ({"rate": "20mbit"}, ("buffer", "loss")),
+        ({"rate": "20mbit", "buffer": "64KB"}, ("loss",)),
+        ({"rate": "20mbit", "queue": "fq_codel"}, ("loss",)),
         ({"rate": "20mbit", "loss": "0.1%"}, ("buffer", "loss_on")),
         ({"loss": "0.1%", "loss_on": "forward"}, ("rate",)),
-        ({"rate": "20mbit", "rtt": "600ms"}, ("buffer", "rcvbuf")),
-        ({"rate": "20mbit", "rtt": "600ms", "kernel": "6.1,tcp_rmem_max=16MiB"}, ("buffer",)),
-        ({"rate": "20mbit", "rtt": "600ms", "flow": {"rcvbuf": "256KiB"}}, ("buffer",)),
+        ({"rate": "20mbit", "rtt": "600ms"}, ("buffer", "rcvbuf", "loss")),
+        ({"rate": "20mbit", "rtt": "600ms", "kernel": "6.1,tcp_rmem_max=16MiB"}, ("buffer", "loss")),
+        ({"rate": "20mbit", "rtt": "600ms", "flow": {"rcvbuf": "256KiB"}}, ("buffer", "loss")),
     ],
 )
 def test_what_the_user_did_not_say_is_assumed(fields, assumed):
@@ -698,8 +700,36 @@ def test_without_a_rate_usual_bottlenecks_are_asked(need_model):
     assert (asked, found.changes) == ([10_000_000, 100_000_000], False)
     result = advice(engine="model", seeds=2, duration="1s", jitter=None, rtt="40ms")
     shown = " ".join(words.screen(result).text(80).split())
-    assert "Assumed: no bottleneck (no --rate); " in shown
+    assert "no bottleneck (no --rate)" in shown
     assert {a.value for a in result.assumptions[0].alternatives} == {"10mbit", "100mbit"}
+
+
+def test_loss_that_nobody_named_is_tried(need_model):
+    """cubic and bbr carry the same on a clean path; one packet lost of a thousand, and bbr is far ahead."""
+    result = advice(engine="model", seeds=5, jitter=None, rtt="50ms", rate="50mbit", buffer="1bdp")
+    (loss,) = [a for a in result.assumptions if a.field == "loss"]
+    (most,) = [a for a in loss.alternatives if a.value == "0.1%"]
+    assert (result.choice, most.decision.choice, most.outcome) == ("cubic", "bbr", "other")
+    (line,) = [text for text in words.screen(result).remarks if "no loss by chance (no --loss)" in text]
+    assert line.startswith("Assumed, and the choice depends on it: ")
+    assert "with a loss of 0.1% bbr carries " in line
+
+
+@pytest.mark.parametrize(("fields", "is_few"), [({}, True), ({"loss": "1%"}, False), ({"flows": 2}, False)])
+def test_few_runs_that_agree_are_enough_where_nothing_is_drawn(fields, is_few, need_model):
+    result = advice(engine="model", seeds=None, jitter=None, rtt="40ms", rate="5mbit", duration="2s", **fields)
+    assert {s.goodput.n for s in result.ranking} == {5 if is_few else 20}
+    assert all(max(level.retention.n for level in s.cliff.levels) >= 8 for s in result.ranking)  # a cliff takes as many as with 20 runs
+
+
+@pytest.mark.parametrize(("jitter", "has_cliffs"), [("0ms", False), ("4ms", True)])
+def test_an_answer_in_brief_searches_no_cliff_of_a_path_without_jitter(jitter, has_cliffs):
+    path = Conditions.model_validate({"rtt": "40ms", "rate": "5mbit", "jitter": jitter})
+    result = Adviser(path, ["cubic", "bbr"], Runner(make("mock")), "5", in_brief=True).advise()
+    assert all((s.cliff is not None) is has_cliffs for s in result.ranking)
+    text = words.screen(result).text(100, verbose=True)
+    assert ("Where the cliff is" in text) is has_cliffs
+    assert words.document(result)["ranking"][0]["cliff"]["bracket_ns"] is None or has_cliffs
 
 
 def test_where_an_end_chooses_otherwise_what_lies_between_tells_where():
@@ -728,7 +758,7 @@ def test_how_another_assumption_compares_with_the_choice(decision, choice, outco
 def test_the_answer_says_what_is_assumed_and_what_it_would_change(need_model):
     """In a quarter of a bandwidth-delay product of buffer, reno and cubic lose where bbr does not."""
     result = advice(cca="cubic,bbr", engine="model", seeds=5, duration="6s", jitter=None, rtt="40ms", rate="20mbit")
-    (assumption,) = result.assumptions
+    assumption, _ = result.assumptions
     (line,) = [text for text in words.screen(result).remarks if "buffer of 1 BDP (100kB)" in text]
     for alternative in assumption.alternatives:
         size = {"0.25bdp": "25kB", "0.5bdp": "50kB", "2bdp": "200kB", "4bdp": "400kB"}[alternative.value]

@@ -131,6 +131,7 @@ def advise(
             options.typed(),
             [c.metric.name for c in expected],
             taken,
+            in_brief=not (output.verbose or results.as_json or results.out),
         )
         progress.steps, comparison = adviser.steps, adviser.campaign()
         checks.expect(expected, checks.of_cases(comparison))

@@ -374,7 +374,8 @@ def details(advice: Advice) -> list[Table | Code | str]:
     needed = "runs for ±10 %"
     notes = [f"{needed}: {GLOSSES[needed]} of the mean"]
     parts.append(Table(("cca", "CV", needed, "goodput Mbit/s, median [95 %]", "retransmits"), runs, title="The runs", notes=notes))
-    parts.append(_cliffs(advice))
+    if any(s.cliff for s in advice.ranking):
+        parts.append(_cliffs(advice))
     if any(s.damage for s in advice.ranking):
         heads = ("cca", "without", "Mbit/s [95 %]", "gain [95 %]", "delay of the data, overtaken", "how it is taken away")
         rows = [row for s in advice.ranking for row in _damage_rows(s)]
@@ -387,7 +388,7 @@ def details(advice: Advice) -> list[Table | Code | str]:
 def _cliffs(advice: Advice) -> Table:
     """Where the measured cliff is, and what the published rule says of this path."""
     columns = ("cca", "cliff [95 %]", "chaos zone", "this path is")
-    rows = [(s.cca, _edge(s.cliff), _zone(s.cliff), SIDES[s.stands]) for s in advice.ranking]
+    rows = [(s.cca, _edge(s.cliff), _zone(s.cliff), SIDES[s.stands]) for s in advice.ranking if s.cliff]
     title = "Where the cliff is on this path (jitter at which half of the goodput is gone)"
     return Table(columns, rows, left=4, title=title, notes=[*_published(advice)], drop=("chaos zone",))
 
@@ -477,9 +478,12 @@ def _order(advice: Advice) -> OrderDocument | None:
 
 
 def _standing(s: Standing) -> StandingDocument:
-    edge = s.cliff.edge
+    edge = s.cliff.edge if s.cliff else None
     cliff = CliffDocument(
-        jitter_ns=edge.value if edge else None, interval_ns=(edge.low, edge.high) if edge else None, bracket_ns=s.cliff.bracket, chaos_ns=s.cliff.zone
+        jitter_ns=edge.value if edge else None,
+        interval_ns=(edge.low, edge.high) if edge else None,
+        bracket_ns=s.cliff.bracket if s.cliff else None,
+        chaos_ns=s.cliff.zone if s.cliff else None,
     )
     numbers = {field.name: getattr(s, field.name) for field in fields(StandingNumbers)}
     return StandingDocument(**numbers, deployable=not s.obstacle, side=s.side, stands=s.stands, cliff=cliff)

@@ -75,9 +75,12 @@ def depends(advice: Advice) -> list[str]:
 
 def _assumptions(advice: Advice, *, deciding: bool) -> Iterator[str]:
     """The assumptions that decide, or those that do not."""
-    for assumption in advice.assumptions if len(advice.ranking) > 1 else ():  # of one control there is no choice
-        if (_weight_of(advice, assumption) != "none") is deciding:
-            yield _of_assumption(advice, assumption)
+    every = advice.assumptions if len(advice.ranking) > 1 else ()  # of one control there is no choice
+    found = [a for a in every if (_weight_of(advice, a) != "none") is deciding]
+    yield from (_of_assumption(advice, a) for a in found if a.changes)
+    if same := [_parts(advice, a) for a in found if not a.changes]:
+        whats, everywhere = (joined(list(texts)) for texts in zip(*same, strict=True))
+        yield f"Assumed: {whats}; the choice is the same {everywhere}."
     if (other := advice.other_order) and (_weight_of(advice, other) != "none") is deciding:
         yield f"{_of_order(advice, other)}{_of_direction(advice)}"
 
@@ -118,21 +121,24 @@ def _less(share: float) -> str:
     return f"{100 * share:+.0f}".replace("-0", "0").replace("+0", "0")
 
 
+def _parts(advice: Advice, assumption: Assumption) -> tuple[str, str]:
+    """What is assumed, and where else the congestion controls ran: `a buffer of 1 BDP (100kB)`, `from 0.25 to 4 BDP`."""
+    what = {
+        "buffer": f"a buffer of {_value(advice, 'buffer', ASSUMED['buffer'])}",
+        "rcvbuf": f"the receive buffer of Linux {advice.path.kernel.profile}",
+        "rate": "no bottleneck (no --rate)",
+        "loss": "no loss by chance (no --loss)",
+        "loss_on": "the loss each way",
+    }[assumption.field]
+    if assumption.field == "buffer":
+        return what, "from 0.25 to 4 BDP"
+    return what, f"with {joined([_value(advice, assumption.field, a.value) for a in assumption.alternatives])}"
+
+
 def _of_assumption(advice: Advice, assumption: Assumption) -> str:
     """What is assumed, and where the choice is another one."""
+    what, _ = _parts(advice, assumption)
     texts = {a.value: _value(advice, assumption.field, a.value) for a in assumption.alternatives}
-    if assumption.field == "buffer":
-        what = f"a buffer of {_value(advice, 'buffer', ASSUMED['buffer'])}"
-        everywhere = "from 0.25 to 4 BDP"
-    elif assumption.field == "rcvbuf":
-        what, everywhere = f"the receive buffer of Linux {advice.path.kernel.profile}", f"with {joined(list(texts.values()))}"
-    elif assumption.field == "rate":
-        what = "no bottleneck (no --rate)"
-        everywhere = f"with {joined(list(texts.values()))}"
-    else:
-        what, everywhere = "the loss is each way", f"with {texts.get('forward', '')}"
-    if not assumption.changes:
-        return f"Assumed: {what}; the choice is the same {everywhere}."
     clauses = [_clause(advice, a, texts[a.value]) for a in assumption.alternatives if a.outcome not in ("same", "undecided")]
     open_, same = ([texts[a.value] for a in assumption.alternatives if a.outcome == outcome] for outcome in ("undecided", "same"))
     clauses += [f"with {joined(open_)} these runs do not decide"] if open_ else []
@@ -150,13 +156,15 @@ def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
 
 
 def _value(advice: Advice, field: str, value: str) -> str:
-    """`0.25 BDP (25kB)`, `it on the data alone (--loss-on forward)`."""
+    """`0.25 BDP (25kB)`, `loss on the data alone (--loss-on forward)`."""
     if field == "rate":
         return value
     if field == "rcvbuf":
         return f"tcp_rmem up to {value}"
+    if field == "loss":
+        return f"a loss of {value}"
     if field != "buffer":
-        return f"it on the data alone (--loss-on {value})"
+        return f"loss on the data alone (--loss-on {value})"
     size = buffer_bytes(value, advice.path.rate or 0, advice.path.rtt)
     return f"{value.removesuffix('bdp')} BDP ({brief_size(size)})"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape import engines, formats, metrics, stats, writing
-from tcpscape.campaign import groups, record
+from tcpscape.campaign import execute, groups, record
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
@@ -50,6 +50,8 @@ CLIFF_SHARE, DAMAGE_SHARE = 0.4, 0.5
 """Trials of each level and of each ingredient taken away, as a share of those of the path."""
 EVENTS = 120e6
 """Simulated events that an answer may take: about ten seconds on two cores."""
+AGREE = 0.01
+"""Spread below which :data:`FEWEST` trials of a single flow are enough on a path that draws nothing at random (docs/models/methods/advice.md)."""
 LEVELS_AT_FULL_COST = 3
 """Cost of the cliff search, in levels that cost as much as the dearer of the path with and without jitter; the collapsed ones are cheap."""
 PRECISION = 0.10
@@ -79,6 +81,8 @@ class Adviser:
     """What of the path comes from a file, and what is assumed all the same; sentences."""
     outcome: Outcome | None = None
     """The comparison on the path itself, where it is measured already."""
+    in_brief: bool = False
+    """Whether the cliffs along jitter are left out where the path has none: an answer in brief does not show them, and they take most of its time."""
     known: dict[tuple[str, int], Trial] = field(default_factory=dict)
     """(address of the scenario, seed) → its trial."""
 
@@ -89,7 +93,7 @@ class Adviser:
         """
         if self.own_queue and not self.path.rate:
             refuse("own-queue", "there is no bottleneck that has it", "give its rate too, for example --rate 20mbit")
-        seeds = self.seeds or str(self._affordable())
+        seeds = self.seeds or str(self._enough_of_path())
         numbers = parse_seeds(seeds)
         self.tell("controls", "")
         outcome = self._compare(seeds)
@@ -137,7 +141,12 @@ class Adviser:
     def steps(self) -> int:
         """About how many steps :attr:`tell` is told of: a comparison, its choice, a search and a decomposition for each control, and more."""
         besides = (self.seeds is None, self.path.jitter > 0, bool(self.path.rate), self.own_queue)
-        return 2 + 2 * len(self.ccas) + sum(besides) + len(assumptions.assumed(self.path))
+        return 2 + (1 + self._has_cliffs) * len(self.ccas) + sum(besides) + len(assumptions.assumed(self.path))
+
+    @property
+    def _has_cliffs(self) -> bool:
+        """Whether the cliffs along jitter are searched."""
+        return self.path.jitter > 0 or not self.in_brief
 
     @property
     def _rtt_ms(self) -> float:
@@ -148,19 +157,39 @@ class Adviser:
         runner, campaign, outcome = self.runner, self.campaign(seeds), self.outcome
         self.runner = replace(runner, capture=campaign.capture())
         if outcome is None:
-            execution = Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor)
-            outcome, _ = record.measure("advise", campaign, execution, self.command)
+            outcome, _ = record.measure("advise", campaign, self._execution, self.command)
         for cell in outcome.cells:
             self.known |= {(cell.scenarios[0].address(), t.seed): t for t in cell.trials}
         return outcome
+
+    @property
+    def _execution(self) -> Execution:
+        runner = self.runner
+        return Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor)
 
     def _candidates(self, trials: dict[str, list[Trial]]) -> list[CandidateRuns]:
         of, profile = metrics.find(self.goal.metric).of, self.path.kernel.profile
         return [CandidateRuns(cca, [t.goodput_mbps for t in runs], [of(t) for t in runs], not obstacle(cca, profile)) for cca, runs in trials.items()]
 
-    def _affordable(self) -> int:
-        """Number of seeds for the path itself, estimated from the events of one trial with and one without jitter."""
+    def _enough_of_path(self) -> int:
+        """Number of seeds for the path itself: what is affordable, or few where nothing is drawn and a few agree (:data:`AGREE`)."""
         self.tell("path", "")
+        affordable = self._affordable()
+        if affordable > FEWEST and self._draws_nothing:
+            first = execute.run(self.campaign(str(FEWEST)), self._execution)
+            asked = {metrics.find(name).of for name in ("goodput", "added_rtt", self.goal.metric)}
+            if all(_agree([of(t) for t in cell.trials]) for cell in first.cells for of in asked):
+                self.outcome = None if self.runner.store else first
+                return FEWEST
+        return affordable
+
+    @property
+    def _draws_nothing(self) -> bool:
+        """Whether the path draws nothing at random, its queue is a FIFO and its flow is alone."""
+        return not (self.path.jitter or self.path.loss or self.path.corrupt or self.path.queue) and self.path.flows == 1
+
+    def _affordable(self) -> int:
+        """Number of seeds that :data:`EVENTS` allow, estimated from the events of one trial with and one without jitter."""
         calm = self.path.model_copy(update={"jitter": 0})
         probes = self._run([p.scenario(cca) for cca in self.ccas for p in (self.path, calm)], range(1))
         events = [t.events or 0 for trials in probes for t in trials]
@@ -184,7 +213,7 @@ class Adviser:
             retransmits=resent,
             limited_by=limits(flows),
             needed=stats.runs_needed(spread.value, PRECISION),
-            cliff=self._cliff(cca, goodputs, seeds),
+            cliff=self._cliff(cca, goodputs, seeds) if self._has_cliffs else None,
             damage=self._damage(cca, seeds),
         )
 
@@ -196,7 +225,8 @@ class Adviser:
             paths = [self.path.model_copy(update={"jitter": round(j)}) for j in jitters]
             return self._goodputs(paths, cca, range(seeds[0] + which.start, seeds[0] + which.stop))
 
-        effort = replace(search.QUICK, seeds=max(2, round(CLIFF_SHARE * len(seeds))))
+        each = max(len(seeds), self._affordable()) if self._draws_nothing else len(seeds)
+        effort = replace(search.QUICK, seeds=max(2, round(CLIFF_SHARE * each)))
         edge = search.find(measure, jitter_axis(self.path.rtt), effort)
         calm = self._goodputs([self.path.model_copy(update={"jitter": 0})], cca, seeds)[0]
         return replace(edge, here=level(self.path.jitter, goodputs, calm))
@@ -322,6 +352,11 @@ class Adviser:
         for key, trials in zip(keys, self.runner.run_all(missing), strict=True):
             self.known |= {(key, t.seed): t for t in trials}
         return [[self.known[key, n] for n in seeds] for key in keys]
+
+
+def _agree(values: Sequence[float]) -> bool:
+    """Whether the largest and the smallest are within :data:`AGREE` of each other."""
+    return max(values) - min(values) <= AGREE * abs(max(values, key=abs))
 
 
 KEPT = Kind("a kept advice", "run advise again with the same --out", most=64 * MIB, error=StoreError)

@@ -64,17 +64,18 @@ class StandingNumbers:
 class Standing(StandingNumbers):
     """The results of one congestion control on the path."""
 
-    cliff: Cliff
+    cliff: Cliff | None
+    """Its cliff along jitter; None where it was not searched, which a path without jitter allows."""
 
     @property
     def side(self) -> levels.Side:
         """The side of its measured cliff on which the path stands."""
-        return levels.side(self.cliff.here) if self.cliff.here else "stable"
+        return levels.side(self.cliff.here) if self.cliff and self.cliff.here else "stable"
 
     @property
     def stands(self) -> str:
         """:attr:`side`, or that a stable path is near the cliff."""
-        edge, here = self.cliff.edge, self.cliff.here
+        edge, here = (self.cliff.edge, self.cliff.here) if self.cliff else (None, None)
         is_near = self.side == "stable" and edge is not None and here is not None and here.at >= NEAR * edge.low
         return "near the cliff" if is_near else self.side
 
