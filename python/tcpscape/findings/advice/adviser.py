@@ -185,8 +185,9 @@ class Adviser:
 
     @property
     def _draws_nothing(self) -> bool:
-        """Whether the path draws nothing at random, its queue is a FIFO and its flow is alone."""
-        return not (self.path.jitter or self.path.loss or self.path.corrupt or self.path.queue) and self.path.flows == 1
+        """Whether the path draws nothing at random, nor does the engine; its queue is a FIFO and its flow is alone."""
+        is_drawn = self.path.jitter or self.path.loss or self.path.corrupt or self.path.queue
+        return not is_drawn and self.path.flows == 1 and self.runner.engine.repeatable
 
     def _affordable(self) -> int:
         """Number of seeds that :data:`EVENTS` allow, estimated from the events of one trial with and one without jitter."""
