@@ -31,7 +31,7 @@ from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plat
 from tcpscape.findings.diagnosis.path.columns import order_of_receiver, sampled, tick_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
 from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
-from tcpscape.findings.diagnosis.path.losses import _waited, frequent_from, is_once_short, last_before, quiet_below
+from tcpscape.findings.diagnosis.path.losses import _waited, even_below, frequent_from, is_once_short, last_before, quiet_below
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -604,6 +604,15 @@ def test_drops_at_many_lengths_are_found() -> None:
     assert quiet_below(passed, np.linspace(0, 100_000, 50)) == np.inf
 
 
+def test_below_a_length_lost_packets_met_what_all_met() -> None:
+    """Random losses lie anywhere; those that lie at the longest of the short lengths are the queue's, whose length is not known so well."""
+    passed = np.linspace(0.0, 12_000.0, 5_000)
+    assert even_below(passed, np.linspace(500.0, 11_500.0, 20), 10_000.0) == 10_000.0
+    drops = np.linspace(6_500.0, 11_500.0, 40)
+    assert even_below(passed, drops, 10_000.0) < 6_500.0
+    assert even_below(passed, np.concatenate([drops, np.linspace(0.0, 6_000.0, 10)]), 10_000.0) == pytest.approx(5_000.0, rel=0.01)
+
+
 def test_what_tells_nothing_is_nothing() -> None:
     p = fit(flow(np.arange(10) * 1.0, np.full(10, 1.0), np.full(10, 1.0)))
     assert p.rtt_ms is None
@@ -941,3 +950,12 @@ def test_random_loss_beside_an_overflowing_queue(tmp_path: Path) -> None:
     forward = [{"at": "router", "delay": "5ms", "loss": "0.3%"}, {"at": "router", "delay": "10ms"}]
     p = found(tmp_path, forward=forward, bottleneck="tbf rate 20mbit burst 6056 limit 30000", duration="20s")
     assert abs(math.log(p.loss_pct.value / 0.3)) < 3 / math.sqrt(49)
+
+
+def test_random_loss_beside_a_queue_of_ten_packets(tmp_path: Path) -> None:
+    """A packet met what was in the queue before it: one that passed has its own time of service beside that, one that was lost has not."""
+    forward = [{"at": "router", "delay": "10ms", "loss": "0.4%"}, {"at": "router", "delay": "1ms"}]
+    p = found(tmp_path, forward=forward, bottleneck="tbf rate 3mbit burst 3028 limit 15140", duration="200s")
+    assert p.queue_loss_pct.low > 0.2
+    assert p.loss_pct.low <= 0.4 <= p.loss_pct.high
+    assert abs(math.log(p.loss_pct.value / 0.4)) < 3 / math.sqrt(0.004 * p.loss_pct.n)

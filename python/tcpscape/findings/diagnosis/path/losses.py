@@ -4,6 +4,8 @@ A full queue drops packets only when it is full, a lossy link at any time. The q
 
 - Loss of packets that met a queue well below the longest one is random; its share among such packets is the probability, whatever the queue does
   else.
+- What a packet met is what was in the queue before it. Among the short lengths, losses that gather at the longest are the queue's too: its length at a
+  drop is uncertain beside a jitter, in a burst, or where it holds few packets.
 - If packets that met a nearly full queue were lost significantly more often, the rest of their losses is the queue's, and the length just before
   those is the buffer's size. If not, the queue never filled and its size is unknown.
 - Where no queue was identified, the delays of the packets next to a lost one say the same: a drop beside delays near the least is random, one beside
@@ -73,6 +75,7 @@ LOST_TOGETHER = Reason("lost together")
 POLICED = Reason("policed")
 UNKNOWN_RATE = Reason("queue of unknown rate")
 FULL_ALWAYS = Reason("queue always full")
+MANY_LENGTHS = Reason("drops at many lengths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,16 +289,17 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     lost = (w.fate == LOST) & ~skip
     if not lost.any() or length.size == 0:
         return of_path(w, skip, level)
-    lost_at = w.t
-    if arrivals.is_stamped:  # what was lost before the capture is seen when it was sent again: it was first sent with its neighbours
-        lost_at = np.interp(w.seq, w.seq[~lost], w.stamp[~lost])
+    clock = w.stamp if arrivals.is_stamped else w.t
+    by_neighbours = np.interp(w.seq, w.seq[~lost], clock[~lost])
+    is_seen = w.sends > 1  # what was lost before the capture is seen when it was sent again: it was first sent with its neighbours
+    lost_at = by_neighbours if arrivals.is_stamped else np.where(is_seen, w.t, by_neighbours)
     last = last_before(arrivals.at, arrivals.row, lost_at[lost], np.flatnonzero(lost))
     met = np.maximum(0.0, length[last] - (lost_at[lost] - arrivals.at[last]) * b.rate * 125.0)
-    passed = length[~skip[arrivals.row]]
-    longest = float(np.quantile(length, 0.9999))
+    before = np.maximum(0.0, length - arrivals.size)  # a packet's time in the queue has its own service in it
+    passed, longest = before[~skip[arrivals.row]], float(np.quantile(before, 0.9999))
     if longest < 3_000 or passed.size == 0:
         return of_path(w, skip, level)
-    threshold = min(quiet_below(passed, met), FULL * longest - 0.4 * jitter * b.rate * 125)
+    threshold = even_below(passed, met, min(quiet_below(passed, met), FULL * longest - 0.4 * jitter * b.rate * 125))
     low_lost, high_lost = int(np.sum(met < threshold)), int(np.sum(met >= threshold))
     low, high = int(np.sum(passed < threshold)) + low_lost, int(np.sum(passed >= threshold)) + high_lost
     p = low_lost / low if low else 0.0
@@ -304,7 +308,7 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
         if int(lost.sum()) >= 10 and int(np.sum(passed < longest / 4)) < max(FEWEST, 0.02 * passed.size):
             return Losses(None, None, None, FULL_ALWAYS, Reason("drops at any length"))
         found = of_path(w, skip, level)  # of drops that the delays explain, but no one length: the rate is known
-        return replace(found, buffer_reason=Reason("drops at many lengths")) if found.buffer_reason is UNKNOWN_RATE else found
+        return replace(found, buffer_reason=MANY_LENGTHS) if found.buffer_reason is UNKNOWN_RATE else found
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
     queue = share(max(0, round(high_lost - p * high)), low + high)
     packet = max(float(PACKET), w.largest)
@@ -318,6 +322,8 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     reason = FULL_ALWAYS if low < FEWEST else LOST_TOGETHER if is_grouped else POLICED if is_policed else None
     is_guess = longest < SHORT_QUEUE * PACKET
     random = None if reason else of_uncertain(low_lost, low, high_lost, low + high if is_guess else 0)
+    if random is not None and why == MANY_LENGTHS:  # then those at short lengths may be of the same kind
+        random = replace(random, low=0.0)
     queue = replace(queue, low=0.0) if is_guess else queue
     return Losses(random, None if reason is POLICED else queue, buffer, reason, why)
 
@@ -335,6 +341,26 @@ def quiet_below(passed: Floats, met: Floats) -> float:
     return np.inf
 
 
+def even_below(passed: Floats, met: Floats, threshold: float) -> float:
+    """A length of the queue below which the lost packets met none that were longer than the others'; at most `threshold`.
+
+    A queue drops some packets at lengths that seem shorter than they were: beside a jitter, in a burst, or where it holds but a few packets.
+    """
+    while True:
+        others, own = passed[passed < threshold], met[met < threshold]
+        if own.size < 2 or others.size < FEWEST or by_chance_longer(own, others) >= RARE:
+            return threshold
+        threshold = min(float(np.median(others)), float(np.nextafter(threshold, 0.0)))
+
+
+def by_chance_longer(own: Floats, others: Floats) -> float:
+    """The probability, by chance, that those are as much longer than these: of their ranks (Mann and Whitney 1947), as a normal distribution."""
+    ordered = np.sort(others)
+    below = (np.searchsorted(ordered, own, side="left") + np.searchsorted(ordered, own, side="right")) / 2
+    n = own.size * others.size
+    return float(special.ndtr((n / 2 - below.sum()) / math.sqrt(n * (own.size + others.size + 1) / 12)))
+
+
 def _size(drops: Floats, longest: float, packet: float, unsure: float = 0.0) -> tuple[Estimate | None, Reason | None]:
     """Buffer, bytes, from the lengths that dropped packets met, or why it is not known: a packet is dropped that would exceed it.
 
@@ -343,7 +369,7 @@ def _size(drops: Floats, longest: float, packet: float, unsure: float = 0.0) -> 
     """
     middle = float(np.median(drops))
     if middle < 0.7 * longest or float(np.mean(np.abs(drops - middle) < 0.2 * middle + PACKET)) < 0.5:
-        return None, Reason("drops at many lengths")
+        return None, MANY_LENGTHS
     value = middle + max(float(PACKET), packet / 2)  # the packet that did not fit, and of the one being sent the part that has left
     half = max(SIZE_PACKETS * packet, 2 * unsure, 1.25 * 2 * float(np.std(drops)) / np.sqrt(drops.size), SIZE_METHOD * value)
     if half > GUESSED * value:
