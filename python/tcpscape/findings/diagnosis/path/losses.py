@@ -4,8 +4,8 @@ A full queue drops packets only when it is full, a lossy link at any time. The q
 
 - Loss of packets that met a queue well below the longest one is random; its share among such packets is the probability, whatever the queue does
   else.
-- What a packet met is what was in the queue before it. Among the short lengths, losses that gather at the longest are the queue's too: its length at a
-  drop is uncertain beside a jitter, in a burst, or where it holds few packets.
+- What a packet met is what was in the queue before it. Among the short lengths, losses that gather at the longest are the queue's too: its length at
+  a drop is uncertain beside a jitter, in a burst, or where it holds few packets.
 - If packets that met a nearly full queue were lost significantly more often, the rest of their losses is the queue's, and the length just before
   those is the buffer's size. If not, the queue never filled and its size is unknown.
 - Where no queue was identified, the delays of the packets next to a lost one say the same: a drop beside delays near the least is random, one beside
