@@ -245,27 +245,25 @@ impl<B: Body> Pipe<B> {
     }
 
     /// Takes what may leave stage `i` now, and looks when there will be more.
-    #[inline]
+    #[inline(always)] // a packet is large: it is not to be passed on and on
     fn take(&mut self, i: usize, now: Time) -> Option<Packet<B>> {
         let stage = &mut self.stages[i];
         self.freed.begin(self.track && i == 0, i, now);
-        match stage.queue.dequeue(now, &mut self.freed) {
-            Some(mut p) => {
-                self.freed.note(&p);
-                // The next host knows nothing of it.
-                p.edt = None;
-                stage.next = stage.queue.next_event().max(now);
-                Some(p)
-            }
-            None => {
-                // A queue that has nothing now cannot ask for now again.
-                stage.next = stage.queue.next_event().max(Time(now.0 + 1));
-                None
-            }
+        let mut taken = stage.queue.dequeue(now, &mut self.freed);
+        // A queue that has nothing now cannot ask for now again.
+        let mut earliest = Time(now.0 + 1);
+        if let Some(p) = &mut taken {
+            self.freed.note(p);
+            // The next host knows nothing of it.
+            p.edt = None;
+            earliest = now;
         }
+        stage.next = stage.queue.next_event().max(earliest);
+        taken
     }
 
     /// Moves on what may leave stage `i` now.
+    #[inline(never)]
     fn drain(&mut self, i: usize, now: Time) {
         while self.stages[i].next <= now {
             if let Some(p) = self.take(i, now) {
@@ -275,14 +273,23 @@ impl<B: Body> Pipe<B> {
     }
 
     /// Lets one thing happen that is due at `t`; gives a packet that comes out of the last stage.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, t: Time) -> Option<Packet<B>> {
+        if self.stages.len() != 1 || self.schedule_next <= t {
+            return self.step_among_many(t);
+        }
+        // The commonest pipe: its next event is that of its only stage.
+        let came_out = self.take(0, t);
+        self.settle();
+        came_out
+    }
+
+    /// The same where there are changes or several stages.
+    #[inline(never)]
+    fn step_among_many(&mut self, t: Time) -> Option<Packet<B>> {
         let mut came_out = None;
         if self.schedule_next <= t {
             self.act(t);
-        } else if self.stages.len() == 1 {
-            // The commonest pipe: its next event is that of its only stage.
-            came_out = self.take(0, t);
         } else if let Some(i) = self.stages.iter().position(|s| s.next <= t) {
             if i + 1 == self.stages.len() {
                 came_out = self.take(i, t);
@@ -295,6 +302,7 @@ impl<B: Body> Pipe<B> {
     }
 
     /// Everything that is due at or before `now`, at its own time.
+    #[inline(never)]
     fn run(&mut self, now: Time) {
         while self.next <= now {
             let t = self.next;

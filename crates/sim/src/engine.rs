@@ -179,8 +179,13 @@ impl Engine<'_> {
 
     /// A receiving application runs.
     fn read(&mut self, i: usize) {
-        self.flows[i].read(self.now, self.costs, self.half);
-        self.flush_receiver(i);
+        let f = &mut self.flows[i];
+        if f.read(self.now, self.costs, self.half) {
+            return self.flush_receiver(i);
+        }
+        if let Some(t) = f.read_due(self.now) {
+            self.events.want(Node::Flow(i as u32, Part::Reader), t);
+        }
     }
 }
 

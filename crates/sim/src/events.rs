@@ -266,21 +266,16 @@ impl<N: Node> Events<N> {
             return None;
         }
         let start = (self.current as usize + 1) % BUCKETS;
-        let words = self.occupied.len();
-        for k in 0..=words {
-            let w = (start / 64 + k) % words;
-            let mut bits = self.occupied[w];
-            if k == 0 {
-                bits &= !0 << (start % 64);
-            } else if k == words {
-                bits &= !(!0 << (start % 64));
-            }
-            if bits != 0 {
-                let i = w * 64 + bits.trailing_zeros() as usize;
-                return Some(self.current + 1 + ((i + BUCKETS - start) % BUCKETS) as u64);
-            }
+        let (words, first) = (self.occupied.len(), start / 64);
+        let ahead = |i: usize| Some(self.current + 1 + ((i + BUCKETS - start) % BUCKETS) as u64);
+        let (later, earlier) = (!0 << (start % 64), !(!0 << (start % 64)));
+        let bits = self.occupied[first] & later;
+        if bits != 0 {
+            return ahead(first * 64 + bits.trailing_zeros() as usize);
         }
-        None
+        let others = (1..words).map(|k| (first + k) % words).map(|w| (w, self.occupied[w]));
+        let next = others.chain([(first, self.occupied[first] & earlier)]).find(|(_, bits)| *bits != 0)?;
+        ahead(next.0 * 64 + next.1.trailing_zeros() as usize)
     }
 }
 

@@ -196,13 +196,14 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A segment comes to the receiver; while the application is in read() it waits.
+    /// A segment comes to the receiver; while the application is in read() it waits, and false is the answer.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
-        self.reader.on_segment(now, segment, &mut self.receiver);
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
+        let is_taken = self.reader.on_segment(now, segment, &mut self.receiver);
         if let Some(client) = self.client.as_mut().filter(|_| self.receiver.is_open()) {
             client.on_open(now);
         }
+        is_taken
     }
 
     /// Data come to the sender: whether they are a request, for which its application writes from now on.
@@ -217,11 +218,13 @@ impl<'a> Flow<'a> {
         self.reader.absorb_all(now, &mut self.receiver);
     }
 
-    /// It runs. Bytes read before `half` count for the first half of the trial.
-    pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
+    /// It runs. Bytes read before `half` count for the first half of the trial. Whether that did more than make room: a receiver that has taken
+    /// nothing in and has nothing to send waits for what it waited for.
+    pub fn read(&mut self, now: Time, costs: Costs, half: Time) -> bool {
         self.reader.run(now, costs, half, &mut self.receiver, &mut self.noise);
         if let Some(client) = self.client.as_mut().filter(|_| self.reader.is_free()) {
             client.run(now, costs, self.reader.received(), &mut self.receiver, &mut self.noise);
         }
+        self.reader.take_absorbed() || self.receiver.has_output()
     }
 }

@@ -254,14 +254,14 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
 
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
         let (_, left) = self.offer(now, freed)?;
-        let p = self.child.dequeue(now, freed)?;
+        let taken = self.child.dequeue(now, freed);
+        self.meter.leave(taken.as_ref()?);
         (self.tokens, self.last) = (left, now);
         // What can be looked at in place need not be asked for once more.
         if let Some(size) = self.child.head() {
             self.afford(now, size);
         }
-        self.meter.leave(&p);
-        Some(p)
+        taken
     }
 
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {

@@ -177,9 +177,11 @@ impl Engine<'_> {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(i, segment.seq);
         }
-        f.on_segment(self.now, segment);
+        let is_taken = f.on_segment(self.now, segment);
         if segment.flags.has(Flags::SYN) {
             f.accept(self.now, self.costs);
+        } else if !is_taken {
+            return;
         }
         self.flush_receiver(i);
     }
@@ -195,11 +197,12 @@ impl Engine<'_> {
         while let Some(segment) = self.flows[i].receiver.poll_transmit(self.now) {
             self.reply(i, segment);
         }
-        if let Some(t) = self.flows[i].receiver.next_event() {
+        let f = &self.flows[i];
+        if let Some(t) = f.receiver.next_event() {
             self.events.want(Node::Flow(i as u32, Part::Receiver), t.max(self.now));
         }
-        if let Some(t) = self.flows[i].read_due(self.now) {
-            self.events.want(Node::Flow(i as u32, Part::Reader), t.max(self.now));
+        if let Some(t) = f.read_due(self.now) {
+            self.events.want(Node::Flow(i as u32, Part::Reader), t);
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Reader {
     state: State,
     /// What came while the reader held the socket.
     backlog: VecDeque<Segment>,
+    /// The receiver has taken segments in from there.
+    absorbed: bool,
     /// Bytes read, and of these by the middle of the trial.
     received: u64,
     received_first_half: u64,
@@ -33,7 +35,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub fn new(plan: Read) -> Reader {
-        Reader { plan, state: State::Blocked, backlog: VecDeque::new(), received: 0, received_first_half: 0 }
+        Reader { plan, state: State::Blocked, backlog: VecDeque::new(), absorbed: false, received: 0, received_first_half: 0 }
     }
 
     /// Bytes read.
@@ -65,21 +67,29 @@ impl Reader {
         }
     }
 
-    /// A segment comes: the receiver takes it in, unless the socket is locked.
+    /// A segment comes: the receiver takes it in, unless the socket is locked; false then.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: &Segment, receiver: &mut Receiver) {
-        if matches!(self.state, State::Copying(..) | State::Absorbing(..)) {
-            self.backlog.push_back(*segment);
-        } else {
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, receiver: &mut Receiver) -> bool {
+        let is_free = self.is_free();
+        if is_free {
             receiver.on_segment(now, segment, 0);
+        } else {
+            self.backlog.push_back(*segment);
         }
+        is_free
     }
 
     /// The receiver takes in at once what waits for its socket.
     pub fn absorb_all(&mut self, now: Time, receiver: &mut Receiver) {
         for segment in std::mem::take(&mut self.backlog) {
             receiver.on_segment(now, &segment, 0);
+            self.absorbed = true;
         }
+    }
+    /// Whether the receiver has taken segments in from the backlog since this was last asked.
+    #[inline]
+    pub fn take_absorbed(&mut self) -> bool {
+        std::mem::take(&mut self.absorbed)
     }
 
     /// It runs: a read begins, goes on, or ends. Bytes read before `half` count for the first half of the trial.
@@ -91,6 +101,7 @@ impl Reader {
             State::Absorbing(_, room) => {
                 if let Some(segment) = self.backlog.pop_front() {
                     receiver.on_segment(now, &segment, 0);
+                    self.absorbed = true;
                 }
                 if self.absorbs(now, costs, room) {
                     return;

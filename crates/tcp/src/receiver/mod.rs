@@ -205,6 +205,12 @@ impl Receiver {
         s
     }
 
+    /// Whether segments wait in [`Receiver::poll_transmit`].
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// Whether the connection is open.
     pub fn is_open(&self) -> bool {
         self.handshake.is_open()

@@ -160,9 +160,7 @@ impl Connection {
         if let Some(d) = r.duplicate {
             reading.duplicate(&d, r.prior.una);
         }
-        for &block in option.usable(r.duplicate.is_some(), r.ack, nxt) {
-            reading.sack(block);
-        }
+        reading.sack(option.usable(r.duplicate.is_some(), r.ack, nxt));
         r.sacked_late = self.overtaken(r.delivery.overtaken_sack);
     }
 

@@ -15,6 +15,7 @@ pub(super) use segment::{Departure, Marks, Sent, Transmission};
 
 use crate::cc::LostPacket;
 use board::Board;
+use tcpscape_base::{SackBlock, MAX_SACK_BLOCKS};
 
 /// What is in flight.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Flight {
     copies_out: u32,
     /// End of the highest SACKed segment; meaningless while `sacked` is 0.
     sacked_end: u64,
+    /// Blocks that the last option told: all that they cover is SACKed, and an option repeats most of them.
+    told: [SackBlock; MAX_SACK_BLOCKS],
     /// Buffers that the segments occupy.
     buffers: u32,
     /// Number of the last burst.
@@ -41,7 +44,8 @@ impl Flight {
     /// Nothing in flight; the stream begins with sequence number 1, behind the SYN.
     pub fn new() -> Flight {
         let board = Board::default();
-        Flight { una: 1, nxt: 1, board, sacked: 0, lost: 0, copies_out: 0, sacked_end: 0, buffers: 0, burst: 0, marked_lost: 0 }
+        let told = Default::default();
+        Flight { una: 1, nxt: 1, board, sacked: 0, lost: 0, copies_out: 0, sacked_end: 0, told, buffers: 0, burst: 0, marked_lost: 0 }
     }
 
     // ---- counts ----
@@ -313,6 +317,7 @@ impl Flight {
     pub fn forget_sacks(&mut self) {
         self.board.clear_sacked();
         self.sacked = 0;
+        self.told = Default::default();
     }
 
     // ---- buffers ----

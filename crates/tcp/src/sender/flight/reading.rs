@@ -109,8 +109,15 @@ impl<'a> Reading<'a> {
         Reading { flight, delivery, context }
     }
 
-    /// A SACK block: whole segments between `start` and `end` have arrived.
-    pub fn sack(&mut self, (start, end): SackBlock) {
+    /// The blocks of an option, in order: whole segments inside them have arrived.
+    pub fn sack(&mut self, blocks: &[SackBlock]) {
+        let mut told = [SackBlock::default(); MAX_SACK_BLOCKS];
+        told[..blocks.len()].copy_from_slice(blocks);
+        let before = std::mem::replace(&mut self.flight.told, told);
+        blocks.iter().filter(|block| !before.contains(block)).for_each(|&block| self.sack_block(block));
+    }
+
+    fn sack_block(&mut self, (start, end): SackBlock) {
         let mut id = self.flight.board.lower_bound(start);
         while self.flight.board.contains(id) {
             id = self.flight.board.next_unsacked(id);
@@ -374,10 +381,10 @@ mod tests {
     #[test]
     fn sacked_segments_leave_the_pipe_and_are_counted_once() {
         let mut f = flight(5);
-        let delivery = read(&mut f, 50_000, 1, |r| r.sack((seq(1), seq(3))));
+        let delivery = read(&mut f, 50_000, 1, |r| r.sack(&[(seq(1), seq(3))]));
         assert_eq!((delivery.sacked, f.sacked(), f.in_flight(), f.sacked_end()), (2, 2, 3, seq(3)));
         assert_eq!(delivery.sacked_times, Some(Span { first_us: 2_000, last_us: 3_000 }));
-        let delivery = read(&mut f, 51_000, 1, |r| r.sack((seq(1), seq(4))));
+        let delivery = read(&mut f, 51_000, 1, |r| r.sack(&[(seq(1), seq(4))]));
         assert_eq!((delivery.sacked, f.sacked()), (1, 3));
         let delivery = read(&mut f, 52_000, seq(5), |_| {});
         assert_eq!((delivery.acked, delivery.acked_first, f.out(), f.sacked(), f.buffers()), (5, 2, 0, 0, 0));
@@ -387,7 +394,7 @@ mod tests {
     #[test]
     fn rack_learns_of_the_newest_transmission() {
         let mut f = flight(4);
-        let delivery = read(&mut f, 50_000, seq(1), |r| r.sack((seq(3), seq(4))));
+        let delivery = read(&mut f, 50_000, seq(1), |r| r.sack(&[(seq(3), seq(4))]));
         assert_eq!(delivery.newest, Some(Newest { sent: Transmission { us: 4_000, end: seq(4) }, rtt_us: 49_000 }));
     }
 
@@ -406,12 +413,12 @@ mod tests {
     #[test]
     fn originals_below_the_highest_sack_were_overtaken() {
         let mut f = flight(6);
-        read(&mut f, 50_000, 1, |r| r.sack((seq(4), seq(5))));
-        assert_eq!(read(&mut f, 51_000, 1, |r| r.sack((seq(2), seq(3)))).overtaken_sack, Some(seq(2)));
+        read(&mut f, 50_000, 1, |r| r.sack(&[(seq(4), seq(5))]));
+        assert_eq!(read(&mut f, 51_000, 1, |r| r.sack(&[(seq(2), seq(3))])).overtaken_sack, Some(seq(2)));
         f.mark_lost(1);
         f.send_again(1, 1, &departure(52_000_000));
         f.count_copies(1, 1);
-        assert_eq!(read(&mut f, 70_000, 1, |r| r.sack((seq(1), seq(2)))).overtaken_sack, None);
+        assert_eq!(read(&mut f, 70_000, 1, |r| r.sack(&[(seq(1), seq(2))])).overtaken_sack, None);
     }
 
     /// RFC 2883: a duplicate takes its copy out of the pipe.
@@ -421,7 +428,7 @@ mod tests {
         f.mark_lost(1);
         f.send_again(1, 1, &departure(40_000_000));
         f.count_copies(1, 1);
-        read(&mut f, 60_000, 1, |r| r.sack((seq(1), seq(2))));
+        read(&mut f, 60_000, 1, |r| r.sack(&[(seq(1), seq(2))]));
         assert_eq!((f.copies_out(), f.lost()), (0, 0));
         f.mark_lost(2);
         f.send_again(2, 1, &departure(61_000_000));

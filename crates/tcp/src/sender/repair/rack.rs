@@ -306,7 +306,7 @@ mod tests {
         }
         let context = Context { now_us: 53_000, min_rtt_us: 40_000, echo: 0, recovery_point: 1, undo_from: None };
         let mut delivery = Delivery::default();
-        Reading::of(&mut f, &mut delivery, context, 1).sack((seq(2), seq(3)));
+        Reading::of(&mut f, &mut delivery, context, 1).sack(&[(seq(2), seq(3))]);
         let mut rack = Rack::new();
         rack.delivered(&delivery);
         (f, rack)
