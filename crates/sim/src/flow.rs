@@ -196,14 +196,15 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A segment comes to the receiver; while the application is in read() it waits, and false is the answer.
+    /// A segment comes to the receiver; while the application is in read() it waits. Whether the receiver has taken anything in since it was asked
+    /// last what it sends.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
         let is_taken = self.reader.on_segment(now, segment, &mut self.receiver);
         if let Some(client) = self.client.as_mut().filter(|_| self.receiver.is_open()) {
             client.on_open(now);
         }
-        is_taken
+        is_taken || self.reader.take_absorbed()
     }
 
     /// Data come to the sender: whether they are a request, for which its application writes from now on.
