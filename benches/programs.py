@@ -178,13 +178,23 @@ def cpu(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def costs(reps: int) -> dict[str, float]:
-    """Simulated seconds for each CPU second, and the start."""
+    """Simulated seconds for each CPU second, and the start; of iperf3, which waits in a loop before a test, while the test runs."""
+
+    def used(command: str, **options: object) -> float:
+        return statistics.median(cpu(lambda: run(command, **{"loss": "0%"} | options))[0] for _ in range(reps))
+
     start = [cpu(lambda: run("true")) for _ in range(reps)]
-    base = statistics.median(used for used, _ in start)
-    bulk = statistics.median(cpu(lambda: run("iperf3 -c far -t 20", serve="iperf3 -s -1", rtt="40ms", loss="0%"))[0] for _ in range(reps))
-    idle = cpu(lambda: run("sleep 3000", rtt="600ms"))[0]
-    least = min(wall for _, wall in start)
-    figures = {"start, CPU s": base, "start, s of the clock, least": least, "bulk": 20 / (bulk - base), "idle": 3000 / max(idle - base, 1e-3)}
+    base = statistics.median(seconds for seconds, _ in start)
+    shorter, longer = (used(f"iperf3 -c far -t {seconds}", serve="iperf3 -s -1") for seconds in (5, 35))
+    figures = {
+        "start, CPU s": base,
+        "start, s of the clock, least": min(wall for _, wall in start),
+        "ours": 60 / (used("sleep 60", mix="cubic~up") - base),
+        "ours, jitter": 20 / (used("sleep 20", mix="cubic~up", jitter="2ms") - base),
+        "bulk": 30 / (longer - shorter),
+        "iperf3's start, CPU s": shorter - 5 * (longer - shorter) / 30 - base,
+        "idle": 3000 / max(used("sleep 3000", rtt="600ms") - base, 1e-3),
+    }
     print(figures, flush=True)
     return figures
 
@@ -287,7 +297,8 @@ def page(figures: dict[str, object], is_quick: bool) -> str:
         ("captures and outputs of repetitions", "one of each", "one of each" if is_same else "more", verdict(is_same)),
         ("goodput of iperf3 beside a flow of ours", "within 1 %", f"within {max(apart):.2f} %", verdict(max(apart) <= 1)),
         ("time of an upload beside the model", "within 1 ms", f"within {late:.2f} ms", verdict(late <= 1)),
-        ("simulated s for each CPU s, bulk at 20 Mbit/s", "≥ 20", f"{costs_['bulk']:.1f}", verdict(costs_["bulk"] >= 20)),
+        ("simulated s for each CPU s, iperf3 at 20 Mbit/s while it runs", "≥ 20", f"{costs_['bulk']:.0f}", verdict(costs_["bulk"] >= 20)),
+        ("simulated s for each CPU s, a flow of ours at 20 Mbit/s", "≥ 20", f"{costs_['ours']:.0f}", verdict(costs_["ours"] >= 20)),
         ("simulated s for each CPU s, idle at 600 ms", "≥ 1,000", f"{costs_['idle']:,.0f}", verdict(costs_["idle"] >= 1000)),
         ("start, CPU", "< 0.5 s", f"{costs_['start, CPU s']:.2f} s", verdict(costs_["start, CPU s"] < 0.5)),
         ("start, by the clock", "< 0.5 s", f"{clock:.2f} s", verdict(clock < 0.5)),

@@ -10,6 +10,9 @@ use crate::schedule::ScheduledChange;
 use crate::values::{Host, SpecError};
 use serde::{Deserialize, Serialize};
 
+/// Packets that nobody has on their way at once: a limit that is not met.
+const UNMET: u64 = 100_000;
+
 /// One direction of a path: its stages in the order in which packets meet them, and what changes when.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +61,19 @@ impl PathSpec {
     /// The delay of packets that wait nowhere, ns; `None` where a queue makes it uncertain ([`Description::fixed_delay_ns`]).
     pub fn fixed_delay_ns(&self) -> Option<u64> {
         self.describe().map(|level| level.fixed_delay_ns()).sum()
+    }
+
+    /// How long each packet is under way before anything happens to it that depends on packets that come after it, ns: a constant delay at the
+    /// entrance, where no limit and no change of the schedule can meet it. So whatever leaves until so long after now is known now.
+    pub fn foresight_ns(&self) -> u64 {
+        let Some(first) = self.stages.first().filter(|_| self.schedule.is_empty()) else { return 0 };
+        let mut levels = first.qdisc.describe().into_iter();
+        match (levels.next(), levels.next()) {
+            (Some(delay), None) if delay.is_delay() && delay.limit_packets.map_or(true, |most| most >= UNMET) => {
+                delay.fixed_delay_ns().unwrap_or(0)
+            }
+            _ => 0,
+        }
     }
 
     /// The stages at the egress of the host where this direction begins, and the rest, each with its changes.

@@ -145,8 +145,11 @@ impl Ends {
 
     /// The path between the ends.
     fn connect(&mut self, job: &Job) -> Result<Running, String> {
+        let ahead =
+            job.is_virtual && job.plan.paths().iter().all(|path| path.foresight_ns() > 0) && self.wire.wait_for_departures().is_ok();
         let options = LinkOptions {
             seed: job.seed,
+            ahead,
             merge: job.plan.offload,
             capture: job.pcap.is_some().then_some(tcpscape_capture::WHOLE),
             waits: true,
@@ -156,7 +159,10 @@ impl Ends {
         let port = |device| Port::open(self.wire.middle(), device, job.plan.offload).map_err(|e| format!("emulate: {e}"));
         let [near, far] = Wire::MIDDLE;
         let far = if job.outside { outside::DEVICE } else { far };
-        let ports = [port(near)?, port(far)?];
+        let mut ports = [port(near)?, port(far)?];
+        if ahead {
+            ports.iter_mut().try_for_each(Port::time_departures).map_err(|e| format!("emulate: times of departure: {e}; report it"))?;
+        }
         let options = EmulatorOptions { is_virtual: job.is_virtual, ..EmulatorOptions::default() };
         Emulator::start(link, ports, &options).map_err(|e| format!("emulate: the emulator's thread: {e}"))
     }

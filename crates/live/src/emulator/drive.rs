@@ -3,6 +3,10 @@
 //! One pass reads the clocks, takes in what has arrived, lets go what is due, and sends. Work in a pass is bounded, so neither direction
 //! waits for the other. Departures are due at times that the link computed from arrivals, and the timer is set to absolute times: a pass
 //! that comes late makes packets late, but not those after them.
+//!
+//! In virtual time a pass costs far more than a packet, so there are few: where the path's entrance is a constant delay, whatever leaves within it is
+//! known now. A pass hands all of that to the ports, whose devices wait until it is due, and the thread sleeps meanwhile without regard to arrivals,
+//! which have timestamps. A packet is decided on and leaves at the same times as with a pass for each.
 
 use super::clocks::{Clocks, Reading};
 use super::port::{Bound, Port};
@@ -20,6 +24,9 @@ const ARRIVALS: Bound = Bound { frames: 64, bytes: 512 << 10 };
 const DEPARTURES: Bound = Bound { frames: 128, bytes: 1 << 20 };
 /// A frame may come into the ring so long after its timestamp was taken, ns: interrupts come between.
 const STAMPED_BEFORE: u64 = 200_000;
+/// Longest sleep without regard to arrivals, ns, and the arrivals from which on it is shorter: they wait in the port's ring.
+const MOST_AHEAD: u64 = 4_000_000;
+const MANY: u64 = 128;
 
 /// Numbers of what the loop waits for.
 const PORTS: [u64; 2] = [0, 1];
@@ -47,13 +54,17 @@ pub(super) struct Drive {
     /// When nothing more was to be had from each port: what came after arrived after, ns since zero.
     emptied: [u64; 2],
     arrived: [u64; 2],
+    /// Arrivals since the thread slept.
+    fresh: u64,
     wakeups: u64,
     conditions: Conditions,
 }
 
 /// Descriptors to wait for.
 pub(super) struct Waiter {
+    /// Ports, timer and bell; then all but the ports.
     poll: Poll,
+    deaf: Poll,
     timer: Timer,
     /// For when the timer is set, CLOCK_MONOTONIC, ns.
     set_for: Option<u64>,
@@ -64,25 +75,28 @@ pub(super) struct Waiter {
 impl Waiter {
     /// Waits for two ports, a timer and a bell.
     pub(super) fn new(ports: &[Port; 2], bell: Arc<Bell>) -> std::io::Result<Waiter> {
-        let (poll, timer) = (Poll::new()?, Timer::new()?);
+        let (poll, deaf, timer) = (Poll::new()?, Poll::new()?, Timer::new()?);
         for (port, number) in ports.iter().zip(PORTS) {
             poll.add(port.descriptor(), number, EDGE)?;
         }
-        poll.add(std::os::fd::AsFd::as_fd(&timer), TIMER, EDGE)?;
-        poll.add(std::os::fd::AsFd::as_fd(&*bell), BELL, EDGE)?;
-        Ok(Waiter { poll, timer, set_for: None, lead: Lead::default(), _bell: bell })
+        for each in [&poll, &deaf] {
+            each.add(std::os::fd::AsFd::as_fd(&timer), TIMER, EDGE)?;
+            each.add(std::os::fd::AsFd::as_fd(&*bell), BELL, EDGE)?;
+        }
+        Ok(Waiter { poll, deaf, timer, set_for: None, lead: Lead::default(), _bell: bell })
     }
 
     /// Waits until shortly before CLOCK_MONOTONIC shows `until`, as long before as it takes to wake, or until something happens. False
-    /// if nothing was waited for, because that is now. `now`: None where the clock is to be read.
-    fn wait(&mut self, until: Option<u64>, now: Option<u64>) -> bool {
+    /// if nothing was waited for, because that is now. `now`: None where the clock is to be read; `is_deaf`: nothing of the ports wakes.
+    fn wait(&mut self, until: Option<u64>, now: Option<u64>, is_deaf: bool) -> bool {
         let Some(at) = self.lead.timer(until, now.unwrap_or_else(sys::now)) else { return false };
         if at != self.set_for {
             self.timer.set(at).expect("a timer of our own can be set");
             self.set_for = at;
         }
         let mut room = [Ready { events: 0, u64: 0 }; 8];
-        let ready = self.poll.wait(&mut room).expect("descriptors of our own can be waited for");
+        let poll = if is_deaf { &self.deaf } else { &self.poll };
+        let ready = poll.wait(&mut room).expect("descriptors of our own can be waited for");
         let events = ready.iter().fold(0, |bits, e| bits | 1 << e.u64);
         if events & 1 << TIMER != 0 {
             let due = self.set_for.take();
@@ -153,6 +167,7 @@ impl Drive {
             latest: [0; 2],
             emptied: [0; 2],
             arrived: [0; 2],
+            fresh: 0,
             wakeups: 0,
             conditions,
         }
@@ -177,8 +192,27 @@ impl Drive {
             if self.pass() {
                 continue;
             }
-            self.wakeups += u64::from(waiter.wait(self.next_work(), self.known()));
+            let rest = self.rest();
+            let until = rest.or_else(|| self.next_work());
+            self.fresh = 0;
+            self.wakeups += u64::from(waiter.wait(until, self.known(), rest.is_some()));
         }
+    }
+
+    /// How far ahead of the pass everything that leaves is known, ns.
+    fn foresight(&self) -> u64 {
+        if self.ports.iter().all(Port::is_timed) {
+            self.link.foresight().0.min(MOST_AHEAD)
+        } else {
+            0
+        }
+    }
+
+    /// Until when arrivals may wait, CLOCK_MONOTONIC, ns: after some have come, others are likely to follow. None where they may not.
+    fn rest(&self) -> Option<u64> {
+        let rest = self.foresight() * MANY / self.fresh.max(MANY);
+        let is_due = self.ports.iter().any(|port| port.pause_until().is_some());
+        (rest > 0 && self.fresh > 0 && !is_due).then(|| self.reading.after + rest)
     }
 
     /// CLOCK_MONOTONIC where it still shows what it did when the pass began, ns.
@@ -231,14 +265,18 @@ impl Drive {
             emptied[i] = now;
         }
         self.arrived[i] += n;
+        self.fresh += n;
         more
     }
 
     /// Frames that are due into the ports; true if there may be more.
     fn let_go(&mut self, now: u64) -> bool {
         let (mut left, known) = (DEPARTURES, self.known());
+        let horizon = now + self.foresight();
         while left.allows_more() {
-            let Some(departure) = self.link.depart(Time(now)) else { return false };
+            // What is ahead leaves at its own time, as if the pass were then.
+            let Some(next) = self.link.next_event().filter(|t| t.0 <= horizon) else { return false };
+            let Some(departure) = self.link.depart(next.max(Time(now))) else { continue };
             left.take(departure.frame.len());
             // What goes forward leaves at the receiver's side.
             let port = &mut self.ports[departure.direction.back().index()];

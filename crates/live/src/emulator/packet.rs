@@ -26,6 +26,10 @@ const BEFORE: usize = 128;
 /// during which it may run nothing else on that CPU (10 ms, 100 ms where a virtual machine has to get the memory first): more would disturb others.
 const SMALL_RING: usize = 8 << 20;
 const SUPER_RING: usize = 32 << 20;
+/// Bytes of frames that may wait for their departure.
+const WAITING: libc::c_int = 256 << 20;
+/// linux/socket.h (asm-generic): the option, and the type of its control message.
+const SO_TXTIME: libc::c_int = 61;
 /// Most frames sent with one call.
 pub const BATCH: usize = 64;
 
@@ -112,6 +116,26 @@ pub struct Arrival<'a> {
 struct Messages {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
+    /// When each frame is to leave, where its device's queue waits for that.
+    times: Option<Vec<LeaveAt>>,
+}
+
+/// A control message with the time at which a frame leaves, CLOCK_MONOTONIC, ns. Linux: cmsg(3), SCM_TXTIME.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LeaveAt {
+    header: libc::cmsghdr,
+    ns: u64,
+}
+
+impl LeaveAt {
+    fn new(ns: u64) -> LeaveAt {
+        // SAFETY: all-zero is a valid header.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = size_of::<LeaveAt>() as _;
+        (header.cmsg_level, header.cmsg_type) = (libc::SOL_SOCKET, SO_TXTIME);
+        LeaveAt { header, ns }
+    }
 }
 
 // SAFETY: the pointers lead into the vectors beside them, and to frames that are set anew before each call.
@@ -149,7 +173,7 @@ impl PacketPort {
         let (number, mtu) = super::device::find(device)?;
         let (slot, bytes) = if super_packets { (SUPER, SUPER_RING) } else { (slot_of(mtu as usize), SMALL_RING) };
         let ring = Ring::new(&socket, slot, bytes)?;
-        let messages = Messages { headers: Vec::with_capacity(BATCH), vectors: Vec::with_capacity(BATCH) };
+        let messages = Messages { headers: Vec::with_capacity(BATCH), vectors: Vec::with_capacity(BATCH), times: None };
         see_device(socket.as_fd(), number)?;
         Ok(PacketPort { socket, ring, messages, overflows: 0, too_large: 0 })
     }
@@ -179,9 +203,24 @@ impl PacketPort {
         false
     }
 
-    /// Sends frames in order, up to [`BATCH`] of them: how many went. An error concerns the first of them.
-    pub fn send(&mut self, frames: &[Waiting], bytes: &[u8]) -> io::Result<usize> {
-        let Messages { headers, vectors } = &mut self.messages;
+    /// From now on frames wait until they are due in the queue of the device, which must be one that waits for that.
+    pub fn time_departures(&mut self) -> io::Result<()> {
+        let (off, times) = (0 as libc::c_int, libc::sock_txtime { clockid: libc::CLOCK_MONOTONIC, flags: 0 });
+        set(&self.socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &off)?;
+        set(&self.socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &WAITING)?;
+        set(&self.socket, libc::SOL_SOCKET, SO_TXTIME, &times)?;
+        self.messages.times = Some(Vec::with_capacity(BATCH));
+        Ok(())
+    }
+
+    /// Whether they do.
+    pub fn is_timed(&self) -> bool {
+        self.messages.times.is_some()
+    }
+
+    /// Sends frames in order, up to [`BATCH`] of them: how many went. An error concerns the first of them. `zero`: CLOCK_MONOTONIC at time 0, ns.
+    pub fn send(&mut self, frames: &[Waiting], bytes: &[u8], zero: u64) -> io::Result<usize> {
+        let Messages { headers, vectors, times } = &mut self.messages;
         headers.clear();
         vectors.clear();
         for f in frames.iter().take(BATCH) {
@@ -195,7 +234,15 @@ impl PacketPort {
             m.msg_hdr.msg_iovlen = 1;
             headers.push(m);
         }
-        // SAFETY: as many headers as said; their vectors and frames live until the call returns, and the kernel only reads the frames.
+        if let Some(times) = times {
+            times.clear();
+            times.extend(frames.iter().take(BATCH).map(|f| LeaveAt::new(zero + f.due.0)));
+            for (m, time) in headers.iter_mut().zip(times) {
+                m.msg_hdr.msg_control = std::ptr::from_mut(time).cast();
+                m.msg_hdr.msg_controllen = size_of::<LeaveAt>() as _;
+            }
+        }
+        // SAFETY: as many headers as said; their vectors, times and frames live until the call returns, and the kernel only reads the frames.
         let sent = unsafe { libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, libc::MSG_DONTWAIT) };
         check(sent).map(|n| n as usize)
     }

@@ -100,6 +100,16 @@ impl Port {
     }
 
     /// What becomes readable when a frame arrives.
+    /// Frames are handed over ahead of time and wait for their departure in the device's queue ([`PacketPort::time_departures`]).
+    pub fn time_departures(&mut self) -> io::Result<()> {
+        self.packets.time_departures()
+    }
+
+    /// Whether they are.
+    pub(super) fn is_timed(&self) -> bool {
+        self.packets.is_timed()
+    }
+
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }
@@ -140,7 +150,7 @@ impl Port {
         let mut before = clock();
         while !self.outbox.is_empty() && self.pause_until.is_none() {
             let (frames, bytes) = self.outbox.waiting();
-            let sent = self.packets.send(frames, bytes);
+            let sent = self.packets.send(frames, bytes, zero);
             let after = clock();
             match sent {
                 Ok(n) => {

@@ -37,7 +37,7 @@ mod way;
 
 use flows::{Flows, NO_FLOW};
 use frame::{Cargo, Frame};
-use tcpscape_base::{Packet, Time};
+use tcpscape_base::{Duration, Packet, Time};
 use tcpscape_path::{Direction, Patch, PathSpec, SpecError, StageStats};
 use way::Way;
 
@@ -70,6 +70,8 @@ pub struct LinkOptions {
     /// Whether what becomes of each packet is kept, of at most [`log::MOST_PACKETS`] in each direction: how many bytes of frames are kept whole for
     /// [`capture::write_pcapng`], of further ones their headers.
     pub capture: Option<u64>,
+    /// Whether departures are asked for ahead of time, up to [`Link::foresight`].
+    pub ahead: bool,
     /// Whether the paths' schedules wait for [`Link::begin`]; otherwise they count from the link's zero.
     pub waits: bool,
 }
@@ -109,6 +111,11 @@ impl Link {
             leaving: None,
             bytes: Vec::new(),
         })
+    }
+
+    /// How far ahead of the present everything that leaves is known, whatever comes meanwhile; zero unless [`LinkOptions::ahead`] is set.
+    pub fn foresight(&self) -> Duration {
+        Duration(self.ways.iter().map(Way::foresight_ns).min().unwrap_or(0))
     }
 
     /// A frame has come: ten bytes of `virtio_net_hdr`, then the packet. A time before an event that has already happened in its direction

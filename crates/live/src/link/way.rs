@@ -29,6 +29,8 @@ pub(crate) struct Way {
     pub log: Option<Log>,
     /// When the latest event happened.
     latest: Time,
+    /// How long before an event the packets came that it depends on, where events are asked for ahead of time.
+    foresight_ns: u64,
     /// Where a queue reads TCP segments.
     numbers: Option<Numbers>,
     /// A packet that has come out and waits to leave.
@@ -50,6 +52,7 @@ impl Way {
             meter: Meter::default(),
             log: options.capture.map(Log::new),
             latest: Time::ZERO,
+            foresight_ns: 0,
             numbers: None,
             ahead: None,
             bits: Stream::new(options.seed, &format!("{direction}/bits")),
@@ -63,6 +66,7 @@ impl Way {
 
     /// What the lane's queues and the log need.
     fn prepare(&mut self) {
+        self.foresight_ns = if self.options.ahead { self.spec.foresight_ns() } else { 0 };
         let filters = |q: &QdiscSpec| q.levels().any(|level| matches!(level, QdiscSpec::Cake(cake) if cake.ack_filter.is_some()));
         if self.numbers.is_none() && self.spec.stages.iter().any(|s| filters(&s.qdisc)) {
             self.numbers = Some(Numbers::default());
@@ -78,9 +82,11 @@ impl Way {
             let segment = numbers.segment(flow, frame.packet(), inner, frame.ecn());
             frame.segments = segment.map(|s| Box::new([s, Segment { flags: s.flags.without(Flags::CWR), ..s }]));
         }
-        self.meter.totals.belated += u64::from(at < self.latest);
+        let decided = Time(self.latest.0.saturating_sub(self.foresight_ns));
+        self.meter.totals.belated += u64::from(at < decided);
+        let at = at.max(decided);
         self.latest = at.max(self.latest);
-        let (at, count, ecn, id) = (self.latest, frame.count(), frame.ecn(), frame.number);
+        let (count, ecn, id) = (frame.count(), frame.ecn(), frame.number);
         let size = frame.size(0, count);
         self.meter.arrives(at, count, size);
         self.meter.totals.uncut += u64::from(frame.cut.is_none() && frame.header.gso_size > 0);
@@ -91,6 +97,15 @@ impl Way {
         let body = Cargo { frame, first: 0, count, arrived: at };
         self.lane.push(at, Packet { id, flow, hosts: 0, size, segs: count, ecn, edt: None, corrupt: false, body });
         self.note_drops();
+    }
+
+    /// How far ahead what leaves is known, ns.
+    pub fn foresight_ns(&self) -> u64 {
+        if self.retired.is_empty() {
+            self.foresight_ns
+        } else {
+            0
+        }
     }
 
     /// When something happens.

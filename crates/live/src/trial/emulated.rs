@@ -51,6 +51,7 @@ impl Emulated {
             },
             capture: job.pcap.is_some().then_some(tcpscape_capture::WHOLE),
             waits: false,
+            ahead: false,
         };
         let link = Link::new(&plan.forward, &plan.reverse, &options).map_err(|e| e.to_string())?;
         let port = |device, super_packets| Port::open(wire.middle(), device, super_packets).map_err(|e| e.to_string());

@@ -13,15 +13,21 @@ use super::host::{wait_until_ready, Host};
 use super::offload::Offload;
 use super::{faults, io_at, links, Scope, Settings, TestbedError};
 use crate::netlink::Batch;
+use crate::qdisc::{self, Extra, Place};
 use crate::sys;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use tcpscape_path::Direction;
+use tcpscape_base::Duration;
+use tcpscape_path::queue::FqSpec;
+use tcpscape_path::{Direction, QdiscSpec};
 use tcpscape_plan::Plan;
 
 /// Both hosts are in one network of so many bits.
 const PREFIX: u8 = 24;
+
+/// Packets that no queue of the middle's ever holds.
+const UNBOUNDED: u32 = 1 << 20;
 
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +183,22 @@ impl Wire {
         }
         member.offload = true;
         Ok(())
+    }
+    /// Lets the program say when a frame is to leave the middle (socket(7) SO_TXTIME): its devices get a queue that waits for that, exactly.
+    pub fn wait_for_departures(&mut self) -> Result<(), TestbedError> {
+        let fq = FqSpec {
+            limit: Some(UNBOUNDED),
+            flow_limit: Some(UNBOUNDED),
+            timer_slack: Some(Duration(1)),
+            horizon: Some(Duration::secs(60)),
+            ..FqSpec::default()
+        };
+        let middle = &mut self.members[1];
+        let mut batch = Batch::new();
+        for (device, _) in &middle.devices {
+            qdisc::encode(&mut batch, &QdiscSpec::Fq(fq.clone()), Place::at(*device, 0, true), Extra::default());
+        }
+        middle.request(&mut batch)
     }
     /// Settings that were asked for and are not so: one sentence each.
     pub fn unset(&self) -> &[String] {

@@ -1,5 +1,6 @@
 //! The link, on frames built by etherparse.
 
+mod ahead;
 mod captures;
 mod changes;
 mod frames;
