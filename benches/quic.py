@@ -173,8 +173,8 @@ def plan(tools: Tools, cells: list[Cell], seeds: int) -> Iterator[tuple[Cell, st
 
 
 def mean(points: list[tuple[float, float]], place: int) -> float:
-    """The mean of the throughputs (0) or of the waits (1)."""
-    return statistics.fmean(point[place] for point in points)
+    """The mean of the throughputs (0) or of the waits (1); 0 where no packet left in the middle of the run."""
+    return statistics.fmean(point[place] for point in points) if points else 0.0
 
 
 def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
@@ -185,8 +185,10 @@ def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: i
         return each["points"] if each else None
 
     own, theirs = [[points(of, seed) for seed in range(seeds)] for of in (stack, "linux")]
-    if None in own or None in theirs:
+    if None in own or None in theirs or not all(theirs):
         return None
+    if not all(own):
+        return (cell.name, stack, "0", "–", "–", "–", "carries nothing")
     pairs = [(0, 1)] if stack == "linux" else [(n, n) for n in range(seeds)]
     if stack == "linux" and seeds < 2:
         return None
