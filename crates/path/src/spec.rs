@@ -64,9 +64,10 @@ impl PathSpec {
     }
 
     /// How long each packet is under way before anything happens to it that depends on packets that come after it, ns: a constant delay at the
-    /// entrance, where no limit and no change of the schedule can meet it. So whatever leaves until so long after now is known now.
+    /// entrance that no limit and no change of the schedule meets. So whatever leaves until so long after now is known now.
     pub fn foresight_ns(&self) -> u64 {
-        let Some(first) = self.stages.first().filter(|_| self.schedule.is_empty()) else { return 0 };
+        let stays = self.schedule.iter().all(|change| change.stage > 0);
+        let Some(first) = self.stages.first().filter(|_| stays) else { return 0 };
         let mut levels = first.qdisc.describe().into_iter();
         match (levels.next(), levels.next()) {
             (Some(delay), None) if delay.is_delay() && delay.limit_packets.map_or(true, |most| most >= UNMET) => {

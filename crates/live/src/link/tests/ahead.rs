@@ -2,6 +2,8 @@
 
 use super::frames::Build;
 use super::*;
+use tcpscape_path::schedule::Change;
+use tcpscape_path::ScheduledChange;
 
 const PATHS: &[&[&str]] = &[
     &["netem delay 20ms limit 100000"],
@@ -11,11 +13,22 @@ const PATHS: &[&[&str]] = &[
 
 type Left = Vec<(Direction, Time, Vec<u8>)>;
 
+/// A path whose last stage is out of service for a while, where it is not the first.
+fn changing(words: &[&str]) -> PathSpec {
+    let mut spec = path(words);
+    let outage = |(at, outage)| Change::Set { at: Time(at * MS), set: Patch { outage: Some(outage), ..Patch::default() } };
+    let change = |each| ScheduledChange { stage: words.len() - 1, depth: 0, change: outage(each) };
+    if words.len() > 1 {
+        spec.schedule = [(301, true), (313, false), (500, true), (501, false)].map(change).to_vec();
+    }
+    spec
+}
+
 /// What leaves of frames that come at random times, some of them super-packets, where the link is asked every `step` ns.
 fn left(words: &[&str], step: u64) -> (Left, [Vec<String>; 2]) {
     let ahead = step > 1;
     let options = LinkOptions { merge: true, ahead, seed: 3, capture: Some(1 << 20), ..LinkOptions::default() };
-    let mut link = Link::new(&path(words), &path(&["netem delay 7ms limit 100000"]), &options).expect("a path");
+    let mut link = Link::new(&changing(words), &path(&["netem delay 7ms limit 100000"]), &options).expect("a path");
     let foresight = if ahead { link.foresight().0 } else { 0 };
     assert!(!ahead || foresight >= step, "the link is asked in time");
     let mut random = Stream::new(1, "arrivals");
@@ -80,4 +93,7 @@ fn nothing_is_known_ahead_unless_it_is_asked_for_and_the_entrance_is_a_constant_
         assert_eq!(foresight(&[other, "netem delay 20ms limit 100000"], true), 0, "{other}");
     }
     assert_eq!(foresight(&[], true), 0);
+    let change = Change::Set { at: Time(MS), set: Patch { delay: Some(Duration(MS)), ..Patch::default() } };
+    let spec = PathSpec { schedule: vec![ScheduledChange { stage: 0, depth: 0, change }], ..path(PATHS[0]) };
+    assert_eq!(spec.foresight_ns(), 0, "the delay changes");
 }
