@@ -57,7 +57,7 @@ def advise(
         viewer. None is goodput, and video with a `player`.
     :param flows: flows that share the path, all under the same congestion control.
     :param own_queue: whether the queue of the bottleneck is yours: fq_codel and cake are tried there.
-    :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
+    :param seeds: trials of each congestion control; None is 20, fewer on fast paths or where 5 agree.
     :return: `advice.choice` (None where nothing can be recommended), `advice.decision` with its verdict,
         `advice.deployment`, `advice.ranking`: one entry for each congestion control, the best first, `advice.outcome`: the trials on the path itself.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.

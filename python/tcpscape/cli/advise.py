@@ -70,7 +70,9 @@ class AdvisedTrials:
     """The trials of each congestion control."""
 
     hosts: HostFields
-    seeds: Annotated[str | None, Option("Trials of each congestion control: 20, 5..9, 1,4,7.  [default: 20, fewer on fast paths]")] = None
+    seeds: Annotated[
+        str | None, Option("Trials of each congestion control: 20, 5..9, 1,4,7.  [default: 20, fewer on fast paths or where 5 agree]")
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,6 @@ impl Port {
         Port { packets, counters, drops_before, outbox, pause_until: None, account }
     }
 
-    /// What becomes readable when a frame arrives.
     /// Frames are handed over ahead of time and wait for their departure in the device's queue ([`PacketPort::time_departures`]).
     pub fn time_departures(&mut self) -> io::Result<()> {
         self.packets.time_departures()
@@ -110,6 +109,7 @@ impl Port {
         self.packets.is_timed()
     }
 
+    /// What becomes readable when a frame arrives.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }
