@@ -271,7 +271,7 @@ impl Host {
         let nonblocking = nonblocking || call.args.iter().any(|a| a.contains("MSG_DONTWAIT"));
         if !begun.has_begun || connection.sender.take_wake() {
             begun.has_begun = true;
-            let written = connection.write(now, bytes - begun.written);
+            let written = connection.write(now, bytes - begun.written, begun.written > 0);
             begun.written += written;
             self.written += written;
         }

@@ -37,6 +37,8 @@ pub struct Pipe<B> {
     /// The earliest event inside.
     next: Time,
     holds_sender: bool,
+    /// What is due happens when its owner calls, not at its own time.
+    waits_for_owner: bool,
     /// Whether departures from the first stage are reported: somebody drains them.
     track: bool,
     freed: Freed,
@@ -61,6 +63,7 @@ impl<B: Body> Pipe<B> {
             out: VecDeque::new(),
             next: Time::MAX,
             holds_sender,
+            waits_for_owner: false,
             track: false,
             freed: Freed::default(),
         };
@@ -109,7 +112,7 @@ impl<B: Body> Pipe<B> {
             if self.next > now {
                 return None;
             }
-            if let Some(p) = self.step(self.next) {
+            if let Some(p) = self.step(self.happens(now)) {
                 return Some(p);
             }
         }
@@ -146,6 +149,11 @@ impl<B: Body> Pipe<B> {
     pub fn set_schedule(&mut self, schedule: &[ScheduledChange]) {
         self.schedule = schedule.iter().map(Runner::new).collect();
         self.reschedule();
+    }
+
+    /// What is due happens when its owner calls from now on: the path looks at a clock that its owner keeps.
+    pub fn wait_for_owner(&mut self) {
+        self.waits_for_owner = true;
     }
 
     /// Whether packets count against their sender's queue limit until they have left the first stage (TSQ): so where its
@@ -301,11 +309,21 @@ impl<B: Body> Pipe<B> {
         came_out
     }
 
+    /// When the next thing happens that is due by `now`.
+    #[inline]
+    fn happens(&self, now: Time) -> Time {
+        if self.waits_for_owner {
+            now
+        } else {
+            self.next
+        }
+    }
+
     /// Everything that is due at or before `now`, at its own time.
     #[inline(never)]
     fn run(&mut self, now: Time) {
         while self.next <= now {
-            let t = self.next;
+            let t = self.happens(now);
             if let Some(p) = self.step(t) {
                 self.out.push_back((t, p));
             }

@@ -8,6 +8,8 @@ use tcpscape_path::Description;
 
 /// Longest trial, one day.
 const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
+/// Longest time of a clock's step, ns.
+const MAX_STEP: u64 = 1_000_000;
 /// Most flows in one trial.
 const MAX_FLOWS: usize = 100_000;
 
@@ -19,6 +21,11 @@ impl Plan {
         }
         if !(Description::LEAST_MTU..=65_535).contains(&self.mtu) {
             return refuse("mtu", "must be between 128 and 65535 bytes; Ethernet's is 1500");
+        }
+        if self.clock.is_some_and(|clock| {
+            clock.step_ns == 0 || clock.timer_ns == 0 || clock.step_ns.max(clock.timer_ns).max(clock.wake_ns) > MAX_STEP
+        }) {
+            return refuse("clock", format!("step_ns and timer_ns must be above 0, and all of it at most {MAX_STEP} ns"));
         }
         let other_traffic = !self.transfers.is_empty() || !self.probes.is_empty();
         if (self.flows.is_empty() && !other_traffic) || self.flows.len() > MAX_FLOWS {

@@ -23,7 +23,7 @@ mod traffic;
 pub mod transfers;
 
 pub use places::MAX_PLACES;
-pub use plan::{refuse, App, FlowPlan, LinkPlan, PlacePlan, Plan, PlanError, ProbeKind, ProbePlan, Read, TransfersPlan, Turns};
+pub use plan::{refuse, App, ClockPlan, FlowPlan, LinkPlan, PlacePlan, Plan, PlanError, ProbeKind, ProbePlan, Read, TransfersPlan, Turns};
 pub use player::{Player, PlayerPlan, PlayerSummary};
 pub use scream::MediaPlan;
 pub use topology::{LinkId, StageName, Topology, Way, LEFT_HOST, RIGHT_HOST};

@@ -84,6 +84,22 @@ pub struct Plan {
     /// one clock reading of 256 ns for each.
     #[serde(default = "default_read_cost")]
     pub read_cost_ns: u64,
+    /// The steps of the hosts' clock; none is a clock of nanoseconds whose timers are never late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockPlan>,
+}
+
+/// A clock that all hosts and routers of a trial share, as they do those of one kernel in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockPlan {
+    /// What it shows are whole numbers of these.
+    pub step_ns: u64,
+    /// A timer is set to this at least. One that comes while the clock does not show its time yet is set again.
+    pub timer_ns: u64,
+    /// What a process takes that was woken in write() until it writes again.
+    #[serde(default)]
+    pub wake_ns: u64,
 }
 
 /// One flow.

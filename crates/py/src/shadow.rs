@@ -53,7 +53,7 @@ fn row(bytes: &[u8]) -> Ack {
         },
         ece: value(9) != 0,
         slow_path: value(10) != 0,
-        timestamps: Timestamps { value: short(11), echo: short(12) },
+        timestamps: Timestamps { now: (long(0) / 1_000_000) as u32 + 1, value: short(11), echo: short(12) },
         window: short(13),
         growth: match value(14) {
             1 => Growth::SlowStart,

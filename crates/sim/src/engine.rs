@@ -6,6 +6,7 @@
 //! `neighbours.rs` address resolution, `cpu.rs` the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `probes.rs` and
 //! `transfers.rs` the traffic besides the plan's flows; `packets.rs` and `connections.rs` are what they do together.
 
+mod clock;
 mod connections;
 mod cpu;
 mod neighbours;
@@ -23,6 +24,7 @@ use crate::checked::CheckedPlan;
 use crate::events::Events;
 use crate::flow::{Costs, Flow};
 use crate::output::TrialOutput;
+use clock::{Clock, Step};
 use cpu::Cpu;
 use neighbours::Neighbours;
 pub use network::{Arrival, Departure, HostKind, Network};
@@ -50,6 +52,8 @@ struct Engine<'a> {
     /// When connections end at the latest.
     end: Time,
     events: Events<Node>,
+    /// The hosts' clock, where it goes in steps.
+    clock: Option<Clock>,
     network: Network,
     /// Packets between the wire and TCP in their hosts.
     stack: Stack,
@@ -116,7 +120,7 @@ impl Engine<'_> {
         while self.observer.work() < most_work {
             let next_look = most_work.min(self.progress.due());
             while self.observer.work() < next_look {
-                let Some((t, node)) = self.events.pop(limit) else { return Ended::Over };
+                let Some((t, node)) = self.next(limit) else { return Ended::Over };
                 self.now = t;
                 self.observer.event();
                 self.call(node);
@@ -130,6 +134,39 @@ impl Engine<'_> {
             }
         }
         Ended::Work
+    }
+
+    /// The next event at or before `limit`, and when it happens.
+    #[inline]
+    fn next(&mut self, limit: Time) -> Option<(Time, Node)> {
+        if self.clock.is_none() {
+            return self.events.pop(limit);
+        }
+        self.next_by_clock(limit)
+    }
+
+    fn next_by_clock(&mut self, limit: Time) -> Option<(Time, Node)> {
+        let clock = self.clock.as_mut()?;
+        loop {
+            if let Some((_, node)) = self.events.pop(clock.now()) {
+                return Some((clock.now(), node));
+            }
+            match clock.advance(self.events.next(limit)) {
+                Step::Shows(t) if t > limit => return None,
+                Step::Shows(_) => {}
+                Step::Runs(node) => return Some((clock.now(), node)),
+                Step::Nothing => return None,
+            }
+        }
+    }
+
+    /// An application wants to go on at `t`: it runs until then, or sleeps.
+    #[inline]
+    fn want_application(&mut self, node: Node, t: Time, runs: bool) {
+        match &mut self.clock {
+            Some(clock) if runs && t > self.now => clock.run(node, t.since(self.now).0),
+            _ => self.events.want(node, t.max(self.now)),
+        }
     }
 
     fn finish(mut self) -> TrialOutput {

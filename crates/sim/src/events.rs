@@ -205,6 +205,21 @@ impl<N: Node> Events<N> {
         self.near.pop().map(|k| k.0)
     }
 
+    /// When the next event is, None where there is none at or before `until`.
+    pub fn next(&mut self, until: Time) -> Option<Time> {
+        loop {
+            while let Some(key) = self.take_first(until) {
+                if self.at[index_of(key) as usize] == time_of(key) {
+                    self.stack(key);
+                    return Some(time_of(key));
+                }
+            }
+            if !self.turn_page(until) {
+                return None;
+            }
+        }
+    }
+
     /// The next event at or before `until`.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, N)> {

@@ -196,6 +196,12 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Whether the receiving application neither sleeps nor waits.
+    #[inline]
+    pub fn reads_on(&self) -> bool {
+        self.reader.runs()
+    }
+
     /// A segment comes to the receiver; while the application is in read() it waits. Whether the receiver has taken anything in since it was asked
     /// last what it sends.
     #[inline]

@@ -53,6 +53,11 @@ impl Jiffies {
     pub fn time_of(&self, j: u64) -> Time {
         Time((j * self.tick + self.phase).saturating_sub(self.tick))
     }
+    /// The clock of timestamps (RFC 7323 §5.4) at `now`: milliseconds that begin with the ticks, never 0, so that an echo of it is always an echo.
+    #[inline]
+    pub fn stamp(&self, now: Time) -> u32 {
+        ((now.0 + (self.tick - self.phase) % 1_000_000) / 1_000_000) as u32 + 1
+    }
     /// Microseconds to ticks, rounded up.
     #[inline]
     pub fn from_micros(&self, us: u64) -> u64 {

@@ -76,13 +76,13 @@ _PLANS_LOCK = threading.Lock()
 def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, costs: Mapping[str, int] = MappingProxyType({})) -> Plan:
     """The engine's own plan of a scenario, parsed and checked once for all seeds, and again where a Python control's class changed.
 
-    `costs` are those of applications that are not the plan's defaults.
+    `costs` are the host's fields that are not the plan's defaults.
     """
     controls = {name: classes.find(name) for name in _python_controls(scenario)}
     key = (
         lib,
         capture,
-        *costs.items(),
+        json.dumps(dict(costs), sort_keys=True),
         *(id(control.cls) for control in controls.values()),
     )  # which a plan keeps alive; a metaclass may have a hash of its own
     with _PLANS_LOCK:
@@ -279,10 +279,10 @@ class Model(Engine):
 
 
 class VirtualHostModel(Model):
-    """The simulator, whose applications take as much of their host as those of a kernel in virtual time (:func:`plan.virtual_costs`)."""
+    """The simulator, whose hosts have the clock of a kernel in virtual time and take as long as that (:data:`plan.VIRTUAL_HOST`)."""
 
     def version_for(self, scenario: Scenario) -> str:
-        return f"{self.version}+{plan.virtual_costs(scenario)}"
+        return f"{self.version}+{dict(plan.VIRTUAL_HOST)}"
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Plan:
-        return checked_plan(self._lib, scenario, capture, plan.virtual_costs(scenario))
+        return checked_plan(self._lib, scenario, capture, plan.VIRTUAL_HOST)

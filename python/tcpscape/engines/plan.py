@@ -30,18 +30,17 @@ Controls = Mapping[str, Sequence[Param]]
 """The parameters of each known congestion control, by its name."""
 
 
-BATCH_WRITE_NS, PACED_WRITE_NS = 256, 512
-"""What a write takes in virtual time, where each reading of the clock takes 256 ns: one reading in a batch (`sendmmsg`), two after a sleep."""
-
-
-def virtual_costs(scenario: Scenario) -> dict[str, int]:
-    """What applications take of the host of a kernel in virtual time, as fields of the plan; the first flow's application says which."""
-    is_paced = any(flow.app.rate for flow in scenario.flows[:1])
-    return {"write_cost_ns": PACED_WRITE_NS if is_paced else BATCH_WRITE_NS}
+READING_NS = 256
+"""A reading of the clock in virtual time, and the steps in which that goes, ns."""
+VIRTUAL_HOST: Mapping[str, Any] = {
+    "write_cost_ns": READING_NS,
+    "clock": {"step_ns": READING_NS, "timer_ns": 500, "wake_ns": 2 * READING_NS},
+}
+"""What the host of a kernel in virtual time is like, as fields of the plan: a write takes one reading of the clock, and its clock goes in steps."""
 
 
 def build(scenario: Scenario, controls: Controls, capture: Capture = Capture(), costs: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
-    """The plan of a scenario; `costs` of applications other than those of the plan's defaults.
+    """The plan of a scenario; `costs` are fields of its host other than the plan's defaults.
 
     :raises ScenarioError: the path is empty, or a part of it does not exist.
     """

@@ -155,9 +155,9 @@ impl Endpoint {
 
     // ---- what the application does ------------------------------------------------------------------------------------
 
-    /// Writes `bytes`; returns how many there was room for.
-    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
-        let written = self.sender.write(now, bytes);
+    /// Writes `bytes`, or goes on with a write of which a part was taken; returns how many there was room for.
+    pub fn write(&mut self, now: Time, bytes: u64, continues: bool) -> u64 {
+        let written = if continues { self.sender.continue_write(now, bytes) } else { self.sender.write(now, bytes) };
         self.collect(now);
         written
     }

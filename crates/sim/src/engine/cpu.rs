@@ -86,10 +86,10 @@ impl Engine<'_> {
 
     fn run_writer(&mut self, i: usize) {
         let next = self.flows[i].write(self.now, self.costs);
-        if let Some(t) = next {
-            self.events.want(Node::Flow(i as u32, Part::Writer), t.max(self.now));
-        }
         let keeps = next.is_some_and(|t| t <= self.now + self.costs.write);
+        if let Some(t) = next {
+            self.want_application(Node::Flow(i as u32, Part::Writer), t, keeps);
+        }
         if self.cpu.ran(i, keeps) {
             self.events.want(Node::Cpu, self.now);
         }

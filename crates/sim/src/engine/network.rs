@@ -127,10 +127,13 @@ pub struct Network {
 }
 
 impl Leg {
-    fn new(plan: &PipePlan, seed: u64) -> Leg {
+    fn new(plan: &PipePlan, seed: u64, has_clock: bool) -> Leg {
         let mut pipe: Pipe<Wire> = Pipe::new(&plan.spec, seed, &plan.streams);
         if plan.leaves_to.is_some() {
             pipe.track_departures();
+        }
+        if has_clock {
+            pipe.wait_for_owner();
         }
         Leg { pipe, leaves_to: plan.leaves_to, ends_at_sender: false, direction: plan.direction, link: plan.link, number: plan.number }
     }
@@ -140,7 +143,7 @@ impl Network {
     /// Empty, for segments of at most `mss` bytes of payload; the flows and the probes of the plan have joined.
     pub fn new(checked: &CheckedPlan<'_>, mss: u32, seed: u64) -> Network {
         let (plan, all) = (checked.plan(), checked.pipes());
-        let legs: Vec<Leg> = all.pipes.iter().map(|p| Leg::new(p, seed)).collect();
+        let legs: Vec<Leg> = all.pipes.iter().map(|p| Leg::new(p, seed, plan.clock.is_some())).collect();
         let mut network = Network {
             hops: Vec::new(),
             places: Vec::new(),

@@ -5,6 +5,7 @@
 //! Source: the smallest RTTs of paths without a delay (docs/models/tcp/hosts.md). All hosts of a trial take the same time for each packet, so that the
 //! packets of all of them wait in one line. Not modelled: that a host with much to do takes longer, and hands several packets over at once.
 
+use super::clock::Clock;
 use super::network::Arrival;
 use super::node::{Node, Part};
 use super::Engine;
@@ -54,8 +55,10 @@ impl Engine<'_> {
             return;
         }
         if f.sender.take_wake() && f.writer_blocked() {
-            self.events.want(Node::Flow(i as u32, Part::Writer), self.now);
+            let wakes = Duration(self.clock.as_ref().map_or(0, Clock::wake_ns));
+            self.want_application(Node::Flow(i as u32, Part::Writer), self.now + wakes, true);
         }
+        let f = &mut self.flows[i];
         if let Some(t) = f.sender.next_event() {
             self.events.want(Node::Flow(i as u32, Part::Sender), t.max(self.now));
         }
@@ -202,7 +205,8 @@ impl Engine<'_> {
             self.events.want(Node::Flow(i as u32, Part::Receiver), t.max(self.now));
         }
         if let Some(t) = f.read_due(self.now) {
-            self.events.want(Node::Flow(i as u32, Part::Reader), t);
+            let runs = f.reads_on();
+            self.want_application(Node::Flow(i as u32, Part::Reader), t, runs);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A random stream is f(seed, name): the tick's phase, each flow's congestion control and each flow's sleeps have their own.
 
-use super::{Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Probes, Progress, Stack, Transfers};
+use super::{Clock, Cpu, Engine, HostKind, Neighbours, Network, Node, Observer, Part, Probes, Progress, Stack, Transfers};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
 use crate::flow::{Costs, Flow, Task};
@@ -112,6 +112,7 @@ impl<'a> Engine<'a> {
             now: Time::ZERO,
             end: Time(plan.duration_ns),
             events,
+            clock: plan.clock.map(Clock::new),
             network,
             stack: Stack::new(Duration(u64::from(hosts.kernel.host_time_ns))),
             neighbours: [Neighbours::new(plan.arp && plan.places.is_empty()); 2],

@@ -226,6 +226,9 @@ impl<'a> Engine<'a> {
         self.transfers.count(i, &self.flows[i]);
         self.transfers.leave(i);
         Node::of_flow(i).for_each(|node| self.events.cancel(node));
+        if let Some(clock) = &mut self.clock {
+            Node::of_flow(i).for_each(|node| clock.forget(node));
+        }
         if self.cpu.forget(i) {
             self.events.want(Node::Cpu, self.now);
         }

@@ -57,6 +57,16 @@ impl Reader {
         self.state = if self.plan.delay_ns > 0 { State::Busy(self.awake(now, costs, noise)) } else { State::Blocked };
     }
 
+    /// Whether it neither sleeps nor waits for data.
+    #[inline]
+    pub fn runs(&self) -> bool {
+        match self.state {
+            State::Busy(_) => self.plan.delay_ns == 0,
+            State::Copying(..) | State::Absorbing(..) => true,
+            State::Blocked => false,
+        }
+    }
+
     /// When it should run, given that `receiver` may have data.
     #[inline]
     pub fn due(&self, now: Time, receiver: &Receiver) -> Option<Time> {

@@ -19,6 +19,8 @@ pub(super) struct Writer {
     due: Time,
     /// In write(), where the socket takes no more.
     blocked: bool,
+    /// The socket has taken a part of the chunk being written.
+    continues: bool,
     /// Whether it waits for requests when there is nothing left.
     serves: bool,
     /// When it writes and when it pauses; none writes always.
@@ -43,6 +45,7 @@ impl Writer {
             total,
             due: Time::ZERO,
             blocked: false,
+            continues: false,
             serves: plan.player.is_some() || matches!(app, App::Respond { .. }),
             turns: app.turns(),
             begin: Time::ZERO,
@@ -72,13 +75,15 @@ impl Writer {
         if self.total == 0 {
             return None;
         }
-        let n = sender.write(now, self.left);
+        let n = if self.continues { sender.continue_write(now, self.left) } else { sender.write(now, self.left) };
         self.left -= n;
         self.total -= n.min(self.total);
         if self.left > 0 {
             self.blocked = true;
+            self.continues |= n > 0;
             return None;
         }
+        self.continues = false;
         self.left = self.chunk.min(self.total);
         let next = now + costs.write;
         let ready = next + self.gap;

@@ -152,7 +152,7 @@ impl CongestionController for Lp {
                 self.delays.take(delay);
             }
         }
-        let now = timestamp(v);
+        let now = v.timestamps.now;
         self.inference.update(now, v.timestamps.echo);
         if self.delays.average() >= self.delays.threshold() {
             self.delays.begin_anew();
@@ -166,11 +166,6 @@ impl CongestionController for Lp {
             Reno.on_ack(v, w, s);
         }
     }
-}
-
-/// This side's timestamp clock, ms, as it is echoed: it begins at 1.
-fn timestamp(v: &View) -> u32 {
-    (v.now.0 / 1_000_000) as u32 + 1
 }
 
 /// Ticks of this side's timestamp clock in a second, and delays in a second: ms.
@@ -197,7 +192,7 @@ mod tests {
     fn ack(c: &mut Lp, w: &mut Window, ms: u32, queue: u32) {
         let v = View {
             now: Time(u64::from(ms - 1) * 1_000_000),
-            timestamps: Timestamps { value: ms - 10, echo: ms - 20 - queue },
+            timestamps: Timestamps { now: ms, value: ms - 10, echo: ms - 20 - queue },
             is_cwnd_limited: true,
             ..View::default()
         };
@@ -253,7 +248,7 @@ mod tests {
         (0..2).for_each(|i| ack(&mut c, &mut w, 1_000 + 100 * i, 0));
         ack(&mut c, &mut w, 1_300, 100);
         assert_eq!(c.peer_rate.hz, 1_015);
-        let v = View { timestamps: Timestamps { value: 1_390, echo: 1_280 }, ..View::default() };
+        let v = View { timestamps: Timestamps { now: 0, value: 1_390, echo: 1_280 }, ..View::default() };
         assert_eq!(c.delay(&v), Some(0u32.wrapping_sub(1_280)));
     }
 

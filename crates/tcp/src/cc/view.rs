@@ -78,6 +78,8 @@ pub struct Counts {
 /// The timestamps that a segment carries (RFC 7323 §3.2), ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
+    /// This side's clock now.
+    pub now: u32,
     /// When the peer sent it, on the same clock as `echo` (`TSval`).
     pub value: u32,
     /// What it echoes of this side's timestamps (`TSecr`).

@@ -4,7 +4,7 @@
 //! docs/models/tcp/sender.md. Not modelled: data from the peer other than messages of one segment (`Sender::receive`).
 
 use super::connection::Connection;
-use super::flight::{timestamp, Context, Delivery, Marks, Reading, SackOption, Span};
+use super::flight::{Context, Delivery, Marks, Reading, SackOption, Span};
 use super::report::{AckReport, Overtaken, Prior, Watch, WindowNews};
 use crate::cc::{AckSample, RateSample};
 use tcpscape_base::{Flags, Segment};
@@ -140,6 +140,7 @@ impl Connection {
     fn context(&self, watch: &Watch) -> Context {
         Context {
             now_us: self.now_us(),
+            jiffies: self.cfg.jiffies,
             min_rtt_us: self.rtt.min_us(),
             echo: self.peer.echo(),
             recovery_point: watch.recovery_point,
@@ -209,7 +210,7 @@ impl Connection {
         if evidence.first.is_some() || echo == 0 || delivery.acked == 0 {
             return evidence;
         }
-        let echoed = u64::from(timestamp(self.now.time.0).wrapping_sub(echo).max(1)) * 1_000;
+        let echoed = u64::from(self.timestamp().wrapping_sub(echo).max(1)) * 1_000;
         RttEvidence { first: Some(echoed), last: Some(echoed), ..evidence }
     }
 

@@ -4,7 +4,7 @@
 use super::config::Settings;
 use super::delivery::DeliveryRate;
 use super::ecn::EcnState;
-use super::flight::{timestamp, Flight};
+use super::flight::Flight;
 use super::info::SenderStats;
 use super::peer::Peer;
 use super::rtt::Rtt;
@@ -64,7 +64,7 @@ impl Connection {
     /// Now, on the clock of timestamps.
     #[inline]
     pub fn timestamp(&self) -> u32 {
-        timestamp(self.now.time.0)
+        self.cfg.jiffies.stamp(self.now.time)
     }
 
     /// The sequence number behind the receiver's window.

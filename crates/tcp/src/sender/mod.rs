@@ -147,12 +147,21 @@ impl Sender {
     /// The application writes up to `bytes`; returns how many were accepted. When fewer were, the writer blocks until
     /// [`Sender::take_wake`] says so.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        self.take_write(now, bytes, true)
+    }
+
+    /// The application goes on with a write that has blocked after some of its bytes were accepted: `bytes` are left of it.
+    pub fn continue_write(&mut self, now: Time, bytes: u64) -> u64 {
+        self.take_write(now, bytes, false)
+    }
+
+    fn take_write(&mut self, now: Time, bytes: u64, is_new: bool) -> u64 {
         self.c.set_now(now);
         if !self.handshake.is_done() {
             self.outbound.block_writer();
             return 0;
         }
-        let written = self.outbound.write(bytes, &mut self.c, &mut self.governor, self.repair.standing());
+        let written = self.outbound.write(bytes, is_new, &mut self.c, &mut self.governor, self.repair.standing());
         self.repair.on_sent(written.sent);
         self.account();
         written.bytes

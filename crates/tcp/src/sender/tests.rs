@@ -17,7 +17,6 @@ use super::*;
 use crate::cc::{self, AckSample, CongestionController, View};
 use crate::Jiffies;
 use cc::Window;
-use flight::timestamp;
 use std::sync::{Arc, Mutex};
 use tcpscape_base::{CaState, Duration, Flags, Kernel};
 
@@ -119,7 +118,7 @@ impl Script {
 
     /// The timestamp clock then.
     fn ts(&self, ms: f64) -> u32 {
-        timestamp(self.time(ms).0)
+        config().jiffies.stamp(self.time(ms))
     }
 
     /// Lets timers fire until `ms`.

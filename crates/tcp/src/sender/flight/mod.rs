@@ -10,7 +10,7 @@ mod board;
 mod reading;
 mod segment;
 
-pub(super) use reading::{echoes_before, timestamp, Context, Delivery, Duplicate, Reading, SackOption, Sampled, Span};
+pub(super) use reading::{echoes_before, Context, Delivery, Duplicate, Reading, SackOption, Sampled, Span};
 pub(super) use segment::{Departure, Marks, Sent, Transmission};
 
 use crate::cc::LostPacket;

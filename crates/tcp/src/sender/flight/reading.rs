@@ -7,13 +7,16 @@
 
 use super::segment::{Marks, Sent, Transmission};
 use super::Flight;
-use tcpscape_base::{SackBlock, Segment, MAX_SACK_BLOCKS};
+use crate::Jiffies;
+use tcpscape_base::{SackBlock, Segment, Time, MAX_SACK_BLOCKS};
 
 /// What reading an ACK needs to know of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     /// Now, µs.
     pub now_us: u64,
+    /// The clock of timestamps.
+    pub jiffies: Jiffies,
     /// Smallest RTT of the connection before this ACK, µs.
     pub min_rtt_us: u32,
     /// Timestamp that the ACK echoes, 0 for none.
@@ -229,7 +232,7 @@ impl<'a> Reading<'a> {
         if !sacked {
             self.delivery.acked_first += 1;
             // The echo tells an original that was only late: the copy's time says nothing (RFC 8985 §6.2 step 2).
-            let copy_unneeded = s.was_resent() && echoes_before(self.context.echo, timestamp(s.sent_ns));
+            let copy_unneeded = s.was_resent() && echoes_before(self.context.echo, self.context.jiffies.stamp(Time(s.sent_ns)));
             if !copy_unneeded {
                 self.update_newest(s);
             }
@@ -274,12 +277,6 @@ impl<'a> Reading<'a> {
 
 fn extend(span: &mut Option<Span>, sent_us: u64) {
     *span = Some(Span { first_us: span.map_or(sent_us, |s| s.first_us), last_us: sent_us });
-}
-
-/// The timestamp clock at a time in ns: ms, never 0, so that an echo of it is always an echo.
-#[inline]
-pub(crate) fn timestamp(ns: u64) -> u32 {
-    (ns / 1_000_000) as u32 + 1
 }
 
 /// Whether the timestamp that an ACK echoes is older than `when` (RFC 7323 §5.2; the clock wraps); 0 is no echo.
@@ -368,7 +365,14 @@ mod tests {
 
     /// Reads an ACK up to `ack`; `act` is its SACK option.
     fn read(f: &mut Flight, now_us: u64, ack: u64, act: impl FnOnce(&mut Reading)) -> Delivery {
-        let context = Context { now_us, min_rtt_us: 10_000, echo: 0, recovery_point: seq(2), undo_from: None };
+        let context = Context {
+            now_us,
+            jiffies: Jiffies::new(250, tcpscape_base::Duration::ZERO),
+            min_rtt_us: 10_000,
+            echo: 0,
+            recovery_point: seq(2),
+            undo_from: None,
+        };
         let mut delivery = Delivery::default();
         let mut r = Reading::of(f, &mut delivery, context, ack);
         act(&mut r);

@@ -137,7 +137,7 @@ impl Governor {
             last_sent: self.usage.last_sent() as u32,
             has_unsent: waiting.has_unsent,
             pacing_next_ns: waiting.next_departure_ns,
-            timestamps: Timestamps { value: c.peer.tsval(), echo: c.peer.echo() },
+            timestamps: Timestamps { now: c.timestamp(), value: c.peer.tsval(), echo: c.peer.echo() },
             ecn: c.ecn.mode,
         }
     }

@@ -13,7 +13,7 @@ mod sending;
 mod timer;
 
 use super::connection::Connection;
-use super::flight::{timestamp, Marks};
+use super::flight::Marks;
 use super::governor::Governor;
 use super::report::{Standing, TakenBack, Waiting};
 use super::Transmit;
@@ -109,15 +109,15 @@ impl Outbound {
 
     // ---- the writer ----
 
-    /// Takes in what the application's process writes, and sends what may go.
-    pub fn write(&mut self, bytes: u64, c: &mut Connection, g: &mut Governor, st: Standing) -> Written {
+    /// Takes in what the application's process writes, a new write or the rest of one, and sends what may go.
+    pub fn write(&mut self, bytes: u64, is_new: bool, c: &mut Connection, g: &mut Governor, st: Standing) -> Written {
         self.host.enter_process();
-        let written = self.take_write(bytes, c, g, st);
+        let written = self.take_write(bytes, is_new, c, g, st);
         self.host.leave_process();
         written
     }
 
-    fn take_write(&mut self, bytes: u64, c: &mut Connection, g: &mut Governor, st: Standing) -> Written {
+    fn take_write(&mut self, bytes: u64, is_new: bool, c: &mut Connection, g: &mut Governor, st: Standing) -> Written {
         self.note_application_limit(c, g);
         let goal = self.size_goal(c);
         let (mut left, mut sent) = (bytes, 0);
@@ -131,7 +131,7 @@ impl Outbound {
             }
             let taken = u64::from(self.buffer.room_in_tail(goal)).min(left) as u32;
             left -= u64::from(taken);
-            let is_first = left + u64::from(taken) == bytes;
+            let is_first = is_new && left + u64::from(taken) == bytes;
             let full = self.buffer.append(taken, is_first, goal);
             if left > 0 && full {
                 sent += self.send_while_writing(c, g, st);
@@ -269,7 +269,7 @@ impl Outbound {
 
     /// Gives a burst to the host.
     fn emit(&mut self, seq: u64, len: u32, departure_ns: u64, flags: Flags, ecn: Ecn, c: &Connection) {
-        let s = Segment { len, ecn, tsval: timestamp(departure_ns), flags: c.ecn.ack().with(flags), ..c.bare_ack(seq) };
+        let s = Segment { len, ecn, tsval: c.cfg.jiffies.stamp(Time(departure_ns)), flags: c.ecn.ack().with(flags), ..c.bare_ack(seq) };
         let burst = c.flight.last_burst();
         self.queue.push_back((s, burst));
         if c.cfg.watch_host {

@@ -8,10 +8,9 @@ use super::send_buffer::Unsent;
 use super::timer::{may_probe, Purpose};
 use super::{Outbound, GSO_MAX};
 use crate::sender::connection::Connection;
-use crate::sender::flight::timestamp;
 use crate::sender::governor::Governor;
 use crate::sender::report::{Copies, Standing, TimerOrder};
-use tcpscape_base::{CaState, Flags};
+use tcpscape_base::{CaState, Flags, Time};
 
 /// Why data are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,7 +265,7 @@ impl Outbound {
             c.flight.count_copies(id, left);
             left
         };
-        Copies { left, counted, first: Some(timestamp(c.flight.get(id).sent_ns)) }
+        Copies { left, counted, first: Some(c.cfg.jiffies.stamp(Time(c.flight.get(id).sent_ns))) }
     }
 
     /// A retransmission timeout sends the oldest segment again.

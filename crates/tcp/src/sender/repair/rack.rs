@@ -304,7 +304,14 @@ mod tests {
             let d = Departure { sent_ns: i * 1_000_000, delivered: 1, lost: 0, delivered_us: 1, first_sent_us: 1, app_limited: false };
             f.send(MSS, MSS, false, &d);
         }
-        let context = Context { now_us: 53_000, min_rtt_us: 40_000, echo: 0, recovery_point: 1, undo_from: None };
+        let context = Context {
+            now_us: 53_000,
+            jiffies: crate::Jiffies::new(250, tcpscape_base::Duration::ZERO),
+            min_rtt_us: 40_000,
+            echo: 0,
+            recovery_point: 1,
+            undo_from: None,
+        };
         let mut delivery = Delivery::default();
         Reading::of(&mut f, &mut delivery, context, 1).sack(&[(seq(2), seq(3))]);
         let mut rack = Rack::new();

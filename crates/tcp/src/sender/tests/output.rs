@@ -208,3 +208,27 @@ fn lost_packets_and_samples_know_what_was_in_flight_when_they_left() {
     assert_eq!((s.rate.tx_in_flight, s.rate.lost), (3, 0));
     assert_eq!(lost.lock().unwrap().len(), 3);
 }
+
+/// docs/models/tcp/sender.md, "PSH": ten segments fill the window; of what waits behind them three were pushed, and 45 more join them, as another
+/// write or as the rest of the same one. Single segments that leave: the last one of the first super-packet, and the end of the write.
+#[test]
+fn the_rest_of_a_write_that_blocked_leaves_the_mark_of_its_begin() {
+    for (continues, marks) in [(false, [(54, false), (57, true)]), (true, [(54, true), (57, true)])] {
+        let mut x = Script::new();
+        x.set_cwnd(10);
+        x.write_segs(0.0, 10);
+        x.write_segs(0.0, 3);
+        assert_eq!(x.sent_segs().len(), 10);
+        let (now, rest) = (x.time(0.0), 45 * u64::from(MSS));
+        let taken = if continues { x.s.continue_write(now, rest) } else { x.s.write(now, rest) };
+        assert_eq!(taken, rest);
+        x.set_cwnd(200);
+        x.ack(100.0, 10);
+        x.run(150.0);
+        let singles: Vec<_> = std::iter::from_fn(|| x.s.poll_transmit())
+            .filter(|t| t.segs == 1)
+            .map(|t| ((t.segment.seq - 1) / u64::from(MSS), t.segment.flags.has(Flags::PSH)))
+            .collect();
+        assert_eq!(singles, marks);
+    }
+}
