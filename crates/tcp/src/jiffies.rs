@@ -93,6 +93,13 @@ impl Jiffies {
 mod tests {
     use super::*;
 
+    /// docs/models/tcp/rtt.md, "Phase": with a tick of 4 ms that falls 1.3 ms after time 0, milliseconds begin 0.3 ms after each whole one.
+    #[test]
+    fn the_milliseconds_of_timestamps_begin_with_the_tick() {
+        let j = Jiffies::new(250, Duration::micros(1_300));
+        assert_eq!([0, 299_999, 300_000, 1_299_999, 1_300_000].map(|ns| j.stamp(Time(ns))), [1, 1, 2, 2, 3]);
+    }
+
     #[test]
     fn a_200_ms_timer_fires_between_200_and_210_ms_at_hz_100() {
         let j = Jiffies::new(100, Duration::millis(3));
