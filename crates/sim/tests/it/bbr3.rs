@@ -164,7 +164,7 @@ fn cruising_keeps_a_bdp_in_flight() {
 }
 
 /// §5.3.3.5, §5.3.3.8: a probe 2 to 3 s or 63 round trips (2.5 s) after the one before or after PROBE_RTT, which thus leaves one in 5 s. It
-/// lasts three round trips, of 40 ms at first and 90 ms at last, with 2.25 BDP in flight at most: a queue of 1.25.
+/// lasts three round trips, of 40 ms at first and 90 ms at last, with 2.25 BDP in flight at most, of a bandwidth measured up to 2 % too high: a queue of 1.25.
 #[test]
 fn probes_come_two_to_three_seconds_after_a_cycle_begins() {
     let (_, notes) = watch(60, "", 8.0);
@@ -180,7 +180,7 @@ fn probes_come_two_to_three_seconds_after_a_cycle_begins() {
             }
             "UP" => {
                 let most = stay.iter().map(|n| n.in_flight).fold(0.0, f64::max);
-                assert!((1.15 * BDP..=2.25 * BDP + 8.0).contains(&most), "{most}");
+                assert!((1.15 * BDP..2.25 * 1.02 * BDP + 8.0).contains(&most), "{most}");
                 assert!((0.1..0.45).contains(&seconds(stay)), "{}", seconds(stay));
                 probes += 1;
             }
