@@ -8,7 +8,7 @@ use tcpscape_path::Description;
 
 /// Longest trial, one day.
 const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
-/// Longest time of a clock's step, ns.
+/// Most of each time of a clock, ns.
 const MAX_STEP: u64 = 1_000_000;
 /// Most flows in one trial.
 const MAX_FLOWS: usize = 100_000;

@@ -73,22 +73,22 @@ _plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Plan]] = WeakKeyDictio
 _PLANS_LOCK = threading.Lock()
 
 
-def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, costs: Mapping[str, int] = MappingProxyType({})) -> Plan:
+def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, host: Mapping[str, Any] = MappingProxyType({})) -> Plan:
     """The engine's own plan of a scenario, parsed and checked once for all seeds, and again where a Python control's class changed.
 
-    `costs` are the host's fields that are not the plan's defaults.
+    `host` are the host's fields that are not the plan's defaults.
     """
     controls = {name: classes.find(name) for name in _python_controls(scenario)}
     key = (
         lib,
         capture,
-        json.dumps(dict(costs), sort_keys=True),
+        json.dumps(dict(host), sort_keys=True),
         *(id(control.cls) for control in controls.values()),
     )  # which a plan keeps alive; a metaclass may have a hash of its own
     with _PLANS_LOCK:
         plans = _plans.setdefault(scenario, {})
         if key not in plans:
-            text = json.dumps(plan.build(scenario, parameters(lib), capture, costs), separators=(",", ":"))
+            text = json.dumps(plan.build(scenario, parameters(lib), capture, host), separators=(",", ":"))
             try:
                 plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
             except ValueError as e:
@@ -282,7 +282,7 @@ class VirtualHostModel(Model):
     """The simulator, whose hosts have the clock of a kernel in virtual time and take as long as that (:data:`plan.VIRTUAL_HOST`)."""
 
     def version_for(self, scenario: Scenario) -> str:
-        return f"{self.version}+{dict(plan.VIRTUAL_HOST)}"
+        return f"{self.version}+{json.dumps(plan.VIRTUAL_HOST, sort_keys=True)}"
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Plan:
         return checked_plan(self._lib, scenario, capture, plan.VIRTUAL_HOST)

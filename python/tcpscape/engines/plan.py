@@ -36,8 +36,8 @@ VIRTUAL_HOST: Mapping[str, Any] = {"write_cost_ns": READING_NS, "clock": {"step_
 """What the host of a kernel in virtual time is like, as fields of the plan: a write takes one reading of the clock, and its clock goes in steps."""
 
 
-def build(scenario: Scenario, controls: Controls, capture: Capture = Capture(), costs: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
-    """The plan of a scenario; `costs` are fields of its host other than the plan's defaults.
+def build(scenario: Scenario, controls: Controls, capture: Capture = Capture(), host: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """The plan of a scenario; `host` are fields of its host other than the plan's defaults.
 
     :raises ScenarioError: the path is empty, or a part of it does not exist.
     """
@@ -62,7 +62,7 @@ def build(scenario: Scenario, controls: Controls, capture: Capture = Capture(), 
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
         **({} if scenario.tick_phase is None else {"tick_phase_ns": scenario.tick_phase}),
-        **costs,
+        **host,
     }
 
 

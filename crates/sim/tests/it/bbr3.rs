@@ -144,7 +144,8 @@ fn startup_finds_the_bandwidth_in_log_bdp_round_trips() {
 }
 
 /// §5.6.1: in CRUISE the rate is 1 % below the bandwidth as measured, and that is up to 2 % too much: samples are of 66 packets, one more or
-/// less. What is in flight stays near a BDP.
+/// less. What is in flight stays near a BDP: a rate that is 1 % above the link's for the 2 to 3 s of a cycle fills a quarter to a third of one, in the mean
+/// half of that, and in a large buffer what the probe has left waits, too.
 #[test]
 fn cruising_keeps_a_bdp_in_flight() {
     for buffer in [0.5, 1.0, 4.0] {
@@ -201,7 +202,7 @@ fn probe_rtt_costs_two_per_cent() {
         assert!((4.9..5.2).contains(&gap), "{gap}");
     }
     for d in &dips[..dips.len() - 1] {
-        assert!((0.199..0.32).contains(&seconds(d)), "{}", seconds(d));
+        assert!((0.199_999..0.32).contains(&seconds(d)), "{}", seconds(d));
         let last = d[d.len() - 1].in_flight.min(d[d.len() / 2].in_flight);
         assert!((0.4 * BDP..0.56 * BDP).contains(&last), "{last}");
     }
