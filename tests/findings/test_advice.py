@@ -710,7 +710,7 @@ def test_loss_that_nobody_named_is_tried(need_model):
     (loss,) = [a for a in result.assumptions if a.field == "loss"]
     (most,) = [a for a in loss.alternatives if a.value == "0.1%"]
     assert (result.choice, most.decision.choice, most.outcome) == ("cubic", "bbr", "other")
-    (line,) = [text for text in words.screen(result).remarks if "no loss by chance (no --loss)" in text]
+    (line,) = [text for text in words.screen(result).remarks if "no random loss (no --loss)" in text]
     assert line.startswith("Assumed, and the choice depends on it: ")
     assert "with a loss of 0.1% bbr carries " in line
 
@@ -764,3 +764,16 @@ def test_the_answer_says_what_is_assumed_and_what_it_would_change(need_model):
         size = {"0.25bdp": "25kB", "0.5bdp": "50kB", "2bdp": "200kB", "4bdp": "400kB"}[alternative.value]
         assert (size in line) == assumption.changes
     assert words.document(result)["assumptions"][0]["alternatives"][0]["outcome"] == assumption.alternatives[0].outcome
+
+
+@pytest.mark.parametrize("fields", [{"loss": "0%"}, {"rtt_loss": "0%"}])
+def test_a_loss_of_none_that_the_user_named_is_not_assumed(fields):
+    path, _ = measured.conditions({"rtt": "40ms", "rate": "20mbit", **fields})
+    assert "loss" not in assumptions.assumed(path)
+    assert "loss" not in assumptions.assumed(Conditions.model_validate(Adviser(path, ["cubic"], Runner(make("mock"))).campaign().conditions))
+
+
+def test_the_seeds_that_the_user_named_are_those_of_a_cliff_too(need_model):
+    result = advice(engine="model", seeds="100..101", jitter=None, rtt="40ms", rate="5mbit", duration="1s")
+    assert {level.retention.n for s in result.ranking for level in s.cliff.levels if level.at} == {2}
+    assert {s.stands for s in result.ranking} == {"stable"}  # without jitter no cliff is near, however early its interval begins

@@ -10,7 +10,7 @@ use crate::schedule::ScheduledChange;
 use crate::values::{Host, SpecError};
 use serde::{Deserialize, Serialize};
 
-/// Packets that nobody has on their way at once: a limit that is not met.
+/// A limit of a delay from which on it is taken for none: as many packets of 1,500 B are 10 Gbit/s for 120 ms. A path that holds more loses nothing here.
 const UNMET: u64 = 100_000;
 
 /// One direction of a path: its stages in the order in which packets meet them, and what changes when.

@@ -219,6 +219,7 @@ def _next(advice: Advice, output: options.ScreenOptions, page: Path | None, *, i
 
     typed = options.typed()
     undoing = "how to verify and go back, " if words.is_typed(advice) else ""
-    details = "" if output.verbose else f"--verbose for {undoing}the cliff and the damage, "
+    damage = " and the damage" if any(s.damage for s in advice.ranking) else ""
+    details = "" if output.verbose else f"--verbose for {undoing}the cliff{damage}, "
     shown = terminal.to_open(page) if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
     return [line for line in (remarks.more_runs(advice, typed) or shown, remarks.sharing(advice) if output.verbose else "") if line]

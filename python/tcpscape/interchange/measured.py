@@ -38,11 +38,7 @@ FEWEST_PINGS = 5
 """Fewest round trips of an idle path from which a spread is taken."""
 WATCHED = "60s"
 """How long a video player is watched where nothing says it: 15 segments of 4 s."""
-WANTED: Mapping[str, str] = {
-    "jitter": "no jitter (--rtt-jitter)",
-    "loss": "no random loss (--rtt-loss)",
-    "rate": "no bottleneck (--rate, --buffer, --queue)",
-}
+WANTED: Mapping[str, str] = {"jitter": "no jitter (--rtt-jitter)", "rate": "no bottleneck (--rate, --buffer, --queue)"}
 """What is assumed where nothing says it, and the option that does."""
 PING = Kind("ping's output", "give the whole output of `ping -i 0.2 -c 300 HOST`", most=64 * MIB, error=InterchangeError)
 NAMES: Mapping[str, str] = {"rtt": "RTT", "rtt_jitter": "jitter", "rtt_loss": "loss"}
@@ -122,7 +118,11 @@ def _sentences(path: Conditions, measured: MeasuredPath, taken: Sequence[str], c
     if not taken:
         return [f"From {source.name} ({measured.source}): nothing that the options do not say."]
     names = [NAMES[name] for name in taken] if "flow" not in taken else ["path and flows"]
-    assumed = [text for name, text in WANTED.items() if not getattr(path, name) and name not in measured.fields and "flow" not in measured.fields]
+    assumed = [
+        text
+        for name, text in WANTED.items()
+        if not getattr(path, name) and not {name, f"rtt_{name}"} & measured.fields.keys() and "flow" not in measured.fields
+    ]
     whole = "; ".join([f"From {source.name} ({measured.source}): {', '.join(names)}", *converted, *measured.notes])
     return [f"{whole}.", *([f"Assumed all the same: {', '.join(assumed)}."] if assumed else [])]
 

@@ -146,6 +146,8 @@ class AdviceDocument(TypedDict):
     """What is assumed of the path, and the decisions where it is otherwise."""
     taken: list[str]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
+    cliff_runs: int
+    """First trials of each level of a cliff."""
     trials: int
     """Number of trials that the answer rests on."""
     caveats: list[str]
@@ -455,6 +457,7 @@ def document(advice: Advice) -> dict[str, Any]:
         own_queue=advice.own_queue,
         assumptions=list(advice.assumptions),
         taken=list(advice.taken),
+        cliff_runs=advice.cliff_runs,
         trials=advice.trials,
         caveats=list(advice.caveats),
         best=advice.best,

@@ -127,7 +127,7 @@ def _parts(advice: Advice, assumption: Assumption) -> tuple[str, str]:
         "buffer": f"a buffer of {_value(advice, 'buffer', ASSUMED['buffer'])}",
         "rcvbuf": f"the receive buffer of Linux {advice.path.kernel.profile}",
         "rate": "no bottleneck (no --rate)",
-        "loss": "no loss by chance (no --loss)",
+        "loss": "no random loss (no --loss)",
         "loss_on": "the loss each way",
     }[assumption.field]
     if assumption.field == "buffer":

@@ -41,6 +41,7 @@ from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
+from tcpscape.units import format_percent
 
 SEEDS = 20
 """Most trials of the path itself for each congestion control."""
@@ -81,6 +82,8 @@ class Adviser:
     """What of the path comes from a file, and what is assumed all the same; sentences."""
     outcome: Outcome | None = None
     """The comparison on the path itself, where it is measured already."""
+    cliff_runs: int = 0
+    """First trials of each level of a cliff; 0 is a share (:data:`CLIFF_SHARE`) of the path's."""
     in_brief: bool = False
     """Whether the cliffs along jitter are left out where the path has none: an answer in brief does not show them, and they take most of its time."""
     known: dict[tuple[str, int], Trial] = field(default_factory=dict)
@@ -95,6 +98,7 @@ class Adviser:
             refuse("own-queue", "there is no bottleneck that has it", "give its rate too, for example --rate 20mbit")
         seeds = self.seeds or str(self._enough_of_path())
         numbers = parse_seeds(seeds)
+        self.cliff_runs = self.cliff_runs or _share(CLIFF_SHARE, len(numbers))
         self.tell("controls", "")
         outcome = self._compare(seeds)
         trials = {cell.cca: list(cell.trials) for cell in outcome.cells}
@@ -123,6 +127,7 @@ class Adviser:
             self.own_queue,
             assumed,
             tuple(self.taken),
+            self.cliff_runs,
             left_out,
             caveats,
             len(self.known),
@@ -132,6 +137,8 @@ class Adviser:
     def campaign(self, seeds: str = str(FEWEST)) -> Campaign:
         """The comparison of the congestion controls on the path itself."""
         fields = self.path.model_dump(mode="json", exclude_defaults=True)
+        if "loss" in self.path.model_fields_set:  # also where it is 0: nothing is assumed of it then
+            fields["loss"] = format_percent(self.path.loss)
         metrics_ = tuple(dict.fromkeys((self.goal.metric, "added_rtt", *self.checked)))
         return Campaign.of(
             {"name": NAME, "conditions": fields, "cca": list(self.ccas), "engines": [self.runner.engine.spec], "seeds": seeds, "metrics": metrics_}
@@ -175,6 +182,7 @@ class Adviser:
         """Number of seeds for the path itself: what is affordable, or few where nothing is drawn and a few agree (:data:`AGREE`)."""
         self.tell("path", "")
         affordable = self._affordable()
+        self.cliff_runs = _share(CLIFF_SHARE, affordable)
         if affordable > FEWEST and self._draws_nothing:
             first = execute.run(self.campaign(str(FEWEST)), self._execution)
             asked = {metrics.find(name).of for name in ("goodput", "added_rtt", self.goal.metric)}
@@ -226,8 +234,7 @@ class Adviser:
             paths = [self.path.model_copy(update={"jitter": round(j)}) for j in jitters]
             return self._goodputs(paths, cca, range(seeds[0] + which.start, seeds[0] + which.stop))
 
-        each = max(len(seeds), self._affordable()) if self._draws_nothing else len(seeds)
-        effort = replace(search.QUICK, seeds=max(2, round(CLIFF_SHARE * each)))
+        effort = replace(search.QUICK, seeds=self.cliff_runs)
         edge = search.find(measure, jitter_axis(self.path.rtt), effort)
         calm = self._goodputs([self.path.model_copy(update={"jitter": 0})], cca, seeds)[0]
         return replace(edge, here=level(self.path.jitter, goodputs, calm))
@@ -313,7 +320,9 @@ class Adviser:
         def decide_on(path: Conditions) -> Decision | None:
             if not self._can(path):
                 return None
-            trials = dict(zip(ccas, self._run([path.scenario(cca) for cca in ccas], seeds[:FEWEST]), strict=True))
+            count = max(min(FEWEST, len(seeds)), self.cliff_runs if path.loss > self.path.loss else 0)  # what draws needs more
+            numbers = range(seeds[0], seeds[0] + count) if count > len(seeds) else seeds[:count]
+            trials = dict(zip(ccas, self._run([path.scenario(cca) for cca in ccas], numbers), strict=True))
             return decide(self._candidates(trials), self.goal, self._rtt_ms)
 
         found = []
@@ -324,7 +333,7 @@ class Adviser:
 
     @staticmethod
     def _few(seeds: Sequence[int]) -> Sequence[int]:
-        return seeds[: max(2, round(DAMAGE_SHARE * len(seeds)))]
+        return seeds[: _share(DAMAGE_SHARE, len(seeds))]
 
     @classmethod
     def _enough(cls, seeds: Sequence[int]) -> Sequence[int]:
@@ -355,6 +364,11 @@ class Adviser:
         return [[self.known[key, n] for n in seeds] for key in keys]
 
 
+def _share(share: float, trials: int) -> int:
+    """A share of some trials, at least two."""
+    return max(2, round(share * trials))
+
+
 def _agree(values: Sequence[float]) -> bool:
     """Whether the largest and the smallest are within :data:`AGREE` of each other."""
     return max(values) - min(values) <= AGREE * abs(max(values, key=abs))
@@ -372,6 +386,7 @@ class KeptAdvice:
     goal: str
     taken: tuple[str, ...]
     own_queue: bool = False
+    cliff_runs: int = 0
 
 
 def save(document: Mapping[str, Any], root: Path) -> Path:
@@ -398,7 +413,15 @@ def restore(record: Record, root: Path) -> Advice | None:
         with Store(root, create=False) as store:
             runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())
             adviser = Adviser(
-                path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], answer.own_queue, taken=answer.taken, outcome=outcome
+                path,
+                outcome.ccas,
+                runner,
+                outcome.campaign.seeds,
+                GOALS[answer.goal],
+                answer.own_queue,
+                taken=answer.taken,
+                outcome=outcome,
+                cliff_runs=answer.cliff_runs,
             )
             return adviser.advise()
     except (ValueError, KeyError, TcpscapeError):

@@ -76,7 +76,7 @@ class Standing(StandingNumbers):
     def stands(self) -> str:
         """:attr:`side`, or that a stable path is near the cliff."""
         edge, here = (self.cliff.edge, self.cliff.here) if self.cliff else (None, None)
-        is_near = self.side == "stable" and edge is not None and here is not None and here.at >= NEAR * edge.low
+        is_near = self.side == "stable" and edge is not None and here is not None and here.at > 0 and here.at >= NEAR * edge.low
         return "near the cliff" if is_near else self.side
 
 
@@ -134,6 +134,8 @@ class Advice(ShownAsTable):
     """What is assumed of the path, and the decisions where it is otherwise."""
     taken: tuple[str, ...]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
+    cliff_runs: int
+    """First trials of each level of a cliff."""
     left_out: tuple[str, ...]
     """Ingredients of the path without which the engine cannot run it."""
     caveats: tuple[str, ...]

@@ -3,14 +3,14 @@
 The buffer of a bottleneck decides what CUBIC and BBR carry (docs/models/methods/advice.md), and few know theirs: without `--buffer` it is one
 bandwidth-delay product, and the congestion controls run with a quarter and with four of it, too. Where one of these changes the choice, what lies
 between tells where. The receiver's buffer is that of a Linux profile; where the path could use a larger one, they run with a smaller and a larger
-one. Without `--rate` nothing but the hosts' buffers limits a flow; they run with two usual bottlenecks, too. Without `--loss` no packet is lost by
-chance; they run with the loss of a poor radio link, too, since 0.1 % costs CUBIC most of its rate on a long path and BBR little. Loss without
-`--loss-on` is on both ways, as ping measures it: they run with it on the data alone, too.
+one. Without `--rate` nothing but the hosts' buffers limits a flow; they run with two usual bottlenecks, too. Without `--loss` no packet is lost
+by chance; they run with 0.1 % on both ways, too, which costs CUBIC most of its rate on a long path and BBR little. Loss without `--loss-on` is
+on both ways, as ping measures it: they run with it on the data alone, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,8 +31,6 @@ INSTEAD: dict[Field, tuple[tuple[str, str], ...]] = {
     "loss_on": (("forward", ""),),
 }
 """Field → what it may be instead, each with what lies between it and what is assumed; empty for nothing."""
-READERS: Mapping[Field, Callable[[str, str], float]] = {"rate": units.parse_rate, "loss": units.parse_percent}
-"""Field → how its text is read, of those that a path has as a number."""
 MOST = 3
 """Congestion controls that run besides the choice and Linux's default: the best of the ranking."""
 Outcome = Literal["same", "other", "alike", "undecided"]
@@ -73,9 +71,9 @@ def assumed(path: Conditions) -> tuple[Field, ...]:
         fields.append("buffer")
     if path.rate and path.kernel.tcp_rmem_max is None and not path.flow.rcvbuf and _may_fill(path, path.rate):
         fields.append("rcvbuf")
-    if not path.loss:
+    if not path.loss and "loss" not in path.model_fields_set:
         fields.append("loss")
-    elif path.loss_on == ASSUMED["loss_on"]:
+    elif path.loss and path.loss_on == ASSUMED["loss_on"]:
         fields.append("loss_on")
     return tuple(fields)
 
@@ -90,7 +88,9 @@ def _with(path: Conditions, field: Field, value: str) -> Conditions:
     """The path whose field is otherwise."""
     if field == "rcvbuf":
         return path.model_copy(update={"kernel": path.kernel.model_copy(update={"tcp_rmem_max": units.parse_size(value)})})
-    return path.model_copy(update={field: READERS[field](value, field) if field in READERS else value})
+    if field == "loss":
+        return path.model_copy(update={"loss": units.parse_percent(value), "loss_on": ASSUMED["loss_on"], "loss_burst": 1.0})
+    return path.model_copy(update={field: units.parse_rate(value, field) if field == "rate" else value})
 
 
 def otherwise(path: Conditions, field: Field, choice: str, decide: Callable[[Conditions], Decision | None]) -> Assumption:
