@@ -50,6 +50,8 @@ PROBES_RTT = {"bbr": 10 * NS_PER_S, "bbr3": 5 * NS_PER_S}
 """Congestion control → the time after which it empties the queue to measure the RTT (PROBE_RTT), ns."""
 WEIGHTS = {"decides": "Assumed, and the choice depends on it", "open": "Assumed, and the choice may depend on it", "none": "Assumed"}
 """What the choice has to do with an assumption → how its sentence begins."""
+LAST = {"undecided": 1, "same": 2}
+"""Outcome of another assumption → its place behind those that change the choice."""
 ORDERS = {
     "reorder": "jitter reorders packets, as netem does",
     "correlated": "jitter keeps the order of packets (a delay correlated in time)",
@@ -132,27 +134,32 @@ def _parts(advice: Advice, assumption: Assumption) -> tuple[str, str]:
     }[assumption.field]
     if assumption.field == "buffer":
         return what, "from 0.25 to 4 BDP"
+    if assumption.field == "rcvbuf":
+        return what, f"with tcp_rmem up to {joined([a.value for a in assumption.alternatives])}"
     return what, f"with {joined([_value(advice, assumption.field, a.value) for a in assumption.alternatives])}"
 
 
 def _of_assumption(advice: Advice, assumption: Assumption) -> str:
     """What is assumed, and where the choice is another one."""
     what, _ = _parts(advice, assumption)
-    texts = {a.value: _value(advice, assumption.field, a.value) for a in assumption.alternatives}
-    clauses = [_clause(advice, a, texts[a.value]) for a in assumption.alternatives if a.outcome not in ("same", "undecided")]
-    open_, same = ([texts[a.value] for a in assumption.alternatives if a.outcome == outcome] for outcome in ("undecided", "same"))
-    clauses += [f"with {joined(open_)} these runs do not decide"] if open_ else []
-    clauses += [f"with {joined(same)} the choice is the same"] if same else []
+    found: dict[str, list[str]] = {}
+    for a in sorted(assumption.alternatives, key=lambda a: LAST.get(a.outcome, 0)):
+        found.setdefault(_found(advice, a), []).append(_value(advice, assumption.field, a.value))
+    clauses = [f"with {joined(values)} {text}" for text, values in found.items()]
     return f"{WEIGHTS[_weight_of(advice, assumption)]}: {what}; {'; '.join(clauses)}."
 
 
-def _clause(advice: Advice, alternative: Alternative, text: str) -> str:
-    """`with 0.25 BDP (25kB) bbr carries 1.62 × cubic [1.5, 1.7]: use bbr then`."""
+def _found(advice: Advice, alternative: Alternative) -> str:
+    """`bbr carries 1.62 × cubic [1.5, 1.7]: use bbr then`, `the choice is the same`."""
     d = alternative.decision
     ahead = lead(d, GOALS[d.by] if d.by else advice.goal, d.leader) if d.leader else ""
+    if alternative.outcome == "same":
+        return "the choice is the same"
+    if alternative.outcome == "undecided":
+        return "these runs do not decide"
     if alternative.outcome == "alike":
-        return f"with {text} it brings nothing worthwhile ({ahead})"
-    return f"with {text} {ahead}: use {d.choice} then" if ahead else f"with {text} use {d.choice}"
+        return f"it brings nothing worthwhile ({ahead})"
+    return f"{ahead}: use {d.choice} then" if ahead else f"use {d.choice}"
 
 
 def _value(advice: Advice, field: str, value: str) -> str:
