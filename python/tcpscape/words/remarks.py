@@ -77,10 +77,10 @@ def depends(advice: Advice) -> list[str]:
 
 def _assumptions(advice: Advice, *, deciding: bool) -> Iterator[str]:
     """The assumptions that decide, or those that do not."""
-    every = advice.assumptions if len(advice.ranking) > 1 else ()  # of one control there is no choice
-    found = [a for a in every if (_weight_of(advice, a) != "none") is deciding]
-    yield from (_of_assumption(advice, a) for a in found if a.changes)
-    if same := [_parts(advice, a) for a in found if not a.changes]:
+    of_choice = advice.assumptions if len(advice.ranking) > 1 else ()  # of one control there is no choice
+    listed = [a for a in of_choice if (_weight_of(advice, a) != "none") is deciding]
+    yield from (_of_assumption(advice, a) for a in listed if a.changes)
+    if same := [_parts(advice, a) for a in listed if not a.changes]:
         whats, everywhere = (joined(list(texts)) for texts in zip(*same, strict=True))
         yield f"Assumed: {whats}; the choice is the same {everywhere}."
     if (other := advice.other_order) and (_weight_of(advice, other) != "none") is deciding:
@@ -142,14 +142,14 @@ def _parts(advice: Advice, assumption: Assumption) -> tuple[str, str]:
 def _of_assumption(advice: Advice, assumption: Assumption) -> str:
     """What is assumed, and where the choice is another one."""
     what, _ = _parts(advice, assumption)
-    found: dict[str, list[str]] = {}
+    by_consequence: dict[str, list[str]] = {}
     for a in sorted(assumption.alternatives, key=lambda a: LAST.get(a.outcome, 0)):
-        found.setdefault(_found(advice, a), []).append(_value(advice, assumption.field, a.value))
-    clauses = [f"with {joined(values)} {text}" for text, values in found.items()]
+        by_consequence.setdefault(_consequence(advice, a), []).append(_value(advice, assumption.field, a.value))
+    clauses = [f"with {joined(values)} {text}" for text, values in by_consequence.items()]
     return f"{WEIGHTS[_weight_of(advice, assumption)]}: {what}; {'; '.join(clauses)}."
 
 
-def _found(advice: Advice, alternative: Alternative) -> str:
+def _consequence(advice: Advice, alternative: Alternative) -> str:
     """`bbr carries 1.62 × cubic [1.5, 1.7]: use bbr then`, `the choice is the same`."""
     d = alternative.decision
     ahead = lead(d, GOALS[d.by] if d.by else advice.goal, d.leader) if d.leader else ""

@@ -387,6 +387,7 @@ class KeptAdvice:
     taken: tuple[str, ...]
     own_queue: bool = False
     cliff_runs: int = 0
+    """First trials of each level of a cliff; 0 of an answer that did not say it."""
 
 
 def save(document: Mapping[str, Any], root: Path) -> Path:
