@@ -238,11 +238,12 @@ def test_a_congestion_control_is_that_of_both_ends(shell, tmp_path, cca):
 
 
 @live
-def test_a_congestion_control_that_the_kernel_lacks_is_refused(shell):
+@pytest.mark.parametrize("option", ["cca", "mix"])
+def test_a_congestion_control_that_the_kernel_lacks_is_refused(shell, option):
     lacked = next(name for name in ("yeah", "lp", "illinois", "nv") if name not in AVAILABLE.read_text().split())
-    said = shell("emulate", *PATH, "--cca", lacked, "--", "true")
+    said = shell("emulate", *PATH, f"--{option}", lacked, "--", "true")
     assert (said.status, said.err.count("\n")) == (2, 1)
-    assert "cubic" in said.err
+    assert said.err.startswith(f"error: {option}: ") and "cubic" in said.err
 
 
 @live

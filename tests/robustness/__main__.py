@@ -50,7 +50,8 @@ def _chunk(strategy: st.SearchStrategy[Case], seed_: int) -> list[Case]:
 
 def _hostile() -> Iterator[tuple[str, Case]]:
     """Every hostile result directory with every command that reads one."""
-    return ((f"hostile:{k}", case) for k, case in enumerate(directories.cases(large=True)))
+    pairs = itertools.product(directories.kinds(large=True), directories.COMMANDS)
+    return ((f"hostile:{k}", directories.case(kind, words)) for k, (kind, words) in enumerate(pairs))
 
 
 KNOWN: dict[str, Callable[[], Iterable[tuple[str, Case]]]] = {"nonsense": nonsense.cases, "hostile": _hostile}

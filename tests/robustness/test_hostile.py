@@ -449,8 +449,10 @@ def written(case, folder):
     return {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("case", directories.cases(large=False), ids=lambda c: f"{c.words[0]}: {c.group}")
-def test_a_hostile_directory_harms_nothing(case, here):
+@pytest.mark.parametrize("words", directories.COMMANDS, ids=lambda words: words.partition(" ")[0])
+@pytest.mark.parametrize("kind", directories.kinds(large=False))
+def test_a_hostile_directory_harms_nothing(kind, words, here):
+    case = directories.case(kind, words)
     before, out, err, began = written(case, here), io.StringIO(), io.StringIO(), time.process_time()
     with redirect_stdout(out), redirect_stderr(err):
         try:

@@ -2,6 +2,7 @@
 //!
 //! Data that travel down come from the far end, as what a program downloads does; data that travel up come from the command's end.
 
+use super::cca;
 use crate::spaces;
 use std::io;
 use std::thread;
@@ -24,6 +25,7 @@ pub struct Beside<'a> {
 impl<'a> Beside<'a> {
     /// Their sockets at both ends. An error is one line for the user.
     pub fn prepare(plan: &'a Plan, wire: &Wire, seed: u64, is_virtual: bool) -> Result<Beside<'a>, String> {
+        plan.flows.iter().try_for_each(|flow| cca::check("mix", &flow.cca))?;
         let options = Options { sleeps: if is_virtual { Sleeps::Chained } else { Sleeps::Plain }, ..Options::default() };
         let made = plan.flows.iter().enumerate().map(|(i, flow)| {
             let [from, to] = ends(flow).map(|end| if end == End::Sender { wire.sender() } else { wire.receiver() });

@@ -17,14 +17,14 @@ const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// Those that this kernel has loaded.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Refuses a congestion control that this kernel does not have loaded.
-pub fn check(cca: &str) -> Result<(), String> {
-    let text = fs::read_to_string(AVAILABLE).map_err(|e| format!("cca: {e}; leave it out"))?;
+/// Refuses a congestion control that this kernel does not have loaded; `field` asked for it.
+pub fn check(field: &str, cca: &str) -> Result<(), String> {
+    let text = fs::read_to_string(AVAILABLE).map_err(|e| format!("{field}: {e}; leave it out"))?;
     let mut names: Vec<&str> = text.split_whitespace().collect();
     names.sort_unstable();
     match names.contains(&cca) {
         true => Ok(()),
-        false => Err(format!("cca: this kernel has no {cca}; choose {}, or as root: modprobe tcp_{cca}", names.join(", "))),
+        false => Err(format!("{field}: this kernel has no {cca}; choose {}, or as root: modprobe tcp_{cca}", names.join(", "))),
     }
 }
 

@@ -134,7 +134,7 @@ struct Ends {
 impl Ends {
     fn build(job: &Job, spaces: &Spaces) -> Result<Ends, String> {
         if let Some(cca) = &job.cca {
-            cca::check(cca)?;
+            cca::check("cca", cca)?;
         }
         let wire = Wire::build(&job.plan, &settings()).map_err(|e| format!("emulate: {e}"))?;
         if let Some(cca) = &job.cca {
