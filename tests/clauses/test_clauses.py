@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tcpscape import engines
 from tcpscape.campaign import axes
+from tcpscape.cli.main import call
 from tcpscape.clauses import changes, clause, dossier, judging, measuring
 from tcpscape.clauses.clause import GRIDS, Criterion, Sample
 from tcpscape.clauses.judging import CellJudgement
@@ -196,10 +198,18 @@ def test_what_is_no_longer_shown_is_worse_than_what_was():
     assert is_worse(["worse"], ["worse"]) == is_worse([], ["fails"]) == []
 
 
-def test_two_dossiers_are_compared_by_verdict(need_model, evaluate, cli, tmp_path):
-    files = [tmp_path / name for name in ("cubic.json", "bbr.json")]
-    for file in files:
-        file.write_text(json.dumps(evaluate(file.stem, "--clause", "loss", cells=3)), "utf-8")
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Directories of the evaluations of cubic and of bbr under loss."""
+    roots = [tmp_path_factory.mktemp("kept") / control for control in ("cubic", "bbr")]
+    for root in roots:
+        words = ["evaluate", root.name, "--against", "reno", "--clause", "loss", "--cells", "3", "--no-report", "--quiet", "--out", str(root)]
+        assert call(words) == 0
+    return roots
+
+
+def test_two_dossiers_are_compared_by_verdict(need_model, kept, cli):
+    files = [root / dossier.FILE for root in kept]
     same, worse, better = (cli("compare", *map(str, pair)) for pair in (files[:1] * 2, files, files[::-1]))
     assert (same.status, worse.status, better.status) == (0, 1, 0)
     assert "No verdict differs in the 1 clause" in same.out
@@ -212,13 +222,8 @@ def test_two_dossiers_are_compared_by_verdict(need_model, evaluate, cli, tmp_pat
         assert (refused.status, refused.err.count("\n")) == (2, 1)
 
 
-def test_two_directories_are_compared_by_their_measures(need_model, cli, tmp_path):
-    for root, control in (("old", "cubic"), ("new", "bbr")):
-        assert (
-            cli("evaluate", control, "--against", "reno", "--clause", "loss", "--cells", "3", "--no-report", "--out", str(tmp_path / root)).status
-            == 0
-        )
-    roots = [str(tmp_path / root) for root in ("old", "new")]
+def test_two_directories_are_compared_by_their_measures(need_model, kept, cli, tmp_path):
+    roots = [shutil.copytree(root, tmp_path / name) for root, name in zip(kept, ("old", "new"), strict=True)]
     same, apart, alone = cli("compare", roots[0], roots[0]), cli("compare", *roots), cli("compare", f"{roots[0]}/dossier.json", roots[1])
     assert "No difference in 1 measure." in " ".join(same.out.split())
     assert "1 of 1 measure changed; of 9 values, intervals are apart in 3: 3 worse, 0 better." in " ".join(apart.out.split())
