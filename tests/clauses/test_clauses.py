@@ -11,10 +11,10 @@ import pytest
 
 from tcpscape import engines
 from tcpscape.campaign import axes
-from tcpscape.cli.main import call
 from tcpscape.clauses import changes, clause, dossier, judging, measuring
 from tcpscape.clauses.clause import GRIDS, Criterion, Sample
 from tcpscape.clauses.judging import CellJudgement
+from tcpscape.cli.main import call
 from tcpscape.errors import StudyError, TcpscapeError
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.words import dossier as words

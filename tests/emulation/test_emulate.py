@@ -243,7 +243,8 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused(shell, option):
     lacked = next(name for name in ("yeah", "lp", "illinois", "nv") if name not in AVAILABLE.read_text().split())
     said = shell("emulate", *PATH, f"--{option}", lacked, "--", "true")
     assert (said.status, said.err.count("\n")) == (2, 1)
-    assert said.err.startswith(f"error: {option}: ") and "cubic" in said.err
+    assert said.err.startswith(f"error: {option}: ")
+    assert "cubic" in said.err
 
 
 @live
