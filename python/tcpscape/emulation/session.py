@@ -238,7 +238,7 @@ def _plain(error: EngineError) -> Exception:
     """A refusal that names its own field (`serve: …; …`) without the engine's name in front."""
     text = reason(error)
     named = text.partition(":")[0]
-    return ScenarioError(text) if named in ("serve", "reach", "cca", "forward", "reverse", "pcap", "outside") else error
+    return ScenarioError(text) if named in ("serve", "reach", "cca", "mix", "forward", "reverse", "pcap", "outside") else error
 
 
 @contextmanager
