@@ -10,7 +10,8 @@ from tcpscape.campaign import record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.errors import StoreError
-from tcpscape.interchange import sources
+from tcpscape.interchange import compare, sources
+from tcpscape.store import rows
 from tcpscape.store.kept import KeptTrials
 from tcpscape.store.results import Store
 
@@ -82,3 +83,49 @@ def test_a_trial_that_is_gone_or_damaged_is_one_line(both):
         connection.execute("DELETE FROM trials WHERE address = ?", (address,))
     with pytest.raises(StoreError, match=f"trial {address} of its manifest is missing"):
         record.load(root)
+
+
+def test_a_comparison_is_the_same_and_makes_no_trial(both, monkeypatch):
+    at_once, _, root = both()
+    made = []
+    decode = rows.decode
+    monkeypatch.setattr(rows, "decode", lambda *row: made.append(row) or decode(*row))
+    kept = sources.load(root)
+    a, b = compare.choose(kept, sources.load(root), "cubic:bbr")
+    result = compare.compare(a, b)
+    assert not made
+    assert [(row.pairs, row.is_same) for row in result.rows] == [(3, False)] * 2
+    assert all(row.is_same for row in compare.compare(kept, kept).rows)
+    assert not made
+    x, y = (sources.of_outcome(outcome).only(cca) for cca in ("cubic", "bbr") for outcome in at_once.outcomes)
+    assert shown(compare.compare(x, y)) == shown(result)
+    assert [row.a.scenarios for row in compare.compare(x, y).rows] == [row.a.scenarios for row in result.rows]
+    made.clear()
+    delays = compare.compare(a, b, "rtt_p95")
+    assert len(made) == 2 * 12 + 2 * 6, "those of each side for the metric, and those chosen for their traces, as the RTTs are equal"
+    assert shown(compare.compare(x, y, "rtt_p95")) == shown(delays)
+
+
+def shown(result):
+    """What a comparison comes to, whatever its trials are read from."""
+    return (
+        result.caveats,
+        result.left_out,
+        [(row.name, row.means, row.medians, row.comparison, row.pairs, row.is_same, row.verdict) for row in result.rows],
+    )
+
+
+def test_an_export_makes_each_trial_once_and_few_at_a_time(both, monkeypatch):
+    at_once, _, root = both(axes={"jitter": "1,5,9ms"}, seeds="4")
+    at_a_time = []
+    of_batch = rows.flow_rows
+    monkeypatch.setattr(rows, "AT_A_TIME", 8)
+    monkeypatch.setattr(rows, "flow_rows", lambda trials: at_a_time.append(len(batch := list(trials))) or of_batch(batch))
+    decode, made = rows.decode, []
+    monkeypatch.setattr(rows, "decode", lambda *row: made.append(row) or decode(*row))
+    frame = sources.load(root).rows()
+    assert (at_a_time, len(made)) == ([8, 8, 8], 24)
+    monkeypatch.setattr(rows, "AT_A_TIME", 10_000)
+    assert frame.equals(sources.of_outcome(at_once.outcomes[0]).rows())
+    assert at_a_time[3:] == [24]
+    assert frame["address"].to_list() == [trial.address for trial in at_once.outcomes[0].trials]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -124,7 +124,10 @@ class Cell:
 
     def values(self, metric: str = "goodput") -> tuple[float, ...]:
         """The metric of each trial, in the order of `trials`; NaN where the engine does not see it."""
-        of = metrics.find(metric).of
+        return self.values_of(metrics.find(metric).of)
+
+    def values_of(self, of: Callable[[Trial], float]) -> tuple[float, ...]:
+        """What a metric's function says of each trial, in the order of `trials`."""
         if isinstance(self.trials, KeptTrials):
             return tuple(self.trials.goodputs if of is metrics.goodput else self.trials.values(of))
         return tuple(of(t) for t in self.trials)

@@ -35,7 +35,7 @@ from tcpscape.errors import ScenarioError, StoreError, TcpscapeError, refuse, sh
 from tcpscape.reading.documents import field_problem
 from tcpscape.scenario.scenario import PARTS
 from tcpscape.store.kept import KeptTrials, Shelf, missing_trial
-from tcpscape.store.results import FILE, Store
+from tcpscape.store.results import FILE, Store, uncollected
 from tcpscape.store.rows import MOST_OF_LABEL
 from tcpscape.trial import Trial
 
@@ -312,7 +312,7 @@ def load(root: Path) -> Record:
 
     :raises StoreError: one line, where there is none, or a manifest or a trial of it is missing or damaged.
     """
-    with Store(root, create=False) as store:
+    with Store(root, create=False) as store, uncollected():
         return _load(store)
 
 
@@ -413,8 +413,8 @@ def _outcome(document: ManifestEntry, store: Store) -> Outcome:
     shelf = Shelf(store, addresses, choices)
     if len(addresses) > AT_ONCE:
         known = store.addresses()
-        if lost := next((address for address in addresses if address not in known), None):
-            raise missing_trial(store, lost)
+        if not known.issuperset(addresses):
+            raise missing_trial(store, next(address for address in addresses if address not in known))
         runs = _kept(document, shelf)
     else:
         trials = dict(zip(addresses, shelf.load(addresses), strict=True))

@@ -12,8 +12,9 @@ comparison are of both sides together (`ratio > 0.95`, `win.low > 0.5`), or of a
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +25,7 @@ from tcpscape.campaign.checks import metric_of
 from tcpscape.errors import TcpscapeError, shown
 from tcpscape.errors import refuse as refuse_option
 from tcpscape.interchange.base import refuse
-from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, listed
+from tcpscape.interchange.sources import Identity, ResultSource, SourceTrial, TrialGroup, listed
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.text.numbers import number
 from tcpscape.text.table import ShownAsTable
@@ -51,10 +52,8 @@ class Measurements:
     place: tuple[object, ...]
     """Part of a study and axes."""
     numbers: tuple[float, ...]
-    twins: tuple[tuple[Hashable, ...], ...]
-    """Keys that the twins of these on the other side have too, in one or several ways; None where a key is not known."""
-    trials: tuple[Trial, ...] = ()
-    """Empty for a table."""
+    group: TrialGroup | None = None
+    """What was measured; None for a table."""
     scenarios: tuple[Scenario, ...] = field(default=(), compare=False)
     """What they ran, one for each of what is pooled; empty where it is not known."""
     until_precise: bool = False
@@ -68,6 +67,16 @@ class Measurements:
     def key(self) -> tuple[object, ...]:
         """Equal for the same condition on the other side."""
         return (self.cca, *self.place)
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """Empty for a table."""
+        return self.group.trials if self.group else ()
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        """By what each trial is paired with one of the other side; empty for a table."""
+        return tuple(self.group.identities()) if self.group else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +155,7 @@ class ResultComparison(ShownAsTable):
         return sum(r.differs for r in self.rows)
 
 
-TWINS: tuple[Callable[[SourceTrial], Hashable], ...] = (lambda i: i.twin, lambda i: i.itself, lambda i: i.drawn)
+TWINS: tuple[Callable[[Identity], Hashable], ...] = (lambda i: i.twin, lambda i: i.itself, lambda i: i.drawn)
 """What the two trials of a pair have in common, the first one first: path and seed, the trial itself, seed."""
 
 
@@ -185,7 +194,8 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     rows = tuple(_compared(x, y, unit) for x, y in pairs)
     matched = {id(v) for p in pairs for v in p}
     left_out = [f"{side}: {m.name}" for side, conditions in (("A", ours), ("B", theirs)) for m in conditions if id(m) not in matched]
-    sides = {caveat: [side for side, source in (("A", a), ("B", b)) if caveat in source.caveats] for caveat in (*a.caveats, *b.caveats)}
+    of_sides = {"A": a.caveats, "B": b.caveats}
+    sides = {caveat: [side for side, of in of_sides.items() if caveat in of] for caveat in itertools.chain(*of_sides.values())}
     caveats = [f"{' and '.join(of)}: {caveat}" for caveat, of in sides.items()]
     return ResultComparison(metric, unit, rows, tuple(left_out), tuple(caveats))
 
@@ -212,12 +222,12 @@ def unit_of(metric: str) -> str:
 
 
 def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
-    known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
-    twins = tuple(tuple(key(i) for _, i in known) for key in TWINS)
-    scenarios = {i.shared.place: i.shared.scenario for _, i in known if i.shared}
-    least = min((rtt for _, i in known if not math.isnan(rtt := least_rtt(i))), default=math.nan)
-    numbers, trials = tuple(v for v, _ in known), tuple(i.trial for _, i in known)
-    return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), group.until_precise, group.at, least)
+    numbers = tuple(group.values(of))
+    if any(map(math.isnan, numbers)):
+        group = replace(group, items=tuple(item for item, v in zip(group.items, numbers, strict=True) if not math.isnan(v)))
+        numbers = tuple(v for v in numbers if not math.isnan(v))
+    least = min(_least_rtts(group), default=math.nan)
+    return Measurements(group.name, group.cca, group.place, numbers, group, group.scenarios, group.until_precise, group.at, least)
 
 
 def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:
@@ -232,7 +242,7 @@ def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Me
     conditions = []
     for (cca,), part in parts.items():
         known = [float(v) for v in part[column].cast(pl.Float64).drop_nulls() if not math.isnan(v)]
-        conditions += [Measurements(str(cca), str(cca), ("",), tuple(known), ())] if known else []
+        conditions += [Measurements(str(cca), str(cca), ("",), tuple(known))] if known else []
     if not conditions:
         refuse(source.path, f"has nothing but gaps in {column!r}", "choose another --metric")
     return tuple(conditions)
@@ -251,12 +261,13 @@ def _match(ours: Sequence[Measurements], theirs: Sequence[Measurements]) -> list
 
 
 def _compared(a: Measurements, b: Measurements, unit: str) -> ComparedCondition:
-    for keys_a, keys_b in zip(a.twins, b.twins, strict=False):
-        first, second = ({key: i for i, key in enumerate(keys)} for keys in (keys_a, keys_b))
-        if None not in first and first.keys() == second.keys() and len(first) == len(keys_a) and len(second) == len(keys_b):
+    ours, theirs = a.identities, b.identities
+    for of in TWINS if ours and theirs else ():
+        first, second = ({of(identity): i for i, identity in enumerate(side)} for side in (ours, theirs))
+        if None not in first and first.keys() == second.keys() and len(first) == len(ours) and len(second) == len(theirs):
             pairs = [(i, second[key]) for key, i in first.items()]
             x, y = [a.numbers[i] for i, _ in pairs], [b.numbers[j] for _, j in pairs]
-            is_same = x == y and all(_is_same(a.trials[i], b.trials[j]) for i, j in pairs)
+            is_same = x == y and _are_same(a, b, [(i, j) for i, j in pairs if ours[i].address != theirs[j].address])
             return ComparedCondition(a, b, unit, _comparison(a, b, x, y, unit, paired=True), len(pairs), is_same)
     return ComparedCondition(a, b, unit, _comparison(a, b, a.numbers, b.numbers, unit, paired=False), 0)
 
@@ -269,9 +280,10 @@ def _comparison(a: Measurements, b: Measurements, x: Sequence[float], y: Sequenc
     return replace(c, ratio=widened(c.ratio), median_ratio=widened(c.median_ratio), difference=widened(c.difference))
 
 
-def _is_same(a: Trial, b: Trial) -> bool:
-    """Whether two trials are one: of the same address, or with the same trace."""
-    return a.address == b.address or (a.hash is not None and a.hash == b.hash)
+def _are_same(a: Measurements, b: Measurements, pairs: Sequence[tuple[int, int]]) -> bool:
+    """Whether the trials of each pair, which have different addresses, have the same trace."""
+    ours, theirs = ([trial.hash for trial in side.trials] if pairs else [] for side in (a, b))
+    return all(ours[i] is not None and ours[i] == theirs[j] for i, j in pairs)
 
 
 AXIS = "least RTT"
@@ -282,12 +294,17 @@ FACTOR, LEAST_GAP_MS = 1.2, 1.0
 
 def part(sources: Sequence[ResultSource]) -> list[ResultSource]:
     """The sources with a group for each path, by the same paths in all of them; unchanged where each condition of each source has one path."""
-    rtts = sorted({rtt for source in sources for item in source.items if not math.isnan(rtt := least_rtt(item))})
+    rtts = sorted({rtt for source in sources for group in source.groups for rtt in _least_rtts(group)})
     bounds = [math.sqrt(a * b) for a, b in pairwise(rtts) if differ(a, b)]
-    if not any(len({_path(item, bounds) for item in group.items}) > 1 for source in sources for group in source.groups):
+    if not any(len(_paths(group, bounds)) > 1 for source in sources for group in source.groups):
         return list(sources)
     names = {place: f"{number(of[len(of) // 2])}ms" for place in range(len(bounds) + 1) if (of := [r for r in rtts if _place(r, bounds) == place])}
     return [replace(source, groups=tuple(new for group in source.groups for new in _parts(group, bounds, names))) for source in sources]
+
+
+def _least_rtts(group: TrialGroup) -> Iterator[float]:
+    """The least RTTs of the trials whose path is not known, ms, where they are known."""
+    return (rtt for item in group.pathless if not math.isnan(rtt := least_rtt(item)))
 
 
 def least_rtt(item: SourceTrial) -> float:
@@ -303,6 +320,8 @@ def differ(a: float, b: float) -> bool:
 
 
 def _parts(group: TrialGroup, bounds: Sequence[float], names: dict[int, str]) -> list[TrialGroup]:
+    if not group.pathless:
+        return [group]
     by_path: dict[int, list[SourceTrial]] = {}
     for item in group.items:
         by_path.setdefault(_path(item, bounds), []).append(item)
@@ -310,6 +329,11 @@ def _parts(group: TrialGroup, bounds: Sequence[float], names: dict[int, str]) ->
         replace(group, items=tuple(items), at={**group.at, AXIS: names[place]} if place in names else group.at)
         for place, items in sorted(by_path.items())
     ]
+
+
+def _paths(group: TrialGroup, bounds: Sequence[float]) -> set[int]:
+    """The numbers of the paths of a group's trials."""
+    return {_path(item, bounds) for item in group.pathless} | ({-1} if len(group.pathless) < len(group.items) else set())
 
 
 def _path(item: SourceTrial, bounds: Sequence[float]) -> int:

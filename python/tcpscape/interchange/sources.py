@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from tcpscape import interchange
 from tcpscape.campaign import axes, record
@@ -18,6 +19,7 @@ from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind
 from tcpscape.scenario.scenario import NEUTRAL, Scenario
 from tcpscape.store import results
+from tcpscape.store.kept import KeptTrials
 from tcpscape.store.results import Store, is_flow_column, labelled_rows
 from tcpscape.store.rows import OF_TRIALS
 from tcpscape.trial import FlowResult, Trial
@@ -47,6 +49,33 @@ class SharedScenario:
         return self.scenario.with_cca(NEUTRAL).address()
 
 
+class Identity(NamedTuple):
+    """By what a trial is told from others, and what it has in common with its twins."""
+
+    engine: str
+    seed: int
+    address: str
+    shared: SharedScenario | None
+    """Its scenario, None if not known."""
+    seeded: bool
+    """Whether the trial has a seed; a measurement of another tool has none."""
+
+    @property
+    def twin(self) -> tuple[str, str, int] | None:
+        """Equal for trials that met the same random numbers on the same path, too: those of one engine; None if not known."""
+        return (self.engine, self.shared.path, self.seed) if self.shared and self.seeded else None
+
+    @property
+    def drawn(self) -> tuple[str, int, int] | None:
+        """Equal for trials of one seed on one engine whose paths may differ; of pooled scenarios the place is a part of it. None if not known."""
+        return (self.engine, self.shared.place, self.seed) if self.shared and self.seeded else None
+
+    @property
+    def itself(self) -> str | None:
+        """Equal for the same trial, kept or exported twice; None where it is not one of ours."""
+        return self.address if self.seeded else None
+
+
 @dataclass(frozen=True)
 class SourceTrial:
     """A trial with its scenario, where that is known."""
@@ -72,26 +101,47 @@ class SourceTrial:
         return self.shared.path if self.shared else None
 
     @property
-    def twin(self) -> tuple[str, str, int] | None:
-        """Equal for trials that met the same random numbers on the same path, too: those of one engine; None if not known."""
-        return (self.trial.engine, self.path, self.trial.seed) if self.path and self.seeded else None
+    def identity(self) -> Identity:
+        """What it has in common with its twins."""
+        return Identity(self.trial.engine, self.trial.seed, self.trial.address, self.shared, self.seeded)
 
-    @property
-    def drawn(self) -> tuple[str, int, int] | None:
-        """Equal for trials of one seed on one engine whose paths may differ; of pooled scenarios the place is a part of it. None if not known."""
-        return (self.trial.engine, self.shared.place, self.trial.seed) if self.shared and self.seeded else None
 
-    @property
-    def itself(self) -> str | None:
-        """Equal for the same trial, kept or exported twice; None where it is not one of ours."""
-        return self.trial.address if self.seeded else None
+class CellTrials(Sequence[SourceTrial]):
+    """The trials of a cell with their scenarios. Trials of a large directory are read when they are asked for."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+        shared = [SharedScenario(cell.scenarios, i) for i in range(len(cell.scenarios))]
+        self._scenarios = [scenario for scenario, trials in zip(shared, cell.runs, strict=True) for _ in range(len(trials))]
+
+    @overload
+    def __getitem__(self, place: int) -> SourceTrial: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[SourceTrial, ...]: ...
+    def __getitem__(self, place: int | slice) -> SourceTrial | tuple[SourceTrial, ...]:
+        if isinstance(place, slice):
+            return tuple(map(SourceTrial, self.cell.trials[place], self._scenarios[place]))
+        return SourceTrial(self.cell.trials[place], self._scenarios[place])
+
+    def __len__(self) -> int:
+        return len(self._scenarios)
+
+    def __iter__(self) -> Iterator[SourceTrial]:
+        return map(SourceTrial, self.cell.trials, self._scenarios)
+
+    def identities(self) -> Iterator[Identity]:
+        """What each has in common with its twins; no trial of a large directory is read for it."""
+        trials = self.cell.trials
+        if not isinstance(trials, KeptTrials):
+            return (item.identity for item in self)
+        return map(Identity, trials.engines, trials.seeds, trials.addresses, self._scenarios, itertools.repeat(True))
 
 
 @dataclass(frozen=True)
 class TrialGroup:
     """The trials of one condition under one congestion control."""
 
-    items: tuple[SourceTrial, ...]
+    items: Sequence[SourceTrial]
     cca: str
     at: Mapping[str, str] = field(default_factory=dict)
     """Axis → value as written."""
@@ -104,6 +154,36 @@ class TrialGroup:
     def name(self) -> str:
         """`cubic, jitter 8ms`."""
         return ", ".join([*([self.part] if self.part else []), self.cca, *(f"{k} {v}" for k, v in self.at.items())])
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """The trials themselves."""
+        return self.items.cell.trials if isinstance(self.items, CellTrials) else tuple(item.trial for item in self.items)
+
+    @property
+    def caveats(self) -> Set[str]:
+        """What limits the validity of any of them."""
+        return self.items.cell.caveats if isinstance(self.items, CellTrials) else {c for trial in self.trials for c in trial.caveats}
+
+    @property
+    def pathless(self) -> Sequence[SourceTrial]:
+        """Those whose path is not known."""
+        return () if isinstance(self.items, CellTrials) else [item for item in self.items if item.shared is None]
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What they ran, one for each of what is pooled; those that are known."""
+        if isinstance(self.items, CellTrials):
+            return tuple(self.items.cell.scenarios)
+        return tuple({i.shared.place: i.shared.scenario for i in self.items if i.shared}.values())
+
+    def values(self, of: Callable[[Trial], float]) -> Sequence[float]:
+        """What a metric says of each, NaN where it is not known."""
+        return self.items.cell.values_of(of) if isinstance(self.items, CellTrials) else [of(trial) for trial in self.trials]
+
+    def identities(self) -> Iterator[Identity]:
+        """What each has in common with its twins."""
+        return self.items.identities() if isinstance(self.items, CellTrials) else (item.identity for item in self.items)
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -130,7 +210,7 @@ class ResultSource:
     @property
     def caveats(self) -> tuple[str, ...]:
         """Whatever weakens a result, each once."""
-        return tuple(sorted({c for i in self.items for c in i.trial.caveats}))
+        return tuple(sorted({caveat for group in self.groups for caveat in group.caveats}))
 
     def rows(self) -> pl.DataFrame:
         """One row for each flow of each trial, with a column for each axis; what is not known is null."""
@@ -138,7 +218,7 @@ class ResultSource:
 
         if self.table is not None:
             return self.table
-        rows = labelled_rows(({**({"part": g.part} if g.part else {}), **g.at}, [i.trial for i in g.items]) for g in self.groups)
+        rows = labelled_rows(({**({"part": g.part} if g.part else {}), **g.at}, g.trials) for g in self.groups)
         return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
 
     def samples(self) -> pl.DataFrame:
@@ -151,7 +231,7 @@ class ResultSource:
         frames = []
         for group in self.groups:
             labels = {**({"part": group.part} if group.part else {}), **group.at}
-            for trial in (item.trial for item in group.items):
+            for trial in group.trials:
                 if trial.samples is not None and not trial.samples.is_empty():
                     of_trial = {**labels, "scenario": trial.scenario, "engine": trial.engine, "seed": trial.seed, "address": trial.address}
                     ccas = pl.Series([flow.cca for flow in trial.flows])
@@ -169,10 +249,10 @@ class ResultSource:
     def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> ResultSource:
         """The trials of one congestion control, of one seed, at these values of axes; conditions without such an axis stay."""
         groups = [g for g in self.groups if cca in (None, g.cca) and all(k not in g.at or axes.same(g.at[k], v) for k, v in (at or {}).items())]
-        matching = [replace(g, items=items) for g in groups if (items := tuple(i for i in g.items if seed in (None, i.trial.seed)))]
+        matching = groups if seed is None else [chosen for g in groups if (chosen := _of_seed(g, seed)).items]
         if not matching and self.table is None:
             wishes = [*([cca] if cca else []), *(f"{k} {v}" for k, v in (at or {}).items()), *([f"seed {seed}"] if seed is not None else [])]
-            choices = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.items)}"
+            choices = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.groups)}"
             refuse(self.path, f"has no trial of {', '.join(wishes)}", choices)
         return ResultSource(self.path, tuple(matching), self.unknown, self.table)
 
@@ -183,8 +263,13 @@ def listed(names: Iterable[str]) -> str:
     return " | ".join(texts[:MOST_NAMES]) + (f" and {len(texts) - MOST_NAMES} more" if len(texts) > MOST_NAMES else "")
 
 
-def _seeds(items: Iterable[SourceTrial]) -> str:
-    seeds = sorted({i.trial.seed for i in items})
+def _of_seed(group: TrialGroup, seed: int) -> TrialGroup:
+    """Its trials of one seed."""
+    return replace(group, items=tuple(group.items[place] for place, identity in enumerate(group.identities()) if identity.seed == seed))
+
+
+def _seeds(groups: Iterable[TrialGroup]) -> str:
+    seeds = sorted({identity.seed for group in groups for identity in group.identities()})
     return ", ".join(map(str, seeds)) if len(seeds) < 8 else f"{seeds[0]} to {seeds[-1]}"
 
 
@@ -231,9 +316,7 @@ def _known(path: Path) -> bool:
 
 def _group(cell: Cell, part: str, several: bool) -> TrialGroup:
     """A cell as a group; its engine is an axis where there are several."""
-    shared = [SharedScenario(cell.scenarios, i) for i in range(len(cell.scenarios))]
-    items = tuple(SourceTrial(t, scenario) for scenario, trials in zip(shared, cell.runs, strict=True) for t in trials)
-    return TrialGroup(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part, cell.until_precise)
+    return TrialGroup(CellTrials(cell), cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part, cell.until_precise)
 
 
 def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, overload
 from tcpscape.errors import StoreError
 from tcpscape.store import side_tables
 from tcpscape.store.database import batches
-from tcpscape.store.rows import kernel_and_caveats
+from tcpscape.store.rows import shared_facts
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FIRSTS = 30_000
 """Most trials that are remembered: some 4 kB each."""
-_SHORT = "SELECT address, json_extract(trial, '$.seed', '$.goodput_mbps', '$.kernel', '$.caveats') FROM trials"
+_SHORT = "SELECT address, json_extract(trial, '$.seed', '$.goodput_mbps', '$.kernel', '$.caveats', '$.engine') FROM trials"
 """Several paths give a JSON array of the values as they are written: numbers stay what they are to the last bit."""
 
 
@@ -40,34 +40,42 @@ class Summary:
     """Place of each trial's kernel in :attr:`names`."""
     caveats: array[int] = field(default_factory=lambda: array("L"))
     """Place of each trial's caveats in :attr:`texts`."""
+    engines: array[int] = field(default_factory=lambda: array("L"))
+    """Place of each trial's engine in :attr:`engine_names`."""
     names: dict[str | None, int] = field(default_factory=dict)
     texts: dict[tuple[str, ...], int] = field(default_factory=dict)
+    engine_names: dict[str, int] = field(default_factory=dict)
 
-    _known: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """What stands behind seed and goodput in a row → places of kernel and caveats."""
+    _known: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """What stands behind seed and goodput in a row → places of kernel, caveats and engine."""
 
     @classmethod
     def of(cls, count: int) -> Summary:
         """A summary of so many trials, to be filled by :meth:`put`."""
-        return cls(array("q", [0]) * count, array("d", [0.0]) * count, array("L", [0]) * count, array("L", [0]) * count)
+        return cls(array("q", [0]) * count, array("d", [0.0]) * count, array("L", [0]) * count, array("L", [0]) * count, array("L", [0]) * count)
 
     def put(self, place: int, text: str) -> None:
-        """The trial at a place, from a JSON array of its seed, goodput, kernel and caveats. :raises ValueError or TypeError: it is none."""
+        """The trial at a place, from a JSON array of its seed, goodput, kernel, caveats and engine. :raises ValueError or TypeError: it is none."""
         seed, goodput, rest = text.split(",", 2)
         if rest not in self._known:
-            self._known[rest] = self._places(*kernel_and_caveats(f"[{rest}"))
+            self._known[rest] = self._places(*shared_facts(f"[{rest}"))
         self.seeds[place], self.goodputs[place] = int(seed[1:]), float(goodput)
-        self.kernels[place], self.caveats[place] = self._known[rest]
+        self.kernels[place], self.caveats[place], self.engines[place] = self._known[rest]
 
-    def _places(self, kernel: str | None, caveats: tuple[str, ...]) -> tuple[int, int]:
-        return self.names.setdefault(kernel, len(self.names)), self.texts.setdefault(caveats, len(self.texts))
+    def _places(self, kernel: str | None, caveats: tuple[str, ...], engine: str) -> tuple[int, int, int]:
+        return (
+            self.names.setdefault(kernel, len(self.names)),
+            self.texts.setdefault(caveats, len(self.texts)),
+            self.engine_names.setdefault(engine, len(self.engine_names)),
+        )
 
-    def add(self, seed: int, goodput: float, kernel: str | None, caveats: tuple[str, ...]) -> None:
+    def add(self, trial: Trial) -> None:
         """Adds the next trial."""
-        self.seeds.append(seed)
-        self.goodputs.append(goodput)
-        for places, place in zip((self.kernels, self.caveats), self._places(kernel, caveats), strict=True):
-            places.append(place)
+        self.seeds.append(trial.seed)
+        self.goodputs.append(trial.goodput_mbps)
+        places = self._places(trial.kernel, trial.caveats, trial.engine)
+        for column, place in zip((self.kernels, self.caveats, self.engines), places, strict=True):
+            column.append(place)
 
 
 class Shelf:
@@ -113,7 +121,7 @@ class Shelf:
         except (StoreError, LookupError, ValueError, TypeError):  # a row that is damaged, or has what SQLite's JSON has not (NaN)
             summary = Summary()
             for trial in self.each(0, len(self.addresses)):
-                summary.add(trial.seed, trial.goodput_mbps, trial.kernel, trial.caveats)
+                summary.add(trial)
             return summary
 
     def _scanned(self) -> Summary:
@@ -197,6 +205,12 @@ class KeptTrials(Sequence[Trial]):
     def seeds(self) -> list[int]:
         """Their seeds."""
         return self._shelf.summary.seeds[self._begin : self._end].tolist()
+
+    @property
+    def engines(self) -> list[str]:
+        """The engine of each, as it says itself."""
+        names = list(self._shelf.summary.engine_names)
+        return [names[place] for place in self._shelf.summary.engines[self._begin : self._end]]
 
     @property
     def goodputs(self) -> list[float]:

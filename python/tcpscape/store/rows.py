@@ -33,6 +33,8 @@ _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
 """How rows begin that have a format, and that have the newest."""
 MOST_QUEUES = 4 * MIB
 """Bytes of the reports of a trial's queues: 254 links have 0.2 MB. As Python's values they take some twenty times as much memory."""
+AT_A_TIME = 10_000
+"""Trials that are in memory while a table of all is made."""
 MOST_OF_LABEL = 1_000
 """Characters of a congestion control's label, which may have a file's path and parameters."""
 RUN_AGAIN = "move the file away and run again"
@@ -117,10 +119,10 @@ def decode(text: str | bytes, queues: object) -> Trial | None:
     return trial
 
 
-def kernel_and_caveats(text: str) -> tuple[str | None, tuple[str, ...]]:
-    """Kernel and caveats of a trial from a JSON array of both. :raises ValueError or TypeError: it is none."""
-    kernel, caveats = from_json(text)
-    return kernel, tuple(caveats)
+def shared_facts(text: str) -> tuple[str | None, tuple[str, ...], str]:
+    """Kernel, caveats and engine of a trial from a JSON array of them. :raises ValueError or TypeError: it is none."""
+    kernel, caveats, engine = from_json(text)
+    return kernel, tuple(caveats), engine
 
 
 def beside(trial: Trial, tables: Mapping[str, pl.DataFrame]) -> Trial:
@@ -212,19 +214,33 @@ def flow_rows(trials: Iterable[Trial]) -> pl.DataFrame:
 def labelled_rows(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> pl.DataFrame:
     """The same of groups of trials, with a column for each label of a group, unless a flow has one of that name.
 
-    Groups in a row that have the same columns are made one table at once: polars takes a millisecond for each.
+    Groups in a row that have the same columns are made one table at once, since polars takes a millisecond for each; but not many more than
+    :data:`AT_A_TIME` trials, so that those of a large directory are never in memory together.
     """
     import polars as pl
 
     frames = []
-    for _, alike in itertools.groupby(((labels, trials) for labels, trials in groups if trials), _layout):
-        batch = list(alike)
+    for batch in _batches(groups):
         frame = flow_rows(t for _, trials in batch for t in trials)
         counts = [sum(len(t.flows) or 1 for t in trials) for _, trials in batch]
         new = [name for name in batch[0][0] if name not in frame.columns]
         texts = {name: [labels[name] for (labels, _), n in zip(batch, counts, strict=True) for _ in range(n)] for name in new}
         frames.append(frame.with_columns(pl.Series(name, values, dtype=pl.String()) for name, values in texts.items()))
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+
+def _batches(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> Iterator[list[tuple[Mapping[str, str], Sequence[Trial]]]]:
+    """Groups of the same columns, one behind the other, with their trials read once; those without trials are left out."""
+    read = ((labels, tuple(trials)) for labels, trials in groups if trials)
+    for _, alike in itertools.groupby(read, _layout):
+        batch: list[tuple[Mapping[str, str], Sequence[Trial]]] = []
+        for group in alike:
+            batch.append(group)
+            if sum(len(trials) for _, trials in batch) >= AT_A_TIME:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
 
 def is_flow_column(name: str) -> bool:
