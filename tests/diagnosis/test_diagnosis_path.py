@@ -24,7 +24,7 @@ from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compar
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
-from tcpscape.findings.diagnosis.path import base, fit, fitting, hidden
+from tcpscape.findings.diagnosis.path import base, fit, fitting, hidden, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
@@ -324,15 +324,37 @@ def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
 
 def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
     def kept(*spreads: jitters.Spread) -> Estimate:
-        about = SimpleNamespace(
-            hidden=0.0, behind=SimpleNamespace(rtt=np.array([20.0, 30.0])), flow=SimpleNamespace(facts={}), wire=wire_of(flow(*[np.arange(20.0)] * 3))
-        )
-        about.forward, about.reverse = (*spreads, None, None)[:2]
-        return base.not_above(Estimate(26.0, 25.0, 27.0, 100, "ms"), about)  # type: ignore[arg-type]
+        return base.not_above(Estimate(26.0, 25.0, 27.0, 100, "ms"), about(*spreads))  # type: ignore[arg-type]
 
     assert (kept().value, kept().high) == (20.0, 27.0)
     seen = kept(jitters.Spread(4.0, 0.1, 10, 100))
     assert (seen.value, seen.low) == (26.0, 20.0)
+
+
+def test_a_burst_of_a_bucket_leaves_the_base_no_more_open_than_delays_do() -> None:
+    """A level of 20 ms that a burst leaves open by 30 is at most the least round trip; packets that met an idle bucket and took as long have no burst."""
+    level = Estimate(20.0, 0.0, 50.0, 100, "ms")
+    assert base.not_above(level, about()).high == pytest.approx(20.0, rel=0.01)  # type: ignore[arg-type]
+    assert base.not_above(level, about(jitters.Spread(4.0, 0.1, 10, 100))).high == 50.0  # type: ignore[arg-type]
+    assert base.agree(np.array([20.001, 20.0]), about())  # type: ignore[arg-type]
+    assert not base.agree(np.array([20.001, 20.0]), about(jitters.Spread(4.0, 0.1, 10, 100)))  # type: ignore[arg-type]
+    assert not base.agree(np.array([20.1, 20.0]), about())  # type: ignore[arg-type]
+
+
+def about(*spreads: jitters.Spread) -> SimpleNamespace:
+    """What a fit has of a sender without a queue that waited for 20 and 30 ms."""
+    wire = wire_of(flow(*[np.arange(20.0)] * 3))
+    trips = SimpleNamespace(rtt=np.array([20.0, 30.0]))
+    forward, reverse = (*spreads, None, None)[:2]
+    facts = SimpleNamespace(facts={})
+    return SimpleNamespace(hidden=0.0, behind=trips, flow=facts, wire=wire, varies_in_order=False, forward=forward, reverse=reverse)
+
+
+def test_losses_beside_segments_that_the_receiver_discarded_are_at_most_random() -> None:
+    seen = Estimate(0.07, 0.05, 0.1, 47_600, "%")
+    assert losses.beside_discards(seen, {"losses_uncertain": 86, "discarded": 27}).low == 0.0
+    assert losses.beside_discards(seen, {"losses_uncertain": 5, "discarded": 1}).low == pytest.approx(0.05 - 500 / 47_600)
+    assert losses.beside_discards(seen, {"losses_uncertain": 86, "discarded": 0}) == seen
 
 
 def test_a_queue_that_others_fill_too_has_no_rate_of_its_own(tmp_path: Path) -> None:

@@ -127,3 +127,30 @@ def test_without_its_jumps_a_delay_varies_no_more_than_with_them() -> None:
     still = random.uniform(-0.5, 0.5, 4_000)
     whole = jitters.Spread(0.0004, 0.0001, 24, 4_000)
     assert jitters.without_jumps(whole, still, 1.0).most <= whole.most
+
+
+@pytest.mark.parametrize("acks", [0.0, 0.2, 0.7])
+@pytest.mark.parametrize("data", [0.0, 1.0])
+def test_turns_bound_the_jitter_of_the_acks_whatever_the_clock_rounds_and_the_data_vary(acks: float, data: float) -> None:
+    """The sender's clock has ticks of 1 ms, which alone hide 0.7; the turns tell 0.2, and what the data vary by is not in the bound."""
+    random = np.random.default_rng(5)
+    at = np.cumsum(random.uniform(1, 3, 6_000))
+    left = 10.0 + random.normal(0, acks, at.size)
+    seen = Turns(np.arange(at.size), left + 5.0 + random.normal(0, data, at.size), np.floor(at + left) + 0.5 - at)
+    about = SimpleNamespace(before=seen, is_before=False, wire=SimpleNamespace(ack_t=at))
+    most = base.varies_at_most(about).most  # type: ignore[arg-type]
+    assert acks <= most <= 1.3 * acks + 0.15
+
+
+def test_data_that_change_their_order_have_jitter_also_where_the_acks_alone_show_theirs(tmp_path: Path) -> None:
+    """A busy queue hides what the delays of the data vary by, and not in which order they come."""
+    hop = {"at": "router", "delay": "15ms", "jitter": "0.35ms"}
+    fields = {"forward": [hop], "bottleneck": "tbf rate 6mbit burst 3028 limit 80000", "reverse": hop, "flows": [{"cca": "reno"}], "duration": "12s"}
+    file = tmp_path / "a.pcapng"
+    Model().write_pcap(Scenario.model_validate(fields), 5, file)
+    p = fit(capture.read(file).flows[0])
+    assert p.jitter_on == "both"
+    assert p.jitter_forward_ms is None
+    assert words._trip(p).endswith("of jitter of the ACKs and an unknown one of the data that reorders packets")
+    assert p.jitter_reverse_ms is not None
+    assert p.jitter_reverse_ms.value == pytest.approx(0.35, rel=0.15)

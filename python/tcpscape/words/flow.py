@@ -197,7 +197,8 @@ def _trip(path: FittedPath) -> str:
         return _jitter(path)
     low, high = path.rtt_ms.low, path.rtt_ms.high
     is_wide = math.isfinite(high - low) and high - low > max(WIDE_MS, WIDE * path.rtt_ms.value)
-    trip = f"a round trip between {number(low)} and {number(high)} ms" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
+    ends = f"between {number(low)} and {number(high)} ms" if low else f"of at most {number(high)} ms"
+    trip = f"a round trip {ends}" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
     jitter = _jitter(path)
     return f"{trip} with {jitter}" if jitter else trip
 
@@ -210,7 +211,9 @@ def _jitter(path: FittedPath) -> str:
         return f"less than {number(path.jitter_ms.high, 2)} ms of jitter"
     if is_small or path.jitter_on == "none":
         return "hardly any jitter"
-    where = {"forward": " of the data", "reverse": " of the ACKs", "both": " each way"}.get(path.jitter_on or "", "")
+    is_half_seen = path.jitter_on == "both" and path.jitter_forward_ms is None
+    both = " of the ACKs and an unknown one of the data" if is_half_seen else " each way"
+    where = {"forward": " of the data", "reverse": " of the ACKs", "both": both}.get(path.jitter_on or "", "")
     order = {True: " that keeps packets in order", False: " that reorders packets", None: ""}[path.order_kept]
     return f"{number(path.jitter_ms.value)} ms of jitter{where}{order}"
 

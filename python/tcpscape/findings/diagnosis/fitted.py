@@ -65,7 +65,7 @@ class FittedPath:
     rtt_ms: WithInterval | None = None
     """Round trip without queueing, jitter's mean included: the sum of the delays that tc would be told."""
     jitter_ms: WithInterval | None = None
-    """Standard deviation of one direction's delay (of the direction that has it; where both have it, their mean)."""
+    """Standard deviation of one direction's delay (of the direction that has it; where both have it, their mean, or that of the one that is seen)."""
     jitter_on: Direction | None = None
     """The direction that has the jitter: forward is that of the data."""
     jitter_forward_ms: WithInterval | None = None

@@ -50,6 +50,8 @@ class Fit:
     """Whether the forward delay varies, and packets keep an order that independent delays of that size would change."""
     forward: Spread | None = None
     reverse: Spread | None = None
+    reverse_behind: Spread | None = None
+    """Of the ACKs' delay behind the capture, on the way to it."""
 
     @property
     def is_receiver(self) -> bool:
@@ -83,6 +85,8 @@ SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
+REACH = 5.5
+"""Deviations that the least of many delays lies below their mean, at the most."""
 ABOVE = 2 / 3
 """How far a round trip may lie above the handshake's, as a share of how far the least one lies below it: of a jitter two deviations, and three."""
 ONE_SIDED = 1.8
@@ -183,10 +187,20 @@ def part_behind(f: Fit) -> Estimate | None:
             mean, error, k = level, its_error, max(10, min(24, known.size))
     mean, error = within_reach(f, mean, error)
     packet = 0.0
-    if f.bottleneck and not f.is_before:  # a burst is known to half a packet, or not at all
+    if f.bottleneck and not f.is_before and not agree(known, f):  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
     return not_above(fitted, f)
+
+
+def agree(known: Floats, f: Fit) -> bool:
+    """Whether several packets that met an idle bottleneck took just as long, and no jitter was seen: then no burst is in what they took."""
+    return known.size > 1 and float(np.ptp(known)) < SHARP and not is_varying(f)
+
+
+def is_varying(f: Fit) -> bool:
+    """Whether a jitter was seen, or delays that vary in order."""
+    return is_reordered(f) or f.varies_in_order or any(s is not None and s.is_there for s in (f.forward, f.reverse))
 
 
 def is_never_short(f: Fit) -> bool:
@@ -206,11 +220,15 @@ def hides_jitter(f: Fit) -> bool:
 
 
 def not_above(fitted: Estimate, f: Fit) -> Estimate:
-    """A level that lies above the least round trip: where no jitter was seen, that is the base; otherwise the interval reaches down to it."""
+    """A level that lies above the least round trip: where no jitter was seen, that is the base; otherwise the interval reaches down to it.
+
+    However large the burst is of which the level depends, the base is above the least round trip by no more than a jitter reaches.
+    """
     low = shortest(f)
     if not fitted.low > low:
-        return fitted
-    if is_reordered(f) or f.hidden > STILL or any(s is not None and s.is_there for s in (f.forward, f.reverse)):
+        most = math.inf if is_varying(f) else max(fitted.value, (1 + SYSTEMATIC) * low + REACH * f.hidden)
+        return replace(fitted, high=min(fitted.high, most))
+    if is_varying(f) or f.hidden > STILL:
         return Estimate(fitted.value, low, fitted.high, fitted.n, fitted.unit)
     return Estimate(low, 0.998 * low - 0.02, fitted.high, fitted.n, fitted.unit)
 
@@ -359,7 +377,7 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
     sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
     if f.before_queue:  # a busy queue delays neighbours alike whatever their jitter was
         sigma = max(sigma, f.before_queue[0])
-    if low <= mean <= low + 5.5 * sigma + 0.002 * low + 2 * error:
+    if low <= mean <= low + REACH * sigma + 0.002 * low + 2 * error:
         return mean, error
     return low + 3.0 * sigma, max(sigma, 0.003 * low)
 
@@ -535,6 +553,8 @@ def least(rest: Floats, f: Fit) -> Estimate:
 
 REORDERED = 1
 """Fate of a segment that came after a later one."""
+UNSEEN_TURNS = 0.2
+"""Error of the bound of a jitter by turns, a share: ACKs that others overtake are echoed by no segment."""
 LEAST_TURNS = 30
 """Turns below which they do not tell the part before the capture."""
 
@@ -550,9 +570,29 @@ def acks_before(f: Fit, behind: Spread | None) -> Spread | None:
     if part is None:
         return None
     if not part.is_there:
+        part = min(part, varies_at_most(f), key=lambda s: s.most)
         f.left = f.left[0], part.most
         return part if behind is None else behind
     return jitters.plus(part.uncrowded(f.wire.ack_t, jitters.ORDERS, jitters.lower_deviation), behind)
+
+
+def varies_at_most(f: Fit) -> Spread:
+    """No variance of the ACKs' delay before the capture, with the largest that it can have, to which what the sender waits adds.
+
+    A turn is the delay of the ACK and that of the segment that it released. By the sender's clock the part up to the segment's departure is known
+    but for its rounding, which the turn does not have, so that it is not in the covariance of the two, as of the round trips behind the capture.
+    """
+    turns = f.before
+    whole = turns.rtt - (f.queue[turns.row] if f.is_before else 0.0)
+    known = ~np.isnan(whole)
+    known[known] = jitters.inliers(whole[known]) & jitters.inliers(turns.reverse[known])
+    if int(known.sum()) < LEAST_TURNS:
+        return Spread(0.0, math.inf, 2, 0)
+    seen = jitters.covariance(whole[known], turns.reverse[known])
+    most = Spread(max(seen.most, jitters.FLOOR) ** 2, 0.0, seen.blocks, seen.n)
+    own = most.uncrowded(f.wire.ack_t, jitters.ORDERS, jitters.local_deviation)
+    blocks = max(2, seen.blocks)
+    return Spread(0.0, ((1 + UNSEEN_TURNS) * own.most) ** 2 / jitters.student(blocks), blocks, seen.n)
 
 
 def most_before(f: Fit) -> float:

@@ -187,6 +187,7 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
         reverse = jitters.covariance(rest[chosen], s.reverse[chosen])
         if reverse.is_there and jitters.order_is_kept(w.ack_stamp, w.ack_t, math.sqrt(reverse.variance)):
             reverse = reverse.uncrowded(jitters.spread_over_ticks(w.ack_stamp, w.tick), ("held",), jitters.local_deviation)
+    f.reverse_behind = reverse
     if f.has_before and w.sender_tick:
         if not base.is_exact(f):
             reverse = base.acks_before(f, reverse)
@@ -239,6 +240,8 @@ def find_direction(f: Fit) -> None:
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(of_data(f, f.forward), f.reverse, f.left)
+        if f.jitter_on in (None, "reverse") and base.is_reordered(f) and f.reverse.is_there:  # the data's jitter shows by their order
+            f.jitter_on = "both" if f.reverse_behind is not None and f.reverse_behind.is_there else None
         if f.jitter_on is None:
             unseen = max(f.left[1], f.reverse.most) if f.forward.is_there else max(f.left[0], f.forward.most)
             f.reasons["jitter_on"] = Reason("other direction unresolved", {"ms": unseen})
@@ -280,6 +283,8 @@ def answer(f: Fit) -> FittedPath:
     found = losses.of_queue(w, skip, f.delays, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
     if losses.are_guessed(f.flow.facts):
         found = replace(found, random=None, queue=None, reason=Reason("repeated without SACK"))
+    elif found.random is not None:
+        found = replace(found, random=losses.beside_discards(found.random, f.flow.facts))
     rate = None
     if b and f.delays and longest_busy(f.delays.arrivals, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
         reasons["rate_mbps"] = Reason("short bursts")
@@ -296,8 +301,12 @@ def answer(f: Fit) -> FittedPath:
     rtt = base.round_trip(f)
     one, jf, jr = jitter_estimates(f)
     kept = order_kept(f)
-    if kept or f.varies_in_order or base.is_never_empty(f):
-        rtt, one, jf, jr = withheld(f, rtt)
+    shows_no_order = f.is_receiver and f.jitter_on == "reverse" and f.bottleneck is None
+    if kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order:
+        rtt = withheld(f, rtt)
+        if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data in order
+            one = jf = jr = f.jitter_on = None
+            reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
     found_changes = changes.found(f.flow, w, f.behind, f.before)
@@ -321,24 +330,22 @@ def answer(f: Fit) -> FittedPath:
     )
 
 
-def withheld(f: Fit, rtt: Estimate | None) -> tuple[Estimate | None, None, None, None]:
-    """No jitter, and of the round trip its least and its usual one: where delays vary in order, queues of others, bursts and jitter look alike.
+def withheld(f: Fit, rtt: Estimate | None) -> Estimate | None:
+    """Of the round trip its least and its usual one: where delays vary in order, queues of others, bursts and jitter look alike.
 
     A queue leaves the base at the least round trip, a jitter at the middle of them.
 
     Where no queue of the flow's own is known, others may fill one all the time, and the least round trip is none of an empty path.
     """
     high = max(rtt.high, usual) if rtt and math.isfinite(rtt.high) and (usual := base.usual_round_trip(f)) is not None else None
-    f.jitter_on = None
-    f.reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
     low = base.least_round_trip(f)
     if f.bottleneck is None or rtt is None or high is None or low is None:
         f.reasons["rtt_ms"] = Reason("delays vary in order", {"ms": high})
-        return None, None, None, None
+        return None
     if base.is_never_short(f):
         rest = f.behind.rtt - f.wait[f.behind.row]
         rtt = replace(rtt, low=max(0.0, min(rtt.low, float(np.nanquantile(rest, 0.05)))))
-    return Estimate(low, min(rtt.low, 0.998 * low - 0.02), max(high, 1.002 * low + 0.02), rtt.n, "ms"), None, None, None
+    return Estimate(low, min(rtt.low, 0.998 * low - 0.02), max(high, 1.002 * low + 0.02), rtt.n, "ms")
 
 
 def method_error(f: Fit) -> float:
@@ -416,7 +423,10 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
         return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
     is_forward = f.jitter_on == "forward" or reverse is none  # of unknown direction: the ACKs' is seen, the data's may be hidden
-    return (forward if is_forward else reverse), forward, reverse
+    one = forward if is_forward else reverse
+    if f.jitter_on == "both" and forward is none:  # it shows by the order of the data alone
+        f.reasons["jitter_forward_ms"] = Reason("jitter hidden", {"ms": f.hidden})
+    return one, (None if "jitter_forward_ms" in f.reasons else forward), reverse
 
 
 def is_spacing(f: Fit) -> bool:
@@ -460,7 +470,7 @@ def order_kept(f: Fit) -> bool | None:
     w = f.wire
     sigma = np.sqrt(max(f.forward.variance if f.forward and f.jitter_on != "reverse" else 0.0, f.reverse.variance if f.reverse else 0.0))
     if f.jitter_on == "reverse":
-        kept = jitters.order_is_kept(w.ack_stamp, w.ack_t, float(sigma)) if w.tick else None
+        kept = jitters.order_is_kept(w.ack_stamp, w.ack_t, float(sigma)) if w.tick and not f.is_receiver else None
     else:
         order = np.argsort(w.t, kind="stable")
         place = np.searchsorted(w.ack, (w.seq + w.len)[order]).astype(float)

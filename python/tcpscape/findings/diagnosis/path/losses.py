@@ -96,6 +96,12 @@ def are_guessed(facts: Mapping[str, Any]) -> bool:
     return facts.get("sack") is False and (facts.get("after_timeout") or 0) > MANY * (facts.get("retransmissions") or 0)
 
 
+def beside_discards(random: Estimate, facts: Mapping[str, Any]) -> Estimate:
+    """The random loss where the receiver discarded segments for their timestamp (RFC 7323 §5.3): some that seem lost may be others of these."""
+    unsure = (facts.get("losses_uncertain") or 0) if facts.get("discarded") else 0
+    return replace(random, low=max(0.0, random.low - 100 * unsure / max(1, random.n)))
+
+
 def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
     """Losses where no queue was identified: all are the path's, but those beside delays at which loss is more frequent.
 

@@ -265,7 +265,7 @@ def _assumptions(flow: ObservedFlow, path: FittedPath, hosts: Hosts) -> Iterator
         yield Assumption("unseen rate")
     elif path.buffer_bytes is None:
         yield Assumption("unseen buffer")
-    if path.jitter_ms and path.jitter_on is None and path.jitter_forward_ms is None:
+    if path.jitter_ms and path.jitter_on in (None, "both") and path.jitter_forward_ms is None:
         yield Assumption("jitter both ways")
     if path.jitter_ms and path.order_kept is None:
         yield Assumption("reordering")
