@@ -2,6 +2,7 @@
 
 import json
 import math
+import platform
 import re
 import subprocess
 import sys
@@ -157,3 +158,17 @@ def test_results_of_another_path_in_the_same_directory_are_said(cli, tmp_path):
     first, again = cli("run", *path), cli("run", *path)
     assert "beside" not in first.out + again.out
     assert "beside results of other commands" in cli("run", *path, "--kernel", "6.12").out
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [("6.1.0-39-amd64", "profile 6.1 stands for this machine's 6.1.0-39-amd64; held against "), ("6.17.2", "profile 6.12 stands")],
+)
+def test_the_machines_own_kernel_says_how_near_its_profile_is(cli, monkeypatch, release, said):
+    monkeypatch.setattr(platform, "release", lambda: release)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    path = ("run", "--rtt", "20ms", "--rate", "5mbit", "--duration", "1s", "--engine", "mock", "--seeds", "2")
+    got = cli(*path, "--kernel", "host")
+    assert got.status == 0, got.err
+    assert f"note: --kernel host: {said}" in got.err
+    assert "note: --kernel" not in cli(*path).err

@@ -20,6 +20,7 @@ Each command of :data:`COMMANDS` is a function of its name in a module of this p
 from __future__ import annotations
 
 import inspect
+import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -140,6 +141,7 @@ def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callabl
             raise TypeError(f"{function.__name__}: two parameters are called {', '.join(sorted(map(str, twice)))}")
 
         def call(**values: Any) -> int | None:
+            _note_of_host(values)
             return function(**{key: _value(key, hints[key], values) for key in defaults})
 
         built = Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
@@ -148,6 +150,16 @@ def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callabl
         return built
 
     return make
+
+
+def _note_of_host(values: Mapping[str, Any]) -> None:
+    """Says how near the model's profile is to this machine's kernel, where that is the one that is asked for."""
+    from tcpscape.scenario.host import NAME
+
+    if str(values.get("kernel") or "").partition(",")[0].strip() == NAME and platform.system() == "Linux":
+        from tcpscape.scenario import profiles
+
+        click.echo(f"note: --kernel host: {profiles.nearness(platform.release())}", err=True)
 
 
 class CommandGroup(WithExamples, click.Group):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tcpscape.scenario import host
+
 PATHS = 60
 """Random paths of each comparison."""
 
@@ -30,3 +32,13 @@ COMPARED: Mapping[str, ProfileComparison] = {
     "6.18": ProfileComparison("7.1.5", 0.007, 0.177, 0.005, 0.192),
 }
 """By the profile's name; a profile that is not here was held against no kernel."""
+
+
+def nearness(release: str) -> str:
+    """Which profile stands for a kernel of this release, and how near it was to the kernel that it was held against, in a sentence."""
+    name = host.nearest(release)[0]
+    compared = COMPARED.get(name)
+    if compared is None:
+        return f"profile {name} stands for this machine's {release}; it was held against no kernel"
+    off = f"{100 * compared.median:.1f} % in the median where chance alone shows {100 * compared.chance_median:.1f} %"
+    return f"profile {name} stands for this machine's {release}; held against {compared.release} its goodput is off by {off}"
