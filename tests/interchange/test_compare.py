@@ -448,3 +448,15 @@ def test_the_next_command_compares_the_delay_of_the_same(cli, tmp_path):
     assert cli(*line.removeprefix("tcpscape ").removesuffix(" (the delay)").split()).status == 0
     speed = table(tmp_path / "s.csv", speed=[1.0] * 6)
     assert "Next" not in cli("compare", speed, speed, "--metric", "speed").out
+
+
+def test_a_screen_of_many_conditions_makes_the_rows_that_it_shows(tmp_path, monkeypatch):
+    root = sweep(tmp_path / "a", axes={"jitter": "0..11ms/1ms"})
+    result = answer(root, root)
+    made = []
+    row = sentences._row
+    monkeypatch.setattr(sentences, "_row", lambda *of: made.append(of) or row(*of))
+    screen = sentences.screen(result, "a", "b")
+    (shown,) = screen.tables
+    assert (len(result.rows), not made, len(list(shown.rows)), len(made)) == (24, True, 6, 6)
+    assert [*shown.rows, *screen.details[0].rows] == [row(result, one) for one in result.rows]

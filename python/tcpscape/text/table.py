@@ -7,9 +7,9 @@ import html
 import io
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, overload
 
 from tcpscape.errors import printable
 from tcpscape.text.numbers import Number
@@ -31,8 +31,31 @@ LONGEST_NAME = 28
 HEADING_LINES = 2
 """Most lines of a heading."""
 
+T = TypeVar("T")
 TableRow = Sequence[str | Number]
 """Words and numbers."""
+
+
+class RowsOf(Sequence[TableRow], Generic[T]):
+    """A row of each of these, made when it is first asked for: a screen shows few of many thousands."""
+
+    def __init__(self, of: Sequence[T], make: Callable[[T], TableRow]) -> None:
+        self._of, self._make = of, make
+        self._rows: dict[int, TableRow] = {}
+
+    @overload
+    def __getitem__(self, place: int) -> TableRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> RowsOf[T]: ...
+    def __getitem__(self, place: int | slice) -> TableRow | RowsOf[T]:
+        if isinstance(place, slice):
+            return RowsOf(self._of[place], self._make)
+        if place not in self._rows:
+            self._rows[place] = self._make(self._of[place])
+        return self._rows[place]
+
+    def __len__(self) -> int:
+        return len(self._of)
 
 
 @dataclass(frozen=True)

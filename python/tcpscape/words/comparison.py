@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from typing_extensions import TypedDict
@@ -15,7 +16,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.stats.estimate import Measured
 from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
-from tcpscape.text.table import Table, TableRow, table_of
+from tcpscape.text.table import RowsOf, Table, TableRow, table_of
 from tcpscape.words.paths import differences
 from tcpscape.words.sentences import caveat, runs_text
 
@@ -100,7 +101,8 @@ def table(comparison: ResultComparison) -> Table:
     """A row for each condition: both means, their ratio, and the verdict."""
     title = f"{comparison.metric}, {comparison.unit}" if comparison.unit not in ("", "1") else comparison.metric
     notes = [f"only in {name}" for name in comparison.left_out] + [f"caveat: {caveat}" for caveat in caveats(comparison)]
-    return Table(COLUMNS, [_row(comparison, r) for r in comparison.rows], title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
+    rows = RowsOf(comparison.rows, partial(_row, comparison))
+    return Table(COLUMNS, rows, title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
 
 
 def _row(comparison: ResultComparison, condition: ComparedCondition) -> TableRow:
@@ -252,13 +254,13 @@ def _runs(missing: int) -> str:
 
 def _more_statistics(comparison: ResultComparison) -> Table:
     """The statistics that the verdict is not made of."""
-    rows: list[TableRow] = [
-        (r.name, r.comparison.difference.cell(), r.comparison.win.cell(2), *(m.cell() for m in r.medians), r.comparison.median_ratio.cell())
-        for r in comparison.rows
-    ]
+
+    def row(r: ComparedCondition) -> TableRow:
+        return r.name, r.comparison.difference.cell(), r.comparison.win.cell(2), *(m.cell() for m in r.medians), r.comparison.median_ratio.cell()
+
     title = "Difference of means, how often A is above B, medians and their ratio [95 %]"
     columns = ("condition", "A − B of means", "A above B", "median of A", "median of B", "A / B of medians")
-    return Table(columns, rows, title=title, drop=("median of B", "median of A", "A − B of means"))
+    return Table(columns, RowsOf(comparison.rows, row), title=title, drop=("median of B", "median of A", "A − B of means"))
 
 
 def _left_out(comparison: ResultComparison) -> list[str]:
