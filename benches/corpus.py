@@ -3,6 +3,7 @@
     .venv/bin/python benches/corpus.py OUT --cases 210 --draw dev        # a development set
     .venv/bin/python benches/corpus.py OUT --cases 210 --draw test       # drawn apart from it: nobody tunes on it
     .venv/bin/python benches/corpus.py OUT --cases 168 --draw dev --domains    # three views of each trial, from one domain after the other
+    .venv/bin/python benches/corpus.py OUT --cases 20 --draw dev --domains reordering usual    # … from these
 
 Each case is a directory `OUT/NNN` with `sender.pcap`, `router.pcap` and `receiver.pcap` of one trial (nanoseconds, first 160 bytes of each packet),
 `info.parquet` (TCP_INFO of the sender every 10 ms) and `truth.json`: the scenario, its path in numbers, the kernel's counters, and `shown`, the
@@ -382,12 +383,13 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=210)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--draw", default="dev", help="name of the set, which is its seed")
-    parser.add_argument("--domains", action="store_true", help="cases of all domains in turn, three views of each")
+    parser.add_argument("--domains", nargs="*", choices=DOMAINS, metavar="DOMAIN", help="cases of these domains in turn (all), three views of each")
     arguments = parser.parse_args()
     engine = engines.make("virtual")
     assert isinstance(engine, Virtual)
     for i in range(arguments.first, arguments.first + arguments.cases):
-        case = draw_into([*DOMAINS][i % len(DOMAINS)], i, arguments.draw) if arguments.domains else draw(i, arguments.draw)
+        chosen = arguments.domains or [*DOMAINS]
+        case = draw(i, arguments.draw) if arguments.domains is None else draw_into(chosen[i % len(chosen)], i, arguments.draw)
         if case.domain and (arguments.out / f"{i:03d}-receiver").exists():
             continue
         try:

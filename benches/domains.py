@@ -3,8 +3,8 @@
     .venv/bin/python benches/diagnosis.py run CORPUS OUT --no-replay     # diagnoses each view, keeps each document in OUT
     .venv/bin/python benches/domains.py CORPUS OUT                       # the table of docs/diagnosis.md
     .venv/bin/python benches/domains.py CORPUS OUT --wrong limit         # the views that are wrong with certainty, what was said and what is true
-    .venv/bin/python benches/domains.py CORPUS OUT --calibration         # names by their probability, and intervals that hold the truth, by domain
-    .venv/bin/python benches/run.py --only diagnosis                     # draws a set, diagnoses it and writes both tables of calibration
+    .venv/bin/python benches/domains.py CORPUS OUT CORPUS OUT --page docs/diagnosis.md    # names and intervals of the first, jitter of all of them
+    .venv/bin/python benches/run.py --only diagnosis                     # draws both sets, diagnoses them and writes these tables
 
 A number is *right* within its tolerance, *wrong* outside of it where its interval excludes the truth, *unsure* where the interval holds the truth, and
 *silent* where none is given. No jitter is told with a bound: one below that is *unsure*. What limits a flow is that which its first sentence about
@@ -133,8 +133,12 @@ MOST_LIKELY = "best candidate"
 """What counts where no name is given: the first candidate, with its probability."""
 COVERED = ("rtt", "jitter", "loss", "rate", "buffer")
 """Goals whose numbers have intervals of 95 %."""
-DRAW = "calibration"
-"""The set by which the tables of calibration are written."""
+DRAW, JITTER_DRAW = "calibration", "jitter"
+"""The sets by which the tables of calibration and of jitter are written."""
+JITTERS = {"order kept": "jitter that keeps the order", "reordering": "jitter that does not", "no timestamps": "no jitter, no timestamps"}
+"""Domain → its row in the table of jitter; all others are without jitter."""
+JITTER_DOMAINS = (*JITTERS, "reordering", "usual")
+"""What the set of jitter is drawn from, in turn."""
 
 
 def axes(truth: Mapping[str, Any], flow: Mapping[str, Any]) -> Iterator[str]:
@@ -217,18 +221,50 @@ def _intervals(views: Mapping[str, Counter[Any]], held_in: Mapping[str, Counter[
     return table.markdown(head, [[axis, str(views[axis]["n"]), *(_of(held_in[axis], goal) for goal in COVERED)] for axis in order])
 
 
+def of_jitter(sets: Sequence[tuple[Path, Path]]) -> str:
+    """The table `jitter` of docs/diagnosis.md: by set, by kind of jitter, and by place of capture where there is a jitter."""
+    counts: dict[str, dict[str, Counter[Any]]] = defaultdict(lambda: defaultdict(Counter))
+    for case, truth, flow in ((corpus / name, truth, flow) for corpus, out in sets for name, truth, flow in rows(corpus, out)):
+        if flow is None:
+            continue
+        found = verdicts(case, truth, flow)
+        held_in = intervals(case, truth, flow) if truth["path"]["jitter_ms"] else {}
+        keys = [f"`{truth['scenario']['name'].split()[0]}`", JITTERS.get(truth["domain"], "no jitter"), "all"]
+        keys += [f"jitter seen at the {truth['shown']['place']}"] if truth["path"]["jitter_ms"] else []
+        for key in keys:
+            counts[key]["views"]["n"] += 1
+            for goal in {"jitter", "direction", "rtt"} & set(found):
+                counts[key][goal][found[goal]] += 1
+            if "jitter" in held_in:
+                counts[key]["interval"]["jitter", held_in["jitter"]] += 1
+    kinds = [*JITTERS.values(), "no jitter"]
+    order = sorted(counts, key=lambda key: (key == "all", key.startswith("jitter seen"), key in kinds, kinds.index(key) if key in kinds else 0))
+    cells = [
+        [key, str(of["views"]["n"]), cell(of["jitter"]), _of(of["interval"], "jitter"), cell(of["direction"]), cell(of["rtt"])]
+        for key, of in ((key, counts[key]) for key in order)
+    ]
+    return table.markdown(["set, views", "views", "σ", "interval holds σ", "direction", "round trip"], cells)
+
+
+def insert(page: Path, sets: Sequence[tuple[Path, Path]]) -> None:
+    """Writes the tables of these sets into the page, those of calibration by the first."""
+    for name, text in {**calibration(*sets[0]), "jitter": of_jitter(sets)}.items():
+        table.insert(page, name, text)
+
+
 def write(page: Path, cases: int, jobs: int) -> None:
-    """Draws so many cases of :data:`DRAW`, diagnoses each view without a replay and writes both tables into the page."""
-    here = Path(__file__).parent
+    """Draws so many cases of :data:`DRAW` and a fifth of them of :data:`JITTER_DRAW`, diagnoses each view without a replay and writes the tables."""
+    here, sets = Path(__file__).parent, []
     with TemporaryDirectory() as work:
-        corpus, out = Path(work, "corpus"), Path(work, "out")
-        for command in (
-            ["corpus.py", str(corpus), "--domains", "--draw", DRAW, "--cases", str(cases)],
-            ["diagnosis.py", "run", str(corpus), str(out), "--no-replay", "--jobs", str(jobs)],
-        ):
-            subprocess.run([sys.executable, str(here / command[0]), *command[1:]], check=True)
-        for name, text in calibration(corpus, out).items():
-            table.insert(page, name, text)
+        for draw, count, chosen in ((DRAW, cases, ()), (JITTER_DRAW, cases // 5, JITTER_DOMAINS)):
+            corpus, out = Path(work, draw), Path(work, f"{draw}-out")
+            for command in (
+                ["corpus.py", str(corpus), "--draw", draw, "--cases", str(count), "--domains", *chosen],
+                ["diagnosis.py", "run", str(corpus), str(out), "--no-replay", "--jobs", str(jobs)],
+            ):
+                subprocess.run([sys.executable, str(here / command[0]), *command[1:]], check=True)
+            sets.append((corpus, out))
+        insert(page, sets)
 
 
 def contradictions(flow: Mapping[str, Any]) -> Iterator[str]:
@@ -272,11 +308,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("more", type=Path, nargs="*", metavar="CORPUS OUT", help="further sets, of which the table of jitter is made too")
     parser.add_argument("--wrong", choices=(*GOALS, "contradictions"))
-    parser.add_argument("--calibration", action="store_true")
+    parser.add_argument("--page", type=Path, help="page whose tables are written")
     arguments = parser.parse_args()
-    if arguments.calibration:
-        print("\n\n".join(calibration(arguments.corpus, arguments.out).values()))
+    if arguments.page:
+        insert(arguments.page, [*zip([arguments.corpus, *arguments.more[::2]], [arguments.out, *arguments.more[1::2]], strict=True)])
         return
     tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for name, truth, flow in rows(arguments.corpus, arguments.out):

@@ -527,6 +527,15 @@ def test_a_skewed_jitter_has_its_mean_above_the_usual_delay() -> None:
     assert np.median(trips) < usual < trips.mean() + 0.1
 
 
+def test_packets_that_met_an_idle_bottleneck_under_a_skewed_jitter_show_its_mean(tmp_path: Path) -> None:
+    """Half of them are below 77 ms: the mean of a Pareto's delays is the base, not their middle."""
+    back = {"at": "router", "delay": "55ms", "jitter": "10ms", "distribution": "pareto"}
+    fields: dict[str, Any] = {"forward": [{"at": "router", "delay": "25ms"}], "reverse": back, "flows": [{"cca": "reno"}], "duration": "20s"}
+    p = found(tmp_path, **fields, bottleneck="tbf rate 18mbit burst 9000 limit 30000")
+    assert p.rtt_ms.value == pytest.approx(80, abs=1)
+    assert p.rtt_ms.low <= 80 <= p.rtt_ms.high
+
+
 def test_behind_a_busy_queue_jitter_of_the_acks_does_not_tell_that_the_data_have_none(tmp_path: Path) -> None:
     back = {"at": "router", "delay": "30ms", "jitter": "3ms", "distribution": "normal"}
     fields: dict[str, Any] = {"forward": [{"at": "router", "delay": "20ms"}], "reverse": back}

@@ -182,7 +182,8 @@ def part_behind(f: Fit) -> Estimate | None:
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     if are_trusted(known, mean):
-        level, its_error = float(np.median(known)), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
+        has_mean = is_varying(f) and known.size >= LEAST_TURNS  # of a skewed jitter the mean is in the base
+        level, its_error = _usual(known) if has_mean else float(np.median(known)), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
         if is_never_short(f) or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k = level, its_error, max(10, min(24, known.size))
     mean, error = within_reach(f, mean, error)
