@@ -214,6 +214,37 @@ def test_a_server_that_does_not_start_is_said_in_one_line(shell):
     assert said.err == 'error: serve: "echo broken; exit 3" ended with status 3 before it listened: broken; correct the command\n'
 
 
+NAMES = """
+import os, socket
+for host in "near", "far", "cdn":
+    with socket.create_connection((host, 80)) as s:
+        print(host, s.recv(9).decode(), s.getpeername()[0])
+"""
+
+
+@live
+def test_servers_run_at_the_hosts_that_they_name(shell):
+    def serve(answer):
+        return shlex.join([sys.executable, "-c", f'import socket\nfor c in iter(socket.create_server(("", 80)).accept, 0): c[0].send(b"{answer}")'])
+
+    servers = [f"near: {serve('one')}", serve("two"), f"cdn: {serve('three')}"]
+    words = ["--host", "cdn", *(word for line in servers for word in ("--serve", line))]
+    command = shell("emulate", *PATH, "--quiet", *words, "--", sys.executable, "-c", NAMES)
+    assert command.status == 0, command.err
+    assert command.out.split("\n")[:3] == ["near one 10.77.1.2", "far two 10.77.1.3", "cdn three 10.77.1.4"]
+
+
+@live
+def test_a_routers_command_has_begun_before_the_command_and_its_end_is_told(shell, tmp_path):
+    router = f"echo $TCPSCAPE_LAN $TCPSCAPE_WAN > {tmp_path}/devices; ls /sys/class/net >> {tmp_path}/devices"
+    command = shell("emulate", *PATH, "--quiet", "--router-command", router, "--", "sh", "-c", f"cat {tmp_path}/devices; echo $TCPSCAPE_ROUTER")
+    assert (command.status, command.out) == (0, "lan wan\nlan\nlo\nwan\n10.77.1.1\n")
+    said = shell("emulate", *PATH, "--router-command", "echo broken; exit 3", "--", "true")
+    assert (said.status, said.err) == (2, 'error: router-command: "echo broken; exit 3" ended with status 3: broken; correct the command\n')
+    later = shell("emulate", *PATH, "--router-command", "sleep 1.1; exit 3", "--json", "--", "sleep", "0.5")
+    assert 'the router\'s command "sleep 1.1; exit 3" ended with status 3' in json.loads(later.out)["caveats"]
+
+
 TELLS = """
 import socket
 with socket.create_server(("", 80)) as server:
@@ -381,7 +412,8 @@ def test_a_user_without_privileges_has_it_all(tmp_path):
     tmp_path.chmod(0o755)
     serve = f"{shutil.which('python3', path='/usr/bin:/bin') or 'python3'} -m http.server -d {tmp_path} 80"
     script = "id -u; grep CapEff /proc/self/status; cat /proc/sys/net/ipv4/tcp_congestion_control"
-    words = ["emulate", *PATH, "--cca", "reno", "--quiet", "--serve", serve, "--", "sh", "-c", script]
+    router = f"{shutil.which('tc') or 'true'} qdisc replace dev lan root pfifo"  # which its user may nowhere else
+    words = ["emulate", *PATH, "--cca", "reno", "--quiet", "--serve", serve, "--router-command", router, "--", "sh", "-c", script]
     said = subprocess.run([sys.executable, "-c", AS_NOBODY, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert said.returncode == 0, said.stderr
     assert said.stdout.splitlines()[-3:] == ["65534", "CapEff:\t0000000000000000", "reno"]

@@ -40,6 +40,17 @@ def test_a_scenario_with_programs_reads_back_as_it_was():
     assert "programs" not in json.dumps(Scenario.of(PATH).to_dict())
 
 
+def test_hosts_and_a_router_are_part_of_the_job_and_only_then_of_the_address():
+    job = programs.hosts(["iperf3 -s", "cdn: sh -c 'a: b'", "near: echo x"], ["cdn"], "tc qdisc")
+    assert [(one["host"], one["command"]) for one in job["serve"]] == [("far", "iperf3 -s"), ("cdn", "sh -c 'a: b'"), ("near", "echo x")]
+    plain = Scenario.of({**PATH, "programs": COMMAND})
+    assert Scenario.of({**PATH, "programs": {**COMMAND, "host": [], "router_command": None}}).address() == plain.address()
+    for more in ({"host": "cdn"}, {"router_command": "tc qdisc"}):
+        other = Scenario.of({**PATH, "programs": {**COMMAND, **more}})
+        assert other.address() != plain.address()
+        assert Scenario.of(other.to_dict()) == other
+
+
 def test_a_command_is_measured_by_its_completion_where_nothing_else_is_asked():
     path = {"rtt": "50ms"}
     assert campaign(None, path, {"programs": COMMAND}).metric == "completion"
@@ -78,6 +89,11 @@ def test_axes_go_into_the_command_and_controls_to_both_ends():
         ({"rcvbuf": "64KiB"}, {}, "rcvbuf: programs make their own connections"),
         ({"chunk": "4KB,8KB"}, {}, "chunk: programs make their own connections"),
         ({}, {"programs": {"command": "true", "serve": ["python3 'x"]}}, "serve: no closing quotation; close the quotation"),
+        ({}, {"programs": {"command": "true", "serve": "cdn: true"}}, "serve: there is no host 'cdn'; choose near, far, or add it with --host cdn"),
+        ({}, {"programs": {"command": "true", "serve": "far:"}}, "serve: there is none; name a program"),
+        ({}, {"programs": {"command": "true", "host": ["cdn", "cdn"]}}, "host: 'cdn' is there twice; leave one out"),
+        ({}, {"programs": {"command": "true", "host": "router"}}, "host: 'router' is one already; choose another name"),
+        ({}, {"programs": {"command": "true", "router_command": "tc '"}}, "router-command: no closing quotation; close the quotation"),
         ({}, {"programs": {"command": "curl 'http"}}, "command: no closing quotation; close the quotation"),
         ({}, {"programs": {"command": " "}}, "command: there is none; name a program"),
         ({}, {"mix": "bbr", "cca": ("cubic", "reno")}, "mix: it says congestion controls and counts itself"),

@@ -321,15 +321,33 @@ def test_iperf3_carries_what_our_own_sockets_do(need_programs, shell, tmp_path):
     assert theirs == pytest.approx(ours, rel=0.01)
 
 
+SHAPER = """
+import os, socket, subprocess, time
+probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+subprocess.run(["tc", "qdisc", "replace", "dev", os.environ["TCPSCAPE_LAN"], "root", "cake", "bandwidth", "2mbit"], check=True)
+for host in ("far", "cdn"):
+    start = time.monotonic()
+    probe.sendto(bytes([8, 0, 0, 0, 0, 0, 0, 1]), (host, 0))
+    probe.recv(99)
+    print(host, round(1e3 * (time.monotonic() - start), 1), file=open("rtt", "a"))
+"""
+
+
 @pytest.mark.skipif(not (shutil.which("tc") and shutil.which("curl")), reason="tc or curl is not installed: apt-get install iproute2 curl")
-def test_a_queue_of_tc_at_the_far_end_shapes_what_comes_down(need_programs, shell, tmp_path):
+def test_a_router_shapes_what_comes_down_from_every_host(need_programs, shell, tmp_path):
     (tmp_path / "page").write_bytes(bytes(500_000))
+    (tmp_path / "shaper.py").write_text(SHAPER)
+    hosts = ("--host", "cdn", "--serve", "cdn: python3 -m http.server 80")
+    fetch = ("curl", "-sf", "-o", "/dev/null", "-w", "%{time_total}\n", "http://cdn/page")
 
-    def seconds(setup: str) -> float:
-        serve = f"sh -c '{setup} exec python3 -m http.server 80'"
-        command = shell(*VIRTUAL, "--serve", serve, "--", "curl", "-sf", "-o", "/dev/null", "-w", "%{time_total}", "http://far/page", cwd=tmp_path)
-        return float(command.out)
+    def outcome(*words: str) -> tuple[float, str]:
+        pcap = tmp_path / "packets.pcapng"
+        command = shell(*VIRTUAL, *hosts, *words, "--pcap", str(pcap), "--", *fetch, cwd=tmp_path)
+        assert command.status == 0, command.err
+        return float(command.out), hashlib.sha256(pcap.read_bytes()).hexdigest()
 
-    shaped = seconds("tc qdisc replace dev rev root cake bandwidth 2mbit;")
-    assert 2.0 < shaped < 2.4  # 500 kB and their headers at 2 Mbit/s, after two round trips
-    assert seconds("") < 0.5
+    first = outcome("--bind", str(tmp_path), "--router-command", "python3 shaper.py")
+    assert (tmp_path / "rtt").read_text() == "far 20.0\ncdn 20.0\n"
+    assert 2.0 < first[0] < 2.4  # 500 kB and their headers at 2 Mbit/s, after two round trips
+    assert outcome("--bind", str(tmp_path), "--router-command", "python3 shaper.py") == first
+    assert outcome()[0] < 0.5

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
 use tcpscape_path::PathSpec;
 use tcpscape_plan::Plan;
-use tcpscape_testbed::network::wire::{End, Wire};
+use tcpscape_testbed::network::wire::{host_address, End, Others, Wire, ROUTER};
 use tcpscape_testbed::network::TestbedError;
 use tcpscape_testbed::sys;
 
@@ -62,6 +62,23 @@ fn permanent_neighbours_stand_where_the_plan_has_no_arp() {
     assert!(table(wire.sender()).contains("10.77.1.3        0x1         0x6         02:77:00:00:02:03"), "{}", table(wire.sender()));
     assert!(table(wire.receiver()).contains("10.77.1.2        0x1         0x6         02:77:00:00:01:02"), "{}", table(wire.receiver()));
     assert_eq!(table(wire.middle()).lines().count(), 1);
+}
+
+#[test]
+fn a_router_and_further_hosts_answer_on_their_side_of_the_middle() {
+    let others = Others { router: true, hosts: 2 };
+    let Some(mut wire) = allowed(Wire::with(&Plan { arp: false, ..plan() }, &BTreeMap::new(), others)) else { return };
+    let listen = |namespace| within(namespace, || TcpListener::bind(("0.0.0.0", 5001)).unwrap());
+    let _listeners = [wire.receiver(), wire.router().unwrap(), wire.host(0).unwrap(), wire.host(1).unwrap()].map(listen);
+    let reaches = |namespace, address: std::net::Ipv4Addr| {
+        within(namespace, || TcpStream::connect_timeout(&(address, 5001).into(), std::time::Duration::from_millis(500)).is_ok())
+    };
+    assert!(reaches(wire.sender(), ROUTER));
+    assert!(reaches(wire.receiver(), host_address(1)));
+    assert!(reaches(wire.host(0).unwrap(), End::Receiver.address()));
+    assert!(!reaches(wire.sender(), host_address(0)), "nobody copies frames, and yet there is a connection");
+    assert!(wire.host(2).is_none());
+    assert_eq!(wire.faults().unwrap(), Vec::<String>::new());
 }
 
 #[test]

@@ -196,6 +196,8 @@ def emulate(
     command: str | Sequence[str],
     *,
     serve: str | Sequence[str] = (),
+    host: str | Sequence[str] = (),
+    router_command: str | None = None,
     reach: str | Sequence[str] = (),
     outside: bool = False,
     cca: str | None = None,
@@ -215,7 +217,9 @@ def emulate(
     `far`. The command's standard output is in the result, its standard error is this process's.
 
     :param command: the command and its arguments, or one text that is split as a shell does.
-    :param serve: command lines of servers at the far end, started before: `"iperf3 -s -1"`.
+    :param serve: command lines of servers, started before: at the far end, `"iperf3 -s -1"`, or at a host that stands before it, `"cdn: iperf3 -s"`.
+    :param host: names of further hosts at the far end.
+    :param router_command: a command line that runs in a router between the command and the path, whose devices are `lan` and `wan`: a shaper.
     :param reach: ports of this machine's loopback at the far end: `"8000"`, or `"FAR:HERE"`.
     :param outside: whether the far end is the world outside, through slirp4netns.
     :param cca: congestion control of both ends.
@@ -246,6 +250,8 @@ def emulate(
         way=PathWords(**typed),  # type: ignore[arg-type]
         command=command_words,
         serve=several(serve),
+        host=several(host),
+        router_command=router_command,
         reach=several(reach),
         outside=outside,
         engine=engine,

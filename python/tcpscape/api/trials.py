@@ -115,6 +115,8 @@ def sweep(
     probe: Entries = (),
     command: str | None = None,
     serve: str | Sequence[str] = (),
+    host: str | Sequence[str] = (),
+    router_command: str | None = None,
     engine: str | Sequence[str] | None = None,
     seeds: Seeds | None = None,
     precision: str | None = None,
@@ -136,7 +138,9 @@ def sweep(
     :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
     :param flows: flows in a trial.
     :param command: a program at the near end instead of flows, with its arguments, on the engines `virtual` and `live`; `far` is the other end.
-    :param serve: command lines of servers at the far end, started before.
+    :param serve: command lines of servers, started before: at the far end, or at a host that stands before them, `"cdn: iperf3 -s"`.
+    :param host: names of further hosts at the far end.
+    :param router_command: a command line that runs in a router between the near end and the path, as a shaper's.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param engine: engines; several are compared.
     :param seeds: trials of each cell, 10 where nothing says another number.
@@ -161,7 +165,7 @@ def sweep(
         "mix": mix,
         "cca": control_labels(cca, names[0] if names else "model") or None,
     }
-    programs = source.programs(command, several(serve))
+    programs = source.programs(command, serve=several(serve), host=several(host), router_command=router_command)
     plan = source.campaign(campaign, given(levels), given(fields) | more(link, transfers, probe) | ({"programs": programs} if programs else {}))
     if verify:
         engines.verify(by_engine(plan.cases()))

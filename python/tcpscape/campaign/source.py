@@ -37,11 +37,15 @@ def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
     return Campaign.of({"name": scenario.name, "scenario": scenario, **fields}, scenario.name)
 
 
-def programs(command: str | None, serve: Sequence[str]) -> dict[str, Any]:
-    """The field `programs` of a campaign from options; empty without a command. :raises ScenarioError: servers without one."""
-    if command is None and serve:
-        refuse("serve", "there is no command that would use it", "give --command too, for example 'curl -s http://far/'")
-    return {} if command is None else {"command": command, **({"serve": list(serve)} if serve else {})}
+def programs(command: str | None, **others: Sequence[str] | str | None) -> dict[str, Any]:
+    """The field `programs` of a campaign from options, `others` the fields besides the command; empty without a command.
+
+    :raises ScenarioError: one of the others without a command.
+    """
+    fields = {name: value if isinstance(value, str) else list(value) for name, value in others.items() if value}
+    if command is None and fields:
+        refuse(next(iter(fields)).replace("_", "-"), "there is no command that would use it", "give --command too, for example 'curl -s http://far/'")
+    return {} if command is None else {"command": command, **fields}
 
 
 def samples(scenario: Scenario, *, kept: bool) -> str:

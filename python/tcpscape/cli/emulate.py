@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FarOptions:
-    """What there is at the far end."""
+    """What there is at the far end and on the way to it."""
 
-    serve: Annotated[tuple[str, ...], Option('A server at the far end, started before: "iperf3 -s -1". Repeatable.')] = ()
+    serve: Annotated[tuple[str, ...], Option('A server at the far end, started before: "iperf3 -s -1"; "HOST: COMMAND" at another. Repeatable.')] = ()
+    host: Annotated[tuple[str, ...], Option("A further host at the far end, called NAME. Repeatable.", metavar="NAME")] = ()
+    router_command: Annotated[
+        str | None, Option("Run this in a router between the command and the path, for example a shaper; see $TCPSCAPE_LAN, $TCPSCAPE_WAN.")
+    ] = None
     reach: Annotated[tuple[str, ...], Option("A port of this machine's loopback at the far end: 8000, or FAR:HERE.", metavar="PORT")] = ()
     outside: Annotated[bool, Option("The far end is the world outside, through slirp4netns; this machine is 10.0.2.2.")] = False
 

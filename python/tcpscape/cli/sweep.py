@@ -60,7 +60,9 @@ class CellOptions:
         str | None,
         Option('A program at the near end, instead of flows: "curl -s http://far/page". Ended after --duration (10min). Not on the model.'),
     ] = None
-    serve: Annotated[tuple[str, ...], Option('With --command: a server at the far end: "iperf3 -s -1". Repeatable.')] = ()
+    serve: Annotated[tuple[str, ...], Option('With --command: a server at the far end: "iperf3 -s -1"; as of emulate. Repeatable.')] = ()
+    host: Annotated[tuple[str, ...], Option("With --command: a further host at the far end. Repeatable.", metavar="NAME")] = ()
+    router_command: Annotated[str | None, Option("With --command: what runs in a router between the command and the path.")] = None
     engine: Annotated[
         str | None, Option("Engines: model, virtual[:KERNEL], live, mock; several to compare.  [default: model]", complete="engines")
     ] = None
@@ -77,9 +79,9 @@ class CellOptions:
         from tcpscape.controls import spelling
 
         names = spelling.parse_names(self.engine, "engine") if self.engine is not None else []
-        apart = ("cca", "engine", "command", "serve")
+        apart = ("cca", "engine", "command", "serve", "host", "router_command")
         fields = {name: value for name, value in asdict(self).items() if name not in apart and value is not None}
-        if programs := source.programs(self.command, self.serve):
+        if programs := source.programs(self.command, serve=self.serve, host=self.host, router_command=self.router_command):
             fields["programs"] = programs
         if self.samples is not None:
             fields["queue_samples"] = self.samples

@@ -23,6 +23,7 @@ from tcpscape.errors import refuse, shown
 from tcpscape.scenario.fields import OPTIONS
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.grammar import parse_mix
+from tcpscape.scenario.programs import expect_hosts, placed, words
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.vocabulary import PathWords
 
@@ -42,7 +43,11 @@ class Request:
     command: Sequence[str]
     """The command and its arguments; empty is a shell."""
     serve: Sequence[str] = ()
-    """Command lines of servers at the far end."""
+    """Command lines of servers, `HOST: COMMAND` or at the far end."""
+    host: Sequence[str] = ()
+    """Names of further hosts at the far end."""
+    router_command: str | None = None
+    """Command line of a router between the near end and the path."""
     reach: Sequence[str] = ()
     """Ports of this machine's loopback at the far end: `8000`, `FAR:HERE`."""
     outside: bool = False
@@ -76,9 +81,18 @@ class Request:
         if twice := {r.far for r in reach if [o.far for o in reach].count(r.far) > 1}:
             refuse("reach", f"port {min(twice)} of the far end is there twice", "say FAR:HERE with another FAR")
         if self.outside:
-            if self.serve or self.reach:
-                refuse("outside", "the far end is then no place for --serve and --reach", "leave them out; this machine's loopback is 10.0.2.2")
+            if self.serve or self.reach or self.host:
+                refuse(
+                    "outside", "the far end is then no place for --serve, --host and --reach", "leave them out; this machine's loopback is 10.0.2.2"
+                )
+            if self.router_command:
+                refuse("outside", "the router knows the ways to near and far alone", "leave it out, or --router-command")
             relay.expect()
+        expect_hosts(self.host)
+        for line in self.serve:
+            placed(line, self.host)
+        if self.router_command:
+            words(self.router_command, "router-command")
         duration = None if self.duration is None else units.parse_time(self.duration, "duration")
         if duration == 0:
             refuse("duration", "a command that runs for 0s does nothing", "write for example 60s, or leave it out")
@@ -94,6 +108,8 @@ class Request:
             cca=self._control(),
             flows=self._flows(),
             serve=self.serve,
+            host=self.host,
+            router_command=self.router_command,
             reach=reach,
             outside=self.outside,
             duration=duration,

@@ -75,7 +75,11 @@ class Settings:
     flows: Sequence[Flow] = ()
     """Flows of ours beside the command."""
     serve: Sequence[str] = ()
-    """Command lines of servers at the far end."""
+    """Command lines of servers, `HOST: COMMAND` or at the far end."""
+    host: Sequence[str] = ()
+    """Names of further hosts at the far end."""
+    router_command: str | None = None
+    """Command line of a router between the near end and the path."""
     reach: Sequence[Reach] = ()
     outside: bool = False
     """Whether the far end is the world outside."""
@@ -108,7 +112,7 @@ class Settings:
             cca=self.cca,
             root=self.root or self.virtual is not None,
             is_virtual=self.virtual is not None,
-            serve=self.serve,
+            **programs.hosts(self.serve, self.host, self.router_command),
             reach=[{"far": r.far, "host": r.host} for r in self.reach],
             duration_ns=self.duration or (MOST_VIRTUAL_NS if self.virtual else None),
             outside=self.outside,
@@ -238,7 +242,7 @@ def _plain(error: EngineError) -> Exception:
     """A refusal that names its own field (`serve: …; …`) without the engine's name in front."""
     text = reason(error)
     named = text.partition(":")[0]
-    return ScenarioError(text) if named in ("serve", "reach", "cca", "mix", "forward", "reverse", "pcap", "outside") else error
+    return ScenarioError(text) if named in ("serve", "router-command", "reach", "cca", "mix", "forward", "reverse", "pcap", "outside") else error
 
 
 @contextmanager

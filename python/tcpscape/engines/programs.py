@@ -22,7 +22,7 @@ from tcpscape.engines.base import Engine, trial
 from tcpscape.errors import EngineError, refuse, shown
 from tcpscape.reading import numbers
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.programs import words
+from tcpscape.scenario.programs import placed, words
 from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.trial import Capture, Cwnd, FlowResult, ProgramResult, Rtt, Trial
 from tcpscape.units import NS_PER_S
@@ -53,11 +53,17 @@ VIRTUAL_LIVE_NS = NS_PER_S
 def job(built: Mapping[str, Any], command: Sequence[str], seed: int, **more: Any) -> dict[str, Any]:
     """What the emulation's program reads, whose directions are `forward`, from the command, and `reverse`; `more`: what differs from nothing."""
     nothing: dict[str, Any] = {
-        **dict.fromkeys(("cca", "duration_ns", "pcap", "live_ns")),
+        **dict.fromkeys(("cca", "duration_ns", "pcap", "live_ns", "router")),
         **dict.fromkeys(("root", "is_virtual", "outside"), False),
-        **dict.fromkeys(("serve", "reach"), ()),
+        **dict.fromkeys(("serve", "reach", "hosts"), ()),
     }
     return {"plan": built, "command": list(command), "seed": seed, **nothing, **more}
+
+
+def hosts(serve: Sequence[str], host: Sequence[str], router_command: str | None) -> dict[str, Any]:
+    """Members of the job: who there is besides the two ends, and the servers with the hosts at which they run."""
+    served = [dict(zip(("host", "command"), placed(line, host), strict=True)) for line in serve]
+    return {"serve": served, "hosts": list(host), "router": router_command}
 
 
 def routed(lib: ModuleType, scenario: Scenario) -> dict[str, Any]:
@@ -86,7 +92,7 @@ def job_of(lib: ModuleType, scenario: Scenario, seed: int, **more: Any) -> dict[
     """The job of a scenario with programs."""
     programs, fields = _programs(scenario), routed(lib, scenario)
     fields["forward"], fields["reverse"] = fields["reverse"], fields["forward"]
-    own = {"cca": programs.cca, "serve": programs.serve, "duration_ns": scenario.duration}
+    own = {"cca": programs.cca, "duration_ns": scenario.duration, **hosts(programs.serve, programs.host, programs.router_command)}
     own |= {"has_flows": True} if scenario.flows else {}
     return job(fields, words(programs.command), seed, **own, **more)
 
@@ -192,13 +198,13 @@ def _flow(row: Mapping[str, Any], cca: str, group: int) -> FlowResult:
         data_segs_out=facts.get("segments"),
         ecn=facts.get("ecn"),
         zero_windows=facts.get("zero_windows"),
-        direction="up" if row["from"][0] == NEAR else "down",
+        direction="up" if row["from"][0] in NEAR else "down",
         group=group,
     )
 
 
-NEAR = "10.77.1.2"
-"""Address of the command's end. crates/testbed, `network::wire`"""
+NEAR = ("10.77.1.2", "10.77.1.1")
+"""Addresses of the command's end and of the router in front of it. crates/testbed, `network::wire`"""
 
 
 def digest(scenario: Scenario) -> str:

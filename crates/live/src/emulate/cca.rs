@@ -4,13 +4,15 @@
 //! one of `tcp_allowed_congestion_control` as its default; any other is then that of the route to the other end, which holds for every
 //! connection, whatever its program chooses. Source: ip-sysctl (tcp_congestion_control), rtnetlink(7), ip-route(8) `congctl`.
 
+use super::places::Places;
 use crate::spaces;
 use std::fs;
 use std::io;
+use std::net::Ipv4Addr;
 use tcpscape_testbed::netlink::{Batch, Socket};
 use tcpscape_testbed::network::links;
 use tcpscape_testbed::network::sysctl::is_not_here;
-use tcpscape_testbed::network::wire::{End, Wire};
+use tcpscape_testbed::network::wire::End;
 
 /// The default of new sockets, in the calling thread's namespace.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -28,24 +30,24 @@ pub fn check(field: &str, cca: &str) -> Result<(), String> {
     }
 }
 
-/// Gives it to both ends; `outside`: to connections with the world, for which there is no route of their own.
-pub fn set(wire: &Wire, cca: &str, outside: bool) -> Result<(), String> {
-    let ends = [(wire.sender(), End::Receiver, "fwd"), (wire.receiver(), End::Sender, "rev")];
-    ends.into_iter().try_for_each(|(namespace, other, device)| {
+/// Gives it to both ends and their further hosts; `outside`: to connections with the world, for which there is no route of their own.
+pub fn set(places: &Places, cca: &str, outside: bool) -> Result<(), String> {
+    places.hosts().try_for_each(|(namespace, is_near)| {
+        let (others, device) = if is_near { (places.far_addresses(), "fwd") } else { (vec![End::Sender.address()], "rev") };
         let set = spaces::within(namespace, || match fs::write(DEFAULT, cca) {
-            Err(e) if is_not_here(&e) && !outside => route(other, device, cca),
+            Err(e) if is_not_here(&e) && !outside => route(&others, device, cca),
             set => set,
         });
         set.and_then(|set| set).map_err(|e| format!("cca: {cca} cannot be the default: {e}; leave it out, or as root: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno {cca}\""))
     })
 }
 
-/// A route to the other end with a congestion control of its own, in the calling thread's namespace.
-fn route(to: End, device: &str, cca: &str) -> io::Result<()> {
+/// Routes to those at the other end with a congestion control of their own, in the calling thread's namespace.
+fn route(others: &[Ipv4Addr], device: &str, cca: &str) -> io::Result<()> {
     let mut socket = Socket::open()?;
     let number = links::number(&mut socket, device).map_err(io::Error::other)?;
     let number = number.ok_or_else(|| io::Error::other(format!("there is no device {device}")))?;
     let mut batch = Batch::new();
-    links::control_to(&mut batch, to.address(), number, cca);
+    others.iter().for_each(|&other| links::route_to(&mut batch, other, number, Some(cca)));
     socket.request(&mut batch).map_err(io::Error::other)
 }

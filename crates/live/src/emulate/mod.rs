@@ -1,7 +1,8 @@
 //! The mode `emulate`: a command of the user's behind an emulated path.
 //!
 //! ```text
-//! the command ── near (10.77.1.2) ── emulator ── far (10.77.1.3) ── servers, and ports of this host's loopback
+//! the command ── near (10.77.1.2) ── [router] ── emulator ── far (10.77.1.3) ── servers, and ports of this host's loopback
+//!                                                         └─ further hosts ── servers
 //! ```
 //!
 //! Begin reading at [`run`]: it builds the two ends and the path, starts servers and the command, and then watches: figures go out, changes
@@ -10,7 +11,8 @@
 //! | Module | What it is |
 //! |---|---|
 //! | `watch` | the time while the command runs |
-//! | [`server`] | servers at the far end, and whether they listen |
+//! | [`places`] | the hosts, their names, and a router |
+//! | [`server`] | servers, and whether they listen; the router's command |
 //! | [`relay`], [`host`] | ports of this host at the far end |
 //! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
@@ -23,6 +25,7 @@ mod capture;
 mod cca;
 pub mod host;
 mod outside;
+pub mod places;
 pub mod relay;
 pub mod server;
 mod stuck;
@@ -35,25 +38,21 @@ use crate::spaces::{self, Child, Options, Program, Realtime, Spaces};
 use beside::Beside;
 use capture::Capture;
 use host::Host;
+use places::Places;
 use relay::Reach;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use server::Server;
+use server::{Server, Start};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tcpscape_path::{Direction, PathSpec};
 use tcpscape_plan::Plan;
-use tcpscape_testbed::network::wire::{End, Wire};
+use tcpscape_testbed::network::wire::Wire;
 use tcpscape_testbed::sys;
 use watch::Watch;
-
-/// The names of the two ends.
-const NEAR: &str = "near";
-const FAR: &str = "far";
 
 /// The job of the mode: what is to run behind which path, as Python sends it.
 #[derive(Debug, Deserialize)]
@@ -74,8 +73,12 @@ pub struct Job {
     pub root: bool,
     /// Whether this kernel runs in virtual time.
     pub is_virtual: bool,
-    /// Command lines of servers at the far end.
-    pub serve: Vec<String>,
+    /// Names of further hosts at the far end.
+    pub hosts: Vec<String>,
+    /// Command line of a router between the near end and the path.
+    pub router: Option<String>,
+    /// Servers.
+    pub serve: Vec<Served>,
     /// Ports of the far end that are ports of this host.
     pub reach: Vec<Reach>,
     /// Whether the far end is the world outside.
@@ -92,6 +95,16 @@ pub struct Job {
     pub stdin: Option<RawFd>,
     /// As `stdin`.
     pub stdout: Option<RawFd>,
+}
+
+/// A server: the host that it runs at, and its command line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    /// Name of the host.
+    pub host: String,
+    /// Command line of the shell.
+    pub command: String,
 }
 
 /// Runs a command behind a path; the account of what passed.
@@ -114,8 +127,7 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
         let listens = spaces::within(ends.wire.receiver(), || relay::serve(reach, host)).and_then(|done| done);
         listens.map_err(|e| format!("reach: port {} of the far end: {e}; choose another with FAR:HERE", reach.far))?;
     }
-    let serve = |text: &String| Server::start(text, ends.wire.receiver(), ends.realtime, prepare);
-    let servers = job.serve.iter().map(serve).collect::<Result<Vec<Server>, String>>()?;
+    let servers = ends.serve(&job)?;
     let beside = job.has_flows.then(|| Beside::prepare(&job.plan, &ends.wire, job.seed, job.is_virtual)).transpose()?;
     let command = ends.start(&job, streams)?;
     beside.map(|flows| flows.start(sys::now())).transpose()?;
@@ -136,9 +148,10 @@ impl Ends {
         if let Some(cca) = &job.cca {
             cca::check("cca", cca)?;
         }
-        let wire = Wire::build(&job.plan, &settings()).map_err(|e| format!("emulate: {e}"))?;
+        let others = places::others(&job.hosts, job.router.is_some());
+        let wire = Wire::with(&job.plan, &settings(), others).map_err(|e| format!("emulate: {e}"))?;
         if let Some(cca) = &job.cca {
-            cca::set(&wire, cca, job.outside)?;
+            cca::set(&Places::new(&wire, &job.hosts), cca, job.outside)?;
         }
         Ok(Ends { wire, realtime: spaces.realtime() })
     }
@@ -167,10 +180,21 @@ impl Ends {
         Emulator::start(link, ports, &options).map_err(|e| format!("emulate: the emulator's thread: {e}"))
     }
 
+    /// Starts the servers, and then the router's command.
+    fn serve(&self, job: &Job) -> Result<Vec<Server>, String> {
+        let places = Places::new(&self.wire, &job.hosts);
+        let start = |how: Start, host: &str, text: &str| {
+            let namespace = places.namespace(host).ok_or_else(|| format!("serve: {host:?} is no host; report it"))?;
+            Server::start(how, text, namespace, self.realtime, |program| places.name(program))
+        };
+        let served = job.serve.iter().map(|served| start(Start::Listening, &served.host, &served.command));
+        served.chain(job.router.iter().map(|text| start(Start::Settled, places::ROUTER_NAME, text))).collect()
+    }
+
     /// Starts the command at the near end.
     fn start(&self, job: &Job, (stdin, stdout): (Option<OwnedFd>, Option<OwnedFd>)) -> Result<Child, String> {
         let mut program = Program::new(&job.command, self.realtime).within(self.wire.sender());
-        prepare(&mut program);
+        Places::new(&self.wire, &job.hosts).name(&mut program);
         if job.outside {
             outside::prepare(&mut program);
         }
@@ -212,18 +236,6 @@ impl Ends {
             "link": totals.into_iter().collect::<serde_json::Map<_, _>>(), "emulator": emulator, "flags": flags,
         }))
     }
-}
-
-/// What every program of the user's is told of the two ends.
-fn prepare(program: &mut Program) {
-    name(program, End::Sender.address(), End::Receiver.address());
-}
-
-/// Tells a program where the two ends are.
-fn name(program: &mut Program, near: Ipv4Addr, far: Ipv4Addr) {
-    let (near, far) = (near.to_string(), far.to_string());
-    program.names(&[(NEAR, &near), (FAR, &far)]);
-    program.command().env("TCPSCAPE_NEAR", near).env("TCPSCAPE_FAR", far);
 }
 
 /// Settings of both ends: servers at any port and ping without a privilege.

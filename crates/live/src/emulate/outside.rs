@@ -27,7 +27,7 @@ const RESOLVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
 
 /// What the command is told of that network: the far end is this machine. Source: resolv.conf(5).
 pub fn prepare(program: &mut Program) {
-    super::name(program, ADDRESS, GATEWAY);
+    super::places::name_ends(program, ADDRESS, GATEWAY);
     program.resolvers(&format!("nameserver {RESOLVER}\n"));
 }
 

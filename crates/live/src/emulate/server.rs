@@ -1,5 +1,6 @@
-//! A server at the far end, which runs from before the command until after it, and whether it listens. Linux: proc_pid_net(5), `net/tcp` and `net/udp`.
+//! A program that runs from before the command until after it: a server, which must listen, or what sets a router. Linux: proc_pid_net(5), `net/tcp` and `net/udp`.
 
+use super::places;
 use crate::spaces::{self, Child, Program, Realtime};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
@@ -11,51 +12,93 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tcpscape_testbed::sys::pipe;
 
-/// How long it may take until it listens.
+/// How long it may take until it listens, and how long a router's command may run before the command starts.
 const PATIENCE: Duration = Duration::from_secs(10);
+const SETTLING: Duration = Duration::from_secs(1);
 /// Between two looks at its sockets.
 const LOOK: Duration = Duration::from_millis(10);
 /// Last bytes kept of what it writes.
 const KEPT: usize = 4096;
 
-/// A server; dropping it ends it and everything that it started.
+/// When a program has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// When a socket of its host listens that did not before: a server.
+    Listening,
+    /// When it has ended or has run for a second; it may change its host's devices: the router's command.
+    Settled,
+}
+
+impl Start {
+    /// The option that it is of, and what a caveat calls it.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Start::Listening => ("serve", "the server"),
+            Start::Settled => ("router-command", "the router's command"),
+        }
+    }
+}
+
+/// Such a program; dropping it ends it and everything that it started.
 #[derive(Debug)]
 pub struct Server {
+    how: Start,
     text: String,
     child: Child,
     output: Arc<Mutex<VecDeque<u8>>>,
 }
 
 impl Server {
-    /// Starts `text`, a command line of the shell, in the namespace, and waits until a socket listens that did not before. An error is one
-    /// line for the user.
-    pub fn start(text: &str, namespace: BorrowedFd<'_>, realtime: Realtime, prepare: impl Fn(&mut Program)) -> Result<Server, String> {
-        let fail = |e: io::Error| format!("serve: {text:?}: {e}; correct the command");
+    /// Starts `text`, a command line of the shell, in the namespace, and waits until it has started. An error is one line for the user.
+    pub fn start(
+        how: Start,
+        text: &str,
+        namespace: BorrowedFd<'_>,
+        realtime: Realtime,
+        prepare: impl Fn(&mut Program),
+    ) -> Result<Server, String> {
+        let option = how.names().0;
+        let fail = |e: io::Error| format!("{option}: {text:?}: {e}; correct the command");
         let listening = || spaces::within(namespace, listening_ports).and_then(|ports| ports).map_err(fail);
         let before = listening()?;
-        let mut server = Server::spawn(text, namespace, realtime, prepare).map_err(fail)?;
+        let mut server = Server::spawn(how, text, namespace, realtime, prepare).map_err(fail)?;
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            if listening()?.difference(&before).next().is_some() {
+        while began.elapsed() < if how == Start::Listening { PATIENCE } else { SETTLING } {
+            if how == Start::Listening && listening()?.difference(&before).next().is_some() {
                 return Ok(server);
             }
-            if let Some(status) = server.child.try_wait().map_err(fail)? {
-                thread::sleep(LOOK); // its last words may be on their way
-                let last = server.last_line();
-                return Err(format!("serve: {text:?} ended with status {status} before it listened{last}; correct the command"));
+            match (how, server.child.try_wait().map_err(fail)?) {
+                (Start::Settled, Some(0)) => return Ok(server),
+                (_, Some(status)) => {
+                    thread::sleep(LOOK); // its last words may be on their way
+                    let before = if how == Start::Listening { " before it listened" } else { "" };
+                    return Err(format!(
+                        "{option}: {text:?} ended with status {status}{before}{}; correct the command",
+                        server.last_line()
+                    ));
+                }
+                (_, None) => thread::sleep(LOOK),
             }
-            thread::sleep(LOOK);
         }
-        let last = server.last_line();
-        Err(format!("serve: {text:?} listened at no port within {} s{last}; correct the command", PATIENCE.as_secs()))
+        match how {
+            Start::Settled => Ok(server),
+            Start::Listening => {
+                let last = server.last_line();
+                Err(format!("{option}: {text:?} listened at no port within {} s{last}; correct the command", PATIENCE.as_secs()))
+            }
+        }
     }
 
-    fn spawn(text: &str, namespace: BorrowedFd<'_>, realtime: Realtime, prepare: impl Fn(&mut Program)) -> io::Result<Server> {
+    fn spawn(how: Start, text: &str, namespace: BorrowedFd<'_>, realtime: Realtime, prepare: impl Fn(&mut Program)) -> io::Result<Server> {
         let (reader, writer) = pipe()?; // no socket: programs open /dev/stderr
         let mut shell = Program::new(&["/bin/sh", "-c", text], realtime).within(namespace);
         prepare(&mut shell);
+        if how == Start::Settled {
+            places::name_devices(&mut shell);
+            shell.administers();
+        }
         shell.command().stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        let server = Server { text: text.to_owned(), child: shell.start()?, output: Arc::default() };
+        let server = Server { how, text: text.to_owned(), child: shell.start()?, output: Arc::default() };
         server.keep(reader.into());
         Ok(server)
     }
@@ -63,7 +106,7 @@ impl Server {
     /// Why it ended, if it has, as a sentence.
     pub fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten().filter(|&status| status != 0)?;
-        Some(format!("the server {:?} ended with status {status}{}", self.text, self.last_line()))
+        Some(format!("{} {:?} ended with status {status}{}", self.how.names().1, self.text, self.last_line()))
     }
 
     /// Keeps the end of what the server writes, so that it never waits for a reader.

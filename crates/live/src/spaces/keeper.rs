@@ -1,7 +1,7 @@
 //! The inside of a command's namespaces: this program again, with the mode `keep`, as the keeper and as process 1.
 //!
 //! Process 1 mounts `/proc` anew where that is allowed, so that `ps` and `$$` agree; it starts the command without the
-//! capabilities over the namespaces that mounting takes, collects ended processes, and ends with the command.
+//! capabilities over the namespaces that mounting takes ([`ADMINISTERS`] is the exception), collects ended processes, and ends with the command.
 //! The keeper outlives the program that started it for a moment: it sees the hang-up of their pipe, kills process 1, and lets
 //! connections that are left without a process give up at once ([`BRIEF`]), which would keep the network namespace for minutes.
 //! Source: pid_namespaces(7), signal(7): process 1 gets no signal from inside that it has no handler for.
@@ -20,6 +20,8 @@ use std::process::Command;
 pub const MODE: &str = "keep";
 /// The variable with the number of the pipe that hangs up when the program that started the keeper ends.
 pub const ALIVE: &str = "TCPSCAPE_ALIVE";
+/// The variable of a command that keeps the capabilities over its namespaces.
+pub const ADMINISTERS: &str = "TCPSCAPE_ADMINISTERS";
 /// Exit statuses of a command that cannot be run, and of one that is not there, as a shell's.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -94,7 +96,10 @@ fn first(words: &[OsString]) -> io::Result<i32> {
     let Some((program, arguments)) = words.split_first() else { return Err(io::Error::other("it is empty")) };
     let mut command = Command::new(program);
     command.args(arguments);
-    sys::before_exec(&mut command, sys::drop_ambient);
+    if std::env::var_os(ADMINISTERS).is_none() {
+        sys::before_exec(&mut command, sys::drop_ambient);
+    }
+    command.env_remove(ADMINISTERS);
     let child = match command.spawn() {
         Ok(child) => child,
         Err(e) => {

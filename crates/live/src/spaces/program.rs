@@ -53,6 +53,11 @@ impl<'a> Program<'a> {
         self.command.env(names::RESOLVERS, lines);
     }
 
+    /// The command may change the network of its namespace, whoever runs it.
+    pub fn administers(&mut self) {
+        self.command.env(keeper::ADMINISTERS, "1");
+    }
+
     /// To set streams, directory and environment.
     pub fn command(&mut self) -> &mut Command {
         &mut self.command

@@ -186,8 +186,8 @@ pub fn replace_default(b: &mut Batch, gateway: Ipv4Addr, number: i32) {
     b.push(Message::NewRoute(message), REPLACE);
 }
 
-/// A route to one neighbour whose connections have this congestion control, whatever their programs choose. Linux: ip-route(8) `congctl`.
-pub fn control_to(b: &mut Batch, neighbour: Ipv4Addr, number: i32, cca: &str) {
+/// A route to one neighbour; with `cca`, its connections have this congestion control, whatever their programs choose. Linux: ip-route(8) `congctl`.
+pub fn route_to(b: &mut Batch, neighbour: Ipv4Addr, number: i32, cca: Option<&str>) {
     let mut message = RouteMessage::default();
     message.header = RouteHeader {
         address_family: AddressFamily::Inet,
@@ -198,12 +198,8 @@ pub fn control_to(b: &mut Batch, neighbour: Ipv4Addr, number: i32, cca: &str) {
         kind: RouteType::Unicast,
         ..RouteHeader::default()
     };
-    let metrics = vec![RouteMetric::CcAlgo(cca.to_owned())];
-    message.attributes = vec![
-        RouteAttribute::Destination(RouteAddress::Inet(neighbour)),
-        RouteAttribute::Oif(number as u32),
-        RouteAttribute::Metrics(metrics),
-    ];
+    message.attributes = vec![RouteAttribute::Destination(RouteAddress::Inet(neighbour)), RouteAttribute::Oif(number as u32)];
+    message.attributes.extend(cca.map(|cca| RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(cca.to_owned())])));
     b.push(Message::NewRoute(message), CREATE);
 }
 

@@ -1,15 +1,25 @@
-//! Two hosts on one Ethernet whose path a program makes, which copies frames between two devices.
+//! Hosts on one Ethernet whose path a program makes, which copies frames between two devices.
 //!
 //! ```text
 //! sender fwd 10.77.1.2/24 ── veth ── rev  middle  fwd ── veth ── rev 10.77.1.3/24 receiver
 //! ```
+//! There may be a router between the sender and the middle, and further hosts at the receiver's side ([`Others`]), which one more forwarding
+//! namespace joins to the middle; whoever sends to an address does not notice:
 //!
-//! What it is: three network namespaces with two veth pairs; the middle has no address and forwards nothing by itself. Nothing waits
-//! in it: the devices have no queue of their own.
-//! Source: veth(4), rtnetlink(7). How it differs from [`super::Testbed`]: all hosts are neighbours, so no router decrements a TTL, and
+//! ```text
+//! sender fwd ── lan  router 10.77.1.1  wan ── rev  middle  fwd ── rev  exchange  fwd ── rev receiver
+//!                                                                                fwd0 ── rev 10.77.1.4/24 host 0, …
+//! ```
+//!
+//! What it is: network namespaces with veth pairs; the middle has no address and forwards nothing by itself. Nothing waits
+//! in it: the devices have no queue of their own. Forwarding namespaces have a route to each address, and everybody the hardware addresses of all.
+//! Source: veth(4), rtnetlink(7). How it differs from [`super::Testbed`]: all hosts are neighbours, so only a router decrements a TTL, and
 //! nothing outside these namespaces is written, so that a user namespace suffices.
 
+mod tree;
+
 use super::host::{wait_until_ready, Host};
+use super::links::Port;
 use super::offload::Offload;
 use super::{faults, io_at, links, Scope, Settings, TestbedError};
 use crate::netlink::Batch;
@@ -20,8 +30,10 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use tcpscape_base::Duration;
 use tcpscape_path::queue::FqSpec;
-use tcpscape_path::{Direction, QdiscSpec};
+use tcpscape_path::QdiscSpec;
 use tcpscape_plan::Plan;
+pub use tree::{host_address, End, Others, MOST_HOSTS, ROUTER, ROUTER_DEVICES};
+use tree::{Role, Tree};
 
 /// Both hosts are in one network of so many bits.
 const PREFIX: u8 = 24;
@@ -29,52 +41,9 @@ const PREFIX: u8 = 24;
 /// Packets that no queue of the middle's ever holds.
 const UNBOUNDED: u32 = 1 << 20;
 
-/// One of the two hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Where flows begin.
-    Sender,
-    /// Where they end.
-    Receiver,
-}
-
-impl End {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            End::Sender => "sender",
-            End::Receiver => "receiver",
-        }
-    }
-    /// Its address.
-    pub fn address(self) -> Ipv4Addr {
-        links::address(0, self.device())
-    }
-    fn other(self) -> End {
-        match self {
-            End::Sender => End::Receiver,
-            End::Receiver => End::Sender,
-        }
-    }
-    /// Its device in the direction of the other end, where a veth pair joins them.
-    fn device(self) -> Direction {
-        match self {
-            End::Sender => Direction::Forward,
-            End::Receiver => Direction::Reverse,
-        }
-    }
-    /// The hardware address of that device.
-    fn hardware(self) -> [u8; 6] {
-        match self {
-            End::Sender => links::hardware(0, Direction::Forward),
-            End::Receiver => links::hardware(1, Direction::Reverse),
-        }
-    }
-}
-
-/// A host, which is the middle where it is no end, and its devices' numbers and names.
+/// A member and its devices' numbers and names.
 struct Member {
-    end: Option<End>,
+    role: Role,
     host: Host,
     devices: Vec<(i32, String)>,
     /// Whether super-packets may pass its devices.
@@ -82,18 +51,14 @@ struct Member {
 }
 
 impl Member {
-    fn name(&self) -> &'static str {
-        self.end.map_or("middle", End::name)
-    }
     fn request(&mut self, batch: &mut Batch) -> Result<(), TestbedError> {
-        let part = format!("{}'s link, address or route", self.name());
+        let part = format!("{}'s link, address or route", self.role.name());
         self.host.socket.request(batch).map_err(|error| TestbedError::Refused { part, error })
     }
 }
 
 /// The hosts; dropping it takes them down unless somebody else is in their namespaces.
 pub struct Wire {
-    /// Sender, middle, receiver.
     members: Vec<Member>,
     unset: Vec<String>,
     lost_before: u64,
@@ -106,8 +71,14 @@ impl Wire {
     /// Sender, middle and receiver, joined by veth pairs with the plan's MTU, offloads and neighbours, ready to send; `settings` go to
     /// both ends. The calling thread returns to the namespace in which it was.
     pub fn build(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
-        let mut wire = Wire::hosts(plan, settings)?;
-        wire.join(plan)?;
+        Wire::with(plan, settings, Others::default())
+    }
+
+    /// The same with others, which have the settings of the ends.
+    pub fn with(plan: &Plan, settings: &BTreeMap<String, String>, others: Others) -> Result<Wire, TestbedError> {
+        let tree = Tree::of(others);
+        let mut wire = Wire::hosts(plan, settings, &tree)?;
+        wire.join(plan, &tree)?;
         for member in &mut wire.members {
             wait_until_ready(std::slice::from_mut(&mut member.host))?;
         }
@@ -115,10 +86,10 @@ impl Wire {
     }
 
     /// The hosts without a device but loopback.
-    fn hosts(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
+    fn hosts(plan: &Plan, settings: &BTreeMap<String, String>, tree: &Tree) -> Result<Wire, TestbedError> {
         let settings = Settings { values: settings, scope: Scope::Namespaces };
         let home = sys::namespace().map_err(io_at("network namespace"))?;
-        let made = populate(&settings, plan.offload);
+        let made = populate(&settings, plan.offload, &tree.roles);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (members, elsewhere) = made?;
         returned?;
@@ -128,52 +99,59 @@ impl Wire {
         Ok(Wire { members, unset, lost_before })
     }
 
-    /// The veth pairs, and what each host knows of its neighbour.
-    fn join(&mut self, plan: &Plan) -> Result<(), TestbedError> {
-        let last = self.members.len() - 1;
+    /// The veth pairs, and what each host knows of the others.
+    fn join(&mut self, plan: &Plan, tree: &Tree) -> Result<(), TestbedError> {
+        let namespaces: Vec<i32> = self.members.iter().map(|member| member.host.namespace.as_raw_fd()).collect();
+        let introduced = !plan.arp || tree.roles.iter().any(|role| role.forwards());
         let mut batch = Batch::new();
-        for i in 0..=last {
+        for (i, member) in self.members.iter_mut().enumerate() {
             batch.clear();
-            let far = self.members.get(i + 1).map(|m| m.host.namespace.as_raw_fd());
-            let mut devices = Vec::new();
-            if let Some(far) = far {
-                links::make(&mut batch, &links::ports(i), plan.mtu, far);
-                devices.push(Direction::Forward);
+            for (port, cable, end) in tree.ports(i) {
+                if end == 0 {
+                    links::make(&mut batch, &cable.ports, plan.mtu, namespaces[cable.members[1]]);
+                }
+                links::raise(&mut batch, port.number, member.role.forwards());
+                member.devices.push((port.number, port.name.clone()));
             }
-            if i > 0 {
-                links::up(&mut batch, links::device(Direction::Reverse));
-                devices.push(Direction::Reverse);
-            }
-            if let Some(end) = self.members[i].end {
-                let number = links::device(end.device());
-                address(&mut batch, end, number);
-                if !plan.arp {
-                    links::neighbour(&mut batch, number, end.other().address(), end.other().hardware());
+            for (port, cable, end) in tree.ports(i).filter(|_| member.role != Role::Middle) {
+                let (addresses, hardware) = tree.beyond(cable, end);
+                know(&mut batch, member.role, port, &addresses);
+                if introduced {
+                    addresses.iter().for_each(|&address| links::neighbour(&mut batch, port.number, address, hardware));
                 }
             }
-            let member = &mut self.members[i];
             member.request(&mut batch)?;
-            let names: Vec<&str> = devices.iter().map(|&d| links::device_name(d)).collect();
+            let names: Vec<&str> = member.devices.iter().map(|(_, name)| name.as_str()).collect();
             member.host.cut_unseen(&names)?;
             if !plan.offload {
                 member.host.without_offload(&names)?;
             }
-            member.devices = devices.iter().map(|&d| (links::device(d), links::device_name(d).to_owned())).collect();
         }
         Ok(())
     }
 
+    fn namespace(&self, role: Role) -> Option<BorrowedFd<'_>> {
+        self.members.iter().find(|member| member.role == role).map(|member| member.host.namespace.as_fd())
+    }
     /// The sender's namespace.
     pub fn sender(&self) -> BorrowedFd<'_> {
-        self.members[0].host.namespace.as_fd()
+        self.namespace(Role::End(End::Sender)).expect("it is always there")
     }
     /// The middle's namespace: there the program finds the devices [`Wire::MIDDLE`].
     pub fn middle(&self) -> BorrowedFd<'_> {
-        self.members[1].host.namespace.as_fd()
+        self.namespace(Role::Middle).expect("it is always there")
     }
     /// The receiver's namespace.
     pub fn receiver(&self) -> BorrowedFd<'_> {
-        self.members[2].host.namespace.as_fd()
+        self.namespace(Role::End(End::Receiver)).expect("it is always there")
+    }
+    /// The router's namespace, where there is one: its devices are [`ROUTER_DEVICES`].
+    pub fn router(&self) -> Option<BorrowedFd<'_>> {
+        self.namespace(Role::Router)
+    }
+    /// The namespace of a further host, where there is such a one.
+    pub fn host(&self, host: usize) -> Option<BorrowedFd<'_>> {
+        self.namespace(Role::Host(host))
     }
     /// Lets super-packets leave the sender's device whole, as they pass a real host's own queue: the program cuts them behind it.
     pub fn pass_whole(&mut self) -> Result<(), TestbedError> {
@@ -193,7 +171,7 @@ impl Wire {
             horizon: Some(Duration::secs(60)),
             ..FqSpec::default()
         };
-        let middle = &mut self.members[1];
+        let middle = self.members.iter_mut().find(|member| member.role == Role::Middle).expect("it is always there");
         let mut batch = Batch::new();
         for (device, _) in &middle.devices {
             qdisc::encode(&mut batch, &QdiscSpec::Fq(fq.clone()), Place::at(*device, 0, true), Extra::default());
@@ -208,9 +186,9 @@ impl Wire {
     pub fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
         let mut found = Vec::new();
         for member in &mut self.members {
-            let name = member.name();
+            let name = member.role.name();
             let devices: Vec<(i32, &str)> = member.devices.iter().map(|(n, name)| (*n, name.as_str())).collect();
-            member.host.faults(name, &devices, member.offload, &mut found)?;
+            member.host.faults(&name, &devices, member.offload, &mut found)?;
         }
         faults::backlogs(self.lost_before, Scope::Namespaces, &mut found);
         Ok(found)
@@ -218,11 +196,11 @@ impl Wire {
 }
 
 /// Makes the hosts and leaves the thread in the last; also gives the settings that they do not have.
-fn populate<'a>(settings: &Settings<'a>, offload: bool) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
+fn populate<'a>(settings: &Settings<'a>, offload: bool, roles: &[Role]) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
     let (mut members, mut elsewhere, mut batch) = (Vec::new(), Vec::new(), Batch::new());
-    for end in [Some(End::Sender), None, Some(End::Receiver)] {
-        let mut member = Member { end, host: Host::new()?, devices: Vec::new(), offload };
-        if end.is_some() {
+    for &role in roles {
+        let mut member = Member { role, host: Host::new()?, devices: Vec::new(), offload };
+        if role.address().is_some() {
             elsewhere = settings.write()?;
         }
         batch.clear();
@@ -233,8 +211,16 @@ fn populate<'a>(settings: &Settings<'a>, offload: bool) -> Result<(Vec<Member>, 
     Ok((members, elsewhere))
 }
 
-/// An end's address on its device, and its way to everywhere.
-fn address(batch: &mut Batch, end: End, number: i32) {
-    links::assign(batch, number, end.address(), PREFIX);
-    links::route_by(batch, None, end.other().address(), number);
+/// A member's address on a device, and its ways to those beyond it: an end has a way to everywhere, what forwards one to each.
+fn know(batch: &mut Batch, role: Role, port: &Port, beyond: &[Ipv4Addr]) {
+    if role.forwards() {
+        // The router's address is that of its device towards the path alone, from which a source is chosen for all.
+        let own = role.address().filter(|_| port.name == ROUTER_DEVICES[1]);
+        own.into_iter().for_each(|own| links::assign(batch, port.number, own, 32));
+        beyond.iter().for_each(|&to| links::route_to(batch, to, port.number, None));
+    } else if let Some(own) = role.address() {
+        let other = if role == Role::End(End::Sender) { End::Receiver } else { End::Sender };
+        links::assign(batch, port.number, own, PREFIX);
+        links::route_by(batch, None, other.address(), port.number);
+    }
 }
