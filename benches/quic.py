@@ -162,9 +162,9 @@ def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: f
     return f"{cell.name} | {stack} | {control} | {beside} | {seed} | {seconds:g}"
 
 
-def plan(tools: Tools, cells: list[Cell], seeds: int) -> Iterator[tuple[Cell, str, str, int, str]]:
-    """The runs, path by path: alone with every seed, then beside Linux's CUBIC with one."""
-    here = {stack: controls for stack, controls in CONTROLS.items() if stack == "linux" or tools.of(stack)}
+def plan(tools: Tools, cells: list[Cell], seeds: int, wanted: list[str]) -> Iterator[tuple[Cell, str, str, int, str]]:
+    """The runs with the controls that are wanted, path by path: alone with every seed, then beside Linux's CUBIC with one."""
+    here = {stack: [name for name in controls if name in wanted] for stack, controls in CONTROLS.items() if stack == "linux" or tools.of(stack)}
     for cell in cells:
         for beside, count in (("", seeds), ("cubic", 1)):
             for stack, controls in here.items():
@@ -258,6 +258,7 @@ def main() -> int:
     p.add_argument("--full", action="store_true", help="the whole grid of 16 paths instead of 4")
     p.add_argument("--programs", type=pathlib.Path, default=ROOT / "examples/quic/target/release", help="where the stacks' programs are")
     p.add_argument("--aioquic", help="a Python interpreter that has aioquic")
+    p.add_argument("--controls", default="cubic,bbr,reno", help="those that are measured")
     p.add_argument("--seeds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=20)
     p.add_argument(
@@ -268,7 +269,7 @@ def main() -> int:
     a = p.parse_args()
     tools, cells = Tools(a.programs.resolve(), a.aioquic), FULL if a.full else QUICK
     kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}
-    runs = [each for each in plan(tools, cells, a.seeds) if key(*each, a.seconds) not in kept]
+    runs = [each for each in plan(tools, cells, a.seeds, a.controls.split(",")) if key(*each, a.seconds) not in kept]
     for number, (cell, stack, control, seed, beside) in enumerate(runs, 1):
         result = measure(tools, cell, stack, control, seed, beside, a.seconds)
         kept[key(cell, stack, control, seed, beside, a.seconds)] = result
