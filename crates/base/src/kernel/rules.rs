@@ -21,4 +21,6 @@ pub struct Rules {
     pub autotunes_without_unread: bool,
     /// Whether a delayed ACK waits at most a tick less than the least retransmission timeout, and its estimate is bounded.
     pub delays_below_least_rto: bool,
+    /// Whether an ACK that SACK compression's timer sends has the timestamp of its departure, instead of that of the last segment's arrival.
+    pub stamps_compressed_acks_anew: bool,
 }

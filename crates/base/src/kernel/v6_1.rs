@@ -12,6 +12,7 @@ pub(super) static RULES: Rules = Rules {
     measures_out_of_order: false,
     autotunes_without_unread: false,
     delays_below_least_rto: false,
+    stamps_compressed_acks_anew: false,
 };
 
 pub(super) const KERNEL: Kernel = Kernel {

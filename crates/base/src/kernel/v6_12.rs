@@ -12,6 +12,7 @@ pub(super) static RULES: Rules = Rules {
     measures_out_of_order: true,
     autotunes_without_unread: true,
     delays_below_least_rto: true,
+    stamps_compressed_acks_anew: true,
 };
 
 pub(super) const KERNEL: Kernel =

@@ -70,10 +70,12 @@ impl Receiver {
         s.ecn = ecn;
         self.out.push_back(s);
     }
-    /// Sends one of the ACKs that SACK compression holds back, if there are any.
+    /// Sends one of the ACKs that SACK compression holds back, if there are any. In 6.1 its timestamp is that of the last segment's arrival
+    /// (docs/models/tcp/receiver.md, "Timestamps").
     pub(super) fn flush_compressed(&mut self, now: Time) {
+        let stamped = if self.kernel.rules().stamps_compressed_acks_anew { now } else { self.acks.held_last() };
         if self.acks.release_compressed() {
-            self.send_ack(now);
+            self.send_ack(stamped);
         }
     }
 

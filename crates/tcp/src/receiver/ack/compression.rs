@@ -27,8 +27,10 @@ pub(super) struct Compression {
     sent: u8,
     /// … for this ACK number.
     number: u64,
-    /// When it ends.
-    until: Option<Time>,
+    /// When it ends, if any are held back.
+    until: Time,
+    /// When the last one was held back.
+    last: Time,
 }
 
 impl Compression {
@@ -40,7 +42,11 @@ impl Compression {
     /// When it ends, if it has begun.
     #[inline]
     pub fn until(&self) -> Option<Time> {
-        self.until
+        self.is_active().then_some(self.until)
+    }
+    /// When the last one was held back.
+    pub fn last(&self) -> Time {
+        self.last
     }
 
     /// Whether one more ACK of `number` is held back; if not, it is counted as sent.
@@ -60,17 +66,17 @@ impl Compression {
     }
     /// Holds one back, from now on for the delay but no more than 5 % of the round-trip time (in 1/8 µs).
     pub fn hold(&mut self, now: Time, limits: Limits, round_trip: u32) {
-        self.held += 1;
-        if self.until.is_none() {
+        if !self.is_active() {
             let nanos = u64::from(round_trip) * 125; // of 1/8 µs
-            self.until = Some(Time(now.0 + limits.delay_ns.min(nanos / 20) + SLACK_NS));
+            self.until = Time(now.0 + limits.delay_ns.min(nanos / 20) + SLACK_NS);
         }
+        self.held += 1;
+        self.last = now;
     }
 
     /// An ACK leaves that stands for all that were held back. Returns how many those were.
     #[inline]
     pub fn end(&mut self) -> u32 {
-        self.until = None;
         std::mem::take(&mut self.held)
     }
     /// One of those held back is sent after all.
@@ -98,7 +104,7 @@ mod tests {
             let mut c = Compression::default();
             c.hold(Time(5), LIMITS, 8 * rtt_us);
             c.hold(Time(400_000), LIMITS, 8 * rtt_us);
-            assert_eq!(c.until(), Some(Time(5 + delay)));
+            assert_eq!((c.until(), c.last()), (Some(Time(5 + delay)), Time(400_000)));
             assert!(!c.holds(0, LIMITS), "two are held already");
             assert_eq!((c.end(), c.is_active(), c.until()), (2, false, None));
         }

@@ -236,6 +236,10 @@ impl AckPolicy {
         self.compression.hold(now, situation.limits, situation.round_trip.min(handshake));
         AckDecision::Compressed
     }
+    /// When the last of the ACKs that are held back was: the last segment's arrival.
+    pub fn held_last(&self) -> Time {
+        self.compression.last()
+    }
     /// Whether ACKs are held back; if so, one of them is to be sent now, and the others are saved.
     pub fn release_compressed(&mut self) -> bool {
         let active = self.compression.is_active();
