@@ -234,11 +234,13 @@ def _batches(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> Ite
     read = ((labels, tuple(trials)) for labels, trials in groups if trials)
     for _, alike in itertools.groupby(read, _layout):
         batch: list[tuple[Mapping[str, str], Sequence[Trial]]] = []
+        count = 0
         for group in alike:
             batch.append(group)
-            if sum(len(trials) for _, trials in batch) >= AT_A_TIME:
+            count += len(group[1])
+            if count >= AT_A_TIME:
                 yield batch
-                batch = []
+                batch, count = [], 0
         if batch:
             yield batch
 
