@@ -19,6 +19,7 @@ from tcpscape.store.results import Store
 from tcpscape.store.rows import decode, encode
 from tcpscape.trial import Capture, ProgramResult
 from tcpscape.web.opened import Follower
+from tcpscape.words import paths
 
 PATH = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
 COMMAND = {"command": "curl -s http://far/page", "serve": ["python3 -m http.server 80"]}
@@ -76,6 +77,9 @@ def test_axes_go_into_the_command_and_controls_to_both_ends():
         ("4", "cubic", "4"),
         ("4", "bbr", "4"),
     ]
+    (shaped, *_) = every = cases({"least": "1,3"}, programs={**command, "command": "true", "router_command": "sh shaper.sh ${least}"})
+    assert [case.scenario.programs.router_command for case in every] == ["sh shaper.sh 1", "sh shaper.sh 3"]
+    assert paths.flows(shaped.scenario) == "the command 'true' behind a router with 'sh shaper.sh 1'"
     (mixed,) = cases(mix="cubic*2,bbr~up")
     assert (mixed.cca, mixed.scenario.flow_count, mixed.scenario.programs.cca) == ("bbr+cubic", 3, "cubic")
     (mixed,) = cases(mix="bbr", cca=("reno",))

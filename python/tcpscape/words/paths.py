@@ -289,7 +289,8 @@ def flows(scenario: Scenario) -> str:
     """`8 flows (4 cubic, 4 cubic up)`; groups are told apart where they differ in more than their number."""
     count, entries = units.counted(scenario.flow_count, "flow"), scenario.flows
     if scenario.programs:
-        program = f"the command {shown(scenario.programs.command)}"
+        router = scenario.programs.router_command
+        program = f"the command {shown(scenario.programs.command)}{f' behind a router with {shown(router)}' if router else ''}"
         return f"{program} beside {count} of ours ({', '.join(group(flow, scenario) for flow in entries)})" if entries else program
     if not entries:
         return "no flows"
