@@ -352,9 +352,9 @@ def about(*spreads: jitters.Spread) -> SimpleNamespace:
 
 def test_losses_beside_segments_that_the_receiver_discarded_are_at_most_random() -> None:
     seen = Estimate(0.07, 0.05, 0.1, 47_600, "%")
-    assert losses.beside_discards(seen, {"losses_uncertain": 86, "discarded": 27}).low == 0.0
-    assert losses.beside_discards(seen, {"losses_uncertain": 5, "discarded": 1}).low == pytest.approx(0.05 - 500 / 47_600)
-    assert losses.beside_discards(seen, {"losses_uncertain": 86, "discarded": 0}) == seen
+    assert losses.beside_discards(seen, {"losses_uncertain": 86, "discarded": 27, "segments": 47_600}).low == 0.0
+    assert losses.beside_discards(seen, {"losses_uncertain": 5, "discarded": 1, "segments": 47_600}).low == pytest.approx(0.05 - 500 / 47_600)
+    assert losses.beside_discards(seen, {"losses_uncertain": 86, "discarded": 0, "segments": 47_600}) == seen
 
 
 def test_a_queue_that_others_fill_too_has_no_rate_of_its_own(tmp_path: Path) -> None:
@@ -379,8 +379,8 @@ def test_a_jitter_that_a_busy_queue_hides_widens_the_round_trip(tmp_path: Path) 
 
 def test_behind_a_queue_that_is_never_short_the_base_is_that_of_packets_that_met_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A burst that the fit has a little too small moves the level of all packets, and no delay says so: a few packets met an idle bottleneck."""
-    hop, back = {"at": "router", "delay": "30ms", "jitter": "1ms"}, {"at": "router", "delay": "30ms"}
-    fields: dict[str, Any] = {"forward": [hop], "reverse": back, "bottleneck": "tbf rate 30mbit burst 5000 limit 450000", "duration": "12s"}
+    hop, back = {"at": "router", "delay": "30ms", "jitter": "1.5ms"}, {"at": "router", "delay": "30ms"}
+    fields: dict[str, Any] = {"forward": [hop], "reverse": back, "bottleneck": "tbf rate 40mbit burst 5000 limit 600000", "duration": "12s"}
     near = found(tmp_path, **fields)
     assert near.rtt_ms.value == pytest.approx(60, abs=0.5)
     monkeypatch.setattr(base, "is_never_short", lambda fit: False)
@@ -592,8 +592,26 @@ def test_parts_of_a_super_packet_arrive_when_they_are_acknowledged() -> None:
     again = {"t": np.array([210_000_000]), "kind": np.array([1]), "seq": np.array([10 * MSS]), "len": np.array([2 * MSS])}
     wire = wire_of(replace(seen, segments=rows, events=again))
     assert wire.seen[8:12].tolist() == pytest.approx([18.0, 18.0, 220.0, 221.0])
-    arrivals = before_bottleneck(wire, wire.cover, 10.0, np.zeros(40, dtype=bool))
+    arrivals = before_bottleneck(wire, wire.cover, 10.0)
     assert arrivals.sent[np.argsort(arrivals.row)][8:12].tolist() == pytest.approx([8.0, 8.0, 210.0, 210.0])
+
+
+@pytest.mark.parametrize("is_discarded", [True, False])
+def test_a_segment_that_the_receiver_discarded_passed_the_bottleneck_twice(is_discarded: bool) -> None:
+    seen = flow(np.arange(40) * 1.0, np.full(40, 5.0), np.full(40, 5.0))
+    again = np.arange(40) == 10
+    rows = seen.segments | {"sends": np.where(again, 2, 1), "acked": np.where(again, 80_000_000, seen.segments["acked"])}
+    kinds = np.array([18 if is_discarded else 5, 1])
+    events = {"t": np.array([12, 60]) * 1_000_000, "kind": kinds, "seq": np.full(2, 10 * MSS), "len": np.full(2, MSS)}
+    wire = wire_of(replace(seen, segments=rows, events=events))
+    arrivals = before_bottleneck(wire, wire.cover, 10.0)
+    assert sorted(arrivals.sent[arrivals.row == 10]) == ([10.0, 60.0] if is_discarded else [60.0])
+
+
+def test_a_rate_is_silent_where_many_more_segments_may_have_passed() -> None:
+    facts = {"losses_uncertain": 3_000, "discarded": 100, "segments": 100_000}
+    assert losses.may_have_passed(facts) == 0.03 > fitting.UNCOUNTED
+    assert losses.may_have_passed(facts | {"discarded": 0}) == 0.0
 
 
 def test_a_buffer_loses_what_no_packet_waited_for() -> None:

@@ -97,6 +97,9 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "nothing before the capture": "without timestamps and handshake, the part of the path before the capture is not seen",
     "handshake alone": "the handshake alone shows the base, and the path has jitter: data change their order",
     "short bursts": "the queue was never busy for long against the jitter before it: only short bursts queued",
+    "segments discarded": (
+        "the receiver discarded segments for their timestamp, and of many others it is not known whether they were lost or passed the bottleneck too"
+    ),
     "no queue grew": "the flow made no queue grow whose delay would show the rate",
     "shared queue": (
         "packets wait longer and shorter than behind those of this flow alone, as where others fill the same queue: what fits best may be a share"

@@ -15,6 +15,7 @@ OfPath = Literal[
     "nothing before the capture",
     "handshake alone",
     "short bursts",
+    "segments discarded",
     "no queue grew",
     "shared queue",
     "jitter hidden",

@@ -85,6 +85,8 @@ SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
+ALIKE = 1.5
+"""How many times the deviation of the jitter that was seen delays without a queue may have, to be of that jitter."""
 REACH = 5.5
 """Deviations that the least of many delays lies below their mean, at the most."""
 ABOVE = 2 / 3
@@ -182,8 +184,7 @@ def part_behind(f: Fit) -> Estimate | None:
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     if are_trusted(known, mean):
-        has_mean = is_varying(f) and known.size >= LEAST_TURNS  # of a skewed jitter the mean is in the base
-        level, its_error = _usual(known) if has_mean else float(np.median(known)), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
+        level, its_error = level_of(known, f), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
         if is_never_short(f) or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k = level, its_error, max(10, min(24, known.size))
     mean, error = within_reach(f, mean, error)
@@ -192,6 +193,13 @@ def part_behind(f: Fit) -> Estimate | None:
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
     return not_above(fitted, f)
+
+
+def level_of(known: Floats, f: Fit) -> float:
+    """The median of anchors, ms, or their mean where many vary as the jitter does: of a skewed one the mean is the base. Some waited otherwise."""
+    seen = math.hypot(*(math.sqrt(s.variance) for s in (f.forward, f.reverse) if s is not None and s.is_there))
+    has_mean = known.size >= LEAST_TURNS and float(np.std(known)) < ALIKE * seen
+    return _usual(known) if has_mean else float(np.median(known))
 
 
 def agree(known: Floats, f: Fit) -> bool:

@@ -78,12 +78,11 @@ def waits(at: Floats, service: Floats, credit: float) -> Floats:
     return np.asarray(np.maximum(finish - credit - at, 0.0))
 
 
-def before_bottleneck(w: Wire, cover: Ints, least_rtt: float, discarded: Flags) -> Arrivals:
+def before_bottleneck(w: Wire, cover: Ints, least_rtt: float) -> Arrivals:
     """The packets that arrived, by the times at which they passed a capture that lies before the bottleneck.
 
     :param cover: for each segment the ACK that first covers it, in the receiver's order.
     :param least_rtt: ms; a transmission later than 0.8 of it before the acknowledgement was not what it acknowledges.
-    :param discarded: lost segments that probably reached the receiver, which refused them.
     """
     at = w.t.copy()
     arrived = (w.seen > 0) | (w.sends == 1)
@@ -91,7 +90,7 @@ def before_bottleneck(w: Wire, cover: Ints, least_rtt: float, discarded: Flags) 
     needless = w.fate[row] == NEEDLESS
     fits = ~needless & ((w.seen[row] == 0) | (w.again_t <= w.seen[row] - 0.8 * least_rtt))
     np.maximum.at(at, row[fits], w.again_t[fits])
-    more = np.flatnonzero(discarded & (w.sends > 1))
+    more = np.flatnonzero(w.discarded & (w.sends > 1))  # these passed it twice
     sent = np.concatenate([at[arrived], w.again_t[needless], w.t[more]])
     rows = np.concatenate([np.flatnonzero(arrived), row[needless], more]).astype(np.int64)
     known = int(arrived.sum())

@@ -35,8 +35,8 @@ ETHERNET = 14
 """Bytes of an Ethernet header, which tc counts."""
 RETRANSMISSIONS = (1, 2, 3, 4, 15)
 """Kinds of events that are a further transmission: fast, by timeout, tail probe, needless, in slow start after a timeout."""
-LOSS = 5
-"""Kind of events: a transmission that did not arrive."""
+LOSS, DISCARDED = 5, 18
+"""Kinds of events: a transmission that did not arrive; one that did and that the receiver discarded for its timestamp."""
 LOST, NEEDLESS = 2, 3
 """Fates of a segment: lost and repeated; repeated though it had arrived."""
 
@@ -82,6 +82,8 @@ class Wire:
     """Tick of the sender's clock, ms."""
     largest: float
     """Bytes of the largest packet as it was seen: a super-packet is queued, or dropped, as one."""
+    discarded: Flags
+    """Segments that arrived and that the receiver discarded for their timestamp (RFC 7323 §5.3), before they were sent again."""
 
 
 def wire_of(flow: ObservedFlow) -> Wire:
@@ -98,7 +100,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
     length = np.minimum(each[index], rows["len"][index].astype(np.int64) - part * each[index])
     seq = rows["seq"][index].astype(np.int64) + part * each[index]
     again_t, again_row = _retransmissions(flow, seq, length)
-    is_part, is_repeated = (count > 1)[index], _repeated(flow, seq, length)
+    is_part, is_repeated = (count > 1)[index], _within(flow, seq, length, (*RETRANSMISSIONS, LOSS))
     whole = ~is_part | is_repeated
     receiver = order_of_receiver(acks["t"], unwrapped(acks["tsval"]), acks["ack"])
     tsval = unwrapped(acks["tsval"])
@@ -133,6 +135,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
         tick=tick,
         sender_tick=sender_tick,
         largest=float(np.max(rows["len"], initial=0)) + header_bytes(flow),
+        discarded=_within(flow, seq, length, (DISCARDED,)),
     )
 
 
@@ -195,12 +198,12 @@ def _split(rows: dict[str, NDArray[np.generic]]) -> tuple[Ints, Ints]:
     return segs, each
 
 
-def _repeated(flow: ObservedFlow, seq: Ints, length: Ints) -> Flags:
-    """Which segments were sent again, or lost: of a super-packet not all are."""
+def _within(flow: ObservedFlow, seq: Ints, length: Ints, kinds: tuple[int, ...]) -> Flags:
+    """Which segments events of these kinds are of, such as those that were sent again, or lost: of a super-packet not all are."""
     marks = np.zeros(seq.size + 1, dtype=np.int64)
     events = flow.events
     if events and seq.size:
-        of = np.isin(events["kind"], (*RETRANSMISSIONS, LOSS))
+        of = np.isin(events["kind"], kinds)
         first, last = _covered(seq, length, events["seq"][of], events["len"][of])
         np.add.at(marks, first, 1)
         np.add.at(marks, np.maximum(first, last), -1)

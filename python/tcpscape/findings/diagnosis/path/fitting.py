@@ -20,7 +20,7 @@ from tcpscape.findings.diagnosis.path.columns import LOST, sampled, turns_of, wi
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import Flags, Floats
+from tcpscape.stats.estimate import Floats
 
 LEAST = 30
 """Samples below which nothing is fitted."""
@@ -35,6 +35,8 @@ METHOD = 0.12
 """Error of a jitter by the method itself, a share, on development captures: other distributions than the normal one that is simulated."""
 UNKNOWN_QUEUE = 0.2
 """The same where a queue was not identified, or the capture was not at the sender: what short bursts and waiting add is in the jitter."""
+UNCOUNTED = 0.025
+"""Share of the segments that may have passed the bottleneck beside those that are known to, above which its rate is not known to 5 %."""
 HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
 GROWN, PACKET = 0.5, 1514
@@ -75,17 +77,17 @@ def nothing(reason: Reason) -> FittedPath:
 def find_bottleneck(f: Fit) -> None:
     """Looks for a queue behind the capture, then before it."""
     if not f.is_receiver and f.behind.row.size >= LEAST:
-        fit_queue(f, delays_behind(f, np.zeros(f.wire.t.size, dtype=bool)))
+        fit_queue(f, delays_behind(f))
     if f.bottleneck is None and f.has_before and f.wire.sender_tick:
         f.is_before = True  # the steps of a fit ask where its queue is
         fit_queue(f, delays_before(f))
         f.is_before = f.bottleneck is not None
 
 
-def delays_behind(f: Fit, discarded: Flags) -> QueueDelays:
+def delays_behind(f: Fit) -> QueueDelays:
     """Delays behind the capture, by round trips, or one way where the ACKs' jitter is more than the rounding of timestamps."""
     s, w = f.behind, f.wire
-    arrivals = arriving.before_bottleneck(w, w.cover, float(s.rtt.min()), discarded)
+    arrivals = arriving.before_bottleneck(w, w.cover, float(s.rtt.min()))
     place = arrivals.places(s.row, w.t.size)
     s, place = s.kept(place >= 0), place[place >= 0]
     order = np.argsort(place, kind="stable")
@@ -241,7 +243,8 @@ def find_direction(f: Fit) -> None:
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(of_data(f, f.forward), f.reverse, f.left)
         if f.jitter_on in (None, "reverse") and base.is_reordered(f) and f.reverse.is_there:  # the data's jitter shows by their order
-            f.jitter_on = "both" if f.reverse_behind is not None and f.reverse_behind.is_there else None
+            is_sure = int(np.sum(w.fate == base.REORDERED)) > int(np.sum(w.fate == LOST))  # of many losses a few seem to be late
+            f.jitter_on = "both" if is_sure and f.reverse_behind is not None and f.reverse_behind.is_there else None
         if f.jitter_on is None:
             unseen = max(f.left[1], f.reverse.most) if f.forward.is_there else max(f.left[0], f.forward.most)
             f.reasons["jitter_on"] = Reason("other direction unresolved", {"ms": unseen})
@@ -288,6 +291,9 @@ def answer(f: Fit) -> FittedPath:
     rate = None
     if b and f.delays and longest_busy(f.delays.arrivals, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
         reasons["rate_mbps"] = Reason("short bursts")
+    elif b and losses.may_have_passed(f.flow.facts) > UNCOUNTED:
+        reasons["rate_mbps"] = Reason("segments discarded")
+        found = replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
     elif b:
         rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
     else:

@@ -98,8 +98,13 @@ def are_guessed(facts: Mapping[str, Any]) -> bool:
 
 def beside_discards(random: Estimate, facts: Mapping[str, Any]) -> Estimate:
     """The random loss where the receiver discarded segments for their timestamp (RFC 7323 §5.3): some that seem lost may be others of these."""
-    unsure = (facts.get("losses_uncertain") or 0) if facts.get("discarded") else 0
+    unsure = may_have_passed(facts) * (facts.get("segments") or 0)
     return replace(random, low=max(0.0, random.low - 100 * unsure / max(1, random.n)))
+
+
+def may_have_passed(facts: Mapping[str, Any]) -> float:
+    """The share of the segments that seem lost and that the receiver may have discarded, where it surely did so with others."""
+    return (facts.get("losses_uncertain") or 0) / max(1, facts.get("segments") or 0) if facts.get("discarded") else 0.0
 
 
 def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
