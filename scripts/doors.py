@@ -81,6 +81,8 @@ ALLOWED = {
     "interchange.iperf3": "a text within a document that was read already",
     "kernels.build": "writes the log of a build; reads what make of this build wrote",
     "kernels.cache": "the lock of a build",
+    "kernels.patches": "files of two source trees that differ, byte for byte, and what patch of this process wrote",
+    "kernels.variants": "the log of a build; files that this search wrote, and what make of this build wrote",
     "kernels.source": "a tarball of hundreds of megabytes as a stream, and the first four bytes of an executable in a tree: regular files by `find`",
     "report.build": "a text that was made a line before",
     "scenario.host": "/proc and this machine's kernel configuration; what the compiled engine returns",

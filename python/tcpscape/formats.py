@@ -28,6 +28,7 @@ FORMATS: Mapping[str, int] = {
     "bound": 1,
     "comparison": 1,
     "kernel-diff": 1,
+    "kernel-hunks": 1,
     "packetdrill": 1,
     "exact": 1,
     "validation": 1,

@@ -110,7 +110,7 @@ def test_equal_kernels_raise_an_alarm_in_at_most_one_of_twenty_comparisons():
     """Of 200 comparisons of ten lists of equal random numbers; 95 % of the time at most 16 would be alarms at 5 %."""
     rng, alarms = random.Random(5), 0
     for _ in range(200):
-        chances = holm([kernel_diff._chance(*([rng.lognormvariate(0, 1) for _ in range(6)] for _ in range(2))) for _ in range(10)])
+        chances = holm([kernel_diff.chance_of(*([rng.lognormvariate(0, 1) for _ in range(6)] for _ in range(2))) for _ in range(10)])
         alarms += min(chances) <= kernel_diff.ALARM
     assert alarms <= 16
 

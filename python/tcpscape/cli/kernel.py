@@ -166,11 +166,21 @@ class DiffOutput:
     as_json: Annotated[bool, options.json_output("One JSON document")] = False
 
 
-@kernel.subcommand("diff", examples=("kernel diff 6.1 6.12", "kernel diff 6.1 6.12 --rtt 80ms --rate 50mbit\n--loss 0.1% --cca cubic,bbr"))
+@kernel.subcommand(
+    "diff",
+    examples=(
+        "kernel diff 6.1 6.12",
+        "kernel diff 6.1 6.12 --rtt 80ms --rate 50mbit\n--loss 0.1% --cca cubic,bbr",
+        "kernel diff --hunks linux-6.1/ patched/ --rtt 80ms\n--rate 50mbit",
+    ),
+)
 def diff(
-    first: Annotated[str, Argument("A kernel of `tcpscape kernel list`.", complete="kernel")],
+    first: Annotated[str, Argument("A kernel of `tcpscape kernel list`; with --hunks a source tree.", complete="kernel")],
     second: Annotated[str, Argument("Another one; the same one tells how often chance raises an alarm.", complete="kernel")],
     *,
+    hunks: Annotated[
+        bool, Option("Compare two source trees (directories, tarballs or versions of Debian's) and say which hunks between them make the difference.")
+    ] = False,
     paths: ComparedPaths,
     results: DiffOutput,
     output: options.ScreenOptions,
@@ -182,6 +192,8 @@ def diff(
     from tcpscape.validate import kernel_diff
     from tcpscape.words import kernel_diff as words
 
+    if hunks:
+        return _diff_trees(first, second, paths.load(), results, output, jobs)
     built, least = [kernels.find(name) for name in (first, second)], units.parse_percent(results.least, "least")
     listed, out = paths.load(), results.out
     both = tuple(engines.make(f"virtual:{name}") for name in (first, second))
@@ -201,6 +213,48 @@ def diff(
     else:
         terminal.show(replace(screen, kept=f"kept in {out}: report.md and every trial" if out else ""), output)
     return WORSE if results.check and any(d.is_worse for d in result.told) else 0
+
+
+def _diff_trees(first: str, second: str, listed: list[NamedScenario], results: DiffOutput, output: options.ScreenOptions, jobs: int) -> int:
+    """Says which hunks between two source trees make the difference. Kernels and trials are kept: the same command goes on from there."""
+    from tcpscape import units, writing
+    from tcpscape.kernels import variants
+    from tcpscape.store.results import Store
+    from tcpscape.validate import hunks
+    from tcpscape.words import hunks as words
+
+    least = units.parse_percent(results.least, "least")
+    with variants.opened(first, second, jobs) as builder, Store(builder.directory) as store, resumable(store):
+        with _Bar() as bar:
+            builder.prepare(bar)
+        with ProgressLine("kernel diff", is_open=True, steps=hunks.about_steps(builder.hunks)) as progress:
+
+            def say(what: str) -> Update:
+                progress.say(what)
+                return progress.update
+
+            builder.progress = _StepProgress(progress)
+            result = hunks.compare_trees(builder, listed, least, jobs, store, say)
+        directory = builder.directory
+    screen = words.screen(result)
+    if results.out is not None:
+        writing.whole(results.out / "report.md", screen.markdown())
+    if results.as_json:
+        print(json.dumps(words.document(result), allow_nan=False))
+    else:
+        terminal.show(replace(screen, kept=f"kept in {directory}: {len(result.hunks)} hunks' kernels and every trial"), output)
+    return WORSE if results.check and any(d.is_worse for d in result.result.told) else 0
+
+
+class _StepProgress(BuildProgress):
+    """What make does, on the line of a longer work."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self.line, self.step = line, line.what
+
+    def say(self, line: str) -> None:
+        """Shows what make does at the moment."""
+        self.line.now(line[:40])
 
 
 class _Bar(BuildProgress):

@@ -142,6 +142,11 @@ class ProgressLine:
         self.what = what
         self._begun += 1
 
+    def now(self, what: str) -> None:
+        """What is being done in the present step."""
+        self.what = what
+        self._draw()
+
     def update(self, done: int, total: int) -> None:
         """How many trials of how many are done. Fewer than before are those of another step; the total is open from then on."""
         if done < self._step:

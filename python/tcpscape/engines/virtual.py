@@ -98,6 +98,13 @@ class Virtual(Engine):
         self._programs: set[guest.GuestProgram] = set()
         self.repeatable = self.per_guest == 1
 
+    @classmethod
+    def of_kernel(cls, kernel: BuiltKernel) -> Virtual:
+        """The engine with a kernel that need not be in the cache."""
+        engine = cls(kernel.name)
+        engine.kernel = kernel
+        return engine
+
     @property
     def per_guest(self) -> int:
         """Trials that a guest serves."""

@@ -72,6 +72,16 @@ def build(options: BuildOptions, progress: BuildProgress = BuildProgress()) -> B
             return _Build(directory, sources, options.jobs or len(os.sched_getaffinity(0)), log, progress).run(fragment)
 
 
+def rebuild(directory: Path, tree: Path, jobs: int, log: IO[str], progress: BuildProgress) -> BuiltKernel:
+    """Builds what is in `directory`/src, which was made from `tree`: what changed since the last time is compiled. No kernel of the cache.
+
+    :raises EngineError: with the first thing that is wrong.
+    """
+    sources = KernelSource(source.TREE, str(tree), directory.name, tree)
+    built = _Build(directory, sources, jobs or len(os.sched_getaffinity(0)), log, progress)
+    return built.make(SourceRecord(source.TREE, str(tree)), None, time.monotonic())
+
+
 def _required_disk(sources: KernelSource, directory: Path) -> int:
     """Bytes of disk that the build may still take."""
     if source.read_record(directory) is not None:
@@ -100,6 +110,12 @@ class _Build:
     def run(self, fragment: Path | None) -> BuiltKernel:
         start = time.monotonic()
         record = source.prepare(self.source, self.directory, self.log, self.progress)
+        kernel = self.make(record, fragment, start)
+        cache.save(kernel)
+        return kernel
+
+    def make(self, record: SourceRecord, fragment: Path | None, start: float) -> BuiltKernel:
+        """Configures and compiles what is in src/, which `record` describes."""
         self.objects.mkdir(exist_ok=True)
         options, is_new = self._configure(fragment)
         self._compile(is_new)
@@ -155,7 +171,7 @@ class _Build:
         copy.replace(path)
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         before = next((kernel for kernel in cache.built_kernels() if kernel.name == self.directory.name), None)
-        kernel = BuiltKernel(
+        return BuiltKernel(
             name=self.directory.name,
             path=path,
             release=(self.objects / "include/config/kernel.release").read_text("utf-8").strip(),
@@ -174,8 +190,6 @@ class _Build:
             qdiscs=config.registered_names("qdiscs", options, self.sources),
             recipe=config.recipe(),
         )
-        cache.save(kernel)
-        return kernel
 
     def _keep_fragment(self, fragment: Path | None) -> None:
         copy = self.directory / FRAGMENT

@@ -104,7 +104,7 @@ def built_kernels() -> tuple[BuiltKernel, ...]:
     kernels = []
     for name in names():
         with suppress(EngineError):
-            kernels.append(_read(name))
+            kernels.append(read(home() / name))
     return tuple(kernel for kernel in kernels if kernel)
 
 
@@ -118,7 +118,7 @@ def find(name: str | None = None) -> BuiltKernel:
     """The kernel `name`, or the default one; raises EngineError with the command that builds it."""
     if name is None:
         return default()
-    if kernel := _read(name) if NAME.fullmatch(name) else None:
+    if kernel := read(home() / name) if NAME.fullmatch(name) else None:
         return kernel
     built = ", ".join(kernel.name for kernel in built_kernels())
     choice = f" (there are {built})" if built else ""
@@ -150,6 +150,11 @@ def save(kernel: BuiltKernel) -> None:
     writing.whole(place(kernel.name) / RECORD, json.dumps(stamped("kernel", kernel.record()), indent=1) + "\n")
 
 
+def hunks_home(name: str) -> Path:
+    """The directory for kernels between two source trees; it is none of a kernel that can be named."""
+    return home().parent / "hunks" / name
+
+
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """A lock on one kernel, so that builds and removals exclude each other; raises EngineError where another process holds it."""
@@ -174,9 +179,11 @@ def _lock_file(name: str) -> Path:
     return place(name).with_name(f".{name}.lock")
 
 
-def _read(name: str) -> BuiltKernel | None:
-    """The kernel of this name; None where it is not finished or its record lacks something. :raises EngineError: for a record of a newer format."""
-    directory = home() / name
+def read(directory: Path, name: str | None = None) -> BuiltKernel | None:
+    """The kernel of a directory, called `name` (as the directory); None where it is not finished or its record lacks something.
+
+    :raises EngineError: for a record of a newer format.
+    """
     file = directory / RECORD
     try:
         record = documents.json_file(file, KERNEL_RECORD)
@@ -187,4 +194,4 @@ def _read(name: str) -> BuiltKernel | None:
         kernel = documents.as_type(BuiltKernel, record, Origin(str(file), KERNEL_RECORD))
     except EngineError:
         return None
-    return replace(kernel, name=name, path=directory / LINUX) if os.path.isfile(directory / LINUX) else None
+    return replace(kernel, name=name or directory.name, path=directory / LINUX) if os.path.isfile(directory / LINUX) else None

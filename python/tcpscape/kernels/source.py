@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -350,11 +350,11 @@ def is_needed(relative: str) -> bool:
     return not (relative.startswith(UNUSED) or relative.startswith(DEVICES) or OTHER_ARCHITECTURES.match(relative))
 
 
-def sync(tree: Path, links: Path) -> tuple[int, int]:
-    """Makes the directory `links` mirror the files of `tree`; returns the numbers of links created and removed."""
+def sync(tree: Path, links: Path, keep: Collection[str] = ()) -> tuple[int, int]:
+    """Makes the directory `links` mirror the files of `tree`; returns the numbers of links created and removed. What is there of `keep` stays."""
     needed = {name for name in source_files(tree) if is_needed(name)}
     targets, directories = _links(links)
-    stale = [name for name in targets if name not in needed or targets[name] != f"{tree}/{name}"]
+    stale = [name for name in targets if name not in keep and (name not in needed or targets[name] != f"{tree}/{name}")]
     for name in stale:
         (links / name).unlink()
     new = needed.difference(targets).union(needed.intersection(stale))

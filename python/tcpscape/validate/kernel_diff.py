@@ -197,11 +197,11 @@ def difference(
     runs = runs or StageRuns.of(len(runnable))
     screened = pair.run(runnable, range(runs.screening), say(f"{len(runnable)} paths on both kernels"))
     compared = [(place, metric) for place, sides in enumerate(screened) for metric in map(metrics.find, METRICS) if all(_values(metric, sides))]
-    candidates = [(place, metric) for place, metric in compared if _chance(*_values(metric, screened[place])) <= CANDIDATE]
+    candidates = [(place, metric) for place, metric in compared if chance_of(*_values(metric, screened[place])) <= CANDIDATE]
     places = sorted({place for place, _ in candidates})
     seeds = range(runs.screening, runs.screening + runs.confirming)
     fresh = dict(zip(places, pair.run([runnable[p] for p in places], seeds, say(f"fresh runs of {len(places)} that may differ")), strict=True))
-    chances = holm([_chance(*_values(metric, fresh[place])) for place, metric in candidates])
+    chances = holm([chance_of(*_values(metric, fresh[place])) for place, metric in candidates])
     differences = [
         KernelDifference.of(runnable[place], metric, fresh[place], chance) for (place, metric), chance in zip(candidates, chances, strict=True)
     ]
@@ -233,7 +233,7 @@ def _over(metric: Metric, first: Sequence[Trial], second: Sequence[Trial]) -> Co
     return compare(above, below, paired=False, unit=metric.printed_unit)
 
 
-def _chance(first: Sequence[float], second: Sequence[float]) -> float:
+def chance_of(first: Sequence[float], second: Sequence[float]) -> float:
     """Two-sided probability, over all relabellings of the runs, of means as far apart; 1 where a side has no value."""
     from scipy.stats import permutation_test
 

@@ -257,13 +257,14 @@ def document(result: KernelComparison) -> KernelDiffDocument:
         paths=[c.id for c in result.conditions],
         metrics_compared=result.metrics_compared,
         trials=result.trials,
-        differences=[_document(d, result) for d in result.differences],
+        differences=[difference_document(d, result) for d in result.differences],
         left_out=[f"{id}: {why}" for id, why in result.left_out],
         text=answer(result),
     )
 
 
-def _document(d: KernelDifference, result: KernelComparison) -> KernelDifferenceDocument:
+def difference_document(d: KernelDifference, result: KernelComparison) -> KernelDifferenceDocument:
+    """Every number of one difference."""
     return KernelDifferenceDocument(
         path=d.condition.id,
         cca=d.condition.cca,
