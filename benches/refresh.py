@@ -104,7 +104,13 @@ FIGURES = (
         unavailable=no_scripts,
     ),
     Figure("pairs", ("docs/models/controls/prague.md#pairs",), (("benches/pairs.py",),)),
-    Figure("diagnosis", ("docs/diagnosis.md#names", "docs/diagnosis.md#intervals"), bench("diagnosis"), by_model=False, unavailable=no_kernel),
+    Figure(
+        "diagnosis",
+        tuple(f"docs/diagnosis.md#{part}" for part in ("names", "intervals", "jitter")),
+        bench("diagnosis"),
+        by_model=False,
+        unavailable=no_kernel,
+    ),
     Figure("coverage", ("docs/coverage.csv", f"{METHODS}/statistics.md#coverage"), (("benches/coverage.py",),), by_model=False),
     Figure(
         "pictures",
