@@ -243,7 +243,7 @@ def of_jitter(sets: Sequence[tuple[Path, Path]]) -> str:
         [key, str(of["views"]["n"]), cell(of["jitter"]), _of(of["interval"], "jitter"), cell(of["direction"]), cell(of["rtt"])]
         for key, of in ((key, counts[key]) for key in order)
     ]
-    return table.markdown(["set, views", "views", "σ", "interval holds σ", "direction", "round trip"], cells)
+    return table.markdown(["set, or kind of view", "views", "σ", "interval holds σ", "direction", "round trip"], cells)
 
 
 def insert(page: Path, sets: Sequence[tuple[Path, Path]]) -> None:
@@ -312,6 +312,8 @@ def main() -> None:
     parser.add_argument("--wrong", choices=(*GOALS, "contradictions"))
     parser.add_argument("--page", type=Path, help="page whose tables are written")
     arguments = parser.parse_args()
+    if len(arguments.more) % 2:
+        parser.error("argument OUT: there is a CORPUS without one; name both of each set")
     if arguments.page:
         insert(arguments.page, [*zip([arguments.corpus, *arguments.more[::2]], [arguments.out, *arguments.more[1::2]], strict=True)])
         return

@@ -258,7 +258,7 @@ def main() -> int:
     p.add_argument("--full", action="store_true", help="the whole grid of 16 paths instead of 4")
     p.add_argument("--programs", type=pathlib.Path, default=ROOT / "examples/quic/target/release", help="where the stacks' programs are")
     p.add_argument("--aioquic", help="a Python interpreter that has aioquic")
-    p.add_argument("--controls", default="cubic,bbr,reno", help="those that are measured")
+    p.add_argument("--controls", default=",".join(CONTROLS["linux"]), help="those that are measured")
     p.add_argument("--seeds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=20)
     p.add_argument(
@@ -267,6 +267,8 @@ def main() -> int:
     p.add_argument("--text", type=pathlib.Path, help="a file with the page's findings in words")
     p.add_argument("--out", type=pathlib.Path, default=pathlib.Path("quic.md"))
     a = p.parse_args()
+    if unknown := set(a.controls.split(",")) - set(CONTROLS["linux"]):
+        p.error(f"argument --controls: no control {', '.join(sorted(unknown))}; choose of {', '.join(CONTROLS['linux'])}")
     tools, cells = Tools(a.programs.resolve(), a.aioquic), FULL if a.full else QUICK
     kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}
     runs = [each for each in plan(tools, cells, a.seeds, a.controls.split(",")) if key(*each, a.seconds) not in kept]

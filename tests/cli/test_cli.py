@@ -161,14 +161,17 @@ def test_results_of_another_path_in_the_same_directory_are_said(cli, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("release", "said"),
-    [("6.1.0-39-amd64", "profile 6.1 stands for this machine's 6.1.0-39-amd64; held against "), ("6.17.2", "profile 6.12 stands")],
+    ("release", "sentence"),
+    [
+        ("6.1.0-39-amd64", "in the model, profile 6.1 stands for this machine's 6.1.0-39-amd64; held against kernel 6.1."),
+        ("6.17.2", "in the model, profile 6.12 stands"),
+    ],
 )
-def test_the_machines_own_kernel_says_how_near_its_profile_is(cli, monkeypatch, release, said):
+def test_the_machines_own_kernel_says_how_near_its_profile_is(cli, monkeypatch, release, sentence):
     monkeypatch.setattr(platform, "release", lambda: release)
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     path = ("run", "--rtt", "20ms", "--rate", "5mbit", "--duration", "1s", "--engine", "mock", "--seeds", "2")
-    got = cli(*path, "--kernel", "host")
-    assert got.status == 0, got.err
-    assert f"note: --kernel host: {said}" in got.err
+    command = cli(*path, "--kernel", "host")
+    assert command.status == 0, command.err
+    assert f"note: --kernel host: {sentence}" in command.err
     assert "note: --kernel" not in cli(*path).err

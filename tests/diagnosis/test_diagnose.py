@@ -336,7 +336,7 @@ def test_a_wide_interval_is_told_by_its_ends_and_a_queue_is_called_what_it_is():
 
 def test_a_reason_that_the_answer_has_is_not_repeated_in_its_table():
     why = Reason("no RTT of the path", {"reason": Reason("few delays measured")})
-    assert (reasons.brief(why), reasons.brief(Reason("no replay"))) == ("the path has no RTT", "no replay was asked for")
+    assert (reasons.brief(why), reasons.brief(Reason("no replay"))) == ("the RTT of the path is not known", "no replay was asked for")
     assert "too few delays" in reasons.text(why)
 
 

@@ -608,7 +608,7 @@ def test_a_segment_that_the_receiver_discarded_passed_the_bottleneck_twice(is_di
     assert sorted(arrivals.sent[arrivals.row == 10]) == ([10.0, 60.0] if is_discarded else [60.0])
 
 
-def test_a_rate_is_silent_where_many_more_segments_may_have_passed() -> None:
+def test_losses_that_may_be_discards_count_only_beside_sure_discards() -> None:
     facts = {"losses_uncertain": 3_000, "discarded": 100, "segments": 100_000}
     assert losses.may_have_passed(facts) == 0.03 > fitting.UNCOUNTED
     assert losses.may_have_passed(facts | {"discarded": 0}) == 0.0

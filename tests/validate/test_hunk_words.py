@@ -37,7 +37,7 @@ def test_the_answer_names_the_hunk_and_that_the_rest_does_nothing(compared):
     assert one.is_clear
     answer = words.answer(one)
     assert answer.startswith("net/ipv4/b.c:50 makes the difference: on lossy, with new cubic carries ")
-    assert answer.endswith("The 3 other hunks without it do not show it.")
+    assert answer.endswith("The 3 other hunks alone do not show it.")
     screen = words.screen(one)
     assert "4 hunks of 2 files lie between the two trees." in screen.remarks
     assert any("b2" in detail for detail in screen.details)

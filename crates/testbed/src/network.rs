@@ -15,7 +15,7 @@
 //! | schedules | [`changes`], outages in [`gate`] |
 //! | settings of the kernel | [`sysctl`] |
 //! | what went wrong underneath | [`faults`] |
-//! | two hosts whose path a program makes | [`wire`] |
+//! | hosts whose path a program makes | [`wire`] |
 //!
 //! A host costs one socket and one `sendmsg`: its link, addresses, routes and queues travel together.
 //! How it differs from a script with ip and tc: not in what the kernel is told.

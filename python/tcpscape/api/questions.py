@@ -217,7 +217,7 @@ def emulate(
     `far`. The command's standard output is in the result, its standard error is this process's.
 
     :param command: the command and its arguments, or one text that is split as a shell does.
-    :param serve: command lines of servers, started before: at the far end, `"iperf3 -s -1"`, or at a host that stands before it, `"cdn: iperf3 -s"`.
+    :param serve: command lines of servers, started before: at the far end, `"iperf3 -s -1"`, or at a host that is named first, `"cdn: iperf3 -s"`.
     :param host: names of further hosts at the far end.
     :param router_command: a command line that runs in a router between the command and the path, whose devices are `lan` and `wan`: a shaper.
     :param reach: ports of this machine's loopback at the far end: `"8000"`, or `"FAR:HERE"`.

@@ -138,9 +138,9 @@ def sweep(
     :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
     :param flows: flows in a trial.
     :param command: a program at the near end instead of flows, with its arguments, on the engines `virtual` and `live`; `far` is the other end.
-    :param serve: command lines of servers, started before: at the far end, or at a host that stands before them, `"cdn: iperf3 -s"`.
+    :param serve: command lines of servers, started before: at the far end, or at a host that is named first, `"cdn: iperf3 -s"`.
     :param host: names of further hosts at the far end.
-    :param router_command: a command line that runs in a router between the near end and the path, as a shaper's.
+    :param router_command: a command line that runs in a router between the near end and the path, whose devices are `lan` and `wan`: a shaper.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param engine: engines; several are compared.
     :param seeds: trials of each cell, 10 where nothing says another number.

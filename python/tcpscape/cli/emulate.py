@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 class FarOptions:
     """What there is at the far end and on the way to it."""
 
-    serve: Annotated[tuple[str, ...], Option('A server at the far end, started before: "iperf3 -s -1"; "HOST: COMMAND" at another. Repeatable.')] = ()
+    serve: Annotated[
+        tuple[str, ...], Option('A server, started before: "iperf3 -s -1" at the far end, "HOST: COMMAND" at near or a --host. Repeatable.')
+    ] = ()
     host: Annotated[tuple[str, ...], Option("A further host at the far end, called NAME. Repeatable.", metavar="NAME")] = ()
     router_command: Annotated[
         str | None, Option("Run this in a router between the command and the path, for example a shaper; see $TCPSCAPE_LAN, $TCPSCAPE_WAN.")

@@ -60,9 +60,11 @@ class CellOptions:
         str | None,
         Option('A program at the near end, instead of flows: "curl -s http://far/page". Ended after --duration (10min). Not on the model.'),
     ] = None
-    serve: Annotated[tuple[str, ...], Option('With --command: a server at the far end: "iperf3 -s -1"; as of emulate. Repeatable.')] = ()
+    serve: Annotated[
+        tuple[str, ...], Option('With --command: a server, "iperf3 -s -1" at the far end, "HOST: COMMAND" at near or a --host. Repeatable.')
+    ] = ()
     host: Annotated[tuple[str, ...], Option("With --command: a further host at the far end. Repeatable.", metavar="NAME")] = ()
-    router_command: Annotated[str | None, Option("With --command: what runs in a router between the command and the path.")] = None
+    router_command: Annotated[str | None, Option("With --command: run this in a router between the command and the path.")] = None
     engine: Annotated[
         str | None, Option("Engines: model, virtual[:KERNEL], live, mock; several to compare.  [default: model]", complete="engines")
     ] = None

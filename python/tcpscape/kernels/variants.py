@@ -148,7 +148,8 @@ class VariantBuilder:
 
     def _write(self, hunks: Collection[Hunk]) -> None:
         """Brings src/ to the first tree with these hunks; what is there already keeps its time, so that make leaves it alone."""
-        contents = {file: patches.patched(*self._trees, file, [h for h in every if h in hunks], len(every)) for file, every in self._hunks.items()}
+        chosen = frozenset(hunks)
+        contents = {file: patches.patched(*self._trees, file, [h for h in every if h in chosen], len(every)) for file, every in self._hunks.items()}
         for file, content in contents.items():
             path = self.directory / cache.SOURCES / file
             if content is None:

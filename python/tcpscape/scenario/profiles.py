@@ -35,10 +35,10 @@ COMPARED: Mapping[str, ProfileComparison] = {
 
 
 def nearness(release: str) -> str:
-    """Which profile stands for a kernel of this release, and how near it was to the kernel that it was held against, in a sentence."""
+    """Which profile of the model stands for a kernel of this release, and how near it was to the kernel that it was held against, in a sentence."""
     name = host.nearest(release)[0]
     compared = COMPARED.get(name)
     if compared is None:
-        return f"profile {name} stands for this machine's {release}; it was held against no kernel"
+        return f"in the model, profile {name} stands for this machine's {release}; it was held against no kernel"
     off = f"{100 * compared.median:.1f} % in the median where chance alone shows {100 * compared.chance_median:.1f} %"
-    return f"profile {name} stands for this machine's {release}; held against {compared.release} its goodput is off by {off}"
+    return f"in the model, profile {name} stands for this machine's {release}; held against kernel {compared.release}, its goodput was off by {off}"

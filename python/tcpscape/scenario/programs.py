@@ -102,7 +102,7 @@ class Programs(Spec):
     command: Annotated[Line, AfterValidator(_command)]
     """The command at the near end, as in a shell without its syntax: `curl -s http://far/page`."""
     serve: Annotated[tuple[Line, ...], BeforeValidator(_several, json_schema_input_type=Lines)] = ()
-    """Servers, command lines of the shell, started before: at the far end, or at a host that stands before it, `cdn: python3 -m http.server 80`."""
+    """Servers, command lines of the shell, started before: at the far end, or at a host that is named first, `cdn: python3 -m http.server 80`."""
     host: Annotated[tuple[str, ...], BeforeValidator(_several, json_schema_input_type=Lines)] = ()
     """Names of further hosts at the far end."""
     router_command: Annotated[Line | None, AfterValidator(_router)] = None

@@ -34,7 +34,7 @@ _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
 MOST_QUEUES = 4 * MIB
 """Bytes of the reports of a trial's queues: 254 links have 0.2 MB. As Python's values they take some twenty times as much memory."""
 AT_A_TIME = 10_000
-"""Trials that are in memory while a table of all is made."""
+"""Trials after which a part of a table of all is made: they are in memory at a time, or those of a larger group."""
 MOST_OF_LABEL = 1_000
 """Characters of a congestion control's label, which may have a file's path and parameters."""
 RUN_AGAIN = "move the file away and run again"
@@ -214,8 +214,8 @@ def flow_rows(trials: Iterable[Trial]) -> pl.DataFrame:
 def labelled_rows(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> pl.DataFrame:
     """The same of groups of trials, with a column for each label of a group, unless a flow has one of that name.
 
-    Groups in a row that have the same columns are made one table at once, since polars takes a millisecond for each; but not many more than
-    :data:`AT_A_TIME` trials, so that those of a large directory are never in memory together.
+    Groups in a row that have the same columns are made one table at once, since polars takes a millisecond for each, until they have
+    :data:`AT_A_TIME` trials, so that those of many groups are never in memory together. The trials of one group are.
     """
     import polars as pl
 

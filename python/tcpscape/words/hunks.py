@@ -98,7 +98,7 @@ def _rest(search: HunkSearch, total: int) -> str:
         return ""
     if search.rest.shows is Shows.NO:
         more = ", though they change it by a part of that" if search.rest.between else ""
-        return f" The {others} without it do not show it{more}."
+        return f" The {others} alone do not show it{more}."
     if search.rest.shows is Shows.YES:
         return f" The {others} alone show it too."
     return f" Whether the {others} alone show it is not known."
@@ -154,7 +154,7 @@ def _mean(mean: float, metric: str) -> Number:
 
 def _shows(verdict: Verdict) -> str:
     if verdict.shows is Shows.UNBUILT:
-        return "does not build"
+        return "could not be tried"
     return str(verdict.shows.value) + (", in part" if verdict.between else "")
 
 

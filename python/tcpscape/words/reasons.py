@@ -28,7 +28,7 @@ def text(reason: Reason | None, default: str = "") -> str:
 
 def brief(reason: Reason | None) -> str:
     """The sentence without what another row of the same table says."""
-    return "the path has no RTT" if reason is not None and reason.why == "no RTT of the path" else text(reason)
+    return "the RTT of the path is not known" if reason is not None and reason.why == "no RTT of the path" else text(reason)
 
 
 def _recognised(name: str, rounds: int, cuts: int, close: float, ratio: float) -> str:
@@ -182,7 +182,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "no replay": "no replay was asked for",
     "control not known": "The congestion control is not known, so there is nothing to repeat; name it with --cca where you know it.",
     "control not in the engine": "The {engine} engine has no congestion control {name}.",
-    "no RTT of the path": lambda reason: f"The path has no RTT: {text(reason, 'nothing shows it').rstrip('.')}.",
+    "no RTT of the path": lambda reason: f"The RTT of the path is not known: {text(reason, 'nothing shows it').rstrip('.')}.",
     "RTT of 0": "The path's RTT is not above 0.",
     "no goodput": "The source does not show how much the flow carried over a time, so there is nothing to compare a replay with.",
     "nothing carried": "The flow carried nothing that could be repeated.",

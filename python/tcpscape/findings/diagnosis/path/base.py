@@ -86,7 +86,7 @@ SYSTEMATIC = 0.006
 TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
 ALIKE = 1.5
-"""How many times the deviation of the jitter that was seen delays without a queue may have, to be of that jitter."""
+"""Deviations of the jitter that was seen, below which the deviation of delays without a queue is taken for that jitter's."""
 REACH = 5.5
 """Deviations that the least of many delays lies below their mean, at the most."""
 ABOVE = 2 / 3
@@ -196,7 +196,7 @@ def part_behind(f: Fit) -> Estimate | None:
 
 
 def level_of(known: Floats, f: Fit) -> float:
-    """The median of anchors, ms, or their mean where many vary as the jitter does: of a skewed one the mean is the base. Some waited otherwise."""
+    """The median of anchors, ms, or their mean where many vary as the jitter does: a skewed jitter has the base at its mean. Otherwise some of them waited."""
     seen = math.hypot(*(math.sqrt(s.variance) for s in (f.forward, f.reverse) if s is not None and s.is_there))
     has_mean = known.size >= LEAST_TURNS and float(np.std(known)) < ALIKE * seen
     return _usual(known) if has_mean else float(np.median(known))
@@ -231,7 +231,7 @@ def hides_jitter(f: Fit) -> bool:
 def not_above(fitted: Estimate, f: Fit) -> Estimate:
     """A level that lies above the least round trip: where no jitter was seen, that is the base; otherwise the interval reaches down to it.
 
-    However large the burst is of which the level depends, the base is above the least round trip by no more than a jitter reaches.
+    However large the burst is on which the level depends, the base is above the least round trip by no more than a jitter reaches.
     """
     low = shortest(f)
     if not fitted.low > low:
