@@ -243,7 +243,7 @@ def of_jitter(sets: Sequence[tuple[Path, Path]]) -> str:
         [key, str(of["views"]["n"]), cell(of["jitter"]), _of(of["interval"], "jitter"), cell(of["direction"]), cell(of["rtt"])]
         for key, of in ((key, counts[key]) for key in order)
     ]
-    return table.markdown(["set, or kind of view", "views", "σ", "interval holds σ", "direction", "round trip"], cells)
+    return table.markdown(["set, views", "views", "σ", "interval holds σ", "direction", "round trip"], cells)
 
 
 def insert(page: Path, sets: Sequence[tuple[Path, Path]]) -> None:

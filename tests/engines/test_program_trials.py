@@ -333,6 +333,9 @@ def test_flows_of_ours_beside_an_emulated_command(need_programs, tmp_path):
     assert 7 < down <= 8
     assert 2 < result.summary["up"]["active_s"] < 4.1
     assert up < 8
-    for mix, why in (("cubic~rtt=20ms", "has RTTs of its flows, which have no place beside a command"), ("nosuch", "mix: cca: the kernel refuses")):
+    for mix, why in (
+        ("cubic~rtt=20ms", "has RTTs of its flows, which have no place beside a command"),
+        ("nosuch", "mix: this kernel has no nosuch; choose bbr"),
+    ):
         with pytest.raises(TcpscapeError, match=why):
             tcpscape.emulate("true", mix=mix, **path)
