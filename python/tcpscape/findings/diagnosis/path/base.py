@@ -196,7 +196,7 @@ def part_behind(f: Fit) -> Estimate | None:
 
 
 def level_of(known: Floats, f: Fit) -> float:
-    """The median of anchors, ms, or their mean where many vary as the jitter does: a skewed jitter has the base at its mean. Otherwise some of them waited."""
+    """The median of anchors, ms, some of which waited; their mean where many vary as the jitter does: a skewed jitter has the base at its mean."""
     seen = math.hypot(*(math.sqrt(s.variance) for s in (f.forward, f.reverse) if s is not None and s.is_there))
     has_mean = known.size >= LEAST_TURNS and float(np.std(known)) < ALIKE * seen
     return _usual(known) if has_mean else float(np.median(known))
