@@ -39,10 +39,38 @@ pub(super) fn show(texts: &[(usize, OsString)]) -> io::Result<()> {
     sys::mount(c"tmpfs", MOMENT)?;
     let shown = texts.into_iter().try_for_each(|(i, text)| {
         let (variable, place, file) = FILES[*i];
-        let before = if variable == HOSTS { format!("{}\n", before.trim_end()) } else { String::new() };
-        fs::write(OsStr::from_bytes(file.to_bytes()), before + &text.to_string_lossy())?;
+        let text = text.to_string_lossy();
+        let shown = if variable == HOSTS { with_ours(&before, &text) } else { text.into_owned() };
+        fs::write(OsStr::from_bytes(file.to_bytes()), shown)?;
         sys::show_at(file, place)
     });
     sys::unmount(MOMENT)?;
     shown
+}
+
+/// The machine's lines of hosts(5) with ours behind them; a name of ours is taken out of the machine's, of which a program would get both addresses.
+fn with_ours(machine: &str, ours: &str) -> String {
+    let own: Vec<&str> = ours.lines().flat_map(|line| line.split_whitespace().skip(1)).collect();
+    let kept = machine.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        let others: Vec<&str> = words.iter().copied().filter(|word| !own.contains(word)).collect();
+        match others.len() {
+            n if n == words.len() => Some(line.to_owned()),
+            0 | 1 => None,
+            _ => Some(others.join(" ")),
+        }
+    });
+    kept.map(|line| line + "\n").collect::<String>() + ours
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_ours;
+
+    #[test]
+    fn a_name_of_ours_has_our_address_alone() {
+        let machine = "127.0.0.1 localhost\n127.0.1.1 vm cdn # this machine\n\n::1 cdn\n10.0.0.9 db\n";
+        let shown = with_ours(machine, "10.77.1.3 far\n10.77.1.4 cdn\n");
+        assert_eq!(shown, "127.0.0.1 localhost\n127.0.1.1 vm\n\n10.0.0.9 db\n10.77.1.3 far\n10.77.1.4 cdn\n");
+    }
 }

@@ -33,7 +33,7 @@ impl<'a> Program<'a> {
     /// A command and its arguments; streams, directory and environment are this process's unless [`Program::command`] changes them.
     pub fn new(words: &[impl AsRef<OsStr>], realtime: Realtime) -> Program<'a> {
         let mut command = Command::new("/proc/self/exe");
-        command.arg(keeper::MODE).args(words);
+        command.arg(keeper::MODE).args(words).env_remove(keeper::ADMINISTERS);
         Program { command, network: None, realtime }
     }
 

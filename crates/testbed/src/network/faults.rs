@@ -12,7 +12,13 @@ use std::os::fd::AsFd;
 pub fn offloads(socket: &Socket, owner: &str, devices: &[(i32, &str)], asked: bool, found: &mut Vec<String>) -> io::Result<()> {
     for (_, device) in devices {
         for offload in Offload::ALL {
-            let on = offload.read(socket.as_fd(), device)?;
+            let on = match offload.read(socket.as_fd(), device) {
+                Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {
+                    found.push(format!("{owner}'s device {device} is gone: a program in its namespace removed it"));
+                    break;
+                }
+                on => on?,
+            };
             let name = offload.name();
             if on && !asked {
                 found.push(format!("{owner}'s device {device}: {name} is on although the scenario asks for none"));
