@@ -212,6 +212,8 @@ def lines(draw: st.DrawFn, name: str) -> Case:
     words += ["--", "true"] if name == "emulate" else []
     if name == "kernel build" and not any(word.startswith("--source") for word in words):
         words.append("--source=no-such-tree")  # without one it builds a kernel
+    if "--hunks" in words:
+        words = ["no-such-tree" if word in ("6.1", "6.12") else word for word in words]  # Debian's sources would be unpacked and built
     return Case(name, tuple(words), needed(words))
 
 

@@ -169,7 +169,6 @@ class DiffOutput:
 @kernel.subcommand(
     "diff",
     examples=(
-        "kernel diff 6.1 6.12",
         "kernel diff 6.1 6.12 --rtt 80ms --rate 50mbit\n--loss 0.1% --cca cubic,bbr",
         "kernel diff --hunks linux-6.1/ patched/ --rtt 80ms\n--rate 50mbit",
     ),
