@@ -249,7 +249,7 @@ class _StepProgress(BuildProgress):
     """What make does, on the line of a longer work."""
 
     def __init__(self, line: ProgressLine) -> None:
-        self.line, self.step = line, line.what
+        self.line = line
 
     def say(self, line: str) -> None:
         """Shows what make does at the moment."""

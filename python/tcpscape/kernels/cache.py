@@ -145,9 +145,9 @@ def remove(name: str) -> int:
     return freed
 
 
-def save(kernel: BuiltKernel) -> None:
-    """Writes the record of a kernel into its directory."""
-    writing.whole(place(kernel.name) / RECORD, json.dumps(stamped("kernel", kernel.record()), indent=1) + "\n")
+def save(kernel: BuiltKernel, directory: Path | None = None) -> None:
+    """Writes the record of a kernel into its directory: that of its name, or another one."""
+    writing.whole((directory or place(kernel.name)) / RECORD, json.dumps(stamped("kernel", kernel.record()), indent=1) + "\n")
 
 
 def hunks_home(name: str) -> Path:

@@ -6,7 +6,7 @@ that a build of User-Mode Linux can need are compared (:func:`~tcpscape.kernels.
 
 from __future__ import annotations
 
-import os
+import filecmp
 import re
 import shutil
 import subprocess
@@ -22,7 +22,6 @@ HEADER = re.compile(r"^@@ -(\d+)", re.M)
 """The beginning of a hunk in a unified diff; its group is the line in the first file."""
 WHOLE_FILE = 0
 """The line of a hunk that is a whole file."""
-BLOCK = 2**20
 
 
 @dataclass(frozen=True, order=True)
@@ -102,15 +101,7 @@ def _content(file: Path) -> bytes | None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two files have the same content; missing ones are alike."""
-    try:
-        sizes = [os.stat(path).st_size for path in (one, other)]
-    except OSError:
-        return one.exists() == other.exists()
-    if sizes[0] != sizes[1] or os.path.isdir(one):
-        return os.path.isdir(one)
-    with one.open("rb") as a, other.open("rb") as b:
-        while block := a.read(BLOCK):
-            if block != b.read(BLOCK):
-                return False
-    return True
+    """Whether two files have the same content; missing ones are alike, and what is a directory in the first tree is no file of it."""
+    if one.is_file() and other.is_file():
+        return filecmp.cmp(one, other, shallow=False)
+    return (one.is_dir() and other.exists()) or not (one.exists() or other.exists())

@@ -14,7 +14,6 @@ first/ second/   sources that were unpacked
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -24,9 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from tcpscape import writing
 from tcpscape.errors import EngineError, refuse
-from tcpscape.formats import stamped
 from tcpscape.kernels import build, cache, patches, source
 from tcpscape.kernels.cache import BuiltKernel
 from tcpscape.kernels.patches import Hunk
@@ -126,7 +123,7 @@ class VariantBuilder:
         kept.mkdir(parents=True, exist_ok=True)
         shutil.copy(built.path, kept / cache.LINUX)
         built = replace(built, path=kept / cache.LINUX)
-        writing.whole(kept / cache.RECORD, json.dumps(stamped("kernel", built.record()), indent=1) + "\n")
+        cache.save(built, kept)
         return built
 
     def _compiled(self) -> set[str]:
