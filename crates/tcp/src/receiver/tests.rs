@@ -67,6 +67,14 @@ impl Script {
         x.tsecr = timestamps::clock(&self.r.jiffies, Time((self.now - 50) * MS));
         self.give(x);
     }
+    /// Full segments from number 0 on, one each millisecond from 100 ms, each read at once.
+    fn stream(&mut self, count: u64) {
+        for n in 0..count {
+            self.at(100 + n);
+            self.data(n);
+            self.read(u64::MAX);
+        }
+    }
     fn read(&mut self, max: u64) -> u64 {
         let n = self.r.read(Time(self.now * MS), max);
         self.drain(self.now * MS);
@@ -160,13 +168,8 @@ fn a_newer_kernel_measures_what_the_buffer_is_worth() {
 #[test]
 fn after_quick_acks_every_second_segment_is_acknowledged_and_a_single_one_late() {
     let mut s = Script::new(Kernel::V6_1, 65_536);
-    let mut n = 0;
-    for k in 0..60 {
-        s.at(100 + k);
-        s.data(n);
-        n += 1;
-        s.read(u64::MAX);
-    }
+    s.stream(60);
+    let mut n = 60;
     s.acks();
     for k in 0..10 {
         s.at(200 + k);
@@ -189,11 +192,7 @@ fn after_quick_acks_every_second_segment_is_acknowledged_and_a_single_one_late()
 #[test]
 fn the_end_of_a_write_is_acknowledged_when_it_is_read() {
     let mut s = Script::new(Kernel::V6_1, 65_536);
-    for k in 0..40 {
-        s.at(100 + k);
-        s.data(k);
-        s.read(u64::MAX);
-    }
+    s.stream(40);
     s.acks();
     s.at(150);
     s.give(seg(at(40), 700, 1_150, Flags::ACK.with(Flags::PSH)));
@@ -247,11 +246,7 @@ fn sack_blocks_come_newest_first_and_merge() {
 fn three_duplicate_acks_go_at_once_and_the_others_are_compressed() {
     // A window that does not grow any more: growth asks for quick ACKs.
     let mut s = Script::new(Kernel::V6_1, 65_536);
-    for k in 0..30 {
-        s.at(100 + k);
-        s.data(k);
-        s.read(u64::MAX);
-    }
+    s.stream(30);
     s.at(200);
     s.acks();
     for n in 31..36 {
@@ -281,11 +276,7 @@ fn three_duplicate_acks_go_at_once_and_the_others_are_compressed() {
 fn the_timestamp_of_a_compressed_ack() {
     for (kernel, later) in [(Kernel::V6_1, 0), (Kernel::V6_12, 1)] {
         let mut s = Script::new(kernel, 65_536);
-        for k in 0..200 {
-            s.at(100 + k);
-            s.data(k);
-            s.read(u64::MAX);
-        }
+        s.stream(200);
         s.at(400);
         s.acks();
         for n in 201..231 {
