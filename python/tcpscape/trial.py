@@ -207,6 +207,10 @@ class ProgramResult:
     """The same on the way from it."""
     values: Mapping[str, float] = field(default_factory=dict)
     """The numbers in its standard output, by their names: of JSON the way to them, `end.sum_received.bits_per_second`."""
+    down_delay_ms: Rtt = Rtt()
+    """How long packets were on the path to it, propagation and queues: mean, p50, p99 and max, ms; all None where none passed."""
+    up_delay_ms: Rtt = Rtt()
+    """The same on the way from it."""
 
 
 @dataclass(frozen=True, slots=True)

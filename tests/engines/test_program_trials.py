@@ -1,6 +1,7 @@
 """Commands behind the path of a scenario as trials: what is asked, what is refused, and what the kernels give."""
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import tcpscape
 from tcpscape import engines, metrics
 from tcpscape.campaign import execute
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.source import campaign
 from tcpscape.engines import programs
 from tcpscape.errors import TcpscapeError
@@ -94,6 +96,12 @@ def test_axes_go_into_the_command_and_controls_to_both_ends():
         ({"chunk": "4KB,8KB"}, {}, "chunk: programs make their own connections"),
         ({}, {"programs": {"command": "true", "serve": ["python3 'x"]}}, "serve: no closing quotation; close the quotation"),
         ({}, {"programs": {"command": "true", "serve": "cdn: true"}}, "serve: there is no host 'cdn'; choose near, far, or add it with --host cdn"),
+        (
+            {},
+            {"programs": {"command": "true", "serve": "a_b: true"}},
+            "there is no host 'a_b'; choose near, far, or add one with --host, for example cdn",
+        ),
+        ({}, {"programs": {"command": "true", "serve": "router: true"}}, "choose near, far, or add one with --host, for example cdn"),
         ({}, {"programs": {"command": "true", "serve": "far:"}}, "serve: there is none; name a program"),
         ({}, {"programs": {"command": "true", "host": ["cdn", "cdn"]}}, "host: 'cdn' is there twice; leave one out"),
         ({}, {"programs": {"command": "true", "host": "router"}}, "host: 'router' is one already; choose another name"),
@@ -192,7 +200,7 @@ def ran(monkeypatch):
             errors.write(error)
             if touch:
                 touch.write_text("changed")
-            way = {"bytes_out": 0}
+            way = {"bytes_out": 0, "packets_out": 0, "delay": {"mean": 0.0, "p99": 0}}
             return {"elapsed_ns": 10**9, "status": status, "is_late": False, "flags": list(flags), "link": {"forward": way, "reverse": way}}
 
         return run(Scenario.of({**PATH, "programs": {"command": line}}), start)
@@ -221,6 +229,7 @@ def test_a_trial_has_the_address_of_the_files_before_it_ran(ran, tmp_path):
 def test_of_a_capture_that_is_not_whole_no_flow_is_told(ran, what, why):
     trial = ran(**what)
     assert trial.flows == ()
+    assert math.isnan(metrics.find("delay_down").of(trial)), "no packet, no delay"
     assert why in trial.caveats[-1]
 
 
@@ -275,6 +284,9 @@ def test_a_sweep_of_a_command_in_virtual_time(need_programs, fetch):
         assert whole.of(trial) * 8e-6 / s.of(trial) < goodput.of(trial) < 8  # it has no time before the connection
         assert s.of(trial) < completion.of(trial) < s.of(trial) + 0.01
         assert metrics.find("rtt_min").of(trial) == pytest.approx(40, abs=1)
+        down, down_p99, up = (metrics.find(name).of(trial) for name in ("delay_down", "delay_down_p99", "delay_up"))
+        assert 20 < down < down_p99 < 20 + 40 + 2, "20 ms each way, and a queue of 40 ms at most that the download fills"
+        assert 20 <= up < 22, "nothing waits on the way up"
         assert [flow.direction for flow in trial.flows] == ["down"]
     assert good.trials[0].hash != good.trials[1].hash
     for trial in bad.trials:
@@ -286,6 +298,32 @@ def test_a_sweep_of_a_command_in_virtual_time(need_programs, fetch):
     )
     assert ran[0] == 4
     assert [t.program for cell in again.cells for t in cell.trials] == [t.program for cell in outcome.cells for t in cell.trials]
+
+
+QUIC = Path(__file__).resolve().parents[2] / "examples" / "quic"
+
+
+def test_the_campaign_of_quic_stacks_names_programs_that_are_built():
+    cases = Campaign.load(QUIC / "conformance.yaml").cases()
+    stacks = {case.at["stack"] for case in cases}
+    tcp = "python3 tcp_transfer.py"
+    assert stacks - {tcp} == {file.stem for file in (QUIC / "src" / "bin").iterdir()}
+    assert len(cases) == len(stacks) * 2 * 16, "two controls on the grid of 2 round trips, 2 rates and 4 buffers"
+    assert [case.scenario.programs.serve for case in cases[:1]] == [(f"{tcp} serve cubic",)]
+
+
+def test_the_campaign_of_quic_stacks_runs(need_programs, monkeypatch):
+    monkeypatch.chdir(QUIC)
+    path = {"rtt": "50ms", "rate": "20mbit", "buffer": "1bdp"}
+    outcome = tcpscape.sweep("conformance.yaml", axes={"stack": "python3 tcp_transfer.py"}, mix="reno", seeds=1, **path)
+    assert [cell.cca for cell in outcome.cells] == ["cubic+reno", "bbr+reno"]
+    for cell in outcome.cells:
+        (trial,) = cell.trials
+        rate, delay, own = (metrics.find(name).of(trial) for name in ("carried_down", "delay_down", "output:mbps"))
+        beside = metrics.find("goodput:reno").of(trial)
+        assert 17 < rate < 20.1, "two flows fill 20 Mbit/s but for their start"
+        assert 25 < delay < 25 + 50 + 2
+        assert own + beside == pytest.approx(rate, rel=0.06), "what both applications read, and headers"
 
 
 def test_a_command_that_cannot_be_run_is_named(need_programs, fetch):

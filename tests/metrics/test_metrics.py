@@ -273,6 +273,7 @@ OF_TRAFFIC = {
     "failed",
     "carried_down",
     "carried_up",
+    *(f"delay_{way}{p}" for way in ("down", "up") for p in ("", "_p99")),
 }
 """Metrics of probes, requests, transfers, uploads and programs."""
 

@@ -150,9 +150,12 @@ def _whole(file: IO[bytes]) -> bytes:
 
 def _result(result: Mapping[str, Any], output: bytes) -> ProgramResult:
     seconds = result["elapsed_ns"] / NS_PER_S
-    up, down = (result["link"][way]["bytes_out"] * 8e-6 / seconds if seconds else 0.0 for way in ("forward", "reverse"))
+    passed: dict[str, Any] = {}
+    for name, way in (("up", result["link"]["forward"]), ("down", result["link"]["reverse"])):
+        passed[f"{name}_mbps"] = way["bytes_out"] * 8e-6 / seconds if seconds else 0.0
+        passed[f"{name}_delay_ms"] = Rtt.of({k: ns * 1e-6 for k, ns in way["delay"].items()}) if way["packets_out"] else Rtt()
     values = numbers.named(output.decode("utf-8", "replace"))
-    return ProgramResult(status=result["status"], timed_out=result["is_late"], seconds=seconds, down_mbps=down, up_mbps=up, values=values)
+    return ProgramResult(status=result["status"], timed_out=result["is_late"], seconds=seconds, values=values, **passed)
 
 
 def _failure(program: ProgramResult, line: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Metrics of commands behind a path: when they ended, what they wrote, what passed. Unknown of trials without one."""
+"""Metrics of commands behind a path: when they ended, what they wrote, what passed and how long it was on the path. Unknown of trials without one."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ def carried(direction: Literal["down", "up"]) -> Callable[[Trial], float]:
 
     def of(trial: Trial) -> float:
         return float(getattr(trial.program, f"{direction}_mbps")) if trial.program else UNKNOWN
+
+    return of
+
+
+def path_delay(direction: Literal["down", "up"], statistic: Literal["mean", "p99"]) -> Callable[[Trial], float]:
+    """A metric: a statistic of the time that packets of all protocols were on the path in a direction, propagation and queues, ms."""
+
+    def of(trial: Trial) -> float:
+        delay = getattr(trial.program, f"{direction}_delay_ms", None)
+        value = getattr(delay, statistic, None)
+        return UNKNOWN if value is None else float(value)
 
     return of
 

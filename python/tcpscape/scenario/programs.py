@@ -75,7 +75,8 @@ def placed(line: str, hosts: Sequence[str]) -> tuple[str, str]:
     named = _PLACED.fullmatch(line.strip())
     name, command = named.groups("") if named else (FAR, line)
     if name not in (*ENDS, *hosts):
-        refuse("serve", f"there is no host {shown(name)}", f"choose {', '.join((*ENDS, *hosts))}, or add it with --host {name}")
+        more = f"add it with --host {name}" if _HOST.fullmatch(name) and name not in RESERVED else "add one with --host, for example cdn"
+        refuse("serve", f"there is no host {shown(name)}", f"choose {', '.join((*ENDS, *hosts))}, or {more}")
     words(command, "serve")
     return name, command
 
