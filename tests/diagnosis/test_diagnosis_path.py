@@ -190,6 +190,19 @@ def test_a_queue_gives_its_rate_and_the_base(rate: float, burst: float) -> None:
     assert p.queue == "self-induced"
 
 
+@pytest.mark.parametrize(("sigma_ms", "is_told"), [(0.3, True), (6.0, False)])
+def test_a_rate_is_as_sure_as_the_longest_busy_time_against_the_jitter_before_it(sigma_ms: float, is_told: bool) -> None:
+    """A jitter moves the ends of the time in which the queue was never empty: some 300 ms here."""
+    sent = bursts(6000, 40.0)
+    came = sent + 12.0 + np.abs(np.random.default_rng(4).normal(0, sigma_ms, sent.size))
+    order = np.argsort(came, kind="stable")
+    forward = np.empty(sent.size)
+    forward[order] = came[order] + through(came[order], 40.0) - sent[order]
+    p = fit(flow(sent, forward, np.full(sent.size, 8.0)))
+    assert (p.rate_mbps is not None) is is_told
+    assert p.rate_mbps.low <= 40.0 <= p.rate_mbps.high if is_told else p.reasons["rate_mbps"] == Reason("short bursts")
+
+
 @pytest.mark.parametrize("where", ["forward", "reverse", "both"])
 @pytest.mark.parametrize("sigma", [0.3, 3.0])
 def test_jitter_and_its_direction(where: str, sigma: float) -> None:

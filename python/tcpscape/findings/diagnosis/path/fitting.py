@@ -29,8 +29,6 @@ RATE_ERROR = 0.015
 RATE_METHOD, RATE_VARYING, RATE_BURSTS = 0.0015, 0.008, 0.03
 """Error of a rate by the method itself, a share, on development captures: in general, behind jitter, and of super-packets, whose parts leave the host
 when no capture sees it."""
-BUSY = 20.0
-"""Standard deviations of the jitter before a queue that it must once be busy for, to tell its rate."""
 METHOD = 0.12
 """Error of a jitter by the method itself, a share, on development captures: other distributions than the normal one that is simulated."""
 UNKNOWN_QUEUE = 0.2
@@ -289,13 +287,13 @@ def answer(f: Fit) -> FittedPath:
     elif found.random is not None:
         found = replace(found, random=losses.beside_discards(found.random, f.flow.facts))
     rate = None
-    if b and f.delays and longest_busy(f.delays.arrivals, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
+    if b and (error := rate_error(f, b)) > RATE_ERROR * b.rate:
         reasons["rate_mbps"] = Reason("short bursts")
     elif b and losses.may_have_passed(f.flow.facts) > UNCOUNTED:
         reasons["rate_mbps"] = Reason("segments discarded")
         found = replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
     elif b:
-        rate = with_interval(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
+        rate = with_interval(b.rate, error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
     else:
         reasons.setdefault("rate_mbps", Reason("no queue grew"))
     if found.random is None and found.reason:
@@ -352,6 +350,18 @@ def withheld(f: Fit, rtt: Estimate | None) -> Estimate | None:
         rest = f.behind.rtt - f.wait[f.behind.row]
         rtt = replace(rtt, low=max(0.0, min(rtt.low, float(np.nanquantile(rest, 0.05)))))
     return Estimate(low, min(rtt.low, 0.998 * low - 0.02), max(high, 1.002 * low + 0.02), rtt.n, "ms")
+
+
+def rate_error(f: Fit, b: FittedBottleneck) -> float:
+    """Standard error of the rate, Mbit/s: that of the fit, and what moves the ends of the longest time in which the queue was never empty.
+
+    That is a jitter before the queue, or one on either side of it where packets change places, and at least what the fit leaves.
+    """
+    moved = max(b.noise, f.before_queue[0] if f.before_queue else 0.0)
+    if f.forward is not None and f.forward.is_there and base.is_reordered(f):
+        moved = max(moved, math.sqrt(f.forward.variance))
+    busy = longest_busy(f.delays.arrivals, b) if f.delays else math.inf
+    return math.hypot(b.error, b.rate * moved / busy)
 
 
 def method_error(f: Fit) -> float:
