@@ -5,9 +5,14 @@
 //! PROGRAM get HOST SECONDS       downloads, and writes {"bytes":…,"seconds":…,"mbps":…}
 //! ```
 
+use std::error::Error;
+use std::future::Future;
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, process};
+
+/// What a program's parts return.
+pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// UDP port of the server.
 pub const PORT: u16 = 4433;
@@ -47,6 +52,34 @@ pub fn role() -> Role {
         }
         _ => refuse("write: serve CONTROL, or: get HOST SECONDS"),
     }
+}
+
+/// A program of a stack whose two roles are asynchronous: runs the one that it is asked to be, in this thread.
+pub fn run(serve: impl AsyncFnOnce(&str) -> Outcome, get: impl AsyncFnOnce(SocketAddr, Duration) -> Outcome) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match role() {
+            Role::Serve(control) => serve(&control).await,
+            Role::Get(address, time) => get(address, time).await,
+        }
+    })
+}
+
+/// Sends to a client in a task of its own, until the client closes the connection, which is an error of the stream.
+pub fn serve_client(send: impl Future<Output = Outcome> + Send + 'static) {
+    tokio::spawn(async move { drop(send.await) });
+}
+
+/// Reads parts of a stream that never ends for a time, and reports how many bytes they had. `next`: the bytes of the next part, None at an error.
+pub async fn read_for(time: Duration, mut next: impl AsyncFnMut() -> Option<usize>) {
+    let (began, mut bytes) = (Instant::now(), 0);
+    let read = async {
+        while let Some(size) = next().await {
+            bytes += size as u64;
+        }
+    };
+    let _ = tokio::time::timeout(time, read).await;
+    report(bytes, began.elapsed());
 }
 
 /// Ends the process with an error in a line.

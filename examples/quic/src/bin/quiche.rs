@@ -1,13 +1,10 @@
 //! quiche: cubic, bbr (`bbr2_gcongestion`) and reno. The library has no sockets: this loop sends each packet at the time that its pacer says.
 
-use quic_transfer::{any, refuse, report, role, Role, CERTIFICATE, DATAGRAM, KEY, NAME, PART, PORT, PROTOCOL, WINDOW};
+use quic_transfer::{any, refuse, report, role, Outcome, Role, CERTIFICATE, DATAGRAM, KEY, NAME, PART, PORT, PROTOCOL, WINDOW};
 use quiche::{Config, Connection, ConnectionId, Header, RecvInfo};
-use std::error::Error;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// The one stream, opened by the client.
 const STREAM: u64 = 0;

@@ -1,26 +1,17 @@
 //! quinn: cubic, bbr (its own early version of BBR 1) and reno.
 
-use quic_transfer::{any, refuse, report, role, Role, CERTIFICATE, KEY, NAME, PART, PORT, PROTOCOL, WINDOW};
+use quic_transfer::{any, read_for, refuse, run, serve_client, Outcome, CERTIFICATE, KEY, NAME, PART, PORT, PROTOCOL, WINDOW};
 use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+use std::time::Duration;
 
 fn main() -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        match role() {
-            Role::Serve(control) => serve(&control).await,
-            Role::Get(address, time) => get(address, time).await,
-        }
-    })
+    run(serve, get)
 }
 
 fn transport(control: &str) -> Arc<TransportConfig> {
@@ -45,11 +36,7 @@ async fn serve(control: &str) -> Outcome {
     config.transport_config(transport(control));
     let endpoint = Endpoint::server(config, any(PORT))?;
     while let Some(incoming) = endpoint.accept().await {
-        tokio::spawn(async move {
-            if let Ok(connection) = incoming.await {
-                let _ = send(connection).await; // until the client closes it
-            }
-        });
+        serve_client(async { send(incoming.await?).await });
     }
     Ok(())
 }
@@ -71,14 +58,7 @@ async fn get(address: SocketAddr, time: Duration) -> Outcome {
     let connection = Endpoint::client(any(0))?.connect_with(config, address, NAME)?.await?;
     let (mut request, mut stream) = connection.open_bi().await?;
     request.write_all(b"x").await?;
-    let (began, mut bytes) = (Instant::now(), 0);
-    let read = async {
-        while let Ok(Some(part)) = stream.read_chunk(usize::MAX, true).await {
-            bytes += part.bytes.len() as u64;
-        }
-    };
-    let _ = tokio::time::timeout(time, read).await; // it never ends by itself
-    report(bytes, began.elapsed());
+    read_for(time, async || Some(stream.read_chunk(usize::MAX, true).await.ok()??.bytes.len())).await;
     connection.close(VarInt::from_u32(0), b"");
     Ok(())
 }

@@ -1,26 +1,17 @@
 //! s2n-quic: cubic and bbr (BBR 2).
 
 use bytes::Bytes;
-use quic_transfer::{any, refuse, report, role, Role, CERTIFICATE, KEY, NAME, PART, PORT, WINDOW};
+use quic_transfer::{any, read_for, refuse, run, serve_client, Outcome, CERTIFICATE, KEY, NAME, PART, PORT, WINDOW};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::limits::Limits;
 use s2n_quic::{Client, Connection, Server};
-use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+use std::time::Duration;
 
 fn main() -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        match role() {
-            Role::Serve(control) => serve(&control).await,
-            Role::Get(address, time) => get(address, time).await,
-        }
-    })
+    run(serve, get)
 }
 
 fn limits() -> Outcome<Limits> {
@@ -37,9 +28,7 @@ async fn serve(control: &str) -> Outcome {
         _ => refuse("s2n-quic has cubic and bbr"),
     };
     while let Some(connection) = server.accept().await {
-        tokio::spawn(async move {
-            let _ = send(connection).await; // until the client closes it
-        });
+        serve_client(send(connection));
     }
     Ok(())
 }
@@ -58,14 +47,7 @@ async fn get(address: SocketAddr, time: Duration) -> Outcome {
     let mut connection = client.connect(Connect::new(address).with_server_name(NAME)).await?;
     let mut stream = connection.open_bidirectional_stream().await?;
     stream.send(Bytes::from_static(b"x")).await?;
-    let (began, mut bytes) = (Instant::now(), 0);
-    let read = async {
-        while let Ok(Some(part)) = stream.receive().await {
-            bytes += part.len() as u64;
-        }
-    };
-    let _ = tokio::time::timeout(time, read).await; // it never ends by itself
-    report(bytes, began.elapsed());
+    read_for(time, async || Some(stream.receive().await.ok()??.len())).await;
     connection.close(0u32.into());
     Ok(())
 }
