@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `watch` | the time while the command runs |
 //! | [`places`] | the hosts, their names, and a router |
-//! | [`server`] | servers, and whether they listen; the router's command |
+//! | [`service`] | servers, and whether they listen; the router's command |
 //! | [`relay`], [`host`] | ports of this host at the far end |
 //! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
@@ -27,7 +27,7 @@ pub mod host;
 mod outside;
 pub mod places;
 pub mod relay;
-pub mod server;
+pub mod service;
 mod stuck;
 mod watch;
 
@@ -42,7 +42,7 @@ use places::Places;
 use relay::Reach;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use server::{Server, Start};
+use service::{Service, Start};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -127,14 +127,14 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
         let listens = spaces::within(ends.wire.receiver(), || relay::serve(reach, host)).and_then(|done| done);
         listens.map_err(|e| format!("reach: port {} of the far end: {e}; choose another with FAR:HERE", reach.far))?;
     }
-    let servers = ends.serve(&job)?;
+    let services = ends.serve(&job)?;
     let beside = job.has_flows.then(|| Beside::prepare(&job.plan, &ends.wire, job.seed, job.is_virtual)).transpose()?;
     let command = ends.start(&job, streams)?;
     beside.map(|flows| flows.start(sys::now())).transpose()?;
     running.with(|now, link| link.begin(now));
     let watch = Watch::new(&job, channel, &running);
     let ended = watch.until_the_end(command)?;
-    ends.account(ended, running, servers, &job, capture)
+    ends.account(ended, running, services, &job, capture)
 }
 
 /// The two ends and what is between them.
@@ -181,11 +181,11 @@ impl Ends {
     }
 
     /// Starts the servers, and then the router's command.
-    fn serve(&self, job: &Job) -> Result<Vec<Server>, String> {
+    fn serve(&self, job: &Job) -> Result<Vec<Service>, String> {
         let places = Places::new(&self.wire, &job.hosts);
         let start = |how: Start, host: &str, text: &str| {
             let namespace = places.namespace(host).ok_or_else(|| format!("serve: {host:?} is no host; report it"))?;
-            Server::start(how, text, namespace, self.realtime, |program| places.name(program))
+            Service::start(how, text, namespace, self.realtime, |program| places.name(program))
         };
         let served = job.serve.iter().map(|served| start(Start::Listening, &served.host, &served.command));
         served.chain(job.router.iter().map(|text| start(Start::Settled, places::ROUTER_NAME, text))).collect()
@@ -212,7 +212,7 @@ impl Ends {
         &mut self,
         ended: watch::Ended,
         running: Running,
-        servers: Vec<Server>,
+        services: Vec<Service>,
         job: &Job,
         capture: Option<Capture>,
     ) -> Result<Value, String> {
@@ -222,7 +222,7 @@ impl Ends {
         flags.extend(self.wire.faults().map_err(|e| format!("emulate: {e}"))?);
         flags.extend(self.wire.unset().iter().cloned());
         flags.extend(ended.stuck);
-        flags.extend(servers.into_iter().filter_map(|mut server| server.ended()));
+        flags.extend(services.into_iter().filter_map(|mut service| service.ended()));
         if let Some(capture) = capture {
             match capture.write(&link, zero, &job.command) {
                 Ok(missing) => flags.extend(missing),

@@ -41,14 +41,14 @@ impl Start {
 
 /// Such a program; dropping it ends it and everything that it started.
 #[derive(Debug)]
-pub struct Server {
+pub struct Service {
     how: Start,
     text: String,
     child: Child,
     output: Arc<Mutex<VecDeque<u8>>>,
 }
 
-impl Server {
+impl Service {
     /// Starts `text`, a command line of the shell, in the namespace, and waits until it has started. An error is one line for the user.
     pub fn start(
         how: Start,
@@ -56,40 +56,40 @@ impl Server {
         namespace: BorrowedFd<'_>,
         realtime: Realtime,
         prepare: impl Fn(&mut Program),
-    ) -> Result<Server, String> {
+    ) -> Result<Service, String> {
         let option = how.names().0;
         let fail = |e: io::Error| format!("{option}: {text:?}: {e}; correct the command");
         let listening = || spaces::within(namespace, listening_ports).and_then(|ports| ports).map_err(fail);
         let before = listening()?;
-        let mut server = Server::spawn(how, text, namespace, realtime, prepare).map_err(fail)?;
+        let mut service = Service::spawn(how, text, namespace, realtime, prepare).map_err(fail)?;
         let began = Instant::now();
         while began.elapsed() < if how == Start::Listening { PATIENCE } else { SETTLING } {
             if how == Start::Listening && listening()?.difference(&before).next().is_some() {
-                return Ok(server);
+                return Ok(service);
             }
-            match (how, server.child.try_wait().map_err(fail)?) {
-                (Start::Settled, Some(0)) => return Ok(server),
+            match (how, service.child.try_wait().map_err(fail)?) {
+                (Start::Settled, Some(0)) => return Ok(service),
                 (_, Some(status)) => {
                     thread::sleep(LOOK); // its last words may be on their way
                     let before = if how == Start::Listening { " before it listened" } else { "" };
                     return Err(format!(
                         "{option}: {text:?} ended with status {status}{before}{}; correct the command",
-                        server.last_line()
+                        service.last_line()
                     ));
                 }
                 (_, None) => thread::sleep(LOOK),
             }
         }
         match how {
-            Start::Settled => Ok(server),
+            Start::Settled => Ok(service),
             Start::Listening => {
-                let last = server.last_line();
+                let last = service.last_line();
                 Err(format!("{option}: {text:?} listened at no port within {} s{last}; correct the command", PATIENCE.as_secs()))
             }
         }
     }
 
-    fn spawn(how: Start, text: &str, namespace: BorrowedFd<'_>, realtime: Realtime, prepare: impl Fn(&mut Program)) -> io::Result<Server> {
+    fn spawn(how: Start, text: &str, namespace: BorrowedFd<'_>, realtime: Realtime, prepare: impl Fn(&mut Program)) -> io::Result<Service> {
         let (reader, writer) = pipe()?; // no socket: programs open /dev/stderr
         let mut shell = Program::new(&["/bin/sh", "-c", text], realtime).within(namespace);
         prepare(&mut shell);
@@ -98,9 +98,9 @@ impl Server {
             shell.administers();
         }
         shell.command().stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        let server = Server { how, text: text.to_owned(), child: shell.start()?, output: Arc::default() };
-        server.keep(reader.into());
-        Ok(server)
+        let service = Service { how, text: text.to_owned(), child: shell.start()?, output: Arc::default() };
+        service.keep(reader.into());
+        Ok(service)
     }
 
     /// Why it ended, if it has, as a sentence.
@@ -109,7 +109,7 @@ impl Server {
         Some(format!("{} {:?} ended with status {status}{}", self.how.names().1, self.text, self.last_line()))
     }
 
-    /// Keeps the end of what the server writes, so that it never waits for a reader.
+    /// Keeps the end of what the service writes, so that it never waits for a reader.
     fn keep(&self, mut reader: File) {
         let output = Arc::clone(&self.output);
         thread::spawn(move || {
