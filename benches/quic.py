@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import platform
 import re
 import statistics
 import struct
@@ -35,6 +36,7 @@ from table import markdown  # noqa: E402
 CONTROLS = {"linux": ("cubic", "bbr", "reno"), "quinn": ("cubic", "bbr", "reno"), "s2n-quic": ("cubic", "bbr"), "quiche": ("cubic", "bbr", "reno")}
 CONTROLS["aioquic"] = ("cubic", "reno")
 PROGRAMS = {"quinn": "quinn", "s2n-quic": "s2n", "quiche": "quiche"}
+VIRTUAL, LIVE = "virtual", "live"
 PORT, FIRST_OURS = 4433, 9000
 WINDOW_RTTS = 10
 OUTLIERS = 0.05
@@ -120,9 +122,9 @@ def windows(pcap: pathlib.Path, cell: Cell, seconds: float) -> dict[int, list[tu
     return points
 
 
-def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float) -> dict[str, object]:
+def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float, engine: str) -> dict[str, object]:
     """One run: the points of the flow, its share of the bytes of all, and what the run cost."""
-    path = {"rtt": f"{cell.rtt_ms}ms", "rate": f"{cell.rate_mbps}mbit", "buffer": f"{cell.bdp:g}bdp", "engine": "virtual", "seed": seed}
+    path = {"rtt": f"{cell.rtt_ms}ms", "rate": f"{cell.rate_mbps}mbit", "buffer": f"{cell.bdp:g}bdp", "engine": engine, "seed": seed}
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tcpscape-quic-") as folder:
         pcap = pathlib.Path(folder) / "packets.pcapng"
@@ -157,9 +159,9 @@ def overlap(a: ConvexHull, b: ConvexHull) -> float:
     return float((inside[0] & inside[1]).sum() / (inside[0] | inside[1]).sum())
 
 
-def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float) -> str:
+def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float, engine: str = VIRTUAL) -> str:
     """The name of a run among those that are kept."""
-    return f"{cell.name} | {stack} | {control} | {beside} | {seed} | {seconds:g}"
+    return f"{cell.name} | {stack} | {control} | {beside} | {seed} | {seconds:g}" + ("" if engine == VIRTUAL else f" | {engine}")
 
 
 def plan(tools: Tools, cells: list[Cell], seeds: int, wanted: list[str]) -> Iterator[tuple[Cell, str, str, int, str]]:
@@ -177,30 +179,67 @@ def mean(points: list[tuple[float, float]], place: int) -> float:
     return statistics.fmean(point[place] for point in points) if points else 0.0
 
 
-def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
-    """A stack's control beside Linux's on one path; of Linux itself, one seed beside another."""
+@dataclass(frozen=True)
+class Beside:
+    """A stack's control beside Linux's on one path: means of throughput, Mbit/s, and of the wait, ms, of both, and the overlap of their envelopes."""
+
+    rate: float
+    wait: float
+    linux_rate: float
+    linux_wait: float
+    shared: float
+
+    def verdict(self, cell: Cell) -> str:
+        """Whether they are alike (:data:`ALIKE`), and otherwise in what they differ."""
+        differences = {
+            "throughput": abs(self.rate / self.linux_rate - 1) > ALIKE["throughput"],
+            "wait": abs(self.wait - self.linux_wait) > ALIKE["queue"] * cell.full_ms,
+            "overlap": self.shared < ALIKE["overlap"],
+        }
+        return ", ".join(name for name, differs in differences.items() if differs) or "alike"
+
+
+def beside_linux(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float, engine: str = VIRTUAL) -> Beside | None:
+    """The comparison where all of its runs are there, of Linux itself one seed with another; its rate is 0 where a run carries nothing."""
 
     def points(of: str, seed: int) -> list[tuple[float, float]] | None:
-        each = kept.get(key(cell, of, control, seed, "", seconds))
+        each = kept.get(key(cell, of, control, seed, "", seconds, engine))
         return each["points"] if each else None
 
     own, theirs = [[points(of, seed) for seed in range(seeds)] for of in (stack, "linux")]
-    if None in own or None in theirs or not all(theirs):
+    if None in own or None in theirs or not all(theirs) or (stack == "linux" and seeds < 2):
         return None
     if not all(own):
-        return (cell.name, stack, "0", "–", "–", "–", "carries nothing")
+        return Beside(0, 0, 1, 0, 0)
     pairs = [(0, 1)] if stack == "linux" else [(n, n) for n in range(seeds)]
-    if stack == "linux" and seeds < 2:
-        return None
     shared = statistics.fmean(overlap(envelope(own[a], cell), envelope(theirs[b], cell)) for a, b in pairs)
     rate, linux_rate = (statistics.fmean(mean(each, 0) for each in of) for of in (own, theirs))
     wait, linux_wait = (statistics.fmean(mean(each, 1) for each in of) for of in (own, theirs))
-    beside = kept.get(key(cell, stack, control, 0, "cubic", seconds))
-    is_alike = abs(rate / linux_rate - 1) <= ALIKE["throughput"] and abs(wait - linux_wait) <= ALIKE["queue"] * cell.full_ms
-    is_alike = is_alike and shared >= ALIKE["overlap"]
-    verdict = "" if stack == "linux" else "alike" if is_alike else "differs"
-    share = f"{beside['share']:.0%}" if beside and beside["share"] is not None else "–"
-    return (cell.name, stack, f"{rate:.2f}", f"{wait:.1f}", f"{shared:.2f}", share, verdict)
+    return Beside(rate, wait, linux_rate, linux_wait, shared)
+
+
+def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
+    """A row of a control's table; None where a run is missing."""
+    result = beside_linux(kept, cell, stack, control, seeds, seconds)
+    if result is None:
+        return None
+    if not result.rate:
+        return (cell.name, stack, "0", "–", "–", "–", "carries nothing")
+    both = kept.get(key(cell, stack, control, 0, "cubic", seconds))
+    share = f"{both['share']:.0%}" if both and both["share"] is not None else "–"
+    verdict = "" if stack == "linux" else result.verdict(cell)
+    return (cell.name, stack, f"{result.rate:.2f}", f"{result.wait:.1f}", f"{result.shared:.2f}", share, verdict)
+
+
+def live_rows(kept: Mapping[str, dict], cells: list[Cell], seconds: float) -> Iterator[tuple]:
+    """Rows of what was repeated in real time, one run of each beside one in virtual time."""
+    for cell in cells:
+        for stack in PROGRAMS:
+            for control in CONTROLS[stack]:
+                virtual, live = (beside_linux(kept, cell, stack, control, 1, seconds, engine) for engine in (VIRTUAL, LIVE))
+                if virtual and live:
+                    values = [f"{each.rate:.2f}, {each.wait:.1f} ({each.linux_rate:.2f}, {each.linux_wait:.1f})" for each in (virtual, live)]
+                    yield (cell.name, f"{stack} {control}", *values, virtual.verdict(cell), live.verdict(cell))
 
 
 PAGE = """# QUIC stacks beside Linux TCP on the same queue
@@ -216,10 +255,17 @@ each number is of the middle of the run, from a quarter of it on. The programs: 
 | wait | mean time of its packets in the queue, ms |
 | overlap | of the envelope with that of Linux's control of the same name: 1 is the same, 0 nothing in common. In Linux's own row with another seed |
 | share | of the bytes beside one Linux CUBIC flow that starts at the same time |
-| verdict | *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap} |
+| verdict | what differs: *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap} |
 
 {tables}
+
+## In real time
+
+The same binaries behind the same paths on this machine's kernel ({host}), one run of each: throughput and wait, in brackets those of Linux, and the verdict of each.
+
+{live}
 """
+LIVE_COLUMNS = ("path", "stack", "in virtual time", "in real time", "verdict", "in real time")
 COLUMNS = ("path", "stack", "throughput", "wait", "overlap", "share", "verdict")
 
 
@@ -241,6 +287,8 @@ def page(kept: Mapping[str, dict], cells: list[Cell], seeds: int, seconds: float
         seeds=seeds,
         text=text,
         tables="\n\n".join(tables),
+        host=platform.release(),
+        live=markdown(LIVE_COLUMNS, [*live_rows(kept, cells, seconds)]),
         **ALIKE,
     )
 
@@ -261,20 +309,23 @@ def main() -> int:
     p.add_argument("--controls", default=",".join(CONTROLS["linux"]), help="those that are measured")
     p.add_argument("--seeds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=20)
+    p.add_argument("--live", action="store_true", help="measure in real time: one seed, alone")
     p.add_argument(
         "--kept", type=pathlib.Path, default=pathlib.Path("quic.json"), help="what was measured before; the same command goes on from there"
     )
     p.add_argument("--text", type=pathlib.Path, help="a file with the page's findings in words")
-    p.add_argument("--out", type=pathlib.Path, default=pathlib.Path("quic.md"))
+    p.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "quic.md")
     a = p.parse_args()
     if unknown := set(a.controls.split(",")) - set(CONTROLS["linux"]):
         p.error(f"argument --controls: no control {', '.join(sorted(unknown))}; choose of {', '.join(CONTROLS['linux'])}")
     tools, cells = Tools(a.programs.resolve(), a.aioquic), FULL if a.full else QUICK
     kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}
-    runs = [each for each in plan(tools, cells, a.seeds, a.controls.split(",")) if key(*each, a.seconds) not in kept]
+    engine = LIVE if a.live else VIRTUAL
+    every = [each for each in plan(tools, cells, 1 if a.live else a.seeds, a.controls.split(",")) if not (a.live and each[-1])]
+    runs = [each for each in every if key(*each, a.seconds, engine) not in kept]
     for number, (cell, stack, control, seed, beside) in enumerate(runs, 1):
-        result = measure(tools, cell, stack, control, seed, beside, a.seconds)
-        kept[key(cell, stack, control, seed, beside, a.seconds)] = result
+        result = measure(tools, cell, stack, control, seed, beside, a.seconds, engine)
+        kept[key(cell, stack, control, seed, beside, a.seconds, engine)] = result
         a.kept.write_text(json.dumps(kept))
         rate, wait = mean(result["points"], 0), mean(result["points"], 1)
         print(f"{number}/{len(runs)} {cell.name}: {stack} {control} {beside} {rate:.2f} Mbit/s, {wait:.1f} ms, {result['s']} s", flush=True)
