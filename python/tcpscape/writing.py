@@ -13,9 +13,10 @@ import contextlib
 import itertools
 import os
 import shutil
+import stat
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tcpscape.errors import StoreError, refuse
@@ -34,6 +35,45 @@ def whole(file: Path, content: str | bytes | memoryview) -> Path:
     with _replacing(Path(os.path.realpath(file.parent)) / file.name, file, "out") as part:
         part.write_bytes(_bytes(content))
     return file
+
+
+def many(folder: Path, contents: Iterable[tuple[str, str]]) -> list[Path]:
+    """Writes files of one directory, each as :func:`whole` does: `contents` are names and texts. A file that has this text already is left alone.
+
+    :raises StoreError: one line, where one cannot be written.
+    """
+    place, names = os.path.realpath(folder), []
+    for name, text in contents:
+        names.append(name)
+        data = text.encode(errors="backslashreplace")
+        try:
+            if not _has(os.path.join(place, name), data):
+                with _part_of(Path(place, name)) as (_, descriptor):
+                    _write(descriptor, data)
+        except OSError as e:
+            raise cannot_write(folder / name, e) from None
+    return [folder / name for name in names]
+
+
+def _has(place: str, data: bytes) -> bool:
+    """Whether a regular file has this content."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        return stat.S_ISREG(status.st_mode) and status.st_size == len(data) and os.read(descriptor, len(data)) == data
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def named(file: Path, content: str | bytes | memoryview) -> Path:
@@ -90,7 +130,7 @@ def _replacing(place: Path, file: Path, option: str) -> Iterator[Path]:
     """A file to write to, which takes `place` at the end of the `with`; an error names `file`."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with _part_of(place) as part:
+        with _part_of(place) as (part, _):
             yield part
     except OSError as e:
         raise cannot_write(file, e, option) from None
@@ -189,11 +229,11 @@ def is_present(file: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _part_of(place: Path) -> Iterator[Path]:
-    """A new file beside `place`, locked until the end of the `with`, where it takes that place, or is removed after an error."""
+def _part_of(place: Path) -> Iterator[tuple[Path, int]]:
+    """A new file beside `place` and its descriptor, locked until the end of the `with`, where it takes that place, or is removed after an error."""
     part, descriptor = _new_part(place)
     try:
-        yield part
+        yield part, descriptor
         part.replace(place)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -105,7 +105,7 @@ class Cell:
             return any(spec.get("programs") for spec in self.scenarios.specs)
         return any(scenario.programs for scenario in self.scenarios)
 
-    @property
+    @cached_property
     def ccas(self) -> tuple[str, ...]:
         """Congestion controls of its flows, each once, in the order of the flows."""
         return tuple(dict.fromkeys(flow.cca for trial in self.trials[:1] for flow in trial.flows))
@@ -268,12 +268,12 @@ class Outcome(ShownAsTable):
         """Trials in all."""
         return sum(len(c.trials) for c in self.cells)
 
-    @property
+    @cached_property
     def caveats(self) -> tuple[str, ...]:
         """Whatever weakens a result, each once."""
         return tuple(sorted({caveat for cell in self.cells for caveat in cell.caveats}))
 
-    @property
+    @cached_property
     def kernels(self) -> tuple[str, ...]:
         """Names and releases of the real kernels that ran."""
         return tuple(sorted({kernel for cell in self.cells for kernel in cell.kernels}))
@@ -300,21 +300,51 @@ class Outcome(ShownAsTable):
 
     def levels(self, axis: str, cells: Iterable[Cell] | None = None) -> tuple[str, ...]:
         """The values on an axis: words in their order, quantities from the lowest."""
-        texts = dict.fromkeys(c.at[axis] for c in (self.cells if cells is None else cells) if axis in c.at)
+        texts = self._standing(axis) if cells is None else dict.fromkeys(c.at[axis] for c in cells if axis in c.at)
         values = [axes.read(text) for text in texts]
         return tuple(texts) if any(v.is_word for v in values) else tuple(v.text for v in sorted(values, key=lambda v: v.number))
 
+    def points(self, *along: str) -> list[dict[str, str]]:
+        """Every point (axis → value) on the axes other than `along`; axes with one value are left out."""
+        if along not in self._points:
+            others = [a for a in self.axes if a not in along and len(self.levels(a)) > 1]
+            levels = [self.levels(a) for a in others]
+            ranks = [{level: i for i, level in enumerate(values)} for values in levels]
+            present = {tuple(rank[c.at[a]] for a, rank in zip(others, ranks, strict=True)) for c in self.cells if all(a in c.at for a in others)}
+            self._points[along] = [{a: values[i] for a, values, i in zip(others, levels, indices, strict=True)} for indices in sorted(present)]
+        return self._points[along]
+
+    @cached_property
+    def _points(self) -> dict[tuple[str, ...], list[dict[str, str]]]:
+        return {}
+
+    @cached_property
+    def ratio_maps(self) -> dict[tuple[str, str], Any]:
+        """Ratios of two congestion controls in every cell, by their labels: a map makes them once for all of its sizes."""
+        return {}
+
+    @cached_property
+    def _by_text(self) -> dict[str, dict[str, list[Cell]]]:
+        return {}
+
+    def _standing(self, axis: str) -> Mapping[str, Sequence[Cell]]:
+        """The cells by what is written of them on an axis: figures of thousands of cells ask for them again and again."""
+        if axis not in self._by_text:
+            by_text: dict[str, list[Cell]] = {}
+            for cell in self.cells:
+                if axis in cell.at:
+                    by_text.setdefault(cell.at[axis], []).append(cell)
+            self._by_text[axis] = by_text
+        return self._by_text[axis]
+
     def select(self, cca: str | None = None, engine: str | None = None, **at: str) -> tuple[Cell, ...]:
         """The cells at these values."""
-        cells: Iterable[Cell] = self.cells
-        if cca is not None:
-            cells = [c for c in cells if c.cca == cca]
-        if engine is not None:
-            cells = [c for c in cells if c.engine == engine]
+        cells: Sequence[Cell] = self.cells
         for axis, value in at.items():
-            texts = {text for text in {c.at[axis] for c in self.cells if axis in c.at} if axes.same(text, value)}
-            cells = [c for c in cells if c.at.get(axis) in texts]
-        return tuple(cells)
+            by_text = self._standing(axis)
+            texts = [text for text in by_text if axes.same(text, value)]
+            cells = by_text[texts[0]] if cells is self.cells and len(texts) == 1 else [c for c in cells if c.at.get(axis) in texts]
+        return tuple(c for c in cells if (cca is None or c.cca == cca) and (engine is None or c.engine == engine))
 
     def find(self, cca: str | None = None, engine: str | None = None, **at: str) -> Cell | None:
         """The only cell at these values; None where there is none or several."""

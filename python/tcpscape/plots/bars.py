@@ -64,7 +64,7 @@ def has_controls(outcome: Outcome) -> bool:
     """Whether there are several congestion controls to compare, or no more than two cells."""
     if not base.fits(outcome):
         return False
-    most = max(len(outcome.select(**point)) for point in base.points(outcome))
+    most = max(len(outcome.select(**point)) for point in outcome.points())
     return 3 <= most <= MOST_ROWS or len(outcome.cells) <= 2
 
 
@@ -84,7 +84,7 @@ def _named_axes(outcome: Outcome) -> list[str]:
 
 def bars(outcome: Outcome, context: Context = Context()) -> Figure:
     """The campaign's metric for every congestion control, the highest first; a panel for each point on the axes."""
-    points = base.points(outcome)
+    points = outcome.points()
     panels = [_ranked(outcome, outcome.select(**point), context) for point in points]
     most = top([row for rows in panels for row in rows])
     fig, axes = style.panels(len(points), share=False, width=4.9, height=HEAD_INCH + ROW_INCH * max(map(len, panels)), columns=2, page=context.width)
@@ -178,7 +178,7 @@ def grouped(
 
     `rows`: a point (axis → value) → its rows, numbered from 0; `label`: of the x axis, with its unit; `page`: width of the figure, inches.
     """
-    points = base.points(outcome, axis)
+    points = outcome.points(axis)
     levels = [outcome.levels(axis, outcome.select(**point)) or ("",) for point in points]
     panels = [
         [group for level in values if (group := rows({**point, axis: level} if level else point))]

@@ -115,24 +115,15 @@ def numeric_axes(outcome: Outcome, least: int = 2) -> list[str]:
     """The axes whose values are all quantities, with at least `least` different ones."""
     chosen = []
     for axis in outcome.axes:
-        values = [axes.read(text) for text in {c.at[axis] for c in outcome.cells if axis in c.at}]
+        values = [axes.read(text) for text in outcome.levels(axis)]
         if not any(v.is_word for v in values) and len({v.number for v in values}) >= least:
             chosen.append(axis)
     return chosen
 
 
-def points(outcome: Outcome, *along: str) -> list[dict[str, str]]:
-    """Every point (axis → value) on the axes other than `along`, for a panel each; axes with one value are left out."""
-    others = [a for a in outcome.axes if a not in along and len(outcome.levels(a)) > 1]
-    levels = [outcome.levels(a) for a in others]
-    ranks = [{level: i for i, level in enumerate(values)} for values in levels]
-    present = {tuple(rank[c.at[a]] for a, rank in zip(others, ranks, strict=True)) for c in outcome.cells if all(a in c.at for a in others)}
-    return [{a: values[i] for a, values, i in zip(others, levels, indices, strict=True)} for indices in sorted(present)]
-
-
 def fits(outcome: Outcome, *along: str) -> bool:
     """Whether one figure has room for a panel for each point on the axes other than `along`."""
-    return len(points(outcome, *along)) <= MOST_PANELS
+    return len(outcome.points(*along)) <= MOST_PANELS
 
 
 def subset(outcome: Outcome, point: Mapping[str, str]) -> Outcome:
@@ -162,13 +153,13 @@ def axis_name(outcome: Outcome, axis: str) -> str:
 
 def axis_label(outcome: Outcome, axis: str) -> str:
     """The name of an axis with the unit of its numbers."""
-    unit = next((c.value(axis).unit for c in outcome.cells if axis in c.at and c.value(axis).unit), "")
+    unit = next((unit for level in outcome.levels(axis) if (unit := axes.read(level).unit)), "")
     return f"{axis_name(outcome, axis)}, {unit}" if unit and not tick_names(outcome, axis) else axis_name(outcome, axis)
 
 
 def tick_names(outcome: Outcome, axis: str) -> dict[float, str]:
     """Number → text of the campaign, for an axis whose numbers are too long for ticks; empty for any other."""
-    names = {c.value(axis).number: c.at[axis] for c in outcome.cells if axis in c.at}
+    names = {axes.read(level).number: level for level in outcome.levels(axis)}
     return names if max(names, default=0.0) >= LONG_NUMBER else {}
 
 

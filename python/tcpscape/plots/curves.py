@@ -140,7 +140,7 @@ def _draw_cliff(ax: Axes, search: CliffSearch, look: Look, factor: float) -> Non
 
 
 def _panels(outcome: Outcome, context: Context, axis: str, estimate: Callable[[Cell], Estimate], *, retained: bool) -> tuple[Figure, list[Axes]]:
-    points = base.points(outcome, axis)
+    points = outcome.points(axis)
     fig, axes = style.panels(len(points), height=3.1, page=context.width)
     for ax, point in zip(axes, points, strict=True):
         for entry in base.entries(outcome):

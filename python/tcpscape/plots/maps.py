@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.axes import read
+from tcpscape.campaign.outcome import Cell, Outcome, estimates
 from tcpscape.controls import palette
 from tcpscape.findings.cliff.search import PairedRuns, RatioCell, ratio_cells
 from tcpscape.plots import base, style
@@ -61,7 +62,7 @@ def has_plane(outcome: Outcome) -> bool:
 def pages(outcome: Outcome) -> list[Outcome]:
     """A figure for each point on the other axes."""
     along = base.numeric_axes(outcome, LEVELS)[-2:]
-    return [base.subset(outcome, point) for point in base.points(outcome, *along)]
+    return [base.subset(outcome, point) for point in outcome.points(*along)]
 
 
 def has_ratio(outcome: Outcome) -> bool:
@@ -85,7 +86,8 @@ def heat(outcome: Outcome, context: Context = Context()) -> Figure:
     metric = outcome.campaign.metric
     entries, numbered = base.entries(outcome), _numbered(outcome, context)
     planes = [_plane(outcome, entry) for entry in entries]
-    means_of_planes = [{at: float(np.mean(c.values(metric))) for at, c in plane.cells.items()} for plane in planes]
+    estimates(outcome.cells, "mean", metric)
+    means_of_planes = [{at: c.mean(metric).value for at, c in plane.cells.items()} for plane in planes]
     fig, axes = _panels(outcome, len(entries), context)
     scale = Normalize(0, max((v for means in means_of_planes for v in means.values() if math.isfinite(v)), default=1.0) or 1.0)
     colours = colormaps["cividis"]
@@ -168,7 +170,7 @@ def _draw_number(ax: Axes, at: tuple[int, int], text: str, ground: Any) -> None:
 def _label_axes(ax: Axes, outcome: Outcome, plane: _Plane, title: str) -> None:
     for axis, levels, set_ticks in ((plane.x, plane.xs, ax.set_xticks), (plane.y, plane.ys, ax.set_yticks)):
         step = -(-len(levels) // MOST_NUMBERS)
-        numbers = {c.at[axis]: c.value(axis).number for c in outcome.cells if axis in c.at}
+        numbers = {level: read(level).number for level in levels}
         names = base.tick_names(outcome, axis)
         labels = [names.get(numbers[level], f"{numbers[level]:.4g}") for level in levels[::step]]
         set_ticks([i + 0.5 for i in range(0, len(levels), step)], labels, fontsize=8)
@@ -192,7 +194,10 @@ def ratio(outcome: Outcome, context: Context = Context()) -> Figure:
     fig, axes = _panels(outcome, len(others), context)
     for ax, entry in zip(axes, others, strict=True):
         plane = _plane(outcome, entry)
-        _draw_ratios(ax, plane, _ratios(outcome.campaign.metric, plane, below), numbered=numbered)
+        pair = (entry.label, reference.label)
+        if pair not in outcome.ratio_maps:
+            outcome.ratio_maps[pair] = _ratios(outcome.campaign.metric, plane, below)
+        _draw_ratios(ax, plane, outcome.ratio_maps[pair], numbered=numbered)
         _label_axes(ax, outcome, plane, f"{entry.label} / {reference.label}")
     label = f"ratio of mean {outcome.campaign.metric}s"
     if not numbered:
@@ -224,7 +229,7 @@ def _draw_ratios(ax: Axes, plane: _Plane, ratios: Sequence[RatioCell], *, number
         undecided = [(cell.x, cell.y) for cell in ratios if cell.verdict == "undecided"]
         if undecided:
             corners = np.array(undecided)[:, None, :] + np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
-            ax.add_patch(PathPatch(Path.make_compound_path_from_polys(corners), **hatched))
+            ax.add_artist(PathPatch(Path.make_compound_path_from_polys(corners), **hatched))  # the limits stand: looking for them takes a second
     for cell in ratios if numbered else ():
         row, column = int(cell.y), int(cell.x)
         ground = colours(_shade(cell))

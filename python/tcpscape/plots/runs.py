@@ -55,7 +55,7 @@ def _strip_axis(outcome: Outcome) -> str | None:
 def strip(outcome: Outcome, context: Context = Context()) -> Figure:
     """The metric of each run as a dot, the median with its interval in ink; a panel for each point on the other axes."""
     axis, metric = str(_strip_axis(outcome)), outcome.campaign.metric
-    points, entries = base.points(outcome, axis), base.entries(outcome)
+    points, entries = outcome.points(axis), base.entries(outcome)
     columns = len(outcome.levels(axis)) * len(entries)
     fig, axes = style.panels(len(points), width=min(8.4, max(4.2, 1.2 + 0.34 * columns)), height=3.2, columns=2, page=context.width)
     values = [v for c in outcome.cells for v in c.values(metric) if math.isfinite(v)]
@@ -142,7 +142,7 @@ def _scale(ax: Axes, values: Sequence[float]) -> None:
 
 def has_distribution(outcome: Outcome) -> bool:
     """Whether there are enough runs for a distribution, and few enough cells."""
-    few = len(base.points(outcome)) <= CDF_POINTS and len(base.entries(outcome)) <= CDF_ENTRIES
+    few = len(outcome.points()) <= CDF_POINTS and len(base.entries(outcome)) <= CDF_ENTRIES
     return few and max((len(c.trials) for c in outcome.cells), default=0) >= CDF_RUNS
 
 
@@ -151,7 +151,7 @@ def cdf(outcome: Outcome, context: Context = Context()) -> Figure:
     metric = outcome.campaign.metric
     known = any(math.isfinite(v) for c in outcome.cells for v in c.values(SECOND_METRIC))
     metrics = [metric, *([SECOND_METRIC] if metric != SECOND_METRIC and known else [])]
-    points = base.points(outcome)
+    points = outcome.points()
     fig, axes = style.panels(len(points) * len(metrics), columns=len(metrics), width=4.2, height=2.3, page=context.width)
     for i, point in enumerate(points):
         for ax, column in zip(axes[i * len(metrics) :], metrics, strict=False):

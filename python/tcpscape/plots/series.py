@@ -70,7 +70,7 @@ def has_samples(outcome: Outcome) -> bool:
 def pages(outcome: Outcome) -> list[Outcome]:
     """A figure for each point on the axes and every :data:`MOST_TRACES` congestion controls there; one for each cell with several flows."""
     parts = []
-    for point in base.points(outcome):
+    for point in outcome.points():
         cells = [c for c in outcome.select(**point) if median_trial(c) is not None]
         count = 1 if any(len(c.trials[0].flows) > 1 for c in cells) else MOST_TRACES
         parts += [Outcome(outcome.campaign, tuple(cells[i : i + count]), outcome.versions) for i in range(0, len(cells), count)]

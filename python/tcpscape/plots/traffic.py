@@ -38,7 +38,7 @@ def has_probes(outcome: Outcome) -> bool:
 def latency_pages(outcome: Outcome) -> list[Outcome]:
     """A figure for each point on the axes and every :data:`MOST_CELLS` congestion controls there."""
     parts = []
-    for point in base.points(outcome):
+    for point in outcome.points():
         cells = [cell for cell in outcome.select(**point) if _probed(cell) is not None]
         parts += [Outcome(outcome.campaign, tuple(cells[i : i + MOST_CELLS]), outcome.versions) for i in range(0, len(cells), MOST_CELLS)]
     return parts

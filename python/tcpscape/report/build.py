@@ -84,7 +84,7 @@ def build(
     writing.clear(root, *folders)
     figures.tidy(figure_files, root)
     table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
-    scenario_files = [writing.whole(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
+    scenario_files = writing.many(root / cells.FOLDER, ((Path(scenario.file).name, scenario.text) for cell in reruns for scenario in cell.scenarios))
     page = Page(
         advised.heading(advice) if advice else _heading(record, result),
         _answers(screens, whole),
@@ -112,7 +112,7 @@ def _figures(record: Record, result: Result | None, request: FigureRequest, root
         about, command = (outcome.campaign.about, record.commands.get(part, "")) if several else ("", "")
         groups.append(FigureGroup(part, [figure for figure, _ in drawn], about, command))
         files += [file for _, written in drawn for file in written]
-        request = request.after(outcome)
+        request = request.after(outcome) if several else request
     return groups, files
 
 

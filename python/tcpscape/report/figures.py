@@ -91,8 +91,10 @@ def with_subject(outcome: Outcome, kinds: Sequence[FigureKind]) -> list[tuple[Fi
     """Each figure with the outcome that it shows: the first one what the answer is about, which is the delay where all carry the same."""
     subject = sentences.subject(outcome)
     figures = [(kind, outcome) for kind in kinds]
+    if subject == outcome.campaign.metric:
+        return figures
     first = next((kind for kind in plots.fitting(outcome) if kind.of_metric and not kind.example), None)
-    if subject == outcome.campaign.metric or first is None:
+    if first is None:
         return figures
     return [(first, replace(outcome, campaign=outcome.campaign.model_copy(update={"metric": subject}))), *figures]
 

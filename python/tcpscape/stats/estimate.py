@@ -256,9 +256,13 @@ def caveat_of_moments(*samples: Floats) -> Caveat | None:
     return Caveat(Weakness.UNSEEN_MODE, n, unseen_share(n)) if n < UNSEEN_BELOW else None
 
 
-def caveat_of_spread(x: Floats) -> Caveat | None:
-    """What weakens an interval of the CV of these values: the same, and that it rests on few runs."""
-    return caveat_of_moments(x) or (Caveat(Weakness.SKEWED, np.size(x)) if abs(skewness(np.ravel(x))) > SKEWNESS else None)
+def caveats_of_spread(x: Floats) -> list[Caveat | None]:
+    """What weakens an interval of the CV of each of the samples x (k, n): the same, and that it rests on few runs."""
+    n = x.shape[1]
+    common = caveat_of_moments(x[0]) if len(x) else None
+    if common or not len(x):
+        return [common] * len(x)
+    return [Caveat(Weakness.SKEWED, n) if abs(skew) > SKEWNESS else None for skew in skewness(x)]
 
 
 def unseen_share(n: int) -> float:
@@ -266,11 +270,11 @@ def unseen_share(n: int) -> float:
     return 1 - float((1 - CONFIDENCE) ** (1 / n))
 
 
-def skewness(x: Floats) -> float:
-    """Third standardized moment; 0 for constant values."""
-    d = x - x.mean()
-    spread = float(np.mean(d * d))
-    return float(np.mean(d**3)) / spread**1.5 if spread > 0 else 0.0
+def skewness(x: Floats) -> list[float]:
+    """Third standardized moment of each of the samples x (k, n); 0 for constant values."""
+    d = x - x.mean(1)[:, None]
+    spreads, thirds = (d * d).mean(1).tolist(), (d**3).mean(1).tolist()
+    return [third / spread**1.5 if spread > 0 else 0.0 for third, spread in zip(thirds, spreads, strict=True)]
 
 
 LEAST = 5

@@ -22,7 +22,7 @@ from tcpscape.stats.estimate import (
     Numbers,
     Weakness,
     array,
-    caveat_of_spread,
+    caveats_of_spread,
     counts,
     ends,
     quantiles,
@@ -49,17 +49,14 @@ def cv_of_each(x: Floats) -> list[Estimate]:
     at, spread = x.mean(1), x.std(1, ddof=1)
     flat = spread <= _ROUNDING * np.abs(at)
     negative = ~flat & (at <= 0)
-    rows = zip(x, at.tolist(), spread.tolist(), flat.tolist(), negative.tolist(), ends(~flat & ~negative, cv_bounds, x), strict=True)
-    return [_cv(*row) for row in rows]
-
-
-def _cv(x: Floats, at: float, spread: float, flat: bool, negative: bool, interval: tuple[float, float]) -> Estimate:
-    """The CV of one sample (n,), from its mean, its deviation, whether that is rounding, whether the mean is not positive, and the interval."""
-    if flat:
-        return Estimate(0.0, 0.0, 0.0, len(x), "1", caveat_of_spread(x))
-    if negative:
-        return Estimate(spread / at if at else math.inf, math.nan, math.nan, len(x), "1", Caveat(Weakness.MEAN_NOT_POSITIVE, len(x)))
-    return Estimate(spread / at, *interval, len(x), "1", caveat_of_spread(x))
+    shapes = zip(at.tolist(), spread.tolist(), flat.tolist(), strict=True)
+    values = [0.0 if is_flat else deviation / mean if mean else math.inf for mean, deviation, is_flat in shapes]
+    low_high = [(0.0, 0.0) if is_flat else interval for is_flat, interval in zip(flat.tolist(), ends(~flat & ~negative, cv_bounds, x), strict=True)]
+    caveats = [
+        Caveat(Weakness.MEAN_NOT_POSITIVE, n) if is_negative else caveat
+        for is_negative, caveat in zip(negative.tolist(), caveats_of_spread(x), strict=True)
+    ]
+    return [Estimate(value, *interval, n, "1", caveat) for value, interval, caveat in zip(values, low_high, caveats, strict=True)]
 
 
 def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) -> int:

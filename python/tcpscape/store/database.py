@@ -96,6 +96,12 @@ class Database:
             for row in cursor:
                 use(*row)
 
+    def each_part(self, query: str, parameters: Sequence[Any], use: Callable[[list[tuple[Any, ...]]], None]) -> None:
+        """Calls `use` with :data:`PARAMETERS` rows at a time, for what goes through many rows at once."""
+        with self._opened() as connection, self._limited(connection), closing(connection.execute(query, parameters)) as cursor:
+            while rows := cursor.fetchmany(PARAMETERS):
+                use(rows)
+
     def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> int:
         """Executes a statement for each of `rows`: for all of them or for none. Returns how many rows of the table it changed."""
         if len(rows) == 1:  # SQLite's own transaction is cheaper than one that is begun and committed

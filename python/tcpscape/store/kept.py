@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tcpscape.errors import StoreError
 from tcpscape.store import side_tables
-from tcpscape.store.database import batches
 from tcpscape.store.rows import shared_facts
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tcpscape.store.results import Store
 
 FIRSTS = 30_000
@@ -29,53 +33,33 @@ _SHORT = "SELECT address, json_extract(trial, '$.seed', '$.goodput_mbps', '$.ker
 """Several paths give a JSON array of the values as they are written: numbers stay what they are to the last bit."""
 
 
+Kind = tuple[str | None, tuple[str, ...], str]
+"""What many trials have in common: kernel, caveats and engine."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """What is known of every trial of a shelf, in the order of its addresses."""
 
-    seeds: array[int] = field(default_factory=lambda: array("q"))
-    goodputs: array[float] = field(default_factory=lambda: array("d"))
+    seeds: NDArray[Any]
+    goodputs: NDArray[np.float64]
     """Mbit/s."""
-    kernels: array[int] = field(default_factory=lambda: array("L"))
-    """Place of each trial's kernel in :attr:`names`."""
-    caveats: array[int] = field(default_factory=lambda: array("L"))
-    """Place of each trial's caveats in :attr:`texts`."""
-    engines: array[int] = field(default_factory=lambda: array("L"))
-    """Place of each trial's engine in :attr:`engine_names`."""
-    names: dict[str | None, int] = field(default_factory=dict)
-    texts: dict[tuple[str, ...], int] = field(default_factory=dict)
-    engine_names: dict[str, int] = field(default_factory=dict)
-
-    _known: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """What stands behind seed and goodput in a row → places of kernel, caveats and engine."""
+    places: NDArray[Any]
+    """Place of what each trial shares with others in :attr:`kinds`."""
+    kinds: tuple[Kind, ...]
 
     @classmethod
-    def of(cls, count: int) -> Summary:
-        """A summary of so many trials, to be filled by :meth:`put`."""
-        return cls(array("q", [0]) * count, array("d", [0.0]) * count, array("L", [0]) * count, array("L", [0]) * count, array("L", [0]) * count)
-
-    def put(self, place: int, text: str) -> None:
-        """The trial at a place, from a JSON array of its seed, goodput, kernel, caveats and engine. :raises ValueError or TypeError: it is none."""
-        seed, goodput, rest = text.split(",", 2)
-        if rest not in self._known:
-            self._known[rest] = self._places(*shared_facts(f"[{rest}"))
-        self.seeds[place], self.goodputs[place] = int(seed[1:]), float(goodput)
-        self.kernels[place], self.caveats[place], self.engines[place] = self._known[rest]
-
-    def _places(self, kernel: str | None, caveats: tuple[str, ...], engine: str) -> tuple[int, int, int]:
-        return (
-            self.names.setdefault(kernel, len(self.names)),
-            self.texts.setdefault(caveats, len(self.texts)),
-            self.engine_names.setdefault(engine, len(self.engine_names)),
+    def of(cls, trials: Iterable[Trial]) -> Summary:
+        """The summary of trials that are read one by one."""
+        kinds: dict[Kind, int] = {}
+        rows = [(t.seed, t.goodput_mbps, kinds.setdefault((t.kernel, t.caveats, t.engine), len(kinds))) for t in trials]
+        return cls(
+            np.array([seed for seed, _, _ in rows]), np.array([g for _, g, _ in rows], dtype=float), np.array([k for *_, k in rows]), tuple(kinds)
         )
 
-    def add(self, trial: Trial) -> None:
-        """Adds the next trial."""
-        self.seeds.append(trial.seed)
-        self.goodputs.append(trial.goodput_mbps)
-        places = self._places(trial.kernel, trial.caveats, trial.engine)
-        for column, place in zip((self.kernels, self.caveats, self.engines), places, strict=True):
-            column.append(place)
+    def among(self, begin: int, end: int) -> list[Kind]:
+        """The kinds of the trials from a place to another one, each once."""
+        return [self.kinds[place] for place in set(self.places[begin:end].tolist())]
 
 
 class Shelf:
@@ -83,12 +67,14 @@ class Shelf:
 
     def __init__(self, store: Store, addresses: Sequence[str], tables: Sequence[tuple[str, ...]] = ((),)) -> None:
         """`tables`: the side tables to bring with a trial; where it has not all of them, those of the next entry."""
-        self._store, self.addresses, self._tables = store, addresses, tables
+        self._store, self.addresses, self._tables = store, addresses, tuple(tables)
         self._firsts: dict[int, Trial] = {}
         self.begins: list[int] = []
         """Where the runs of scenarios begin: tables and figures ask for the first trial of each again and again."""
         self._values: dict[Callable[[Trial], float], array[float]] = {}
         self._beside: dict[str, frozenset[str]] = {}
+        self._block: tuple[int, list[Trial]] = (0, [])
+        """The trials that were read last, and the place of the first."""
         self.root = store.root
 
     def load(self, addresses: Sequence[str]) -> list[Trial]:
@@ -109,9 +95,14 @@ class Shelf:
         return self._firsts[place] if place in self._firsts else self.load([self.addresses[place]])[0]
 
     def each(self, begin: int, end: int) -> Iterator[Trial]:
-        """The trials from a place to another one, some at a time in memory."""
-        for some in batches(self.addresses[begin:end], AT_A_TIME):
-            yield from self.load(some)
+        """The trials from a place to another one, some at a time in memory. What follows them is read with them: mostly it is asked for next."""
+        while begin < end:
+            first, block = self._block
+            if not first <= begin < first + len(block):
+                ahead = begin + AT_A_TIME if self._tables == ((),) else min(end, begin + AT_A_TIME)
+                first, block = self._block = begin, self.load(self.addresses[begin:ahead])
+            yield from block[begin - first : end - first]
+            begin = first + len(block)
 
     @cached_property
     def summary(self) -> Summary:
@@ -119,30 +110,21 @@ class Shelf:
         try:
             return self._scanned()
         except (StoreError, LookupError, ValueError, TypeError):  # a row that is damaged, or has what SQLite's JSON has not (NaN)
-            summary = Summary()
-            for trial in self.each(0, len(self.addresses)):
-                summary.add(trial)
-            return summary
+            return Summary.of(self.each(0, len(self.addresses)))
 
     def _scanned(self) -> Summary:
         """The summary by one pass over the whole table in its own order: rows that are sought one by one take three times as long."""
-        count = len(self.addresses)
-        places = dict(zip(self.addresses, range(count), strict=True))
-        if len(places) < count:
-            raise LookupError("a trial is in several cells")
-        summary = Summary.of(count)
-        left = count
+        import polars as pl
 
-        def put(address: str, text: str) -> None:
-            nonlocal left
-            if (place := places.get(address)) is not None:
-                summary.put(place, text)
-                left -= 1
-
-        self._store.each(_SHORT, put)
-        if left:
+        kinds: dict[str, int] = {}
+        parts: list[pl.DataFrame] = []
+        self._store.each_part(_SHORT, lambda rows: parts.append(_facts(rows, kinds)))
+        wanted = pl.DataFrame({"address": self.addresses}, schema={"address": pl.String})
+        facts = wanted.join(pl.concat(parts), on="address", how="left", maintain_order="left") if parts else wanted
+        if not parts or facts["place"].null_count():
             raise LookupError("a trial is missing")
-        return summary
+        seeds, goodputs, places = (facts[name].to_numpy() for name in ("seed", "goodput", "place"))
+        return Summary(seeds, goodputs, places, tuple(shared_facts(f"[{text}") for text in kinds))
 
     def kept_beside(self, table: str) -> frozenset[str]:
         """Names of the files of a side table."""
@@ -160,6 +142,28 @@ class Shelf:
 
 AT_A_TIME = 1000
 """Trials that are in memory while all are gone through."""
+
+
+def _facts(rows: Sequence[tuple[str, str]], kinds: dict[str, int]) -> pl.DataFrame:
+    """Rows of :data:`_SHORT` as columns. `kinds`: what stands behind seed and goodput in a row → its place; those that are new are added.
+
+    :raises ValueError or TypeError: a row is none.
+    """
+    import polars as pl
+
+    texts = pl.Series([text for _, text in rows], dtype=pl.String).str.splitn(",", 3).struct.unnest()
+    seed, goodput, rest = texts.get_columns()
+    for text in rest.unique(maintain_order=True).to_list():
+        kinds.setdefault(text, len(kinds))
+    columns = {
+        "address": pl.Series([address for address, _ in rows], dtype=pl.String),
+        "seed": seed.str.slice(1).cast(pl.Int64, strict=False),
+        "goodput": goodput.cast(pl.Float64, strict=False),
+        "place": rest.replace_strict(kinds, return_dtype=pl.UInt32),
+    }
+    if any(column.null_count() for column in columns.values()):
+        raise ValueError("a row has no seed or no goodput")
+    return pl.DataFrame(columns)
 
 
 class KeptTrials(Sequence[Trial]):
@@ -204,30 +208,34 @@ class KeptTrials(Sequence[Trial]):
     @property
     def seeds(self) -> list[int]:
         """Their seeds."""
-        return self._shelf.summary.seeds[self._begin : self._end].tolist()
+        seeds: list[int] = self._shelf.summary.seeds[self._begin : self._end].tolist()
+        return seeds
 
     @property
     def engines(self) -> list[str]:
         """The engine of each, as it says itself."""
-        names = list(self._shelf.summary.engine_names)
-        return [names[place] for place in self._shelf.summary.engines[self._begin : self._end]]
+        names = [engine for *_, engine in self._shelf.summary.kinds]
+        return [names[place] for place in self._shelf.summary.places[self._begin : self._end].tolist()]
 
     @property
     def goodputs(self) -> list[float]:
         """Their goodputs, Mbit/s."""
-        return self._shelf.summary.goodputs[self._begin : self._end].tolist()
+        goodputs: list[float] = self._shelf.summary.goodputs[self._begin : self._end].tolist()
+        return goodputs
 
     @property
     def caveats(self) -> set[str]:
         """What limits the validity of any of them."""
-        texts = list(self._shelf.summary.texts)
-        return {text for place in set(self._shelf.summary.caveats[self._begin : self._end]) for text in texts[place]}
+        return {text for _, caveats, _ in self._kinds for text in caveats}
 
     @property
     def kernels(self) -> set[str]:
         """Names and releases of the real kernels that ran any of them."""
-        names = list(self._shelf.summary.names)
-        return {name for place in set(self._shelf.summary.kernels[self._begin : self._end]) if (name := names[place])}
+        return {kernel for kernel, _, _ in self._kinds if kernel}
+
+    @property
+    def _kinds(self) -> list[Kind]:
+        return self._shelf.summary.among(self._begin, self._end)
 
     def having(self, table: str) -> list[Trial]:
         """Those that have a side table."""

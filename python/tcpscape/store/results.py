@@ -153,9 +153,9 @@ class Store:
         """The rows that a query answers with."""
         return self._database.rows(query, parameters)
 
-    def each(self, query: str, use: Callable[..., None]) -> None:
-        """Calls `use` with the columns of each row of a query's answer, which is never in memory as a whole."""
-        self._database.each(query, (), use)
+    def each_part(self, query: str, use: Callable[[list[tuple[Any, ...]]], None]) -> None:
+        """Calls `use` with the rows of a query's answer, some at a time: it is never in memory as a whole."""
+        self._database.each_part(query, (), use)
 
     def addresses(self) -> set[str]:
         """The addresses of all trials that are kept now."""
