@@ -85,6 +85,8 @@ SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
 """The same of a part before the capture: what the sender waits in the mean (of development captures)."""
+FAR = 5.0
+"""Standard deviations of a jitter in which two of a few delays hardly ever follow each other; as many times twice what those below them spread."""
 ALIKE = 1.5
 """Deviations of the jitter that was seen, below which the deviation of delays without a queue is taken for that jitter's."""
 REACH = 5.5
@@ -139,16 +141,18 @@ def anchor(f: Fit) -> None:
 def anchors(f: Fit) -> Floats:
     """Round trips behind the capture that no queue lengthened, ms: of packets that met an idle bottleneck.
 
-    The handshake's is not among them: on a path that has not been used for a while it may hold the resolution of addresses too.
+    The handshake's is not among them: on a path that has not been used for a while it may hold the resolution of addresses too. Nor are those far
+    beyond several that are close to each other: their ACK waited for another segment, or was lost.
     """
-    round_trips: list[float] = []
     if f.bottleneck and f.delays and not f.is_before and f.delays.index.size == f.behind.row.size:
         noise = max(f.bottleneck.noise, f.before_queue[0] if f.before_queue else 0.0, 0.5)
         idle = met_idle(f.delays, f.bottleneck.rate, 5 * noise)
         if f.flow.facts.get("begins_in_mid_connection"):
             idle[: min(idle.size, YOUNG)] = False
-        round_trips += [float(x) for x in f.behind.rtt[idle]]
-    return np.array(round_trips)
+        known = np.sort(f.behind.rtt[idle])
+        is_far = np.diff(known)[1:] > np.maximum(FAR * noise, FAR * 2 * (known[1:-1] - known[:1]))
+        return np.asarray(known[: 2 + int(np.argmax(is_far))] if is_far.any() else known)
+    return np.empty(0)
 
 
 def is_reordered(f: Fit) -> bool:

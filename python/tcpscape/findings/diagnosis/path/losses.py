@@ -323,7 +323,7 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     drops = np.sort(met[met >= threshold])[int(min(p * high, high_lost // 2)) :]
     queue = share(max(0, round(high_lost - p * high)), low + high)
     packet = max(float(PACKET), w.largest)
-    unsure = (b.error * longest_busy(arrivals, b) + b.noise * b.rate) * 125.0  # what a rate that is off a little adds up to, and jitter
+    unsure = (b.error * longest_busy(arrivals, b) + max(b.noise, jitter) * b.rate) * 125.0  # what a rate that is off a little adds up to, and jitter
     buffer, why = _size(drops, longest, packet, unsure)
     if buffer:
         buffer, why = _waited(buffer, _overlong(d, b) * b.rate * 125.0, packet + d.tick * b.rate * 125.0)
