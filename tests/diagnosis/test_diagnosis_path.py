@@ -24,7 +24,7 @@ from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compar
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
-from tcpscape.findings.diagnosis.path import base, fit, fitting, hidden, losses
+from tcpscape.findings.diagnosis.path import base, before, fit, fitting, hidden, losses, state
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
@@ -417,7 +417,7 @@ def test_what_leaves_with_the_handshakes_ack_does_not_confirm_it() -> None:
         about = SimpleNamespace(
             before=turns, wire=wire_of(flow(np.arange(100.0), *[np.zeros(100)] * 2)), flow=SimpleNamespace(facts={"handshake_sender_part_ms": 22.0})
         )
-        return base.is_exact(about)  # type: ignore[arg-type]
+        return before.is_exact(about)  # type: ignore[arg-type]
 
     assert [is_exact(22.0), is_exact(22.4), is_exact(21.6)] == [True, False, False]
 
@@ -427,7 +427,7 @@ def test_a_turn_shorter_than_the_handshake_is_a_jitter_that_it_had_too() -> None
         turns = SimpleNamespace(row=np.arange(100), rtt=np.linspace(least, 90, 100))
         wire = wire_of(flow(np.arange(100.0), *[np.zeros(100)] * 2))
         facts = SimpleNamespace(facts={"handshake_sender_part_ms": 63.0})
-        estimate = base.handshake(SimpleNamespace(before=turns, wire=wire, flow=facts, forward=None, reverse=None, varies_in_order=False))  # type: ignore[arg-type]
+        estimate = before.handshake(SimpleNamespace(before=turns, wire=wire, flow=facts, forward=None, reverse=None, varies_in_order=False))  # type: ignore[arg-type]
         assert estimate is not None
         return estimate
 
@@ -478,7 +478,7 @@ def test_a_handshakes_single_turn_has_the_jitter_that_a_queue_hides() -> None:
     def widened(queue_ms: float, hidden: float = 0.0, error: float = 0.0, is_before: bool = True) -> Estimate:
         about = SimpleNamespace(is_before=is_before, hidden=hidden, queue=np.full(400, queue_ms), before=SimpleNamespace(row=np.arange(400)))
         about.bottleneck, about.reverse = SimpleNamespace(rate=12.0), jitters.Spread(0.0, error, 12, 400)
-        return base.with_hidden(about, level, opening)  # type: ignore[arg-type]
+        return before.with_hidden(about, level, opening)  # type: ignore[arg-type]
 
     assert widened(0.0) == widened(20.0, error=0.5, is_before=False) == level
     deviations = 2.0 * np.exp(np.random.default_rng(1).uniform(math.log(jitters.FLOOR / 2.0), 0, 400_000))
@@ -565,7 +565,7 @@ def test_a_jitter_that_is_cut_off_at_nothing_has_no_sharp_least() -> None:
     cut_off = np.maximum(0.0, random.normal(15, 5, 20_000)) + 100
     queue = np.concatenate([np.full(100, 100.0), 100 + 40 * np.abs(np.sin(np.arange(19_900) / 300)) + 0.5])
     assert int(np.sum(cut_off == 100)) > 5
-    assert (base.is_sharp(cut_off), base.is_sharp(queue)) == (False, True)
+    assert (state.is_sharp(cut_off), state.is_sharp(queue)) == (False, True)
 
 
 def test_rounding_by_timestamps_is_no_queue() -> None:
@@ -647,9 +647,9 @@ def test_acks_that_were_overtaken_are_never_echoed(tmp_path: Path) -> None:
     near, far = (
         SimpleNamespace(reverse=jitters.Spread(36.0, 0.1, 12, 500), wire=SimpleNamespace(ack_t=np.arange(500) * gap)) for gap in (0.25, 50.0)
     )
-    assert base.overtaken(far) == pytest.approx(3.0)  # type: ignore[arg-type]
-    assert 9 < base.overtaken(near) < 15  # type: ignore[arg-type]
-    assert base.overtaken(SimpleNamespace(reverse=None)) == 0.0  # type: ignore[arg-type]
+    assert before.overtaken(far) == pytest.approx(3.0)  # type: ignore[arg-type]
+    assert 9 < before.overtaken(near) < 15  # type: ignore[arg-type]
+    assert before.overtaken(SimpleNamespace(reverse=None)) == 0.0  # type: ignore[arg-type]
 
 
 def test_packets_at_equal_distances_show_no_rate() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis.fitted import FittedPath
-from tcpscape.findings.diagnosis.path import base, fit, fitting
+from tcpscape.findings.diagnosis.path import before, fit, fitting
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.columns import Turns
 from tcpscape.scenario.scenario import Scenario
@@ -71,9 +71,9 @@ def test_waiting_of_the_sender_is_no_jitter_of_the_acks() -> None:
     """Where the handshake, before which nothing waited, took as long as the least of 5,000 turns, they have waited: a jitter would be far below it."""
     random = np.random.default_rng(3)
     waited, opening = turns(random.triangular(0.0, 6.0, 6.0, 5_000), 0.0)
-    assert base.reverse_before(waited, 1.0, np.inf, opening) is None
+    assert before.reverse_before(waited, 1.0, np.inf, opening) is None
     jittered, opening = turns(np.zeros(5_000), 1.5)
-    spread = base.reverse_before(jittered, 1.0, np.inf, opening)
+    spread = before.reverse_before(jittered, 1.0, np.inf, opening)
     assert spread is not None
     assert np.sqrt(spread.variance) == pytest.approx(1.5, rel=0.1)
 
@@ -83,7 +83,7 @@ def test_a_turn_that_no_clock_rounds_bounds_what_rounded_times_show() -> None:
     random = np.random.default_rng(4)
     rtt = 10.0 + random.normal(0, 0.05, 4_000)
     two = np.where(np.arange(4_000) % 2, 0.0, 1.0) + random.uniform(-0.01, 0.01, 4_000)
-    spread = base.reverse_before(Turns(np.arange(4_000), rtt, two), 1.0, jitters.lower_deviation(rtt) ** 2)
+    spread = before.reverse_before(Turns(np.arange(4_000), rtt, two), 1.0, jitters.lower_deviation(rtt) ** 2)
     assert spread is None or spread.variance <= 0.06**2
 
 
@@ -138,7 +138,7 @@ def test_turns_bound_the_jitter_of_the_acks_whatever_the_clock_rounds_and_the_da
     left = 10.0 + random.normal(0, acks, at.size)
     seen = Turns(np.arange(at.size), left + 5.0 + random.normal(0, data, at.size), np.floor(at + left) + 0.5 - at)
     about = SimpleNamespace(before=seen, is_before=False, wire=SimpleNamespace(ack_t=at))
-    most = base.varies_at_most(about).most  # type: ignore[arg-type]
+    most = before.varies_at_most(about).most  # type: ignore[arg-type]
     assert acks <= most <= 1.3 * acks + 0.15
 
 

@@ -10,14 +10,14 @@ from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path import base, changes, hidden, losses
+from tcpscape.findings.diagnosis.path import base, before, changes, hidden, losses, state
 from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.base import Fit
 from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
 from tcpscape.findings.diagnosis.path.columns import LOST, sampled, turns_of, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
+from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
@@ -171,7 +171,7 @@ def is_shared(f: Fit, b: FittedBottleneck, tick: float) -> bool:
     order, as behind no jitter that is independent, and the rate is not sharp, as it is where a flow saturates a server of its own, others were there.
     """
     off = math.sqrt(max(0.0, b.noise**2 - (TICK_NOISE * tick) ** 2))
-    return off > PACKET * 8e-3 / b.rate and b.error / b.rate > SHARP_RATE and not base.is_reordered(f)
+    return off > PACKET * 8e-3 / b.rate and b.error / b.rate > SHARP_RATE and not state.is_reordered(f)
 
 
 def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
@@ -189,8 +189,8 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
             reverse = reverse.uncrowded(jitters.spread_over_ticks(w.ack_stamp, w.tick), ("held",), jitters.local_deviation)
     f.reverse_behind = reverse
     if f.has_before and w.sender_tick:
-        if not base.is_exact(f):
-            reverse = base.acks_before(f, reverse)
+        if not before.is_exact(f):
+            reverse = before.acks_before(f, reverse)
         if w.tick == 0:
             reverse = None
     if ahead is not None and behind is not None and not ahead.is_there:
@@ -207,7 +207,7 @@ def forward_parts(f: Fit) -> tuple[Spread | None, Spread | None]:
         rest = s.rtt - (0.0 if f.is_before else f.queue[s.row])
         ok = jitters.inliers(rest)
         one_way = (rest - s.reverse)[ok]
-        if f.bottleneck is None and base.is_one_sided(one_way, w.tick) and not base.is_reordered(f):
+        if f.bottleneck is None and state.is_one_sided(one_way, w.tick) and not state.is_reordered(f):
             return None, None  # ACKs that waited, or bursts that queued
         behind = jitters.covariance(rest[ok], one_way)
         if f.bottleneck is None:
@@ -218,7 +218,7 @@ def forward_parts(f: Fit) -> tuple[Spread | None, Spread | None]:
         one_way = one_way[~np.isnan(one_way)]
         one_way = one_way[jitters.inliers(one_way)]
         if one_way.size >= LEAST:
-            ahead = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick, base.most_before(f))
+            ahead = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick, before.most_before(f))
     return ahead, behind
 
 
@@ -240,13 +240,13 @@ def find_direction(f: Fit) -> None:
         f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(of_data(f, f.forward), f.reverse, f.left)
-        if f.jitter_on in (None, "reverse") and base.is_reordered(f) and f.reverse.is_there:  # the data's jitter shows by their order
-            is_sure = int(np.sum(w.fate == base.REORDERED)) > int(np.sum(w.fate == LOST))  # of many losses a few seem to be late
+        if f.jitter_on in (None, "reverse") and state.is_reordered(f) and f.reverse.is_there:  # the data's jitter shows by their order
+            is_sure = int(np.sum(w.fate == state.REORDERED)) > int(np.sum(w.fate == LOST))  # of many losses a few seem to be late
             f.jitter_on = "both" if is_sure and f.reverse_behind is not None and f.reverse_behind.is_there else None
         if f.jitter_on is None:
             unseen = max(f.left[1], f.reverse.most) if f.forward.is_there else max(f.left[0], f.forward.most)
             f.reasons["jitter_on"] = Reason("other direction unresolved", {"ms": unseen})
-        if f.jitter_on == "none" and (beyond := base.unexplained(f)) > base.STILL:
+        if f.jitter_on == "none" and (beyond := base.unexplained(f)) > state.STILL:
             f.hidden = max(f.hidden, beyond)
     elif f.flow.vantage == "sender" and s.row.size >= LEAST:
         rest = s.rtt - f.queue[s.row]
@@ -266,13 +266,13 @@ def of_data(f: Fit, seen: Spread) -> Spread:
 
 def keeps_order(f: Fit) -> bool:
     """Whether data keep their order though independent delays of the spread that was seen would change it: then waiting is what spreads them."""
-    if f.forward is None or base.is_reordered(f):
+    if f.forward is None or state.is_reordered(f):
         return False
     w = f.wire
     gap = np.diff(np.sort(w.t))
     sigma = f.before_queue[0] if f.before_queue else math.sqrt(f.forward.variance)
     expected = float(np.sum(ndtr(-gap[gap > 0] / (math.sqrt(2) * sigma))))
-    return expected > 30 and int(np.sum(w.fate == base.REORDERED)) < 0.1 * expected
+    return expected > 30 and int(np.sum(w.fate == state.REORDERED)) < 0.1 * expected
 
 
 def answer(f: Fit) -> FittedPath:
@@ -358,7 +358,7 @@ def rate_error(f: Fit, b: FittedBottleneck) -> float:
     That is a jitter before the queue, or one on either side of it where packets change places, and at least what the fit leaves.
     """
     moved = max(b.noise, f.before_queue[0] if f.before_queue else 0.0)
-    if f.forward is not None and f.forward.is_there and base.is_reordered(f):
+    if f.forward is not None and f.forward.is_there and state.is_reordered(f):
         moved = max(moved, math.sqrt(f.forward.variance))
     busy = longest_busy(f.delays.arrivals, b) if f.delays else math.inf
     return math.hypot(b.error, b.rate * moved / busy)
@@ -368,7 +368,7 @@ def method_error(f: Fit) -> float:
     """The error of the rate by the method itself, a share."""
     if f.flow.facts.get("super_packets"):
         return RATE_BURSTS
-    return RATE_VARYING if f.before_queue or base.is_reordered(f) else RATE_METHOD
+    return RATE_VARYING if f.before_queue or state.is_reordered(f) else RATE_METHOD
 
 
 def delay_levels(f: Fit) -> Floats | None:
@@ -387,7 +387,7 @@ def is_seen(s: Spread, left: float) -> bool:
 
 def find_reordered(f: Fit) -> None:
     """Data that change their order have jitter, also where no delay shows it: theirs alone, where the ACKs surely have none."""
-    if f.jitter_on != "none" or not base.is_reordered(f) or base.has_no_jitter(f):
+    if f.jitter_on != "none" or not state.is_reordered(f) or base.has_no_jitter(f):
         return
     acks = max(f.left[1], f.reverse.most) if f.reverse is not None else math.inf
     f.jitter_on = "forward" if acks <= HIDDEN else None
@@ -416,7 +416,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if (
         f.jitter_on == "reverse"
         and f.reverse is not None
-        and (base.hides_jitter(f) or f.hidden > max(HIDDEN, jitters.APART * math.sqrt(f.reverse.variance)))
+        and (state.hides_jitter(f) or f.hidden > max(HIDDEN, jitters.APART * math.sqrt(f.reverse.variance)))
     ):
         f.jitter_on = None
         f.reasons["jitter_on"] = Reason("jitter hidden", {"ms": f.hidden})
@@ -481,7 +481,7 @@ def order_kept(f: Fit) -> bool | None:
     if f.jitter_on in (None, "none"):
         f.reasons["order_kept"] = Reason("no jitter" if f.jitter_on == "none" else "direction unknown")
         return None
-    if f.jitter_on != "reverse" and base.is_reordered(f):
+    if f.jitter_on != "reverse" and state.is_reordered(f):
         return False
     w = f.wire
     sigma = np.sqrt(max(f.forward.variance if f.forward and f.jitter_on != "reverse" else 0.0, f.reverse.variance if f.reverse else 0.0))

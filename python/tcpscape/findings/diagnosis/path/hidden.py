@@ -7,10 +7,10 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from tcpscape.findings.diagnosis.path import base
+from tcpscape.findings.diagnosis.path import base, before
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.base import Fit
 from tcpscape.findings.diagnosis.path.bottleneck import met_idle
+from tcpscape.findings.diagnosis.path.state import Fit, hides_jitter
 from tcpscape.stats.estimate import Floats
 
 SHORTEST = 500
@@ -28,7 +28,7 @@ def kept_in_order(f: Fit) -> float:
     than that queue took to drain, or the server would have waited for it: of normal delays of σ, none is later with the chance ∏ Φ(qᵢ / σ), and the
     largest σ has 5 %. Before the capture, stamps round each qᵢ. A least delay that many packets have, or the handshake, leaves nothing to hide.
     """
-    if f.bottleneck is None or not base.hides_jitter(f) or (base.is_exact(f) if f.is_before else base.has_sharp_least(f) or base.is_opened_so(f)):
+    if f.bottleneck is None or not hides_jitter(f) or (before.is_exact(f) if f.is_before else base.has_sharp_least(f) or base.is_opened_so(f)):
         return 0.0
     part = base.shortest_before(f) if f.is_before else base.shortest(f)
     if (known := looks(f)).size >= LEAST_LOOKS:
