@@ -28,7 +28,7 @@ from tcpscape.findings.diagnosis.path import base, before, fit, fitting, hidden,
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
-from tcpscape.findings.diagnosis.path.columns import order_of_receiver, sampled, tick_of, unwrapped, wire_of
+from tcpscape.findings.diagnosis.path.columns import order_of_receiver, sampled, tick_of, turns_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
 from tcpscape.findings.diagnosis.path.jitter import order_is_kept, shape, share
 from tcpscape.findings.diagnosis.path.losses import _waited, even_below, frequent_from, is_once_short, last_before, quiet_below
@@ -188,6 +188,22 @@ def test_a_queue_gives_its_rate_and_the_base(rate: float, burst: float) -> None:
     sending = 0.0 if burst else 1514 * 8e-3 / rate  # a link without a burst delays each packet by its own length: of the base, or of the queue
     assert 20 - 0.4 <= p.rtt_ms.value <= 20 + sending + 0.4
     assert p.queue == "self-induced"
+
+
+def test_packets_of_an_idle_bottleneck_whose_ack_waited_change_no_burst() -> None:
+    """Nine packets met it idle; the ACKs of five of them came 90 ms later, which no burst explains."""
+    sent = bursts(6000, 5.0)
+    first = np.arange(600, 6000, 600)
+    sent += 3_000.0 * np.searchsorted(first, np.arange(6000), side="right")
+    reverse = np.full(sent.size, 8.0)
+    reverse[first[:5]] += 90.0
+    observed = flow(sent, 12.0 + through(sent, 5.0), reverse)
+    wire = wire_of(observed)
+    f = state.Fit(observed, wire, sampled(wire), turns_of(wire), wait=np.zeros(sent.size), queue=np.zeros(sent.size))
+    fitting.find_bottleneck(f)
+    f.forward, f.reverse = fitting.spreads(f)
+    base.anchor(f)
+    assert f.bottleneck.burst < 2_000
 
 
 @pytest.mark.parametrize(("sigma_ms", "is_told"), [(0.3, True), (6.0, False)])

@@ -17,7 +17,7 @@ from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
 
 TURN = 0.015
-"""The same of a part before the capture: what the sender waits in the mean (of development captures)."""
+"""Share of the part before the capture that turns do not show: what the sender waits in the mean (of development captures)."""
 UNSEEN_TURNS = 0.2
 """Error of the bound of a jitter by turns, a share: ACKs that others overtake are echoed by no segment."""
 ABOVE = 2 / 3
