@@ -9,7 +9,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.before import is_exact, part_before
-from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, met_idle, windows_of
+from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, longest_busy, met_idle, windows_of
 from tcpscape.findings.diagnosis.path.jitter import mean_by_blocks, with_interval
 from tcpscape.findings.diagnosis.path.state import (
     LEAST_TURNS,
@@ -126,19 +126,41 @@ def part_behind(f: Fit) -> Estimate | None:
     if starts_late(f):
         f.reasons["rtt_ms"] = Reason("busy at the begin")
         return None
-    known = anchors(f)
+    known, adding = anchors(f), drift(f)
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     if are_trusted(known, mean):
         level, its_error = level_of(known, f), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
-        if is_never_short(f) or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
-            mean, error, k = level, its_error, max(10, min(24, known.size))
-    mean, error = within_reach(f, mean, error)
+        if is_never_short(f) or adding > its_error or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
+            mean, error, k, adding = level, its_error, max(10, min(24, known.size)), 0.0
+    mean, error = within_reach(f, mean, math.hypot(error, adding))
     packet = 0.0
     if f.bottleneck and not f.is_before and not agree(known, f):  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
     return not_above(fitted, f)
+
+
+def rate_error(f: Fit, b: FittedBottleneck) -> float:
+    """Standard error of the rate, Mbit/s: that of the fit, and what moves the ends of the longest time in which the queue was never empty.
+
+    That is a jitter before the queue, or one on either side of it where packets change places, and at least what the fit leaves.
+    """
+    moved = max(b.noise, f.before_queue[0] if f.before_queue else 0.0)
+    if f.forward is not None and f.forward.is_there and is_reordered(f):
+        moved = max(moved, math.sqrt(f.forward.variance))
+    busy = longest_busy(f.delays.arrivals, b) if f.delays else math.inf
+    return math.hypot(b.error, b.rate * moved / busy)
+
+
+def drift(f: Fit) -> float:
+    """Standard error of the mean delay of a queue, ms: what a rate that is off adds up to while the queue is not empty."""
+    if f.bottleneck is None or f.delays is None or f.is_before:
+        return 0.0
+    at = f.delays.arrivals.at
+    is_empty = f.bottleneck.queue <= f.delays.arrivals.size * 8e-3 / f.bottleneck.rate + 1e-6
+    begun = np.maximum.accumulate(np.where(is_empty, at, at[0]))
+    return rate_error(f, f.bottleneck) / f.bottleneck.rate * float(np.mean((at - begun)[f.delays.index]))
 
 
 def level_of(known: Floats, f: Fit) -> float:

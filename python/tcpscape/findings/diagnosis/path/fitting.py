@@ -13,7 +13,7 @@ from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import base, before, changes, hidden, losses, state
 from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered, longest_busy
+from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
 from tcpscape.findings.diagnosis.path.columns import LOST, sampled, turns_of, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
@@ -287,7 +287,7 @@ def answer(f: Fit) -> FittedPath:
     elif found.random is not None:
         found = replace(found, random=losses.beside_discards(found.random, f.flow.facts))
     rate = None
-    if b and (error := rate_error(f, b)) > RATE_ERROR * b.rate:
+    if b and (error := base.rate_error(f, b)) > RATE_ERROR * b.rate:
         reasons["rate_mbps"] = Reason("short bursts")
     elif b and losses.may_have_passed(f.flow.facts) > UNCOUNTED:
         reasons["rate_mbps"] = Reason("segments discarded")
@@ -350,18 +350,6 @@ def withheld(f: Fit, rtt: Estimate | None) -> Estimate | None:
         rest = f.behind.rtt - f.wait[f.behind.row]
         rtt = replace(rtt, low=max(0.0, min(rtt.low, float(np.nanquantile(rest, 0.05)))))
     return Estimate(low, min(rtt.low, 0.998 * low - 0.02), max(high, 1.002 * low + 0.02), rtt.n, "ms")
-
-
-def rate_error(f: Fit, b: FittedBottleneck) -> float:
-    """Standard error of the rate, Mbit/s: that of the fit, and what moves the ends of the longest time in which the queue was never empty.
-
-    That is a jitter before the queue, or one on either side of it where packets change places, and at least what the fit leaves.
-    """
-    moved = max(b.noise, f.before_queue[0] if f.before_queue else 0.0)
-    if f.forward is not None and f.forward.is_there and state.is_reordered(f):
-        moved = max(moved, math.sqrt(f.forward.variance))
-    busy = longest_busy(f.delays.arrivals, b) if f.delays else math.inf
-    return math.hypot(b.error, b.rate * moved / busy)
 
 
 def method_error(f: Fit) -> float:
