@@ -428,6 +428,7 @@ def test_behind_a_queue_that_is_never_short_the_base_is_that_of_packets_that_met
     near = found(tmp_path, **fields)
     assert near.rtt_ms.value == pytest.approx(60, abs=0.5)
     monkeypatch.setattr(base, "is_never_short", lambda fit: False)
+    monkeypatch.setattr(base, "drift", lambda fit: 0.0)
     assert abs(found(tmp_path, **fields).rtt_ms.value - 60) > abs(near.rtt_ms.value - 60)
 
 
