@@ -4,7 +4,7 @@
 A *figure* is one or more generated files, or parts of pages (`page#part`, benches/table.py). :data:`FIGURES` lists them with the commands that write them. `docs/figures.json` records for each the
 rows of `tests/data/behaviour.csv` that the model had then, the digests of the files, and how long it took. A figure is *stale* when one of those
 rows or a default of scenarios is another today, or when its files are not as they were written. A commit that leaves the behaviour table as it was makes no figure stale, and
-rows that are added at the end (a new queue) do not either. `tests/docs/test_docs.py` fails while a figure is stale.
+rows that are added at the end (a new queue) do not either. The table's number of events is a cost: it makes the figures stale that measure costs, and no other. `tests/docs/test_docs.py` fails while a figure is stale.
 
     benches/refresh.py                     the stale ones; what a killed run finished stays finished
     benches/refresh.py findings --always   the named ones, stale or not
@@ -32,6 +32,8 @@ from packetdrill import no_scripts
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "docs" / "figures.json"
 BEHAVIOUR = ROOT / "tests" / "data" / "behaviour.csv"
+COST = "events"
+"""The column of the behaviour table that is no result: how many events a trial took."""
 METHODS = "docs/models/methods"
 STUDIES = ("jitter-cliff",)
 
@@ -57,6 +59,8 @@ class Figure:
     commands: tuple[tuple[str, ...], ...]
     by_model: bool = True
     """Whether the model's results are in it; otherwise (latencies, intervals of known distributions) it is stale only when its files were edited."""
+    by_cost: bool = False
+    """Whether it counts what the model costs (:data:`COST`); then it is stale, too, where the same results cost another number of events."""
     unavailable: Callable[[], str | None] = lambda: None
 
 
@@ -67,7 +71,7 @@ def bench(part: str) -> tuple[tuple[str, ...], ...]:
 
 FIGURES = (
     # Speeds first: the machine is not yet warm of anything else.
-    Figure("performance", ("docs/performance.md",), bench("performance")),
+    Figure("performance", ("docs/performance.md",), bench("performance"), by_cost=True),
     Figure("campaign", ("docs/performance-campaign.md",), bench("campaign")),
     Figure("virtual", ("docs/performance-virtual.md",), bench("virtual"), unavailable=no_kernel),
     Figure("live", ("docs/performance-live.md",), bench("live"), by_model=False),
@@ -137,10 +141,16 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def behaviour(rows: int | None = None) -> tuple[int, str]:
-    """Number and digest of the first `rows` rows of the behaviour table, or of all; the defaults of scenarios are in the digest."""
-    lines = BEHAVIOUR.read_bytes().splitlines()[:rows]
-    return len(lines), digest(b"\n".join([default_address().encode(), *lines]))
+def behaviour(rows: int | None = None, *, costs: bool) -> tuple[int, str]:
+    """Number and digest of the first `rows` rows of the behaviour table, or of all, with the column of costs or without.
+
+    The defaults of scenarios are in the digest.
+    """
+    lines = BEHAVIOUR.read_text("utf-8").splitlines()[:rows]
+    names = lines[0].split(",")
+    if COST in names and not costs:
+        lines = [",".join(value for name, value in zip(names, line.split(","), strict=True) if name != COST) for line in lines]
+    return len(lines), digest("\n".join([default_address(), *lines]).encode())
 
 
 def default_address() -> str:
@@ -179,7 +189,7 @@ def why_stale(figure: Figure, record: dict[str, Made]) -> str | None:
     made = record.get(figure.name)
     if made is None:
         return "there is no record of how it was made" if figure.by_model else None
-    if figure.by_model and behaviour(made.rows) != (made.rows, made.behaviour):
+    if figure.by_model and behaviour(made.rows, costs=figure.by_cost) != (made.rows, made.behaviour):
         return f"the model's results are others since {made.date}"
     edited = [name for name, content in contents(figure).items() if made.files.get(name) != content]
     return f"{', '.join(edited)} is not as it was written" if edited else None
@@ -202,7 +212,7 @@ def state(figure: Figure, reason: str | None, record: dict[str, Made]) -> str:
 
 def make(figure: Figure) -> Made:
     """Runs the commands of a figure; raises :class:`subprocess.CalledProcessError` when one fails."""
-    rows, table = behaviour()
+    rows, table = behaviour(costs=figure.by_cost)
     began = time.monotonic()
     path = os.pathsep.join(filter(None, (str(ROOT / "benches"), os.environ.get("PYTHONPATH"))))
     for command in figure.commands:

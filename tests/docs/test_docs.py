@@ -333,6 +333,18 @@ def test_a_figure_is_stale_when_a_row_of_the_behaviour_table_changes(behaviour_t
     assert refresh.why_stale(figure, refresh.read()).startswith("the model's results are others since")
 
 
+def test_a_number_of_events_makes_figures_of_costs_stale_and_no_other(behaviour_table):
+    by_results = writes("model", "right")
+    by_costs = dataclasses.replace(writes("speed", "fast"), by_cost=True)
+    behaviour_table.write_text("case,hash,events,bytes\na,1,50,9\n")
+    refresh.refresh([by_results, by_costs])
+    behaviour_table.write_text("case,hash,events,bytes\na,1,40,9\n")
+    assert refresh.why_stale(by_results, refresh.read()) is None
+    assert refresh.why_stale(by_costs, refresh.read()).startswith("the model's results are others since")
+    behaviour_table.write_text("case,hash,events,bytes\na,1,50,8\n")
+    assert all(refresh.why_stale(figure, refresh.read()) for figure in (by_results, by_costs))
+
+
 def test_a_figure_is_stale_when_a_default_of_scenarios_changes(behaviour_table, monkeypatch):
     figure = writes("speed", "fast")
     refresh.refresh([figure])
