@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pathlib
 import platform
 import re
@@ -165,13 +166,12 @@ def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: f
 
 
 def plan(tools: Tools, cells: list[Cell], seeds: int, wanted: list[str]) -> Iterator[tuple[Cell, str, str, int, str]]:
-    """The runs with the controls that are wanted, path by path: alone with every seed, then beside Linux's CUBIC with one."""
+    """The runs with the controls that are wanted, alone, then beside Linux's CUBIC, then alone with further seeds."""
     here = {stack: [name for name in controls if name in wanted] for stack, controls in CONTROLS.items() if stack == "linux" or tools.of(stack)}
-    for cell in cells:
-        for beside, count in (("", seeds), ("cubic", 1)):
+    for seed, beside in ((0, ""), (0, "cubic"), *((seed, "") for seed in range(1, seeds))):
+        for cell in cells:
             for stack, controls in here.items():
-                for control in controls:
-                    yield from ((cell, stack, control, seed, beside) for seed in range(count))
+                yield from ((cell, stack, control, seed, beside) for control in controls)
 
 
 def mean(points: list[tuple[float, float]], place: int) -> float:
@@ -188,6 +188,7 @@ class Beside:
     linux_rate: float
     linux_wait: float
     shared: float
+    runs: int
 
     def verdict(self, cell: Cell) -> str:
         """Whether they are alike (:data:`ALIKE`), and otherwise in what they differ."""
@@ -200,35 +201,37 @@ class Beside:
 
 
 def beside_linux(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float, engine: str = VIRTUAL) -> Beside | None:
-    """The comparison where all of its runs are there, of Linux itself one seed with another; its rate is 0 where a run carries nothing."""
+    """The comparison over the seeds that both have, of Linux itself one seed with another; None without any, rate 0 where a run carries nothing."""
 
-    def points(of: str, seed: int) -> list[tuple[float, float]] | None:
-        each = kept.get(key(cell, of, control, seed, "", seconds, engine))
-        return each["points"] if each else None
+    def runs(of: str) -> list[list[tuple[float, float]] | None]:
+        keys = (key(cell, of, control, seed, "", seconds, engine) for seed in range(seeds))
+        return [kept[name]["points"] if name in kept else None for name in keys]
 
-    own, theirs = [[points(of, seed) for seed in range(seeds)] for of in (stack, "linux")]
-    if None in own or None in theirs or not all(theirs) or (stack == "linux" and seeds < 2):
+    own, theirs = runs(stack), runs("linux")
+    both = [(a, b) for a, b in zip(own, theirs, strict=True) if a is not None and b]
+    if not both:
         return None
-    if not all(own):
-        return Beside(0, 0, 1, 0, 0)
-    pairs = [(0, 1)] if stack == "linux" else [(n, n) for n in range(seeds)]
-    shared = statistics.fmean(overlap(envelope(own[a], cell), envelope(theirs[b], cell)) for a, b in pairs)
-    rate, linux_rate = (statistics.fmean(mean(each, 0) for each in of) for of in (own, theirs))
-    wait, linux_wait = (statistics.fmean(mean(each, 1) for each in of) for of in (own, theirs))
-    return Beside(rate, wait, linux_rate, linux_wait, shared)
+    if not all(a for a, _ in both):
+        return Beside(0, 0, 1, 0, 0, len(both))
+    pairs = [(own[0], theirs[1])] if stack == "linux" and len(both) > 1 else [] if stack == "linux" else both
+    shared = statistics.fmean(overlap(envelope(a, cell), envelope(b, cell)) for a, b in pairs) if pairs else math.nan
+    rate, linux_rate = (statistics.fmean(mean(each, 0) for each in of) for of in zip(*both, strict=True))
+    wait, linux_wait = (statistics.fmean(mean(each, 1) for each in of) for of in zip(*both, strict=True))
+    return Beside(rate, wait, linux_rate, linux_wait, shared, len(both))
 
 
 def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
-    """A row of a control's table; None where a run is missing."""
+    """A row of a control's table; None without a run."""
     result = beside_linux(kept, cell, stack, control, seeds, seconds)
     if result is None:
         return None
     if not result.rate:
-        return (cell.name, stack, "0", "–", "–", "–", "carries nothing")
+        return (cell.name, stack, str(result.runs), "0", "–", "–", "–", "carries nothing")
     both = kept.get(key(cell, stack, control, 0, "cubic", seconds))
     share = f"{both['share']:.0%}" if both and both["share"] is not None else "–"
+    shared = "–" if math.isnan(result.shared) else f"{result.shared:.2f}"
     verdict = "" if stack == "linux" else result.verdict(cell)
-    return (cell.name, stack, f"{result.rate:.2f}", f"{result.wait:.1f}", f"{result.shared:.2f}", share, verdict)
+    return (cell.name, stack, str(result.runs), f"{result.rate:.2f}", f"{result.wait:.1f}", shared, share, verdict)
 
 
 def live_rows(kept: Mapping[str, dict], cells: list[Cell], seconds: float) -> Iterator[tuple]:
@@ -244,13 +247,13 @@ def live_rows(kept: Mapping[str, dict], cells: list[Cell], seconds: float) -> It
 
 PAGE = """# QUIC stacks beside Linux TCP on the same queue
 
-Generated by `python benches/quic.py` on {machine}; kernel {kernel}; {stacks}. Downloads of {seconds:g} s in virtual time through a FIFO, {seeds} seeds;
-each number is of the middle of the run, from a quarter of it on. The programs: examples/quic.
+Generated by `python benches/quic.py` on {machine}; kernel {kernel}; {stacks}. Downloads of {seconds:g} s in virtual time through a FIFO; each number is of the middle of the run, from a quarter of it on. The programs: examples/quic.
 
 {text}
 
 | column | what it is |
 |---|---|
+| runs | with different seeds; the path has no chance, but a stack may draw |
 | throughput | of what left the queue, with headers, Mbit/s |
 | wait | mean time of its packets in the queue, ms |
 | overlap | of the envelope with that of Linux's control of the same name: 1 is the same, 0 nothing in common. In Linux's own row with another seed |
@@ -266,7 +269,7 @@ The same binaries behind the same paths on this machine's kernel ({host}), one r
 {live}
 """
 LIVE_COLUMNS = ("path", "stack", "in virtual time", "in real time", "verdict", "in real time")
-COLUMNS = ("path", "stack", "throughput", "wait", "overlap", "share", "verdict")
+COLUMNS = ("path", "stack", "runs", "throughput", "wait", "overlap", "share", "verdict")
 
 
 def page(kept: Mapping[str, dict], cells: list[Cell], seeds: int, seconds: float, text: str) -> str:
@@ -284,7 +287,6 @@ def page(kept: Mapping[str, dict], cells: list[Cell], seeds: int, seconds: float
         kernel=f"{kernel.name} ({kernel.release})",
         stacks=versions(),
         seconds=seconds,
-        seeds=seeds,
         text=text,
         tables="\n\n".join(tables),
         host=platform.release(),
