@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,8 +32,14 @@ class Sides:
         """The chosen conditions of A and of B. :raises TcpscapeError: for an axis that neither has, and where one has no trial of what is chosen."""
         from tcpscape.interchange import compare, sources
 
-        a, b = sources.load(self.a, sources.SAMPLES), sources.load(self.b, sources.SAMPLES)
+        a = sources.load(self.a, sources.SAMPLES)
+        b = replace(a, path=self.b) if _is_same(self.a, self.b) else sources.load(self.b, sources.SAMPLES)
         return compare.choose(a, b, self.cca, options.levels(self.at))
+
+
+def _is_same(a: Path, b: Path) -> bool:
+    """Whether both are the same directory, which is read once then."""
+    return os.path.isdir(a) and os.path.realpath(a) == os.path.realpath(b)
 
 
 @command(

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -51,11 +53,9 @@ class Measurements:
     cca: str
     place: tuple[object, ...]
     """Part of a study and axes."""
-    numbers: tuple[float, ...]
+    numbers: Sequence[float]
     group: TrialGroup | None = None
     """What was measured; None for a table."""
-    scenarios: tuple[Scenario, ...] = field(default=(), compare=False)
-    """What they ran, one for each of what is pooled; empty where it is not known."""
     until_precise: bool = False
     """Whether runs were added until an interval was narrow enough."""
     at: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -69,6 +69,11 @@ class Measurements:
         return (self.cca, *self.place)
 
     @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What they ran, one for each of what is pooled; empty where it is not known."""
+        return self.group.scenarios if self.group else ()
+
+    @property
     def trials(self) -> Sequence[Trial]:
         """Empty for a table."""
         return self.group.trials if self.group else ()
@@ -79,18 +84,35 @@ class Measurements:
         return tuple(self.group.identities()) if self.group else ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ComparedCondition:
     """Two conditions compared."""
 
     a: Measurements = field(repr=False)
     b: Measurements = field(repr=False)
     unit: str
-    comparison: Comparison
+    numbers: tuple[Sequence[float], Sequence[float]] = field(repr=False)
+    """What is compared, of each side: where they are pairs, in the same order."""
     pairs: int
     """0 where they are not compared as pairs."""
     is_same: bool = False
     """Whether both sides are the very same trials."""
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """How both sides compare; intervals are wider where runs were added until they sufficed, as in a campaign's own table.
+
+        It is made when it is asked for: of thousands of conditions that are the same, nobody does.
+        """
+        c = stats.compare(*self.numbers, paired=bool(self.pairs), unit=self.unit)
+        if not (self.a.until_precise or self.b.until_precise):
+            return c
+        return replace(c, ratio=widened(c.ratio), median_ratio=widened(c.median_ratio), difference=widened(c.difference))
+
+    @property
+    def is_of_one_path(self) -> bool:
+        """Whether both sides' paths and flows are the same but for their congestion controls; False where they would have to be made to tell."""
+        return self.a.group is not None and self.b.group is not None and self.a.group.has_path_of(self.b.group)
 
     @property
     def name(self) -> str:
@@ -222,12 +244,12 @@ def unit_of(metric: str) -> str:
 
 
 def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
-    numbers = tuple(group.values(of))
+    numbers = array("d", group.values(of))
     if any(map(math.isnan, numbers)):
         group = replace(group, items=tuple(item for item, v in zip(group.items, numbers, strict=True) if not math.isnan(v)))
-        numbers = tuple(v for v in numbers if not math.isnan(v))
+        numbers = array("d", stats.known(numbers))
     least = min(_least_rtts(group), default=math.nan)
-    return Measurements(group.name, group.cca, group.place, numbers, group, group.scenarios, group.until_precise, group.at, least)
+    return Measurements(group.name, group.cca, group.place, numbers, group, group.until_precise, group.at, least)
 
 
 def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:
@@ -261,29 +283,44 @@ def _match(ours: Sequence[Measurements], theirs: Sequence[Measurements]) -> list
 
 
 def _compared(a: Measurements, b: Measurements, unit: str) -> ComparedCondition:
+    pairs = _pairs(a, b)
+    if pairs is None:
+        return ComparedCondition(a, b, unit, (a.numbers, b.numbers), 0)
+    x, y = array("d", (a.numbers[i] for i, _ in pairs)), array("d", (b.numbers[j] for _, j in pairs))
+    return ComparedCondition(a, b, unit, (x, y), len(pairs), x == y and _are_same(a, b, pairs))
+
+
+def _pairs(a: Measurements, b: Measurements) -> list[tuple[int, int]] | None:
+    """The places of the measurements of both sides that are compared with each other; None where they are no pairs."""
+    if not (a.group and b.group):
+        return None
+    addresses = a.group.addresses
+    if addresses and addresses == b.group.addresses and len(set(addresses)) == len(addresses):
+        return [(i, i) for i in range(len(addresses))]  # the same trials are pairs by whatever they have in common
     ours, theirs = a.identities, b.identities
-    for of in TWINS if ours and theirs else ():
-        first, second = ({of(identity): i for i, identity in enumerate(side)} for side in (ours, theirs))
-        if None not in first and first.keys() == second.keys() and len(first) == len(ours) and len(second) == len(theirs):
-            pairs = [(i, second[key]) for key, i in first.items()]
-            x, y = [a.numbers[i] for i, _ in pairs], [b.numbers[j] for _, j in pairs]
-            is_same = x == y and _are_same(a, b, [(i, j) for i, j in pairs if ours[i].address != theirs[j].address])
-            return ComparedCondition(a, b, unit, _comparison(a, b, x, y, unit, paired=True), len(pairs), is_same)
-    return ComparedCondition(a, b, unit, _comparison(a, b, a.numbers, b.numbers, unit, paired=False), 0)
+    is_one = len(a.group.specs) == 1 and a.group.has_path_of(b.group)
+    for of in (TWINS[-1],) if is_one else ():  # on one path, trials of one seed are twins
+        if pairs := _paired(ours, theirs, of):
+            return pairs
+    return next((pairs for of in TWINS if (pairs := _paired(ours, theirs, of))), None) if ours and theirs else None
 
 
-def _comparison(a: Measurements, b: Measurements, x: Sequence[float], y: Sequence[float], unit: str, *, paired: bool) -> Comparison:
-    """The comparison of numbers of both sides; its intervals are wider where runs were added until they sufficed, as in a campaign's own table."""
-    c = stats.compare(x, y, paired=paired, unit=unit)
-    if not (a.until_precise or b.until_precise):
-        return c
-    return replace(c, ratio=widened(c.ratio), median_ratio=widened(c.median_ratio), difference=widened(c.difference))
+def _paired(ours: Sequence[Identity], theirs: Sequence[Identity], of: Callable[[Identity], Hashable]) -> list[tuple[int, int]]:
+    """The pairs of all that have `of` in common; none unless each has exactly one partner."""
+    first, second = ({of(identity): i for i, identity in enumerate(side)} for side in (ours, theirs))
+    if None in first or first.keys() != second.keys() or len(first) < len(ours) or len(second) < len(theirs):
+        return []
+    return [(i, second[key]) for key, i in first.items()]
 
 
 def _are_same(a: Measurements, b: Measurements, pairs: Sequence[tuple[int, int]]) -> bool:
-    """Whether the trials of each pair, which have different addresses, have the same trace."""
-    ours, theirs = ([trial.hash for trial in side.trials] if pairs else [] for side in (a, b))
-    return all(ours[i] is not None and ours[i] == theirs[j] for i, j in pairs)
+    """Whether the trials of each pair have the same address or the same trace."""
+    if a.group and b.group and a.group.addresses and a.group.addresses == b.group.addresses and all(i == j for i, j in pairs):
+        return True
+    ours, theirs = ([identity.address for identity in side.identities] for side in (a, b))
+    apart = [(i, j) for i, j in pairs if ours[i] != theirs[j]]
+    hashes = [[trial.hash for trial in side.trials] if apart else [] for side in (a, b)]
+    return all(hashes[0][i] is not None and hashes[0][i] == hashes[1][j] for i, j in apart)
 
 
 AXIS = "least RTT"

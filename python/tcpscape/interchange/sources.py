@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from tcpscape import interchange
 from tcpscape.campaign import axes, record
@@ -177,6 +177,24 @@ class TrialGroup:
             return tuple(self.items.cell.scenarios)
         return tuple({i.shared.place: i.shared.scenario for i in self.items if i.shared}.values())
 
+    @property
+    def specs(self) -> tuple[Mapping[str, Any], ...]:
+        """Plain values of their scenarios, where a result directory has them."""
+        return self.items.cell.specs if isinstance(self.items, CellTrials) else ()
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """The address of each, where a result directory has them."""
+        if not isinstance(self.items, CellTrials):
+            return ()
+        trials = self.items.cell.trials
+        return trials.addresses if isinstance(trials, KeptTrials) else [trial.address for trial in trials]
+
+    def has_path_of(self, other: TrialGroup) -> bool:
+        """Whether the scenarios of both are the same but for names and congestion controls; False where they would have to be made to tell."""
+        ours, theirs = self.specs, other.specs
+        return bool(ours) and (ours == theirs or [*map(_without_controls, ours)] == [*map(_without_controls, theirs)])
+
     def values(self, of: Callable[[Trial], float]) -> Sequence[float]:
         """What a metric says of each, NaN where it is not known."""
         return self.items.cell.values_of(of) if isinstance(self.items, CellTrials) else [of(trial) for trial in self.trials]
@@ -255,6 +273,14 @@ class ResultSource:
             choices = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.groups)}"
             refuse(self.path, f"has no trial of {', '.join(wishes)}", choices)
         return ResultSource(self.path, tuple(matching), self.unknown, self.table)
+
+
+def _without_controls(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario's plain values without names and congestion controls; all of them where programs send."""
+    if "programs" in spec:
+        return dict(spec)
+    senders = {part: [{k: v for k, v in sender.items() if k != "cca"} for sender in spec[part]] for part in ("flows", "transfers") if part in spec}
+    return {"flows": [{}], **{k: v for k, v in spec.items() if k not in ("name", "about")}, **senders}
 
 
 def listed(names: Iterable[str]) -> str:

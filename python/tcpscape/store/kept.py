@@ -23,8 +23,6 @@ from tcpscape.store.rows import shared_facts
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tcpscape.store.results import Store
 
 FIRSTS = 30_000
@@ -114,17 +112,22 @@ class Shelf:
 
     def _scanned(self) -> Summary:
         """The summary by one pass over the whole table in its own order: rows that are sought one by one take three times as long."""
-        import polars as pl
-
+        count = len(self.addresses)
+        places = dict(zip(self.addresses, range(count), strict=True))
+        if len(places) < count:
+            raise LookupError("a trial is in several cells")
+        seeds, goodputs, of_kinds = np.zeros(count, dtype=np.int64), np.zeros(count), np.full(count, NONE, dtype=np.uint32)
         kinds: dict[str, int] = {}
-        parts: list[pl.DataFrame] = []
-        self._store.each_part(_SHORT, lambda rows: parts.append(_facts(rows, kinds)))
-        wanted = pl.DataFrame({"address": self.addresses}, schema={"address": pl.String})
-        facts = wanted.join(pl.concat(parts), on="address", how="left", maintain_order="left") if parts else wanted
-        if not parts or facts["place"].null_count():
+
+        def put(rows: list[tuple[str, str]]) -> None:
+            wanted = [row for row in rows if row[0] in places]
+            at = np.array([places[address] for address, _ in wanted], dtype=np.int64)
+            seeds[at], goodputs[at], of_kinds[at] = _facts([text for _, text in wanted], kinds)
+
+        self._store.each_part(_SHORT, put)
+        if (of_kinds == NONE).any():
             raise LookupError("a trial is missing")
-        seeds, goodputs, places = (facts[name].to_numpy() for name in ("seed", "goodput", "place"))
-        return Summary(seeds, goodputs, places, tuple(shared_facts(f"[{text}") for text in kinds))
+        return Summary(seeds, goodputs, of_kinds, tuple(shared_facts(f"[{text}") for text in kinds))
 
     def kept_beside(self, table: str) -> frozenset[str]:
         """Names of the files of a side table."""
@@ -144,26 +147,28 @@ AT_A_TIME = 1000
 """Trials that are in memory while all are gone through."""
 
 
-def _facts(rows: Sequence[tuple[str, str]], kinds: dict[str, int]) -> pl.DataFrame:
-    """Rows of :data:`_SHORT` as columns. `kinds`: what stands behind seed and goodput in a row → its place; those that are new are added.
+NONE = 2**32 - 1
+"""Stands for a trial that was not read."""
 
-    :raises ValueError or TypeError: a row is none.
+
+def _facts(texts: Sequence[str], kinds: dict[str, int]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Seeds, goodputs and places of kinds from rows of :data:`_SHORT`.
+
+    `kinds`: what stands behind seed and goodput in a row → its place; those that are new are added. :raises ValueError or TypeError: a row is none.
     """
     import polars as pl
 
-    texts = pl.Series([text for _, text in rows], dtype=pl.String).str.splitn(",", 3).struct.unnest()
-    seed, goodput, rest = texts.get_columns()
+    seed, goodput, rest = pl.Series(texts, dtype=pl.String).str.splitn(",", 3).struct.unnest().get_columns()
     for text in rest.unique(maintain_order=True).to_list():
         kinds.setdefault(text, len(kinds))
-    columns = {
-        "address": pl.Series([address for address, _ in rows], dtype=pl.String),
-        "seed": seed.str.slice(1).cast(pl.Int64, strict=False),
-        "goodput": goodput.cast(pl.Float64, strict=False),
-        "place": rest.replace_strict(kinds, return_dtype=pl.UInt32),
-    }
-    if any(column.null_count() for column in columns.values()):
+    columns = (
+        seed.str.slice(1).cast(pl.Int64, strict=False),
+        goodput.cast(pl.Float64, strict=False),
+        rest.replace_strict(kinds, return_dtype=pl.UInt32),
+    )
+    if any(column.null_count() for column in columns):
         raise ValueError("a row has no seed or no goodput")
-    return pl.DataFrame(columns)
+    return columns[0].to_numpy(), columns[1].to_numpy(), columns[2].to_numpy()
 
 
 class KeptTrials(Sequence[Trial]):

@@ -99,10 +99,15 @@ class ComparisonDocument(TypedDict):
 @table_of.register
 def table(comparison: ResultComparison) -> Table:
     """A row for each condition: both means, their ratio, and the verdict."""
-    title = f"{comparison.metric}, {comparison.unit}" if comparison.unit not in ("", "1") else comparison.metric
     notes = [f"only in {name}" for name in comparison.left_out] + [f"caveat: {caveat}" for caveat in caveats(comparison)]
+    return replace(_of_rows(comparison), notes=notes)
+
+
+def _of_rows(comparison: ResultComparison) -> Table:
+    """The table without its notes."""
+    title = f"{comparison.metric}, {comparison.unit}" if comparison.unit not in ("", "1") else comparison.metric
     rows = RowsOf(comparison.rows, partial(_row, comparison))
-    return Table(COLUMNS, rows, title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
+    return Table(COLUMNS, rows, title=title, drop=DROP, brief=DROP[1:], words=("verdict",))
 
 
 def _row(comparison: ResultComparison, condition: ComparedCondition) -> TableRow:
@@ -124,7 +129,7 @@ def _differing_paths(rows: Sequence[ComparedCondition]) -> Iterator[str]:
     """In what the paths of the two sides differ, each difference once, with the conditions that it is of unless it is of all."""
     names: dict[str, list[str]] = {}
     for row in rows:
-        paths_of = zip(row.a.scenarios, row.b.scenarios, strict=False)
+        paths_of = () if row.is_of_one_path else zip(row.a.scenarios, row.b.scenarios, strict=False)
         if text := next((", ".join(texts) for a, b in paths_of if (texts := differences(a, b))), ""):
             names.setdefault(text, []).append(row.name)
     for text, of in names.items():
@@ -135,7 +140,7 @@ def _differing_paths(rows: Sequence[ComparedCondition]) -> Iterator[str]:
 def _weaknesses(rows: Sequence[ComparedCondition]) -> list[str]:
     """Whatever weakens the verdicts."""
     apart = [r for r in rows if differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
-    found = sorted({caveat(r.comparison.caveat) for r in rows if r.comparison.caveat and not r.is_same})
+    found = sorted({caveat(r.comparison.caveat) for r in rows if not r.is_same and r.comparison.caveat})
     if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
         found.append("a side with one measurement has no interval: nothing is decided; repeat it")
     if apart:
@@ -152,7 +157,7 @@ def screen(comparison: ResultComparison, a: str, b: str, command: str = "", *, m
     :param command: the command line that compares them.
     :param most: conditions that are shown without `verbose`; None is all.
     """
-    whole = table(comparison)
+    whole = _of_rows(comparison)
     most = len(whole.rows) if most is None else most
     rows, more = whole.rows[:most], len(whole.rows) - most
     notes = [f"{more} more conditions: --verbose"] if more > 0 else []
