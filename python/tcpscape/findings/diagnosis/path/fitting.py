@@ -418,7 +418,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     forward, reverse = (s.estimate(width) if is_seen(s, left) else none for s, left in zip((f.forward, f.reverse), f.left, strict=True))
     if f.before_queue and forward is not none:
         beside = ends(f.beside.estimate(width)) if f.beside is not None and f.beside.is_there else (0.0, 0.0, 0.0)
-        value, low, high = (math.hypot(x, y) for x, y in zip(f.before_queue, beside, strict=True))
+        value, low, high = (math.hypot(x, y) for x, y in zip(before_queue(f), beside, strict=True))
         forward = Estimate(value, low, high, forward.n, "ms")
     if forward is none and reverse is none:  # it shows by the order of the data alone, or may be more than what shows
         f.reasons["jitter_ms"] = Reason("delays unseen")
@@ -431,6 +431,20 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if f.jitter_on == "both" and forward is none:  # it shows by the order of the data alone
         f.reasons["jitter_forward_ms"] = Reason("jitter hidden", {"ms": f.hidden})
     return one, (None if "jitter_forward_ms" in f.reasons else forward), reverse
+
+
+def before_queue(f: Fit) -> tuple[float, float, float]:
+    """The jitter before the queue, ms, and its interval, from which what the queue's fit leaves by itself is taken at its lower end.
+
+    That is where in a packet's time others met the server, which spreads evenly; where the rate is not known, all that the fit leaves.
+    """
+    if f.before_queue is None or f.bottleneck is None:
+        return 0.0, 0.0, 0.0
+    value, low, high = f.before_queue
+    left = PACKET * 8e-3 / f.bottleneck.rate / math.sqrt(12)
+    if "rate_mbps" in f.reasons:
+        left = max(left, f.bottleneck.noise)
+    return value, math.sqrt(max(0.0, low**2 - left**2)), high
 
 
 def is_spacing(f: Fit) -> bool:
