@@ -58,8 +58,22 @@ def _settle_environment() -> None:
 def call(args: list[str]) -> int:
     """Runs one command line and returns its exit status."""
     try:
+        return _answered(args)
+    except KeyboardInterrupt as e:
+        return _interrupted(streams.status(e))
+    except Exception:
+        if (status := streams.signalled()) is None:
+            raise
+        return _interrupted(status)
+
+
+def _answered(args: list[str]) -> int:
+    """Runs one command line; what the user can mend becomes one line."""
+    try:
         return completion.answer(app) if completion.is_asked() else _invoke(args)
     except TcpscapeError as e:
+        if streams.signalled() is not None:
+            raise
         return _refuse(str(e))
     except MemoryError:
         return _refuse("memory: there is not enough of it; allow more (ulimit -v), run fewer trials at a time with --jobs 1, or smaller ones")
@@ -67,9 +81,11 @@ def call(args: list[str]) -> int:
         if line := streams.refusal(e):
             return _refuse(line)
         raise
-    except KeyboardInterrupt as e:
-        print(INTERRUPTED, file=sys.stderr)
-        return streams.status(e)
+
+
+def _interrupted(status: int) -> int:
+    print(INTERRUPTED, file=sys.stderr)
+    return status
 
 
 def _invoke(args: list[str]) -> int:

@@ -208,7 +208,15 @@ def deafen() -> None:
 
 def status(interrupt: KeyboardInterrupt) -> int:
     """The exit status after a signal, by the shells' convention."""
-    return interrupt.status if isinstance(interrupt, Ended) else EXIT_INTERRUPTED
+    return interrupt.status if isinstance(interrupt, Ended) else signalled() or EXIT_INTERRUPTED
+
+
+def signalled() -> int | None:
+    """The exit status after the signal that came, by the shells' convention; None where none came.
+
+    Libraries make another error of what the signal's handler raised: Pydantic an error of serialization, SQLite one of the query.
+    """
+    return next((SIGNALS[signal.Signals(number)] for number in _came), None)
 
 
 def refusal(error: OSError) -> str | None:
@@ -245,7 +253,12 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+_came: list[int] = []
+"""The signal that came."""
+
+
 def _end(number: int, _: FrameType | None) -> NoReturn:
+    _came.append(number)
     for each in SIGNALS:
         signal.signal(each, _end_at_once)
     raise Ended(number)

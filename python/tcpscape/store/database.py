@@ -26,6 +26,8 @@ from tcpscape.reading.files import MIB
 
 FILE = "results.sqlite"
 """Its name in the directory."""
+OPTION, READ = "out", "directory"
+"""What errors call the directory that is written to, and one that is read."""
 FORMAT = 1
 """Version of its layout, kept as SQLite's `user_version`."""
 APPLICATION = 0x74637073
@@ -60,7 +62,7 @@ NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 FOR_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA, sqlite3.SQLITE_RECURSIVE}
 """What a reader may do (SQLite's authorizer)."""
 
-_inherited: list[sqlite3.Connection | None] = []
+_inherited: list[_Connection | None] = []
 """Connections of the process that this one was forked from: SQLite forbids to use or close them here."""
 
 
@@ -77,7 +79,8 @@ class Database:
         self.path = folder / FILE
         self._place = Path(os.path.abspath(self.path))
         self._create = create
-        self._connection: sqlite3.Connection | None = None
+        self._option = OPTION if create else READ
+        self._connection: _Connection | None = None
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._file: tuple[int, int] | None = None
@@ -118,7 +121,7 @@ class Database:
             yield
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[_Connection]:
         """A connection whose statements all count or none does; other writers wait."""
         with self._opened() as connection, self._limited(connection):
             self._expect_file()
@@ -141,7 +144,7 @@ class Database:
                 connection.close()
 
     @contextmanager
-    def _limited(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def _limited(self, connection: _Connection) -> Iterator[None]:
         """Ends a query that takes more steps than an honest file of this size needs: pages may form a circle."""
         _limit(connection, self.path)
         yield
@@ -152,7 +155,7 @@ class Database:
             raise StoreError(f"out: {self.path} was removed or replaced while results were written to it; run again, or choose another directory")
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _opened(self) -> Iterator[_Connection]:
         """The connection of this process, for this thread alone."""
         if self._pid != os.getpid():
             _inherited.append(self._connection)
@@ -168,28 +171,31 @@ class Database:
                     self._file = self._file or _identity(self._place)
                 yield self._connection
             except sqlite3.Error as e:
-                raise refusal(e, self.path) from None
+                if _is_signal(e, self._connection):
+                    raise KeyboardInterrupt from None
+                raise refusal(e, self.path, self._option) from None
 
 
-def _connect(path: Path, *, create: bool, writing: bool) -> sqlite3.Connection:
+def _connect(path: Path, *, create: bool, writing: bool) -> _Connection:
     """A connection to a store's file: made where there is none (`create`), and for writing at all (`writing`)."""
     if create and not path.exists() and not _has_locks(path.parent):
         raise refusal(sqlite3.OperationalError(NO_LOCKS), path)  # SQLite itself would wait for another process
-    _expect_file(path)
-    _expect_sides(path, writing=writing)
+    option = OPTION if writing else READ
+    _expect_file(path, option)
+    _expect_sides(path, option)
     connection = _open(path, "rwc" if create else "rw" if writing else "ro")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0 and create:
             _initialise(connection, path)
         elif version == 0:
-            raise StoreError(f"out: {path} has no results of tcpscape; name a directory that run, sweep or study wrote with --out")
+            raise StoreError(f"{option}: {path} has no results of tcpscape; name a directory that run, sweep or study wrote with --out")
         elif version < 0 or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
-            raise StoreError(f"out: {path} is a database of another program; choose another directory")
+            raise StoreError(f"{option}: {path} is a database of another program; choose another directory")
         elif version > FORMAT:
-            raise StoreError(f"out: {path} was written by a newer tcpscape; use that one, or choose another directory")
+            raise StoreError(f"{option}: {path} was written by a newer tcpscape; use that one, or choose another directory")
         elif not _tables(connection).items() <= TABLES.items():
-            raise StoreError(f"out: {path} has other tables than tcpscape makes; move it away and run again, or choose another directory")
+            raise StoreError(f"{option}: {path} has other tables than tcpscape makes; move it away and run again, or choose another directory")
         if writing:
             connection.execute("PRAGMA synchronous = NORMAL")
         else:
@@ -202,26 +208,26 @@ def _connect(path: Path, *, create: bool, writing: bool) -> sqlite3.Connection:
     return connection
 
 
-def _tables(connection: sqlite3.Connection) -> dict[str, str | None]:
+def _tables(connection: _Connection) -> dict[str, str | None]:
     """What the file has, by name: of a table, what follows `CREATE TABLE`; None for all else, but for the indexes that SQLite makes itself."""
     content = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 20").fetchall()
     own = [(kind, name, sql) for kind, name, sql in content if (kind, sql) != ("index", None)]
     return {str(name): str(sql).removeprefix("CREATE TABLE ") if kind == "table" else None for kind, name, sql in own}
 
 
-def _expect_file(path: Path) -> None:
+def _expect_file(path: Path, option: str) -> None:
     """Refuses what is there and no regular file, which SQLite might wait for."""
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
         return
     except (OSError, ValueError) as e:
-        raise StoreError(f"out: cannot open {path}: {getattr(e, 'strerror', None) or e}; check the path") from None
+        raise StoreError(f"{option}: cannot open {path}: {getattr(e, 'strerror', None) or e}; check the path") from None
     if not is_file:
-        raise StoreError(f"out: {path} is no regular file; move it away, or choose another directory")
+        raise StoreError(f"{option}: {path} is no regular file; move it away, or choose another directory")
 
 
-def _expect_sides(path: Path, *, writing: bool) -> None:
+def _expect_sides(path: Path, option: str) -> None:
     """Refuses what beside a file would make SQLite wait, or write or delete elsewhere. SQLite looks beside the file, not beside a link to it."""
     for end in SIDES:
         side = Path(f"{os.path.realpath(path)}{end}")
@@ -230,12 +236,12 @@ def _expect_sides(path: Path, *, writing: bool) -> None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as e:
-            raise StoreError(f"out: cannot open {side}: {e.strerror}; check the path") from None
+            raise StoreError(f"{option}: cannot open {side}: {e.strerror}; check the path") from None
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise StoreError(f"out: {side} is no regular file of its own; remove it, or choose another directory")
-        if end == "-journal" and status.st_size and not (writing and not _names_a_file(side)):
+            raise StoreError(f"{option}: {side} is no regular file of its own; remove it, or choose another directory")
+        if end == "-journal" and status.st_size and not (option == OPTION and not _names_a_file(side)):
             what = "a change that was interrupted is beside it"
-            raise StoreError(f"out: {path} cannot be read as it is: {what}; remove {side.name}, or choose another directory")
+            raise StoreError(f"{option}: {path} cannot be read as it is: {what}; remove {side.name}, or choose another directory")
 
 
 def _names_a_file(journal: Path) -> bool:
@@ -255,17 +261,27 @@ def _log(path: Path) -> Path:
     return Path(f"{os.path.realpath(path)}-wal")
 
 
-def _limit(connection: sqlite3.Connection, path: Path) -> None:
+class _Connection(sqlite3.Connection):
+    """A connection that knows how many looks at its steps are left."""
+
+    left: list[int]
+
+
+def _limit(connection: _Connection, path: Path) -> None:
     """Ends what takes more steps from here on than a file of this size can need."""
     size = sum(file.stat().st_size for file in (path, _log(path)) if file.exists())
-    left = (LEAST_STEPS + STEPS_PER_BYTE * size) // STEPS
+    left = connection.left = [(LEAST_STEPS + STEPS_PER_BYTE * size) // STEPS]
 
     def look() -> int:
-        nonlocal left
-        left -= 1
-        return left < 0
+        left[0] -= 1
+        return left[0] < 0
 
     connection.set_progress_handler(look, STEPS)
+
+
+def _is_signal(error: sqlite3.Error, connection: _Connection | None) -> bool:
+    """Whether a signal ended a query: while SQLite works, Python's handlers run where it looks at its steps, and what they raise is dropped."""
+    return connection is not None and "interrupted" in str(error) and connection.left[0] >= 0
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -277,7 +293,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
+def _open(path: Path, mode: str) -> _Connection:
     """A connection that can read. Without a log nobody writes, so that a reader needs neither locks nor permission to make files."""
     if mode == "ro" and not _log(path).exists():
         connection = _opened_as(path, "mode=ro&immutable=1")
@@ -301,10 +317,10 @@ FIRST = "SELECT 1 FROM sqlite_master LIMIT 1"
 """SQLite opens a file when it first reads from it."""
 
 
-def _opened_as(path: Path, option: str) -> sqlite3.Connection:
+def _opened_as(path: Path, option: str) -> _Connection:
     """A connection with the limits of a file that somebody else may have made."""
     address = f"file:{quote(str(path.absolute()))}?{option}"
-    connection = sqlite3.connect(address, uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(address, uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False, factory=_Connection)
     if hasattr(connection, "setlimit"):  # from Python 3.11 on
         connection.setlimit(SQLITE_LIMIT_LENGTH, LONGEST)
     if path.exists():
@@ -326,7 +342,7 @@ def _has_locks(folder: Path) -> bool:
     return True
 
 
-def _initialise(connection: sqlite3.Connection, path: Path) -> None:
+def _initialise(connection: _Connection, path: Path) -> None:
     """Makes the tables, unless another process does so at the same time."""
     end = time.monotonic() + WAIT_S
     while True:
@@ -365,8 +381,8 @@ LOCKS = ("SHM", "LOCK")
 """In the names of SQLite's I/O errors that are about locks between processes."""
 
 
-def refusal(error: sqlite3.Error, path: Path) -> StoreError:
-    """One line for what SQLite reports."""
+def refusal(error: sqlite3.Error, path: Path, option: str = OPTION) -> StoreError:
+    """One line for what SQLite reports of a file that `option` names."""
     text, name = str(error), getattr(error, "sqlite_errorname", "")  # the name from Python 3.11 on
     if name.startswith("SQLITE_IOERR") and any(word in name for word in LOCKS):
         text = NO_LOCKS
@@ -374,5 +390,5 @@ def refusal(error: sqlite3.Error, path: Path) -> StoreError:
         text = NO_LOCKS
     for word, problem, fix in PROBLEMS:
         if word in text:
-            return StoreError(f"out: {problem.format(path=path, folder=path.parent)}; {fix}")
-    return StoreError(f"out: cannot use {path}: {text}{f' ({name})' if name else ''}; check the disk, or choose another directory")
+            return StoreError(f"{option}: {problem.format(path=path, folder=path.parent)}; {fix}")
+    return StoreError(f"{option}: cannot use {path}: {text}{f' ({name})' if name else ''}; check the disk, or choose another directory")

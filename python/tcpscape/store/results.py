@@ -198,7 +198,7 @@ def _read_documents(texts: Sequence[tuple[str]], root: Path) -> Documents:
     try:
         return [from_json(text) for (text,) in texts]
     except (ValueError, TypeError):
-        raise StoreError(f"out: a manifest in {root / FILE} is damaged; move the file away and run again, or choose another directory") from None
+        raise StoreError(f"{root / FILE}: a manifest in it is damaged; move the file away and run again, or choose another directory") from None
 
 
 @contextmanager
