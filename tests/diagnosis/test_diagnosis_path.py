@@ -659,6 +659,15 @@ def test_losses_that_may_be_discards_count_only_beside_sure_discards() -> None:
     assert losses.may_have_passed(facts | {"discarded": 0}) == 0.0
 
 
+@pytest.mark.parametrize(("uncertain", "is_told"), [(100, True), (300, False)])
+def test_beside_many_segments_that_may_have_been_discarded_neither_rate_nor_buffer_is_told(uncertain: int, is_told: bool) -> None:
+    sent = bursts(6_000, 20.0)
+    f = flow(sent, 12.0 + through(sent, 20.0), np.full(sent.size, 8.0))
+    p = fit(replace(f, facts=f.facts | {"losses_uncertain": uncertain, "discarded": 10, "segments": 6_000}))
+    assert (p.rate_mbps is not None) is is_told
+    assert is_told or p.reasons["rate_mbps"] == p.reasons["buffer_bytes"] == Reason("segments discarded")
+
+
 def test_a_buffer_loses_what_no_packet_waited_for() -> None:
     """A burst that the fit has too small makes all waits behind it too long; where few delays were seen, that they are short is none."""
     size = Estimate(20_000.0, 17_000.0, 23_000.0, 100, "B")
