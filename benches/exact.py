@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model and Linux segment by segment on deterministic paths: the tables of docs/models/exact.md.
+"""Model and Linux segment by segment, on deterministic paths and with replayed impairments: the tables of docs/models/exact.md.
 
 `python benches/exact.py` takes some minutes and needs the real kernel (`make kernel`); `--n` paths of `--seed` for each set of controls.
 """
@@ -16,19 +16,21 @@ from tcpscape.validate import exact, validation
 from tcpscape.words import exact as words
 
 PAGE = MODELS / "exact.md"
-SETS = {"controls": ("cubic", "reno", "bbr")}
+CCAS = ("cubic", "reno", "bbr")
+SETS = {"controls": False, "replayed": True}
+"""Table → whether its paths have random impairments."""
 
 
-def compared(ccas: tuple[str, ...], n: int, seed: int, jobs: int, out: pathlib.Path) -> exact.Exact:
+def compared(impaired: bool, n: int, seed: int, jobs: int, out: pathlib.Path) -> exact.Exact:
     """The paths of the draw under each control in turn."""
-    options = validation.ValidationOptions(out, ("model", "virtual"), exact=True, n=n, seed=seed, cca=ccas, jobs=jobs)
+    options = validation.ValidationOptions(out, ("model", "virtual"), exact=True, impaired=impaired, n=n, seed=seed, cca=CCAS, jobs=jobs)
     return exact.run(validation.prepare(options), (), out, validation.quiet)
 
 
-def rows(result: exact.Exact, ccas: tuple[str, ...]) -> str:
+def rows(result: exact.Exact) -> str:
     """How many paths of each control are the same, when the others part, and what differs first."""
     table = []
-    for cca in ccas:
+    for cca in CCAS:
         twins = [t for t in result.twins if t.condition.cca == cca]
         parted = sorted(t.first.t_ns for t in twins if t.first)
         kinds = Counter(words.kind(t.first, result) for t in twins if t.first)
@@ -53,11 +55,11 @@ def main() -> None:
     p.add_argument("--only", choices=SETS)
     p.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/exact"))
     a = p.parse_args()
-    for name, ccas in SETS.items():
+    for name, impaired in SETS.items():
         if a.only in (None, name):
-            result = compared(ccas, a.n, a.seed, a.jobs, a.out / name)
+            result = compared(impaired, a.n, a.seed, a.jobs, a.out / name)
             each = words.table(result)
-            insert(PAGE, name, f"{rows(result, ccas)}\n\n{markdown(list(each.columns), [list(map(str, row)) for row in each.rows])}")
+            insert(PAGE, name, f"{rows(result)}\n\n{markdown(list(each.columns), [list(map(str, row)) for row in each.rows])}")
 
 
 if __name__ == "__main__":

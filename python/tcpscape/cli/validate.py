@@ -33,6 +33,7 @@ class ConditionOptions:
     shared: Annotated[int | None, Option("Draw so many bottlenecks shared by two groups of flows, evenly over queues.")] = None
     topology: Annotated[int | None, Option("Draw so many chains of 1 to 3 links with groups of own RTTs, both ways, and a ping.")] = None
     exact: Annotated[bool, Option("Compare deterministic paths, or those of --conditions, segment by segment.")] = False
+    impaired: Annotated[bool, Option("With --exact: paths with loss, jitter, copies; A replays what B's netem did.")] = False
     n: Annotated[int | None, Option("Paths that --exact draws.  [default: 24]")] = None
     seed: Annotated[int, Option("Of --random, --shared, --topology and --exact.", least=0)] = 0
     cca: Annotated[str | None, Option("Congestion controls to draw or keep: cubic,bbr; all: those that both engines have.", complete="ccas")] = None
@@ -70,7 +71,7 @@ def validate(
     from tcpscape.words import divergence
     from tcpscape.words import validation as screens
 
-    if conditions.exact or conditions.n is not None:
+    if conditions.exact or conditions.impaired or conditions.n is not None:
         return _exact(conditions, answer, output, jobs)
     out, explain = answer.out, answer.explain
     if answer.as_json and explain:

@@ -160,11 +160,7 @@ class Virtual(Engine):
         stops = self._stops
 
         def one(seed: int) -> Trial:
-            if scenario.programs:
-                return self._run_programs(scenario, seed, capture, stops)
-            with tempfile.TemporaryDirectory(prefix="tcpscape-packets-") as folder:
-                captures: dict[Place, Path] = {"sender": Path(folder) / "sender.pcap"} if capture.packets else {}
-                return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, stops=stops), capture)
+            return self._run_one(scenario, seed, capture, stops)
 
         if threads <= 1 or len(seeds) <= 1:
             return [one(seed) for seed in seeds]
@@ -176,6 +172,13 @@ class Virtual(Engine):
                 workers.shutdown(wait=False, cancel_futures=True)
                 self.stop()
                 raise
+
+    def _run_one(self, scenario: Scenario, seed: int, capture: Capture, stops: int) -> Trial:
+        if scenario.programs:
+            return self._run_programs(scenario, seed, capture, stops)
+        with tempfile.TemporaryDirectory(prefix="tcpscape-packets-") as folder:
+            captures: dict[Place, Path] = {"sender": Path(folder) / "sender.pcap"} if capture.packets else {}
+            return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, stops=stops), capture)
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         """Runs the trial once more and writes the packets at the sender's interface as classic pcap."""

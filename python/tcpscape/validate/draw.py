@@ -18,7 +18,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tcpscape.controls.spelling import LINUX
 from tcpscape.errors import refuse
@@ -44,6 +44,12 @@ QUEUES = ("bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie")
 FIFOS = ("bfifo", "pfifo")
 EXACT_QUEUES = ("bfifo", "pfifo", "bfifo", "codel", "fq_codel", "fq_codel", "", "")
 """Queues that draw nothing at random."""
+IMPAIRED = ("loss", "jitter", "jitter in order", "duplicates", "reordering", "loss in bursts", "loss and jitter", "jitter of ACKs")
+"""What impairs paths that are compared segment by segment."""
+IMPAIRED_LOSS_PCT, DUPLICATES_PCT, REORDERED_PCT = (0.01, 2.0), (0.05, 2.0), (0.2, 5.0)
+IMPAIRED_JITTER_OF_RTT = (0.005, 0.1)
+ORDERING_RATE = "1gbit"
+"""A rate of netem's own, which keeps order."""
 SHARED_RTT_MS, SHARED_RATE_MBIT, SHARED_BUFFER_BDP, SHARED_LOSS_PCT = (8.0, 150.0), (4.0, 60.0), (0.5, 4.0), (0.02, 1.0)
 SECONDS = (10.0, 10.0)
 """Duration of a path's condition, s: uniform between these, in whole seconds."""
@@ -162,6 +168,47 @@ def _deterministic(row: dict[str, str]) -> NamedScenario:
     host = {"ecn": ecn, "tick_phase": row["tick_phase"]}
     update = host | {"forward": [{"at": "router", "delay": delay}], "bottleneck": [link] if link else [], "about": about}
     return NamedScenario(row["id"], Scenario.of({**of_path.scenario.to_dict(), **update}, row["id"]))
+
+
+class ImpairedDraw(ExactDraw):
+    """The paths of :class:`ExactDraw`, each with random impairments at the first router: those of :data:`IMPAIRED` in turn.
+
+    Shares are log-uniform: 0.01–2 % lost, 0.05–2 % twice, 0.2–5 % past the delayed ones; jitter 0.5–10 % of the RTT, normal or uniform.
+    """
+
+    def conditions(self) -> list[NamedScenario]:
+        """The conditions, whose hosts take no time: that is a delay behind netem."""
+        return [self._impaired(i, c) for i, c in enumerate(super().conditions())]
+
+    def _impaired(self, i: int, c: NamedScenario) -> NamedScenario:
+        rng, kind = random.Random(f"impaired|{self.seed}|{i}"), IMPAIRED[i // len(self.ccas) % len(IMPAIRED)]
+        fields = c.scenario.to_dict()
+        delay = fields["forward"][0]["delay"]
+        jitter = f"{log_uniform(rng, IMPAIRED_JITTER_OF_RTT) * c.scenario.rtt_ns / 1e6:.3f}ms"
+        spread: dict[str, Any] = {"jitter": jitter, "distribution": rng.choice(["normal", "uniform"])}
+        lost = {"loss": _percent(rng, IMPAIRED_LOSS_PCT)}
+        kinds: dict[str, dict[str, Any]] = {
+            "loss": lost,
+            "jitter": spread,
+            "jitter in order": {**spread, "rate": ORDERING_RATE},
+            "duplicates": {"duplicate": _percent(rng, DUPLICATES_PCT)},
+            "reordering": {"reorder": _percent(rng, REORDERED_PCT), "gap": rng.choice([1, 5])},
+            "loss in bursts": {**lost, "loss_burst": rng.choice([2, 3, 5])},
+            "loss and jitter": {**spread, **lost},
+            "jitter of ACKs": {},
+        }
+        back = spread if kind == "jitter of ACKs" else {}
+        update: dict[str, Any] = {
+            "forward": [{"at": "router", "delay": delay, **kinds[kind]}],
+            "reverse": ["pfifo limit 100000", {"delay": delay, **back}],
+            "about": f"{c.scenario.about}, {kind}",
+        }
+        id = f"i{i:03d}"
+        return NamedScenario(id, Scenario.of({**fields, **update, "name": id, "kernel": {"host_time": "0s"}}, id))
+
+
+def _percent(rng: random.Random, between: tuple[float, float]) -> str:
+    return f"{log_uniform(rng, between):.3g}%"
 
 
 def _impairments(family: str, turn: int) -> str:

@@ -1,11 +1,12 @@
-"""Two engines segment by segment: how many segments at the sender's host are the same on a deterministic condition, and the first that is not.
+"""Two engines segment by segment: how many segments at the sender's host are the same on a condition, and the first that is not.
 
 Both record the sender's host, whose device has no queue (:class:`~tcpscape.validate.draw.ExactDraw`), so that a segment is seen at the instant at
 which TCP sends or gets it. Super-packets are compared as the segments that they are cut into. A segment is the same if its direction, sequence and
 acknowledgement number, length, flags and SACK blocks are, at the same place in the order. Times are another question: they count from the arrival
 of the SYN-ACK, before which the host decides (connect(), the neighbour's address), and are answered by the largest difference, never by a
 tolerance. The host's time is aligned before: the tick falls as long before the arrival of the SYN-ACK on A as on B, and the model's applications
-take as much of their host as those of a kernel in virtual time. What a control draws at random cannot be seen: A runs it with several seeds, and
+take as much of their host as those of a kernel in virtual time. What B's netem draws at random A does again, packet by packet
+(:mod:`~tcpscape.validate.replay`). What a control draws at random cannot be seen: A runs it with several seeds, and
 the one that stays the same for longest is compared.
 
 To say in which state both senders were, both run again with samples. A sample may change a trial: the state is told only where this second one has
@@ -29,18 +30,19 @@ from tcpscape.campaign.checks import Check
 from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import name_of
 from tcpscape.engines.model import VirtualHostModel
+from tcpscape.engines.virtual import Virtual
 from tcpscape.errors import refuse
 from tcpscape.store.results import Store
 from tcpscape.trial import Capture, Trial
-from tcpscape.validate import compare
+from tcpscape.validate import compare, replay
 from tcpscape.validate.compare import CheckedBound
 from tcpscape.validate.conditions import NamedScenario
 from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, SampledQuantity
 from tcpscape.validate.sides import EngineSide, Say
 from tcpscape.validate.validation import ValidationSession
 
-PACKETS, STATES, RESULTS = "packets", "states", "exact.csv"
-"""Directories of the trials in that of the validation, and its table."""
+PACKETS, FATES, STATES, RESULTS = "packets", "fates", "states", "exact.csv"
+"""Directories of the trials and of what netem did in them, in that of the validation, and its table."""
 STATE_NS = 1_000_000
 """Interval of the samples that tell the senders' states, ns."""
 END_NS = 10_000_000
@@ -49,8 +51,6 @@ TICKS_NS = 20_000_000
 """A whole number of ticks of every kernel, ns: 2 at 100 Hz, 5 at 250, 6 at 300 (to 2 ns), 20 at 1000."""
 DRAWS, TRIES = ("bbr", "bbr3", "cdg"), 32
 """Controls that draw random numbers, and the seeds that are tried for them: bbr begins its cycle in one of seven phases."""
-HEADERS = 52
-"""Bytes of the headers of a full segment with timestamps."""
 PSH, FIN, SYN, CWR = 0x08, 0x01, 0x02, 0x80
 
 
@@ -181,7 +181,7 @@ def recording(trial: Trial, condition: NamedScenario) -> Recording:
     """What the sender's host saw of the trial's only flow, super-packets cut."""
     if trial.packets is None:
         refuse("engine", f"{trial.engine} records no packets", "compare model and virtual")
-    segments = list(_segments(trial.packets, condition.scenario.mtu - HEADERS))
+    segments = list(_segments(trial.packets, condition.scenario.mtu - replay.HEADERS))
     zero = next((s.t_ns for s in segments if s.received), 0)
     until = condition.scenario.duration - END_NS - zero
     shifted = [Segment(s.t_ns - zero, s.received, s.seq, s.ack, s.length, s.flags, s.sack) for s in segments]
@@ -236,15 +236,20 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
     conditions, a, b, source = session.plan.conditions, session.plan.a, session.plan.b, session.source
     if not isinstance(a, EngineSide) or not isinstance(b, EngineSide):
         refuse("against", "recorded results have no packets", "name two engines")
-    left_out = tuple((c.id, why) for c in conditions if (why := a.refuses(c) or b.refuses(c) or _refusal(c)))
-    runnable = [c for c in conditions if c.id not in dict(left_out)]
+    left_out = tuple((c.id, why) for c in conditions if (why := a.refuses(c) or b.refuses(c) or _refusal(c, a, b)))
+    runnable = [_named(c) for c in conditions if c.id not in dict(left_out)]
     if not runnable:
         refuse("conditions", f"no condition can run on both sides ({left_out[0][1] if left_out else 'none given'})", "name others")
     seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
     capture = Capture(packets=True)
     a, b = _beside(a, b), _beside(b, a)
+    recorder = replay.RecordingKernel(b.engine, out / FATES) if isinstance(b.engine, Virtual) else None
+    b = replace(b, engine=recorder or b.engine)
     trials_b = _run(b, [(c, range(1)) for c in runnable], capture, out / PACKETS, say)
     references = [recording(theirs, c) for c, (theirs,) in zip(runnable, trials_b, strict=True)]
+    impaired = [c for c in runnable if replay.impaired(c.scenario)]
+    if recorder and impaired:
+        a = replace(a, engine=replay.ReplayingModel({c.id: recorder.fates(b.scenario(c), 0) for c in impaired}))
     aligned = _aligned(runnable, references, a, out / PACKETS, say)
     trials_a = _run(a, list(zip(aligned, seeds, strict=True)), capture, out / PACKETS, say)
     twins = []
@@ -285,13 +290,20 @@ def _shifted(c: NamedScenario, by_ns: int) -> NamedScenario:
     return replace(c, scenario=c.scenario.model_copy(update={"tick_phase": (c.scenario.tick_phase + by_ns) % TICKS_NS}))
 
 
-def _refusal(c: NamedScenario) -> str | None:
+def _named(c: NamedScenario) -> NamedScenario:
+    """The condition, whose scenario is called as itself."""
+    return replace(c, scenario=c.scenario.model_copy(update={"name": c.id}))
+
+
+def _refusal(c: NamedScenario, a: EngineSide, b: EngineSide) -> str | None:
     """Why segments of a condition cannot be compared one by one."""
     if c.scenario.flow_count != 1 or c.scenario.is_topology:
         return "conditions: a single flow on one path is compared segment by segment; leave this one out"
-    if any(c.impairments[1:]):
-        return "conditions: loss and jitter are drawn by each side; leave them out"
-    return None
+    if not replay.impaired(c.scenario):
+        return None
+    if (a.engine.name, b.engine.name) != ("model", "virtual"):
+        return "conditions: loss and jitter are drawn by each side, but for the model as A, which replays those of virtual as B; leave them out"
+    return replay.refusal(a.scenario(c)) or replay.refusal(b.scenario(c))
 
 
 def _run(side: EngineSide, work: Sequence[tuple[NamedScenario, range]], capture: Capture, out: Path, say: Say) -> list[list[Trial]]:

@@ -32,7 +32,7 @@ from tcpscape.units import counted
 from tcpscape.validate import conditions, sides, topologies
 from tcpscape.validate.compare import CheckedBound, Divergence, Ranks, judge, ranks, worst
 from tcpscape.validate.conditions import NamedScenario
-from tcpscape.validate.draw import CCAS, SHARED_CCAS, ExactDraw, PathDraw, SharedDraw
+from tcpscape.validate.draw import CCAS, SHARED_CCAS, ExactDraw, ImpairedDraw, PathDraw, SharedDraw
 from tcpscape.validate.parting import Bundle, Partings, bundle, part
 from tcpscape.validate.sides import RecordedSet, Say, Side, SideRuns, load_recorded
 from tcpscape.validate.topologies import TopologyDraw
@@ -86,6 +86,8 @@ class ValidationOptions:
     exact: bool = False
     n: int | None = None
     """Of the paths that `exact` draws."""
+    impaired: bool = False
+    """Whether those have random impairments."""
     seed: int = 0
     cca: Sequence[str] = ()
     paired: bool = False
@@ -170,6 +172,8 @@ def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple
         refuse(given[0], "the conditions are named already", "name one of --conditions, --random, --shared, --topology")
     if options.n is not None and not options.exact:
         refuse("n", "the paths are not those of --exact", "add --exact, or write --random N")
+    if options.impaired and (not options.exact or options.conditions):
+        refuse("impaired", "the paths are not those that --exact draws", "add --exact, without --conditions")
     if options.exact and not options.conditions:
         return _drawn_exact(options, DETERMINISTIC if options.n is None else options.n)
     if options.topology is not None:
@@ -200,7 +204,8 @@ def _drawn_exact(options: ValidationOptions, n: int) -> tuple[list[NamedScenario
     for name in ("paired", "against", "random", "shared", "topology"):
         if getattr(options, name) not in (None, False):
             refuse(name, "--exact draws its own paths, for two engines", "leave one of the two out")
-    return ExactDraw(n, options.seed, tuple(options.cca) or CCAS).conditions(), f"{n} deterministic paths (seed {options.seed})"
+    draw, what = (ImpairedDraw, "impaired") if options.impaired else (ExactDraw, "deterministic")
+    return draw(n, options.seed, tuple(options.cca) or CCAS).conditions(), f"{n} {what} paths (seed {options.seed})"
 
 
 def _drawn_shared(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:

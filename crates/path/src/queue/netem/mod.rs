@@ -9,6 +9,7 @@
 
 mod machine;
 mod parse;
+mod replay;
 pub mod slot;
 
 use crate::discipline::{AnyQdisc, Body, Child, Description, Discipline, Marking, DELAY_MAX};
@@ -16,6 +17,7 @@ use crate::impair::loss::Loss;
 use crate::values::{Dist, Prob, SpecError};
 use crate::words::{print, TcError, Words};
 pub use machine::Netem;
+pub use replay::Fate;
 use serde::{Deserialize, Serialize};
 use slot::Slot;
 use tcpscape_base::{Duration, Rate};
@@ -76,6 +78,9 @@ pub struct NetemSpec<C> {
     /// Queue that packets enter when they are due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<Box<C>>,
+    /// What becomes of each segment, by its number among those that arrive, instead of all draws: the record of a kernel's netem. No word of tc's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fates: Option<Vec<Fate>>,
 }
 
 impl<C> Default for NetemSpec<C> {
@@ -101,6 +106,7 @@ impl<C> Default for NetemSpec<C> {
             cell_overhead: 0,
             slot: None,
             child: None,
+            fates: None,
         }
     }
 }
@@ -191,6 +197,9 @@ impl<C: Child> Discipline for NetemSpec<C> {
         if self.cell_size > 0 && self.cell_overhead < 0 && self.cell_overhead.unsigned_abs() >= self.cell_size {
             return no("rate", "a cell's overhead must leave something of the cell");
         }
+        if self.fates.is_some() && (self.child.is_some() || self.corrupt.0 > 0 || self.ecn) {
+            return no("fates", "know no child, no damaged and no marked packets");
+        }
         self.slot.as_ref().map_or(Ok(()), Slot::validate)
     }
     fn validate_among_its_kind(&self) -> Result<(), SpecError> {
@@ -226,6 +235,9 @@ impl<C: Child> Discipline for NetemSpec<C> {
         }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        if let Some(fates) = &self.fates {
+            return Box::new(replay::Replay::new(self, fates));
+        }
         Box::new(Netem::new(self, self.child.as_ref().map(|c| c.build(seed, name)), seed, name))
     }
 }
