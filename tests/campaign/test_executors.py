@@ -118,6 +118,26 @@ def test_each_scenario_begins_with_one_trial_whatever_the_one_before_took():
         assert (sizes[0], sum(sizes)) == (1, 20)
 
 
+def test_trials_of_scenarios_that_take_no_longer_are_saved_together(tmp_path):
+    sizes = []
+
+    class Watched(Store):
+        def save_many(self, trials):
+            sizes.append(len({trial.address for trial in trials}))
+            super().save_many(trials)
+
+    class Timed(engines.REGISTRY["mock"]):
+        def seconds(self, scenario):
+            return 1.0 if scenario.cca == "bbr" else 0.1
+
+    short = [(case(duration=f"{i + 1}s"), [0]) for i in range(40)]
+    with Watched(tmp_path) as store:
+        trials = Runner(Timed(), 1, store=store).run_all([*short, (case("bbr"), [0])])
+    assert len(trials) == sum(sizes) == 41
+    assert len(sizes) < 20, "forty scenarios, by batches"
+    assert sizes[-1] == 1, "the long one by itself"
+
+
 def test_a_trial_of_files_that_changed_is_kept_as_it_was_claimed_and_says_so(tmp_path):
     class Changing(engines.REGISTRY["mock"]):
         def version_for(self, scenario):

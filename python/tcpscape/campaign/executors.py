@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 BATCH_S, BATCH_TRIALS = 0.02, 128
 """Short trials are run and saved together, as many as take about so many seconds, and so many at most: a transaction costs as much as they do."""
+ALIKE = 1.5
+"""A scenario's trials are run together with those of another one where they are expected to take at most so many times as long."""
 SAVE_S = 10.0
 """How long trials that are being saved are waited for where a campaign ends early, s."""
 CHANGED = "a file that the command names was changed between the campaign's begin and this trial"
@@ -123,6 +125,8 @@ class _Shared:
 
     def __init__(self, task: Task, work: Sequence[ScenarioTrials]) -> None:
         self._task = task
+        self._work = work
+        self._expected: dict[int, float] = {}
         self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
         self._first = next(self._todo, None)
         self._lock = threading.Lock()
@@ -143,7 +147,7 @@ class _Shared:
                 self._done.put(trials)
                 if failure:
                     raise failure
-                place = batch[0][0]
+                place = batch[-1][0]
                 size = max(1, min(2 * len(batch), BATCH_TRIALS, int(len(batch) * BATCH_S / max(1e-9, time.monotonic() - began))))
             self._done.put(None)
         except BaseException as e:
@@ -197,9 +201,9 @@ class _Shared:
         return True
 
     def _take(self, size: int, last: int) -> list[ClaimedTrial]:
-        """The next trials that are claimed, of one scenario; none where none is left.
+        """The next trials that are claimed; none where none is left.
 
-        :param size: at most so many of the scenario at place `last`; of another one, whose trials may take longer, one.
+        :param size: at most so many of the scenario at place `last` and of those whose trials take no longer; of another one, one.
         """
         while True:
             with self._lock:
@@ -210,10 +214,20 @@ class _Shared:
 
     def _next_alike(self, size: int, last: int) -> list[ClaimedTrial]:
         trials: list[ClaimedTrial] = []
-        while (first := self._first) and (not trials or (trials[0][0] == last == first[0] and len(trials) < size)):
+        while (first := self._first) and (not trials or (len(trials) < size and self._are_as_short([trials[0][0], first[0]], last))):
             trials.append(first)
             self._first = next(self._todo, None)
         return trials
+
+    def _are_as_short(self, places: Sequence[int], last: int) -> bool:
+        """Whether trials of the scenarios at these places take no longer than those at place `last`, some of which have run. False if not known."""
+        return last >= 0 and all(place == last or 0 < self._seconds(place) <= ALIKE * self._seconds(last) for place in places)
+
+    def _seconds(self, place: int) -> float:
+        """Seconds of a core that a trial of the scenario at a place is expected to take at most."""
+        if place not in self._expected:
+            self._expected[place] = self._task.engine.seconds(self._work[place].scenario)
+        return self._expected[place]
 
     def next(self) -> list[tuple[int, Trial]] | None:
         """The next trials that are over, None where a thread has no more of them; raises what a thread raised."""

@@ -21,7 +21,7 @@ from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import INTERRUPTED, Engine, flow_results, frame, trial
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
-from tcpscape.scenario import limits
+from tcpscape.scenario import bottleneck, limits
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Capture, Trial
 
@@ -66,6 +66,12 @@ def cca_entries(lib: ModuleType) -> list[CcaEntry]:
 def parameters(lib: ModuleType) -> plan.Controls:
     """The parameters of each congestion control, by its name."""
     return {c.name: c.params for c in cca_entries(lib)}
+
+
+@functools.lru_cache(maxsize=8)
+def _version(lib: ModuleType) -> str:
+    """The version of the program and of the model."""
+    return f"{lib.version()}+{lib.model_version()}"
 
 
 _plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Plan]] = WeakKeyDictionary()
@@ -159,7 +165,7 @@ class Model(Engine):
 
     @property
     def version(self) -> str:
-        return f"{self._lib.version()}+{self._lib.model_version()}"
+        return _version(self._lib)
 
     @property
     def _lib(self) -> ModuleType:
@@ -217,8 +223,8 @@ class Model(Engine):
             else:
                 with ThreadPoolExecutor(threads) as workers:
                     raw = list(workers.map(functools.partial(_run, plan, stop), seeds))
-        addresses = self.addresses(scenario, seeds)
-        return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
+        addresses, known = self.addresses(scenario, seeds), (_caveats(scenario), bottleneck.link_mbps(scenario))
+        return [self._trial(scenario, address, r, capture, known) for address, r in zip(addresses, raw, strict=True)]
 
     def stop(self) -> None:
         ended, self._stop = self._stop, self._lib.Stop()
@@ -256,7 +262,11 @@ class Model(Engine):
         digests = [classes.find(name).digest() for name in _python_controls(scenario)]
         return [hashlib.sha256("|".join([a, *digests]).encode()).hexdigest()[:24] for a in plain] if digests else plain
 
-    def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture) -> Trial:
+    def _trial(
+        self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture, known: tuple[tuple[str, ...], float | None]
+    ) -> Trial:
+        """The trial; `known`: what all of the scenario's have in common, its caveats and the rate of its link, Mbit/s."""
+        caveats, link = known
         flows = flow_results(scenario, raw["flows"])
         return trial(
             self,
@@ -267,7 +277,7 @@ class Model(Engine):
             capture,
             address=address,
             flows=flows,
-            caveats=(*_caveats(scenario), *limits.above_link(scenario, [flow.goodput_mbps for flow in flows])),
+            caveats=(*caveats, *limits.above_rate(scenario, link, [flow.goodput_mbps for flow in flows])),
             hash=raw["hash"],
             events=raw["events"],
             hook_cost=raw.get("hook_cost", {}),

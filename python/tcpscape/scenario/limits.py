@@ -52,7 +52,11 @@ def hints(scenario: Scenario) -> Iterator[str]:
 
 def above_link(scenario: Scenario, goodputs: Sequence[float]) -> Iterator[str]:
     """A sentence where the goodputs of a trial's flows, Mbit/s, are or add up to more than the link's rate, with what they count beside it."""
-    link = bottleneck.link_mbps(scenario)
+    yield from above_rate(scenario, bottleneck.link_mbps(scenario), goodputs)
+
+
+def above_rate(scenario: Scenario, link: float | None, goodputs: Sequence[float]) -> Iterator[str]:
+    """The same for who knows the link's rate, Mbit/s, already: None where there is none."""
     if link is None or sum(goodputs) <= link:
         return
     rate = units.format_rate(round(link * 1e6))
