@@ -240,9 +240,9 @@ def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: i
     return (cell.name, stack, str(result.runs), f"{result.rate:.2f}", f"{result.wait:.1f}", shared, share, verdict)
 
 
-def live_rows(kept: Mapping[str, dict], cells: list[Cell], seconds: float) -> Iterator[tuple]:
+def live_rows(kept: Mapping[str, dict], seconds: float) -> Iterator[tuple]:
     """Rows of what was repeated in real time, one run of each beside one in virtual time."""
-    for cell in cells:
+    for cell in FULL:
         for stack in PROGRAMS:
             for control in CONTROLS[stack]:
                 virtual, live = (beside_linux(kept, cell, stack, control, 1, seconds, engine) for engine in (VIRTUAL, LIVE))
@@ -278,13 +278,13 @@ LIVE_COLUMNS = ("path", "stack", "in virtual time", "in real time", "verdict", "
 COLUMNS = ("path", "stack", "runs", "throughput", "wait", "overlap", "share", "verdict")
 
 
-def page(kept: Mapping[str, dict], cells: list[Cell], seeds: int, seconds: float) -> str:
+def page(kept: Mapping[str, dict], seeds: int, seconds: float) -> str:
     """The page, from what is there."""
     import performance
 
     tables = []
     for control in ("cubic", "bbr", "reno"):
-        rows = [row(kept, cell, stack, control, seeds, seconds) for cell in cells for stack, has in CONTROLS.items() if control in has]
+        rows = [row(kept, cell, stack, control, seeds, seconds) for cell in FULL for stack, has in CONTROLS.items() if control in has]
         if any(rows):
             tables.append(f"## {control}\n\n" + markdown(COLUMNS, [each for each in rows if each]))
     kernel = engines.make("virtual").kernel
@@ -297,7 +297,7 @@ def page(kept: Mapping[str, dict], cells: list[Cell], seeds: int, seconds: float
         host=platform.release(),
         cores=os.cpu_count(),
         load=loads(kept),
-        live=markdown(LIVE_COLUMNS, [*live_rows(kept, cells, seconds)]),
+        live=markdown(LIVE_COLUMNS, [*live_rows(kept, seconds)]),
         **ALIKE,
     )
 
@@ -343,7 +343,7 @@ def main() -> int:
         a.kept.write_text(json.dumps(kept))
         rate, wait = mean(result["points"], 0), mean(result["points"], 1)
         print(f"{number}/{len(runs)} {cell.name}: {stack} {control} {beside} {rate:.2f} Mbit/s, {wait:.1f} ms, {result['s']} s", flush=True)
-    a.out.write_text(page(kept, cells, a.seeds, a.seconds))
+    a.out.write_text(page(kept, a.seeds, a.seconds))
     print(f"wrote {a.out}")
     return 0
 
