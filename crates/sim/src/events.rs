@@ -3,10 +3,13 @@
 //! Each node (a pipe, a timer, an application) has at most one valid entry. Asking for a later time than the one queued leaves the entry
 //! where it is: its node is called too early, does nothing and asks again. So re-arming a timer on every ACK costs nothing.
 //!
-//! A calendar in front of a heap keeps the cost of an event nearly the same for one flow and for a thousand: entries wait unsorted
-//! in buckets of 131 µs and enter the heap, sorted, when their bucket's time comes; what is more than a second ahead waits in a heap
-//! of its own.
+//! A calendar in front of a sorted list keeps the cost of an event nearly the same for one flow and for a thousand: entries wait unsorted
+//! in buckets of 131 µs and are sorted when their bucket's time comes; what is more than a second ahead waits in a heap of its own. Where little
+//! waits, the list holds all that comes before the first bucket that is not empty, and no bucket is turned.
 
+mod near;
+
+use near::Near;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::marker::PhantomData;
@@ -38,6 +41,9 @@ pub trait Node: Copy {
 const SHIFT: u32 = 17;
 /// Number of buckets: the calendar reaches 1.07 s ahead.
 const BUCKETS: usize = 1 << 13;
+/// By so many buckets the list may reach further at a time, 0.5 s: timers of retransmission may be in it, ends of trials are not, lest a trial of many
+/// flows begins with a list that holds all of it.
+const REACH: u64 = 1 << 12;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
@@ -67,10 +73,8 @@ struct Entry {
 /// Pending events of nodes.
 #[derive(Debug)]
 pub struct Events<N> {
-    /// The earliest of all that the current bucket holds, if it came after the heap's first; else `Key::MAX`.
-    top: Key,
     /// Entries of the current bucket and earlier ones.
-    near: BinaryHeap<Reverse<Key>>,
+    near: Near,
     /// First entry of each bucket.
     buckets: Box<[u32]>,
     entries: Vec<Entry>,
@@ -80,8 +84,10 @@ pub struct Events<N> {
     occupied: Box<[u64]>,
     /// Entries in buckets.
     paged: usize,
-    /// Number of the bucket that `near` holds.
+    /// Number of the last bucket that `near` holds.
     current: u64,
+    /// Number of the first bucket that has something, in its list or far ahead; `u64::MAX` where none has.
+    next_page: u64,
     far: BinaryHeap<Reverse<Key>>,
     /// For each node the time of its valid entry.
     at: Vec<Time>,
@@ -94,14 +100,14 @@ impl<N: Node> Events<N> {
     pub fn new(nodes: usize) -> Events<N> {
         assert!(nodes <= MAX_NODES, "more than {MAX_NODES} nodes");
         Events {
-            top: Key::MAX,
-            near: BinaryHeap::new(),
+            near: Near::default(),
             buckets: vec![NONE; BUCKETS].into_boxed_slice(),
             entries: Vec::new(),
             free: NONE,
             occupied: vec![0; BUCKETS / 64].into_boxed_slice(),
             paged: 0,
             current: 0,
+            next_page: u64::MAX,
             far: BinaryHeap::new(),
             at: vec![Time::MAX; nodes],
             seq: 0,
@@ -143,7 +149,7 @@ impl<N: Node> Events<N> {
     /// Entries queued, those included that an earlier one has replaced.
     #[cfg(test)]
     pub fn queued(&self) -> usize {
-        usize::from(self.top != Key::MAX) + self.near.len() + self.paged + self.far.len()
+        self.near.len() + self.paged + self.far.len()
     }
 
     /// Puts an entry where its time belongs.
@@ -151,66 +157,48 @@ impl<N: Node> Events<N> {
     fn file(&mut self, key: Key) {
         let b = time_of(key).0 >> SHIFT;
         if b <= self.current {
-            self.stack(key);
-        } else if b - self.current < BUCKETS as u64 {
-            let i = b as usize % BUCKETS;
-            let entry = Entry { key, next: self.buckets[i] };
-            let n = self.free;
-            if n == NONE {
-                self.buckets[i] = self.entries.len() as u32;
-                self.entries.push(entry);
-            } else {
-                self.free = self.entries[n as usize].next;
-                self.entries[n as usize] = entry;
-                self.buckets[i] = n;
-            }
-            self.occupied[i / 64] |= 1 << (i % 64);
-            self.paged += 1;
+            self.near.insert(key);
+        } else if self.holds_little() && b < self.next_page && b - self.current < REACH {
+            self.current = b;
+            self.near.insert(key);
         } else {
-            self.far.push(Reverse(key));
+            self.defer(b, key);
         }
     }
 
-    /// Adds an entry to those of the current bucket. What comes before all others needs no heap: most events ask for the next one.
+    /// Whether so few entries wait that the list needs no buckets behind it.
     #[inline]
-    fn stack(&mut self, key: Key) {
-        let first = self.first().unwrap_or(Key::MAX);
-        if key > first {
-            return self.near.push(Reverse(key));
-        }
-        let old = std::mem::replace(&mut self.top, key);
-        if old != Key::MAX {
-            self.near.push(Reverse(old));
-        }
+    fn holds_little(&self) -> bool {
+        self.paged < near::FEW && self.near.is_short()
     }
 
-    /// The earliest entry of the current bucket.
-    #[inline]
-    fn first(&self) -> Option<Key> {
-        if self.top != Key::MAX {
-            return Some(self.top);
+    /// Puts an entry into a bucket that follows, or far ahead.
+    fn defer(&mut self, b: u64, key: Key) {
+        self.next_page = self.next_page.min(b);
+        if b - self.current >= BUCKETS as u64 {
+            return self.far.push(Reverse(key));
         }
-        self.near.peek().map(|k| k.0)
-    }
-
-    /// Takes the earliest entry of the current bucket, if it is not after `until`.
-    #[inline]
-    fn take_first(&mut self, until: Time) -> Option<Key> {
-        if self.top != Key::MAX {
-            let top = Some(self.top).filter(|&k| time_of(k) <= until)?;
-            self.top = Key::MAX;
-            return Some(top);
+        let i = b as usize % BUCKETS;
+        let entry = Entry { key, next: self.buckets[i] };
+        let n = self.free;
+        if n == NONE {
+            self.buckets[i] = self.entries.len() as u32;
+            self.entries.push(entry);
+        } else {
+            self.free = self.entries[n as usize].next;
+            self.entries[n as usize] = entry;
+            self.buckets[i] = n;
         }
-        self.near.peek().filter(|k| time_of(k.0) <= until)?;
-        self.near.pop().map(|k| k.0)
+        self.occupied[i / 64] |= 1 << (i % 64);
+        self.paged += 1;
     }
 
     /// When the next event is, None where there is none at or before `until`.
     pub fn next(&mut self, until: Time) -> Option<Time> {
         loop {
-            while let Some(key) = self.take_first(until) {
+            while let Some(key) = self.near.take(until) {
                 if self.at[index_of(key) as usize] == time_of(key) {
-                    self.stack(key);
+                    self.near.insert(key);
                     return Some(time_of(key));
                 }
             }
@@ -224,8 +212,8 @@ impl<N: Node> Events<N> {
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, N)> {
         loop {
-            // No bucket that follows has anything before an entry of this one that is too late.
-            while let Some(k) = self.take_first(until) {
+            // No bucket that follows has anything before an entry of the list that is too late.
+            while let Some(k) = self.near.take(until) {
                 let (t, index) = (time_of(k), index_of(k));
                 let valid = &mut self.at[index as usize];
                 if *valid == t {
@@ -239,40 +227,45 @@ impl<N: Node> Events<N> {
         }
     }
 
-    /// Moves the next bucket that has something into the heap; false if there is none up to `until`.
+    /// Moves the next bucket that has something into the list, and those that follow where little waits; false if there is none up to `until`.
     fn turn_page(&mut self, until: Time) -> bool {
-        let far = self.far.peek().map(|e| time_of(e.0).0 >> SHIFT);
-        let next = match (self.next_occupied(), far) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => match a.or(b) {
-                Some(n) => n,
-                None => return false,
-            },
-        };
-        if next > until.0 >> SHIFT {
+        if self.next_page > until.0 >> SHIFT {
             return false;
         }
-        self.current = next;
-        let i = next as usize % BUCKETS;
+        let reach = self.next_page.saturating_add(REACH);
+        loop {
+            self.take_page(self.next_page);
+            if self.next_page >= reach || !self.holds_little() {
+                self.near.sort();
+                return true;
+            }
+        }
+    }
+
+    /// Moves that bucket's entries into the list; they are still to be sorted.
+    fn take_page(&mut self, page: u64) {
+        self.current = page;
+        let i = page as usize % BUCKETS;
         self.occupied[i / 64] &= !(1 << (i % 64));
         // A bucket's slot is its own until the calendar has gone round: everything in it is of this time.
         let mut n = std::mem::replace(&mut self.buckets[i], NONE);
         while n != NONE {
             let Entry { key, next } = self.entries[n as usize];
             if self.at[index_of(key) as usize] == time_of(key) {
-                self.stack(key);
+                self.near.add(key);
             }
             self.entries[n as usize].next = self.free;
             self.free = n;
             self.paged -= 1;
             n = next;
         }
-        while self.far.peek().is_some_and(|e| time_of(e.0).0 >> SHIFT <= next) {
+        while self.far.peek().is_some_and(|e| time_of(e.0).0 >> SHIFT <= page) {
             if let Some(Reverse(key)) = self.far.pop() {
-                self.stack(key);
+                self.near.add(key);
             }
         }
-        true
+        let far = self.far.peek().map_or(u64::MAX, |e| time_of(e.0).0 >> SHIFT);
+        self.next_page = self.next_occupied().map_or(far, |bucket| bucket.min(far));
     }
 
     /// Number of the first bucket after the current one that is not empty.
