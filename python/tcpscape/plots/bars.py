@@ -125,9 +125,10 @@ def profiles(outcome: Outcome, context: Context = Context()) -> Figure:
 
 def has_mixture(outcome: Outcome) -> bool:
     """Whether several congestion controls share a path, in few enough cells."""
-    mixed = any(len(c.ccas) > 1 for c in outcome.cells)
-    axis = last_axis(outcome)
-    return mixed and base.fits(outcome, axis) and sum(len(c.ccas) for c in outcome.cells) <= MOST_ROWS * base.MOST_PANELS
+    if not base.fits(outcome, last_axis(outcome)):
+        return False
+    counts = [len(c.ccas) for c in outcome.cells]
+    return max(counts, default=0) > 1 and sum(counts) <= MOST_ROWS * base.MOST_PANELS
 
 
 def last_axis(outcome: Outcome) -> str:

@@ -100,7 +100,7 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
 
 def has_flows(outcome: Outcome) -> bool:
     """Whether trials of several flows kept samples."""
-    return any(len(c.trials[0].flows) > 1 for c in outcome.cells if c.trials) and has_samples(outcome)
+    return has_samples(outcome) and any(len(c.trials[0].flows) > 1 for c in outcome.cells if c.trials)
 
 
 def share_pages(outcome: Outcome) -> list[Outcome]:

@@ -156,9 +156,10 @@ def _carried(cell: Cell, group: grouping.Group) -> Estimate:
 
 def has_transfers(outcome: Outcome) -> bool:
     """Whether transfers were complete, of few enough cells."""
+    if len(outcome.cells) > base.MOST_PANELS:
+        return False
     some = [cell for cell in outcome.cells if cell.trials[0].transfers]
-    complete = any(size.completed for cell in some for trial in cell.trials for entry in trial.transfers for size in entry.classes)
-    return complete and len(outcome.cells) <= base.MOST_PANELS
+    return any(size.completed for cell in some for trial in cell.trials for entry in trial.transfers for size in entry.classes)
 
 
 def sizes(outcome: Outcome, context: Context = Context()) -> Figure:
