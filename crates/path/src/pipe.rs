@@ -103,7 +103,7 @@ impl<B: Body> Pipe<B> {
     }
 
     /// The next packet that has come out at or before `now`.
-    #[inline]
+    #[inline(always)] // a packet is large: it is not to be passed on and on
     pub fn pop(&mut self, now: Time) -> Option<Packet<B>> {
         loop {
             if !self.out.is_empty() {

@@ -163,6 +163,14 @@ impl Engine<'_> {
     /// An application wants to go on at `t`: it runs until then, or sleeps.
     #[inline]
     fn want_application(&mut self, node: Node, t: Time, runs: bool) {
+        if self.clock.is_none() {
+            return self.events.want(node, t.max(self.now));
+        }
+        self.want_by_clock(node, t, runs);
+    }
+
+    #[inline(never)]
+    fn want_by_clock(&mut self, node: Node, t: Time, runs: bool) {
         match &mut self.clock {
             Some(clock) if runs && t > self.now => clock.run(node, t.since(self.now).0),
             _ => self.events.want(node, t.max(self.now)),
