@@ -1062,3 +1062,18 @@ def test_random_loss_beside_a_queue_of_ten_packets(tmp_path: Path) -> None:
     assert p.queue_loss_pct.low > 0.2
     assert p.loss_pct.low <= 0.4 <= p.loss_pct.high
     assert abs(math.log(p.loss_pct.value / 0.4)) < 3 / math.sqrt(0.004 * p.loss_pct.n)
+
+
+@pytest.mark.parametrize(
+    ("vantage", "gaps_ms", "is_doubted"), [("receiver", (2.0,), True), ("sender", (2.0,), False), ("receiver", (0.1, 3.9), False)]
+)
+def test_packets_one_by_one_at_equal_distances_are_a_bottlenecks_as_well_as_an_applications(
+    vantage: str, gaps_ms: tuple[float, ...], is_doubted: bool
+) -> None:
+    """Seen away from the sender, and where no queue shows the bottleneck's rate; bursts of two are none of it."""
+    sent = np.cumsum(np.resize(np.array(gaps_ms), 2_000))
+    held = LimitInterval(0.0, float(sent[-1]) / 1e3, "application")
+    seen = replace(flow(sent, np.full(sent.size, 12.0), np.full(sent.size, 8.0), vantage=vantage), limits=(held,))
+    assert limits.is_served(seen, fitting.nothing(Reason("few packets"))) is is_doubted
+    assert {one.cause for one in limits.doubted(seen).limits} == {"unknown" if is_doubted else "application"}
+    assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), rate_mbps=Estimate(20.0, 19.9, 20.1, 900, "Mbit/s")))

@@ -75,6 +75,8 @@ FINEST_S = 0.01
 """The shortest cells of time that are summed up for a reader, s."""
 MOST_CELLS = 100_000
 """Cells of time that are summed up at the most: clocks that are set, and damage, make captures of years."""
+SERVED = 0.95
+"""Share of the distances between packets that are equal where each is the time that a bottleneck takes for one."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
 
@@ -127,13 +129,13 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         is_constant = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= CONSTANT
         low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
         is_follower = not flow.facts.get("idles") and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
-        about, doubt = {"send_buffer": not is_constant, "application": bool(is_follower)}, "end_of_writes"
+        about, doubt = {"send_buffer": not is_constant, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
         if held.get("congestion_window", 0.0) >= SURE:
             is_still = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= STILL
             fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
             about, doubt = {"congestion_window": bool(is_still) and not flow.facts.get("losses") and not fills}, "constant_flight"
     else:  # too few round trips to show a flight of one size
-        about, doubt = {"send_buffer": True}, "end_of_writes"
+        about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
 
 
@@ -178,7 +180,7 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
     never empty packets come at equal distances too: so the delays must be seen here, and the flow must be slower than the bottleneck that they show.
     """
     t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
-    is_seen = flow.vantage == "sender" or flow.facts.get("timestamps") is True
+    is_seen = flow.vantage == "sender" or (flow.facts.get("timestamps") is True and not is_served(flow, path))
     if t.size < LEAST_BURSTS or not is_seen or (path.rate_mbps and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value):
         return False
     gaps = np.diff(t)
@@ -188,6 +190,14 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
     is_equal = np.abs(apart / np.median(apart) - 1) < EQUAL
     counts = np.histogram(t, np.linspace(t[0], t[-1], PARTS + 1))[0][1:]  # without the slow start
     return bool(is_equal.mean() >= CLOCKED and np.ptp(counts) <= max(2.0, 2 * EQUAL * np.median(counts)))
+
+
+def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
+    """Whether packets come to a capture away from the sender one by one at equal distances, as from a busy bottleneck, whose rate is not known."""
+    if flow.vantage == "sender" or path.rate_mbps is not None:
+        return False
+    gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)))
+    return gaps.size >= FEWEST_SEGMENTS and bool(np.mean(np.abs(gaps - np.median(gaps)) <= EQUAL * np.median(gaps)) >= SERVED)
 
 
 def spaces(control: str) -> bool:
