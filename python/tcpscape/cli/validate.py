@@ -72,7 +72,7 @@ def validate(
     from tcpscape.words import validation as screens
 
     if conditions.exact or conditions.impaired or conditions.n is not None:
-        return _exact(conditions, answer, output, jobs)
+        return _exact(conditions, repetition, answer, output, jobs)
     out, explain = answer.out, answer.explain
     if answer.as_json and explain:
         refuse("json", "an explanation is a page and no document", "leave out --json or --explain")
@@ -107,11 +107,14 @@ def _request(conditions: ConditionOptions, out: Path, jobs: int, **more: Any) ->
     return validation.ValidationOptions(out, jobs=jobs, **said)
 
 
-def _exact(conditions: ConditionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: int) -> int:
+def _exact(conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: int) -> int:
     """`validate --exact`: the same conditions segment by segment."""
     from tcpscape.validate import exact, validation
     from tcpscape.words import exact as words
 
+    for name, value in (("explain", answer.explain), ("precision", repetition.precision)):
+        if value is not None:
+            refuse(name, "--exact runs each condition once and names its first difference", "leave one of the two out")
     request = _request(conditions, answer.out, jobs)
     bounds = exact.read_bounds(answer.check) if answer.check else []
     with ProgressLine("validate", is_open=True) as progress:

@@ -291,7 +291,7 @@ def _shifted(c: NamedScenario, by_ns: int) -> NamedScenario:
 
 
 def _named(c: NamedScenario) -> NamedScenario:
-    """The condition, whose scenario is called as itself."""
+    """The condition with its id as the name of its scenario, by which :class:`~tcpscape.validate.replay.ReplayingModel` finds its record."""
     return replace(c, scenario=c.scenario.model_copy(update={"name": c.id}))
 
 
@@ -302,7 +302,7 @@ def _refusal(c: NamedScenario, a: EngineSide, b: EngineSide) -> str | None:
     if not replay.impaired(c.scenario):
         return None
     if (a.engine.name, b.engine.name) != ("model", "virtual"):
-        return "conditions: loss and jitter are drawn by each side, but for the model as A, which replays those of virtual as B; leave them out"
+        return "conditions: each side draws loss and jitter by itself; write --engine model --engine virtual, where the model replays them, or leave them out"
     return replay.refusal(a.scenario(c)) or replay.refusal(b.scenario(c))
 
 

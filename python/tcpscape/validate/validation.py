@@ -205,7 +205,7 @@ def _drawn_exact(options: ValidationOptions, n: int) -> tuple[list[NamedScenario
         if getattr(options, name) not in (None, False):
             refuse(name, "--exact draws its own paths, for two engines", "leave one of the two out")
     draw, what = (ImpairedDraw, "impaired") if options.impaired else (ExactDraw, "deterministic")
-    return draw(n, options.seed, tuple(options.cca) or CCAS).conditions(), f"{n} {what} paths (seed {options.seed})"
+    return draw(n, options.seed, tuple(options.cca) or CCAS).conditions(), f"{counted(n, f'{what} path')} (seed {options.seed})"
 
 
 def _drawn_shared(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:

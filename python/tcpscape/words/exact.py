@@ -157,9 +157,9 @@ def exact_screen(result: Exact) -> Screen:
 def answer(result: Exact) -> str:
     """How many conditions have the same segments, when the others part, and by how much the times differ."""
     same, rest = result.same, [t for t in result.twins if t.first]
-    first = f"{len(same)} of {len(result.twins)} conditions: the same {sum(t.compared for t in same):,} segments"
+    first = f"{len(same)} of {counted(len(result.twins), 'condition')}: the same {sum(t.compared for t in same):,} segments"
     if not same:
-        first = f"none of {len(result.twins)} conditions has the same segments to the end"
+        first = f"none of {counted(len(result.twins), 'condition')} has the same segments to the end"
     times = f", {_times(same)}" if same else ""
     if not rest:
         return f"{first}{times}."
@@ -173,7 +173,9 @@ def answer(result: Exact) -> str:
 def _times(same: list[Twin]) -> str:
     exact = sum(t.same_times for t in same)
     apart = max(t.apart_ns for t in same) / 1e3
-    return f"at the same times in {exact}, in the others up to {number(apart)} µs apart" if exact < len(same) else "at the same times"
+    if exact == len(same):
+        return "at the same times"
+    return f"up to {number(apart)} µs apart" if not exact else f"at the same times in {exact}, in the others up to {number(apart)} µs apart"
 
 
 def _bounds(result: Exact) -> str:
