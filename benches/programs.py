@@ -283,13 +283,15 @@ def measure(parts: list[str], is_quick: bool, kept: pathlib.Path) -> dict[str, o
     figures = json.loads(kept.read_text()) if kept.exists() else {}
     for part in parts:
         with tempfile.TemporaryDirectory(prefix="tcpscape-programs-") as name:
-            figures[part], before = [], figures.get(part, [])
+            before = figures.get(part, [])
             measured = PARTS[part](is_quick, pathlib.Path(name), before)
-            for row in measured if isinstance(measured, Iterator) else ():
-                figures[part].append(row)
-                kept.write_text(json.dumps(figures))
-                print(*row, flush=True)
-            figures[part] = figures[part] or measured
+            if isinstance(measured, Iterator):
+                for number, row in enumerate(measured, 1):
+                    figures[part] = [*figures.get(part, [])[: number - 1], row, *before[number:]]
+                    kept.write_text(json.dumps(figures))
+                    print(*row, flush=True)
+            else:
+                figures[part] = measured
         figures.setdefault("loads", []).append(os.getloadavg()[0])
         kept.write_text(json.dumps(figures))
     return figures

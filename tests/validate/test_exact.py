@@ -180,11 +180,14 @@ def test_what_cannot_be_compared_is_refused_or_left_out(tmp_path, cli):
         (["--exact", "--random", "3"], "random:"),
         (["--exact", "--paired", "--cca", "reno,cubic"], "paired:"),
         (["--exact", "--check", "median<=1"], "check:"),
+        (["--exact", "--explain", "e000"], "explain:"),
+        (["--exact", "--precision", "0.1"], "precision:"),
+        (["--impaired"], "impaired:"),
     ):
         refused = cli("validate", *options, "--engine", "model", "--engine", "model:6.12", "--out", tmp_path / "no")
         assert refused.status == 2
         assert what in refused.err
     jitter = CONDITION.scenario.model_copy(update={"reverse": type(CONDITION.scenario).of({"forward": "netem delay 9ms 1ms"}).forward})
     session = validation.prepare(validation.ValidationOptions(tmp_path, ("model", "model:6.12"), exact=True, n=1))
-    with pytest.raises(TcpscapeError, match="loss and jitter are drawn by each side"):
+    with pytest.raises(TcpscapeError, match="each side draws loss and jitter by itself"):
         exact.run(replace(session, plan=replace(session.plan, conditions=[replace(CONDITION, scenario=jitter)])), (), tmp_path, validation.quiet)
