@@ -300,7 +300,7 @@ class Outcome(ShownAsTable):
 
     def levels(self, axis: str, cells: Iterable[Cell] | None = None) -> tuple[str, ...]:
         """The values on an axis: words in their order, quantities from the lowest."""
-        texts = self._standing(axis) if cells is None else dict.fromkeys(c.at[axis] for c in cells if axis in c.at)
+        texts = self._by_level(axis) if cells is None else dict.fromkeys(c.at[axis] for c in cells if axis in c.at)
         values = [axes.read(text) for text in texts]
         return tuple(texts) if any(v.is_word for v in values) else tuple(v.text for v in sorted(values, key=lambda v: v.number))
 
@@ -319,16 +319,16 @@ class Outcome(ShownAsTable):
         return {}
 
     @cached_property
-    def ratio_maps(self) -> dict[tuple[str, str], Any]:
-        """Ratios of two congestion controls in every cell, by their labels: a map makes them once for all of its sizes."""
+    def _ratio_maps(self) -> dict[tuple[str, str], Any]:
+        """For :mod:`tcpscape.plots.maps`, which draws a map in several sizes: the ratios of two congestion controls in every cell, by their labels."""
         return {}
 
     @cached_property
     def _by_text(self) -> dict[str, dict[str, list[Cell]]]:
         return {}
 
-    def _standing(self, axis: str) -> Mapping[str, Sequence[Cell]]:
-        """The cells by what is written of them on an axis: figures of thousands of cells ask for them again and again."""
+    def _by_level(self, axis: str) -> Mapping[str, Sequence[Cell]]:
+        """Text of a value on an axis → the cells there. It is kept: figures of thousands of cells ask for it again and again."""
         if axis not in self._by_text:
             by_text: dict[str, list[Cell]] = {}
             for cell in self.cells:
@@ -341,7 +341,7 @@ class Outcome(ShownAsTable):
         """The cells at these values."""
         cells: Sequence[Cell] = self.cells
         for axis, value in at.items():
-            by_text = self._standing(axis)
+            by_text = self._by_level(axis)
             texts = [text for text in by_text if axes.same(text, value)]
             cells = by_text[texts[0]] if cells is self.cells and len(texts) == 1 else [c for c in cells if c.at.get(axis) in texts]
         return tuple(c for c in cells if (cca is None or c.cca == cca) and (engine is None or c.engine == engine))

@@ -195,9 +195,9 @@ def ratio(outcome: Outcome, context: Context = Context()) -> Figure:
     for ax, entry in zip(axes, others, strict=True):
         plane = _plane(outcome, entry)
         pair = (entry.label, reference.label)
-        if pair not in outcome.ratio_maps:
-            outcome.ratio_maps[pair] = _ratios(outcome.campaign.metric, plane, below)
-        _draw_ratios(ax, plane, outcome.ratio_maps[pair], numbered=numbered)
+        if pair not in outcome._ratio_maps:
+            outcome._ratio_maps[pair] = _ratios(outcome.campaign.metric, plane, below)
+        _draw_ratios(ax, plane, outcome._ratio_maps[pair], numbered=numbered)
         _label_axes(ax, outcome, plane, f"{entry.label} / {reference.label}")
     label = f"ratio of mean {outcome.campaign.metric}s"
     if not numbered:

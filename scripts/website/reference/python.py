@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import cached_property
 
 import tcpscape
 from tcpscape.schemas import generator
@@ -68,7 +69,7 @@ def _members(kind: type) -> Iterator[tuple[str, str]]:
     """Methods and properties of a class itself, with the first paragraph of their docstrings, without the exceptions."""
     for name, member in vars(kind).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        is_property = isinstance(member, property)
+        is_property = isinstance(member, property | cached_property)
         if name.startswith("_") or not (is_property or inspect.isfunction(function)) or not inspect.getdoc(member):
             continue
         arguments = "" if is_property else f"({', '.join(p for p in inspect.signature(function).parameters if p not in ('self', 'cls'))})"
