@@ -76,7 +76,7 @@ def test_what_cannot_be_replayed_is_named(fields, problem):
 
 def test_other_sides_draw_their_own(tmp_path):
     options = validation.ValidationOptions(tmp_path, ("model", "model:6.12"), exact=True, impaired=True, n=2)
-    with pytest.raises(TcpscapeError, match="write --engine model --engine virtual, where the model replays them"):
+    with pytest.raises(TcpscapeError, match="write --engine model --engine virtual, whose netem the model replays"):
         exact.run(validation.prepare(options), (), tmp_path, validation.quiet)
     with pytest.raises(TcpscapeError, match="impaired: the paths are not those that --exact draws"):
         validation.prepare(replace(options, exact=False, random=2, n=None))

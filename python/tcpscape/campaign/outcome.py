@@ -320,7 +320,7 @@ class Outcome(ShownAsTable):
 
     @cached_property
     def _ratio_maps(self) -> dict[tuple[str, str], Any]:
-        """For :mod:`tcpscape.plots.maps`, which draws a map in several sizes: the ratios of two congestion controls in every cell, by their labels."""
+        """Ratios of two controls in every cell, by their labels: :mod:`tcpscape.plots.maps` draws a map of them in several sizes."""
         return {}
 
     @cached_property

@@ -302,7 +302,7 @@ def _refusal(c: NamedScenario, a: EngineSide, b: EngineSide) -> str | None:
     if not replay.impaired(c.scenario):
         return None
     if (a.engine.name, b.engine.name) != ("model", "virtual"):
-        return "conditions: each side draws loss and jitter by itself; write --engine model --engine virtual, where the model replays them, or leave them out"
+        return "conditions: each side draws loss and jitter by itself; write --engine model --engine virtual, whose netem the model replays"
     return replay.refusal(a.scenario(c)) or replay.refusal(b.scenario(c))
 
 
