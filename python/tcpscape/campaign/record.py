@@ -375,7 +375,8 @@ def _damaged(root: Path, why: str) -> StoreError:
 def _load(store: Store) -> Record:
     documents = _documents(store)
     if not documents:
-        raise StoreError(f"{store.root}: no results of run, sweep or study in {FILE}; name a directory that one of them wrote with --out")
+        fix = "run an interrupted one again with the same --out, or name a directory that one of them wrote"
+        raise StoreError(f"{store.root}: no results of run, sweep or study in {FILE}; {fix}")
     parts = {label: (d, _outcome(d, store)) for label, d in _labelled(documents)}
     each = [commands(d) for d in documents]
     kind, name, version = (", ".join(dict.fromkeys(d[field] for d in documents)) for field in ("kind", "name", "tcpscape"))

@@ -182,7 +182,7 @@ def _connect(path: Path, *, create: bool, writing: bool) -> _Connection:
         raise refusal(sqlite3.OperationalError(NO_LOCKS), path)  # SQLite itself would wait for another process
     option = OPTION if writing else READ
     _expect_file(path, option)
-    _expect_sides(path, option)
+    _expect_sides(path, option, writing=writing)
     connection = _open(path, "rwc" if create else "rw" if writing else "ro")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -227,7 +227,7 @@ def _expect_file(path: Path, option: str) -> None:
         raise StoreError(f"{option}: {path} is no regular file; move it away, or choose another directory")
 
 
-def _expect_sides(path: Path, option: str) -> None:
+def _expect_sides(path: Path, option: str, *, writing: bool) -> None:
     """Refuses what beside a file would make SQLite wait, or write or delete elsewhere. SQLite looks beside the file, not beside a link to it."""
     for end in SIDES:
         side = Path(f"{os.path.realpath(path)}{end}")
@@ -239,7 +239,7 @@ def _expect_sides(path: Path, option: str) -> None:
             raise StoreError(f"{option}: cannot open {side}: {e.strerror}; check the path") from None
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise StoreError(f"{option}: {side} is no regular file of its own; remove it, or choose another directory")
-        if end == "-journal" and status.st_size and not (option == OPTION and not _names_a_file(side)):
+        if end == "-journal" and status.st_size and not (writing and not _names_a_file(side)):
             what = "a change that was interrupted is beside it"
             raise StoreError(f"{option}: {path} cannot be read as it is: {what}; remove {side.name}, or choose another directory")
 
