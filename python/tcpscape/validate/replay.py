@@ -198,7 +198,6 @@ class RecordingKernel(Virtual):
                 for way in ways:
                     before, behind = BEFORE_AND_BEHIND[way]
                     of_ways[way] = fates(seen[before], seen[behind], way, mss)
-                self._folder.mkdir(parents=True, exist_ok=True)
                 writing.whole(self._file(scenario, seed), json.dumps(of_ways, separators=(",", ":")))
         return trial
 
