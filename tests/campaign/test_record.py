@@ -262,7 +262,9 @@ def test_trials_of_python_alone_are_no_record(tmp_path):
         execute.run(outcome_of(), Execution(store=store))
     assert not record.exists(tmp_path)
     assert len(sources.load(tmp_path).items) == 4
-    with pytest.raises(StoreError, match=r"no results of run, sweep or study in results.sqlite; run an interrupted one again with the same --out, or name a"):
+    with pytest.raises(
+        StoreError, match=r"no results of run, sweep or study in results.sqlite; run an interrupted one again with the same --out, or name a"
+    ):
         record.load(tmp_path)
 
 
