@@ -1076,4 +1076,5 @@ def test_packets_one_by_one_at_equal_distances_are_a_bottlenecks_as_well_as_an_a
     seen = replace(flow(sent, np.full(sent.size, 12.0), np.full(sent.size, 8.0), vantage=vantage), limits=(held,))
     assert limits.is_served(seen, fitting.nothing(Reason("few packets"))) is is_doubted
     assert {one.cause for one in limits.doubted(seen).limits} == {"unknown" if is_doubted else "application"}
+    assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), jitter_on="none"))
     assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), rate_mbps=Estimate(20.0, 19.9, 20.1, 900, "Mbit/s")))

@@ -239,7 +239,9 @@ def test_segments_by_a_clock_are_an_applications_where_no_queue_spaces_them():
     )
     first = lambda flow, path: limits.refined(flow, None, path)[0].cause  # noqa: E731
     unseen, wide, full = FittedPath(), FittedPath(rate_mbps=Estimate(8, 7.9, 8.1, 9)), FittedPath(rate_mbps=Estimate(1.1, 1.0, 1.2, 9))
-    assert [first(one, path) for one in (far, near) for path in (unseen, wide)] == ["application"] * 4
+    still = FittedPath(jitter_on="none")
+    assert [first(one, path) for one in (far, near) for path in (still, wide)] == ["application"] * 4
+    assert [first(one, unseen) for one in (far, near)] == ["congestion_window", "application"]
     assert [first(one, full) for one in (far, near)] == ["congestion_window", "pacing"]
     assert first(replace(far, facts={"rtt": {"p50_ms": 40.0}, "timestamps": False}), unseen) == "congestion_window"
     growing = np.sort(9 * np.sqrt(np.arange(2250) / 2250))  # a window that grows by a segment each round trip
@@ -268,7 +270,7 @@ def test_away_from_the_sender_a_cause_that_flight_and_rate_speak_against_is_a_do
     }[flight]
     seen = held(times, "middle", (LimitInterval(0, 20, cause),))
     seen = replace(seen, segments={**seen.segments, "flight_by_echo": flights.astype(np.uint32)})
-    found = limits.doubted(seen)
+    found = limits.doubted(seen, None, FittedPath(jitter_on="none"))
     assert [one.cause for one in found.limits] == [cause if is_told else "unknown"]
     assert found.limits_doubt == (None if is_told else "end_of_writes")
 

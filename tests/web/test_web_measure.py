@@ -407,13 +407,13 @@ def test_a_database_that_is_none_is_called_as_the_user_calls_it(tmp_path: Path, 
     folder = tmp_path / "results"
     folder.mkdir()
     (folder / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"\0" * 50)
-    with pytest.raises(TcpscapeError, match=r"^out: mine\.sqlite is no database; "):
+    with pytest.raises(TcpscapeError, match=r"^directory: mine\.sqlite is no database; "):
         take(Uploads(), (folder / "results.sqlite").read_bytes(), "mine.sqlite", tmp_path)
     monkeypatch.chdir(folder.parent)
-    with pytest.raises(TcpscapeError, match=r"^out: results/results\.sqlite is no database; move it away and run again"):
+    with pytest.raises(TcpscapeError, match=r"^directory: results/results\.sqlite is no database; move it away and run again"):
         of_argument("./results")
     for named in (folder, folder / "results.sqlite"):
-        with pytest.raises(TcpscapeError, match=f"^out: {re.escape(str(folder / 'results.sqlite'))} is no database; "):
+        with pytest.raises(TcpscapeError, match=f"^directory: {re.escape(str(folder / 'results.sqlite'))} is no database; "):
             of_argument(str(named))
 
 

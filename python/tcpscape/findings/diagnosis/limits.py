@@ -193,8 +193,11 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
 
 
 def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
-    """Whether packets come to a capture away from the sender one by one at equal distances, as from a busy bottleneck, whose rate is not known."""
-    if flow.vantage == "sender" or path.rate_mbps is not None:
+    """Whether packets come to a capture away from the sender one by one at equal distances, as from a busy bottleneck.
+
+    Where its rate is known, or delays are known not to vary, the goodput and the delays tell.
+    """
+    if flow.vantage == "sender" or path.rate_mbps is not None or path.jitter_on == "none":
         return False
     gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)))
     return gaps.size >= FEWEST_SEGMENTS and bool(np.mean(np.abs(gaps - np.median(gaps)) <= EQUAL * np.median(gaps)) >= SERVED)
