@@ -347,7 +347,7 @@ def main() -> int:
     p.add_argument("--quick", action="store_true", help="few repetitions")
     p.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS), help="what is measured now; the others are as they were kept")
     p.add_argument("--kept", type=pathlib.Path, default=pathlib.Path("programs.json"), help="what was measured before")
-    p.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "performance-programs.md")
+    p.add_argument("--out", type=pathlib.Path, default=pathlib.Path("programs.md"), help="the page")
     a = p.parse_args()
     figures = measure(a.parts, a.quick, a.kept)
     if set(PARTS) <= figures.keys():
