@@ -100,7 +100,7 @@ FIGURES = (
         Figure(f"hosts_{part}", (f"docs/models/tcp/hosts.md#{part}",), (("benches/hosts.py", "--only", part),), unavailable=lack)
         for part, lack in (("cells", lambda: None), ("touched", lambda: None), ("twins", no_kernel))
     ),
-    Figure("exact", ("docs/models/exact.md#controls",), (("benches/exact.py",),), unavailable=no_kernel),
+    Figure("exact", ("docs/models/exact.md#controls", "docs/models/exact.md#replayed"), (("benches/exact.py",),), unavailable=no_kernel),
     Figure(
         "packetdrill",
         tuple(f"docs/packetdrill.md#{part}" for part in ("families", "failures", "reasons")),
