@@ -9,7 +9,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.before import is_exact, part_before
-from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, longest_busy, met_idle, windows_of
+from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, longest_busy, met_empty, met_idle, windows_of
 from tcpscape.findings.diagnosis.path.jitter import mean_by_blocks, with_interval
 from tcpscape.findings.diagnosis.path.state import (
     LEAST_TURNS,
@@ -92,7 +92,7 @@ def anchors(f: Fit) -> Floats:
     beyond several that are close to each other: their ACK waited for another segment, or was lost.
     """
     if f.bottleneck and f.delays and not f.is_before and f.delays.index.size == f.behind.row.size:
-        noise = max(f.bottleneck.noise, f.before_queue[0] if f.before_queue else 0.0, 0.5)
+        noise = max(f.bottleneck.noise, f.sigma_before_queue, 0.5)
         idle = met_idle(f.delays, f.bottleneck.rate, 5 * noise)
         if f.flow.facts.get("begins_in_mid_connection"):
             idle[: min(idle.size, YOUNG)] = False
@@ -146,7 +146,7 @@ def rate_error(f: Fit, b: FittedBottleneck) -> float:
 
     That is a jitter before the queue, or one on either side of it where packets change places, and at least what the fit leaves.
     """
-    moved = max(b.noise, f.before_queue[0] if f.before_queue else 0.0)
+    moved = max(b.noise, f.sigma_before_queue)
     if f.forward is not None and f.forward.is_there and is_reordered(f):
         moved = max(moved, math.sqrt(f.forward.variance))
     busy = longest_busy(f.delays.arrivals, b) if f.delays else math.inf
@@ -158,8 +158,7 @@ def drift(f: Fit) -> float:
     if f.bottleneck is None or f.delays is None or f.is_before:
         return 0.0
     at = f.delays.arrivals.at
-    is_empty = f.bottleneck.queue <= f.delays.arrivals.size * 8e-3 / f.bottleneck.rate + 1e-6
-    begun = np.maximum.accumulate(np.where(is_empty, at, at[0]))
+    begun = np.maximum.accumulate(np.where(met_empty(f.delays.arrivals, f.bottleneck), at, at[0]))
     return rate_error(f, f.bottleneck) / f.bottleneck.rate * float(np.mean((at - begun)[f.delays.index]))
 
 
@@ -316,8 +315,7 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
     if f.hidden > STILL:  # a busy queue hides what it was, and how far above the least the level may be
         return max(mean, low), error
     sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
-    if f.before_queue:  # a busy queue delays neighbours alike whatever their jitter was
-        sigma = max(sigma, f.before_queue[0])
+    sigma = max(sigma, f.sigma_before_queue)  # a busy queue delays neighbours alike whatever their jitter was
     if low <= mean <= low + REACH * sigma + 0.002 * low + 2 * error:
         return mean, error
     return low + 3.0 * sigma, max(sigma, 0.003 * low)

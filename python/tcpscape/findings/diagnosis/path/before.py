@@ -78,9 +78,7 @@ def not_beyond(level: Estimate, f: Fit) -> Estimate:
 
     The least of n normal delays is about √(2 ln n) deviations below their mean.
     """
-    sigma = math.hypot(
-        *(math.sqrt(s.variance) for s in (f.forward, f.reverse) if s is not None and s.is_there), f.before_queue[0] if f.before_queue else 0.0
-    )
+    sigma = math.hypot(*(math.sqrt(s.variance) for s in (f.forward, f.reverse) if s is not None and s.is_there), f.sigma_before_queue)
     lowest, n = float(f.before.rtt.min()), int(f.before.row.size)
     if not sigma or level.value <= lowest + (1 + math.sqrt(2 * math.log(n))) * sigma:
         return level
@@ -124,7 +122,7 @@ def handshake(f: Fit) -> Estimate | None:
         return None
     value, data = float(part), 0.0
     if f.forward is not None and f.forward.is_there:
-        data = max(f.before_queue[0] if f.before_queue else 0.0, math.sqrt(f.forward.variance))
+        data = max(f.sigma_before_queue, math.sqrt(f.forward.variance))
     acks = math.sqrt(max(0.0, f.reverse.variance)) if f.reverse is not None and f.reverse.is_there else 0.0
     if f.before.row.size < LEAST_TURNS or is_reordered(f):
         data = max(data, 0.015 * value)

@@ -395,9 +395,14 @@ def met_idle(d: QueueDelays, rate: float, gap: float) -> Flags:
     return np.asarray(idle[sent_as[d.index]])
 
 
+def met_empty(a: Arrivals, b: FittedBottleneck) -> Flags:
+    """Which packets were in the queue for no longer than their own service."""
+    return np.asarray(b.queue <= a.size * 8e-3 / b.rate + 1e-6)
+
+
 def longest_busy(a: Arrivals, b: FittedBottleneck) -> float:
     """The longest time in which the queue was never empty, ms."""
-    empty = np.flatnonzero(b.queue <= a.size * 8e-3 / b.rate + 1e-6)
+    empty = np.flatnonzero(met_empty(a, b))
     times = np.concatenate([[a.at[0]], a.at[empty], [a.at[-1]]])
     return float(np.diff(times).max())
 

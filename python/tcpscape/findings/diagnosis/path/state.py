@@ -58,6 +58,11 @@ class Fit:
         return self.flow.vantage == "receiver"
 
     @property
+    def sigma_before_queue(self) -> float:
+        """Standard deviation of the forward delay before the queue, ms; 0 where none was seen."""
+        return self.before_queue[0] if self.before_queue else 0.0
+
+    @property
     def has_before(self) -> bool:
         """Whether a part of the path lies before the capture."""
         return self.flow.vantage != "sender"
