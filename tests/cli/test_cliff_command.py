@@ -54,6 +54,11 @@ def test_edges_and_levels_are_kept(cli, tmp_path):
     assert {"engine", "engine_version", "tcpscape", "first_seed", "scenario"} <= set(edges.columns)
 
 
+@pytest.mark.parametrize(("low", "high", "said"), [(0.0, 1e-2, "below 1.00% so far"), (1e-3, 2e-3, "between 0.100% and 0.200% so far")])
+def test_between_which_levels_an_edge_is_so_far(low, high, said):
+    assert answer.so_far(loss_axis(), low, high) == said
+
+
 def searched(cca="cubic", rtt="50ms", edge=(7e6, 6.5e6, 7.5e6), torn=(8e6,)):
     """A search whose edge is known; the levels `torn` have runs on both sides of the threshold."""
     at = [1e6, 6e6, 8e6, 20e6]

@@ -171,6 +171,17 @@ def test_a_terminal_that_moves_its_cursor_has_a_bar(term, has_bar):
     assert (b"\x1b" in shown) == has_bar
 
 
+def test_an_open_total_is_at_work_behind_a_hundred_trials():
+    screen = Console(file=io.StringIO(), force_terminal=True, width=100)
+    clock = iter(float(s) for s in range(1000))
+    with ProgressLine("cliff", is_open=True, clock=lambda: next(clock), screen=screen) as progress:
+        for done in range(0, 300, 10):
+            progress.update(done, 300)
+    last = screen.file.getvalue().rpartition("cliff")
+    assert "290 trials" in last[2]
+    assert re.search("[\u2801-\u28ff]", last[0].rpartition("\n")[2])  # rich's spinner, which is gone where its clock stands still
+
+
 # A process with too little address space says so in one line, instead of what its libraries do then.
 
 

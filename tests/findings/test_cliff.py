@@ -119,6 +119,16 @@ def test_what_falls_before_the_first_level_lies_between_it_and_the_origin():
     assert again.edge.low <= 2e-3 <= again.edge.high
 
 
+@pytest.mark.parametrize(("axis", "edge"), [(SHARE, 0.215), (loss_axis(), 2.05e-3)])
+def test_who_watches_is_told_between_which_levels_the_edge_is(axis, edge):
+    told = []
+    search.find(world(lambda x: 1 / (1 + (x / edge) ** 8)), axis, search.QUICK, watching=lambda of, low, high: told.append((of, low, high)))
+    assert all(of is axis and low < edge < high for of, low, high in told)
+    assert told[0][1:] == (0.0, axis.level(axis.last))
+    assert (axis.step(told[-1][2]) - axis.step(told[-1][1])) <= search.WIDTH + 0.01
+    assert [high - low for _, low, high in told] == sorted((high - low for _, low, high in told), reverse=True)
+
+
 def test_an_axis_with_a_base_of_its_own_that_falls():
     """A rate from 16 to 1 at which goodput is the rate itself, of which an impairment takes more than half below 4."""
     axis = LevelAxis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)

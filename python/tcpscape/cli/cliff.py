@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from tcpscape.names import with_options
 from tcpscape.scenario.vocabulary import FlowFields, HostFields, PathFields
 
 if TYPE_CHECKING:
+    from tcpscape.findings.cliff.levels import LevelAxis
     from tcpscape.findings.cliff.search import Impairment
     from tcpscape.scenario.options import Conditions
     from tcpscape.words.cliff import CliffSearch
@@ -95,8 +97,9 @@ def cliff(
     with ProgressLine("cliff", is_open=True, steps=len(cases)) as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         for cca, at in cases:
-            progress.say(f"cliff of {cca}, RTT {units.brief_time(at.rtt)}")
-            searches.append(answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)))
+            progress.say(what := f"{cca}, RTT {units.brief_time(at.rtt)}: cliff")
+            found = on_path(executor, at, cca, along, budget, partial(_tell, progress, what))
+            searches.append(answer.CliffSearch(cca, at, along, share, found))
     names = {"name": engine.name, "version": engine.version}
     files = answer.write(searches, names, out) if out else []
     page = _page(searches, names, out, files) if out and report else None
@@ -108,6 +111,13 @@ def cliff(
     rig = [f"{with_options(options.typed(), answer.PUBLISHED_RIG)}  (the published rig)"] if answer.is_unbounded(searches) else []
     next_ = [*rig, terminal.to_open(page or files[0]) if files else "add --out DIR to keep the edges and every level as CSV, --report for a page"]
     terminal.show(replace(answer.cliff_screen(searches, engine.name), kept=kept, next=next_), output)
+
+
+def _tell(progress: ProgressLine, what: str, axis: LevelAxis, low: float, high: float) -> None:
+    """Where the edge is so far, on the line about `what`."""
+    from tcpscape.words import cliff as answer
+
+    progress.now(f"{what} {answer.so_far(axis, low, high)}")
 
 
 def _page(searches: Sequence[CliffSearch], engine: Mapping[str, str], out: Path, files: Sequence[Path]) -> Path:

@@ -169,7 +169,7 @@ class ProgressLine:
         self._drawn = now
         bar = self._bar = self._bar or _bar(is_open=self.is_open, screen=self._screen)
         if not bar.tasks:
-            bar.add_task(self.what, left="")
+            bar.add_task(self.what, total=None, left="")  # not rich's 100, at which its clock would stand still
             bar.start()
         bar.update(bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total, left=self._left(now))
 

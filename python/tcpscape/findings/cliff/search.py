@@ -232,6 +232,10 @@ Measuring = Callable[[Sequence[float], range], list[list[float]]]
 """(levels in the axis' unit, which seeds, counted from 0) → the metric of each level's runs, larger is better; the same seeds for all."""
 
 
+Watching = Callable[[LevelAxis, float, float], None]
+"""(axis; last level that holds, or the one without the impairment; first level that fell): between them the edge is so far."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """The threshold of a search, and the runs that it may use."""
@@ -263,15 +267,23 @@ def effort(threshold: float, most: int) -> Effort:
     return Effort(threshold, most=most) if most else replace(QUICK, threshold=threshold)
 
 
-def find(measure: Measuring, axis: LevelAxis, effort: Effort = Effort(), near: float | None = None, base: Measuring | None = None) -> Cliff:
+def find(
+    measure: Measuring,
+    axis: LevelAxis,
+    effort: Effort = Effort(),
+    near: float | None = None,
+    base: Measuring | None = None,
+    watching: Watching | None = None,
+) -> Cliff:
     """Runs along the axis and finds the edge. A path that carries nothing without the impairment has none.
 
     `near` is a level near which the edge is expected; it replaces the walk. `base` measures the metric without the impairment at each level, where
-    the axis itself changes it (`axis.origin` is None); otherwise the level `axis.origin` is run once.
+    the axis itself changes it (`axis.origin` is None); otherwise the level `axis.origin` is run once. `watching` is told after each level that was
+    looked at, once one has fallen.
     """
     if (base is None) == (axis.origin is None):
         refuse("base", "an axis has either an origin or a base for each level", "give one of the two")
-    search = _Search(measure, base, axis, effort)
+    search = _Search(measure, base, axis, effort, watching)
     if search.dead():
         return search.answer(None)
     if near is None:
@@ -285,8 +297,8 @@ def find(measure: Measuring, axis: LevelAxis, effort: Effort = Effort(), near: f
 class _Search:
     """A search in progress: the runs of each level so far, by the level's step on the lattice."""
 
-    def __init__(self, measure: Measuring, base: Measuring | None, axis: LevelAxis, effort: Effort) -> None:
-        self.measure, self.base, self.axis, self.effort = measure, base, axis, effort
+    def __init__(self, measure: Measuring, base: Measuring | None, axis: LevelAxis, effort: Effort, watching: Watching | None) -> None:
+        self.measure, self.base, self.axis, self.effort, self.watching = measure, base, axis, effort, watching
         self.values: dict[int, Floats] = {}
         self.bases: dict[int, Floats] = {}
         self.runs = 0
@@ -333,6 +345,9 @@ class _Search:
             self.take(step, self.effort.seeds)
         if not self.point(step).decided(self.effort.threshold, FIRM):
             self.take(step, REPEAT * self.effort.seeds)
+        if self.watching and (bracket := self.bracket()):
+            origin = self.axis.origin if bracket[0] < self.axis.first else None
+            self.watching(self.axis, self.axis.level(bracket[0]) if origin is None else origin, self.axis.level(bracket[1]))
 
     def fell(self, step: int) -> bool:
         """Whether the retention at a step is below the threshold, or unknown."""
@@ -492,11 +507,10 @@ def impairment(along: str, given: Mapping[str, object], prefix: str = "") -> Imp
     return varied
 
 
-def on_path(runner: Runner, path: Conditions, cca: str, along: Impairment, effort: Effort) -> Cliff:
+def on_path(runner: Runner, path: Conditions, cca: str, along: Impairment, effort: Effort, watching: Watching | None = None) -> Cliff:
     """The cliff of a path under one congestion control, along its jitter (levels in ns) or its loss (fractions)."""
-    if along == "jitter":
-        return find(measure(runner, lambda ns: [path.model_copy(update={"jitter": int(ns)}).scenario(cca)]), jitter_axis(path.rtt), effort)
-    return find(measure(runner, lambda share: [path.model_copy(update={"loss": share}).scenario(cca)]), loss_axis(), effort)
+    axis, kind = (jitter_axis(path.rtt), int) if along == "jitter" else (loss_axis(), float)
+    return find(measure(runner, lambda level: [path.model_copy(update={along: kind(level)}).scenario(cca)]), axis, effort, watching=watching)
 
 
 def measure(runner: Runner, along: Along, first: int = 0) -> Measuring:
