@@ -20,8 +20,10 @@ EXIT_INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 EXIT_TERMINATED = 143
 """Exit status after SIGTERM."""
-INTERRUPTED = "interrupted; what was kept with --out stays, and the same command goes on from there"
-"""Message after a signal of commands that have no better one."""
+INTERRUPTED = "interrupted"
+"""Message after a signal of commands that have no better one, …"""
+KEPT = f"{INTERRUPTED}; what was kept with --out stays, and the same command goes on from there"
+"""… and where --out was given."""
 MOST_SHOWN = 80
 """Characters of a value that a message shows."""
 MOST_MESSAGE = 380

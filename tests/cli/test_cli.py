@@ -11,7 +11,7 @@ import pytest
 
 from patience import PATIENCE_S
 from tcpscape.cli.terminal import ProgressLine
-from tcpscape.errors import INTERRUPTED
+from tcpscape.errors import INTERRUPTED, KEPT
 from tcpscape.store.results import Store
 from tcpscape.text import numbers
 
@@ -88,6 +88,8 @@ def test_an_interrupted_run_says_what_it_kept(cli, tmp_path, monkeypatch):
     assert len(Store(tmp_path).addresses()) >= 1
     got = cli("run", "baseline", "--engine", "mock", "--seeds", "3")
     assert (got.status, got.out, got.err) == (130, "", f"{INTERRUPTED}\n")
+    got = cli("cliff", "--rtt", "50ms", "--engine", "mock", f"--out={tmp_path / 'edges'}")
+    assert (got.status, got.out, got.err) == (130, "", f"{KEPT}\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "| head -c 0"])

@@ -12,7 +12,7 @@ import click
 from tcpscape.cli import completion, streams
 from tcpscape.cli.command import COMMANDS, app, typed_name
 from tcpscape.controls import usercode
-from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
+from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, KEPT, TcpscapeError, printable
 
 MOST_PROBLEM, MOST_NAME = 200, 40
 """Characters that a message has of what the option parser says, and of the name of what was typed."""
@@ -60,11 +60,11 @@ def call(args: list[str]) -> int:
     try:
         return _answered(args)
     except KeyboardInterrupt as e:
-        return _interrupted(streams.status(e))
+        return _interrupted(args, streams.status(e))
     except Exception:
         if (status := streams.signalled()) is None:
             raise
-        return _interrupted(status)
+        return _interrupted(args, status)
 
 
 def _answered(args: list[str]) -> int:
@@ -83,8 +83,9 @@ def _answered(args: list[str]) -> int:
         raise
 
 
-def _interrupted(status: int) -> int:
-    print(INTERRUPTED, file=sys.stderr)
+def _interrupted(args: Sequence[str], status: int) -> int:
+    own = args[: args.index("--")] if "--" in args else args
+    print(KEPT if any(arg.partition("=")[0] == "--out" for arg in own) else INTERRUPTED, file=sys.stderr)
     return status
 
 
