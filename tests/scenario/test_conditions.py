@@ -201,3 +201,21 @@ def test_a_cliff_says_what_kind_of_loss_and_where(cli, need_model):
     words = ["cliff", "--rtt", "20ms", "--along", "loss", "--most", "0", "--cca", "cubic", "--duration", "2s", "--rate", "10mbit"]
     assert "loss comes in bursts of 5, of the data; " in " ".join(cli(*words, "--loss-burst", "5", "--loss-on", "forward").out.split())
     assert "loss is random, of each direction; " in " ".join(cli(*words).out.split())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"jitter": "0ms", "order": "keep", "distribution": "normal", "jitter_on": "forward"},
+        {"axes": {"forward.jitter": "0ms,4ms", "jitter_on": "both,forward"}},
+        {"loss": ["0%", "1%"], "loss_on": "forward", "loss_burst": "3"},
+    ],
+)
+def test_what_belongs_to_jitter_or_loss_is_taken_with_either_also_with_none_of_it(fields):
+    assert tcpscape.sweep(rtt="20ms", engine="mock", seeds=1, cca="reno", **fields).cells
+
+
+def test_what_belongs_to_jitter_or_loss_is_refused_without_it_also_in_python():
+    for ask in (tcpscape.run, tcpscape.sweep, tcpscape.advise, tcpscape.cliff):
+        with pytest.raises(tcpscape.TcpscapeError, match=r"^loss-on: there is no loss that it could belong to; give --loss too, or leave it out$"):
+            ask(rtt="20ms", loss_on="forward", engine="mock", cca="reno")

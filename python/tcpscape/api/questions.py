@@ -17,7 +17,7 @@ from tcpscape.api.declared import declares
 from tcpscape.campaign.execute import Runner, TrialsDone
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import OPTIONS, validate
-from tcpscape.scenario.options import Conditions
+from tcpscape.scenario.options import Conditions, expect_owners
 from tcpscape.scenario.vocabulary import FLOW, HOST, PATH, PathWords, TrialFields, Words, chosen
 from tcpscape.store.results import Store
 
@@ -146,6 +146,7 @@ def cliff(
     from tcpscape.words import cliff as answer
 
     varied = search.impairment(along, {"jitter": options.get("jitter"), "loss": options.get("loss")})
+    expect_owners(chosen(options, PATH), {*options, along})
     searched: Conditions = validate(Conditions, chosen(options, (*PATH, *HOST)) | {"flow": chosen(options, FLOW)}, OPTIONS)
     share = units.parse_percent(threshold, "threshold", example="50%")
     effort, runner = search.effort(share, most), Runner(engines.make(engine), jobs, progress=progress)

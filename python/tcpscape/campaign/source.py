@@ -17,7 +17,7 @@ from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.fields import OPTIONS
 from tcpscape.scenario.grammar import parse_mix
-from tcpscape.scenario.options import UNNAMED, Conditions
+from tcpscape.scenario.options import UNNAMED, Conditions, expect_owners
 from tcpscape.scenario.scenario import Scenario
 
 SUFFIXES = (".yaml", ".yml", ".toml")
@@ -68,6 +68,8 @@ def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str
         _set(data, name, value)
     if "scenario" not in data and "rtt" not in {*data.get("conditions", {}), *_axis_names(data)}:
         refuse("rtt", "missing, and a path needs one", "say for example --rtt 50ms")
+    if "scenario" not in data:
+        expect_owners(options, {*data.get("conditions", {}), *_axis_names(data)})
     values = {**data, **fields}
     if values.get("programs"):
         values.setdefault("metric", "completion")  # not every command has a TCP connection

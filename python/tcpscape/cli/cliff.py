@@ -46,8 +46,9 @@ class SearchedPath:
         """The paths to search, one for each round-trip time."""
         from tcpscape.campaign import axes
         from tcpscape.scenario.fields import OPTIONS, validate
-        from tcpscape.scenario.options import Conditions
+        from tcpscape.scenario.options import Conditions, expect_owners
 
+        expect_owners(self.path, {*self.path, self.along})
         if "rtt" not in self.path:
             refuse("rtt", "missing", "write for example --rtt 50ms, or several: 24,50,100ms, 20..100ms/20ms")
         fields = {**self.path, **hosts, "flow": flow}

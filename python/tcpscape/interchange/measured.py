@@ -24,7 +24,7 @@ from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind
 from tcpscape.scenario import files
 from tcpscape.scenario.fields import OPTIONS, validate
-from tcpscape.scenario.options import Conditions, given, one_way_jitter, one_way_loss
+from tcpscape.scenario.options import Conditions, expect_owners, given, one_way_jitter, one_way_loss
 from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Part, Scenario
 from tcpscape.scenario.words import QueueDescription
@@ -75,6 +75,7 @@ def conditions(options: Mapping[str, Any], source: Path | None = None) -> tuple[
     pairs = ({"jitter", "rtt_jitter"}, {"loss", "rtt_loss"})
     replaced = {name for pair in pairs if chosen.keys() & pair for name in pair}
     fields = {k: v for k, v in measured.fields.items() if k not in replaced} | chosen
+    expect_owners(chosen, {name.removeprefix("rtt_") for name in fields})
     if "player" in (fields.get("flow") or {}):
         fields = {"duration": WATCHED, **fields}
     if "rtt" not in fields:

@@ -7,7 +7,7 @@ remains.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -213,6 +213,7 @@ class ScenarioOptions:
         first = next(iter(conditions)).replace("_", "-")
         if words:
             refuse(next(iter(words)), f"the path is said by {first}, too", "leave out one of the two")
+        expect_owners(conditions, conditions)
         if "rtt" not in conditions:
             refuse("rtt", f"missing, and {first} needs a path", "give it too, for example 50ms")
         scenario = validate(Conditions, conditions, OPTIONS).scenario("cubic")
@@ -246,6 +247,22 @@ def _over(base: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a flow of a mixture, the others those of `base`; data of a direction that the mixture says enter and leave where it says."""
     kept = {name: value for name, value in base.items() if "direction" not in flow or name not in ("enter", "leave")}
     return {**kept, **flow}
+
+
+OWNERS = {"distribution": "jitter", "order": "jitter", "jitter_on": "jitter", "loss_burst": "loss", "loss_on": "loss"}
+"""Field of a path → the one without which it means nothing."""
+
+
+def expect_owners(options: Collection[str], there: Collection[str]) -> None:
+    """Refuses an option that says something of jitter or loss where neither the options nor the path has any; a jitter or loss of 0 is one.
+
+    :param options: names of the fields that are given.
+    :param there: names of those that the path has, from options, a file, or as an axis (`forward.jitter`).
+    """
+    named = {name.rpartition(".")[2] for name in there}
+    for name in options:
+        if (owner := OWNERS.get(name, name)) != name and owner not in named:
+            refuse(name.replace("_", "-"), f"there is no {owner} that it could belong to", f"give --{owner} too, or leave it out")
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
