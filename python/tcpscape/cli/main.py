@@ -49,8 +49,12 @@ def main() -> None:
 
 
 def _settle_environment() -> None:
-    """Takes out of the environment what would end the libraries that draw and compute: no figure of ours is shown on a screen."""
+    """Takes out of the environment what would end the libraries that draw and compute: no figure of ours is shown on a screen.
+
+    Matrices are small, so one thread of OpenBLAS multiplies them: more of them would spin, and add in an order that depends on their number.
+    """
     os.environ["MPLBACKEND"] = "agg"
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not os.environ.get("POLARS_MAX_THREADS", "1").strip("0").isdigit():
         del os.environ["POLARS_MAX_THREADS"]
 

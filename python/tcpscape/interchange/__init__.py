@@ -14,13 +14,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tcpscape.interchange import flent, iperf3, table
+from tcpscape.interchange import table
 from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
 
 
-def _writer(module: str) -> Callable[..., Any]:
-    """The `write` of a format that is only written. Its module is loaded when something is: who reads a capture needs none of them."""
-    return lambda *arguments: import_module(f"{__name__}.{module}").write(*arguments)
+def _of(module: str, verb: str) -> Callable[..., Any]:
+    """The `read` or `write` of a format. Its module is loaded when one is needed: who reads a capture needs none of them."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(f"{__name__}.{module}"), verb)(*arguments)
+
+    return call
 
 
 REGISTRY: dict[str, Format] = {
@@ -31,13 +35,13 @@ REGISTRY: dict[str, Format] = {
         Format("markdown", "the answer of a result and its table", (".md",), is_answer=True),
         Format("latex", "the table of a result for a paper", (".tex",), is_answer=True),
         Format("methods", "how a result was measured, as a paragraph", (".txt",), is_answer=True),
-        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
-        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent.write, binary=True),
-        Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=_writer("mahimahi")),
-        Format("perfetto", "a trial as a trace for Perfetto", (".perfetto-trace",), write_trial=_writer("perfetto"), binary=True),
-        Format("qlog", "a trial as qlog, for qvis", (".qlog",), write_trial=_writer("qlog")),
-        Format("tc", "a scenario's path as commands", (".sh",), write_scenario=_writer("tc")),
-        Format("bundle", "a result directory with all that repeats it", (".zip",), write_directory=_writer("bundle"), binary=True),
+        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), _of("iperf3", "read"), _of("iperf3", "write")),
+        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), _of("flent", "read"), _of("flent", "write"), binary=True),
+        Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=_of("mahimahi", "write")),
+        Format("perfetto", "a trial as a trace for Perfetto", (".perfetto-trace",), write_trial=_of("perfetto", "write"), binary=True),
+        Format("qlog", "a trial as qlog, for qvis", (".qlog",), write_trial=_of("qlog", "write")),
+        Format("tc", "a scenario's path as commands", (".sh",), write_scenario=_of("tc", "write")),
+        Format("bundle", "a result directory with all that repeats it", (".zip",), write_directory=_of("bundle", "write"), binary=True),
     )
 }
 """Every format by name."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from tcpscape import capture
@@ -19,7 +20,7 @@ from tcpscape.capture import Pseudonyms, verdicts
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow, SocketAddress
-from tcpscape.interchange import flent, iperf3, ss, trial_flows
+from tcpscape.interchange import ss, trial_flows
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind, Origin
 from tcpscape.reading.streams import STDIN, Stream
@@ -47,9 +48,14 @@ class ObservedKind:
     """Reads it; nothing of it was taken before."""
 
 
-def _whole(kind: Kind, observe: Callable[[bytes, str], Observation]) -> Callable[[Stream, BytesRead], Observation]:
-    """Reads a content whole, as small ones are."""
-    return lambda stream, progress: observe(stream.rest(kind.most_unpacked or kind.most), stream.origin.name)
+def _whole(module: str, observe: Callable[[bytes, str], Observation]) -> Callable[[Stream, BytesRead], Observation]:
+    """Reads a content whole, as small ones are. The module that says how large it may be is loaded then: who reads a capture needs none of them."""
+
+    def read(stream: Stream, progress: BytesRead) -> Observation:
+        kind: Kind = import_module(f"tcpscape.interchange.{module}").FILE
+        return observe(stream.rest(kind.most_unpacked or kind.most), stream.origin.name)
+
+    return read
 
 
 KINDS: Sequence[ObservedKind] = (
@@ -65,24 +71,24 @@ KINDS: Sequence[ObservedKind] = (
         {"flent": "a Flent file"},
         "Its steps show goodput, RTT and window, its pings the path before the flows.",
         trial_flows.recognises_flent,
-        _whole(flent.FILE, trial_flows.observe_flent),
+        _whole("flent", trial_flows.observe_flent),
     ),
     ObservedKind(
         "result",
         {"result": "results of tcpscape"},
         "Trials show goodput and counters.",
         trial_flows.recognises_lines,
-        _whole(trial_flows.LINES, trial_flows.observe_lines),
+        _whole("trial_flows", trial_flows.observe_lines),
     ),
     ObservedKind(
         "iperf3",
         {"iperf3": "iperf3's JSON"},
         "Its intervals show goodput, and of the sending end RTT and window.",
         trial_flows.recognises_iperf3,
-        _whole(iperf3.FILE, trial_flows.observe_iperf3),
+        _whole("iperf3", trial_flows.observe_iperf3),
     ),
     ObservedKind(
-        "ss", {"ss": "output of ss"}, "Its lists show what the kernel counts, at their times alone.", ss.recognises, _whole(ss.FILE, ss.observe)
+        "ss", {"ss": "output of ss"}, "Its lists show what the kernel counts, at their times alone.", ss.recognises, _whole("ss", ss.observe)
     ),
 )
 """Every kind, in the order in which they are tried."""

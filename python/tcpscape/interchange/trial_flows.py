@@ -18,15 +18,16 @@ from tcpscape.controls import spelling
 from tcpscape.errors import printable
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import Columns, Observation, ObservedFlow, SocketAddress, Vantage
-from tcpscape.interchange import flent, iperf3, tcp_info
+from tcpscape.interchange import tcp_info
 from tcpscape.interchange.base import HEADERS, LONGEST_TEXT, MTU, InterchangeError, by_flow
-from tcpscape.reading import documents
 from tcpscape.reading.files import MIB, Kind, Origin, decoded
 from tcpscape.trial import FlowResult, Trial
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from tcpscape.interchange import iperf3
 
 COLUMNS: Mapping[str, str] = {
     "cwnd": "snd_cwnd",
@@ -68,7 +69,7 @@ SENDER, RECEIVER, FIRST_PORT, PORT = "sender", "receiver", 49_152, 5201
 """The ends of a trial's flows, which have no addresses."""
 MOST_FLOWS = 64
 """Flows of a result that are taken."""
-LINES = Kind("lines of `tcpscape run --json`", "give the whole output of it", most=64 * MIB, error=InterchangeError)
+FILE = Kind("lines of `tcpscape run --json`", "give the whole output of it", most=64 * MIB, error=InterchangeError)
 
 
 def recognises_iperf3(head: bytes) -> bool:
@@ -91,6 +92,8 @@ def recognises_lines(head: bytes) -> bool:
 
 def observe_iperf3(content: bytes, name: str) -> Observation:
     """iperf3's streams. :raises InterchangeError: one line, for what is no test of TCP, or measured nothing."""
+    from tcpscape.interchange import iperf3
+
     path = Path(name)
     flows: list[ObservedFlow] = []
     notes: list[str] = []
@@ -106,6 +109,8 @@ def observe_iperf3(content: bytes, name: str) -> Observation:
 
 def _stream(document: iperf3.Iperf3Test, place: int, client_sends: bool, socket: int | None, ends: iperf3.Ends) -> ObservedFlow:
     """A stream; a client's document names the client's end first."""
+    from tcpscape.interchange import iperf3
+
     result, unknown = iperf3.flow_of(document, socket, ends)
     known = {connection.socket: connection for connection in document.start.connected}
     at = known.get(socket)
@@ -122,6 +127,8 @@ def _stream(document: iperf3.Iperf3Test, place: int, client_sends: bool, socket:
 
 def observe_flent(content: bytes, name: str) -> Observation:
     """Flent's flows, with ping's idle RTTs where it measured them. :raises InterchangeError: one line, for what is none of Flent's."""
+    from tcpscape.interchange import flent
+
     path = Path(name)
     data = flent.data_of(decoded(content, Origin(name, flent.FILE)), path)
     imported = flent.trial_of(data, path)
@@ -136,7 +143,9 @@ def observe_flent(content: bytes, name: str) -> Observation:
 
 def observe_lines(content: bytes, name: str) -> Observation:
     """The trials of `run --json`, which have no samples. :raises InterchangeError: one line, where none of it is a trial."""
-    origin = Origin(name, LINES)
+    from tcpscape.reading import documents
+
+    origin = Origin(name, FILE)
     values, broken = documents.json_values(decoded(content, origin), origin)
     if broken and not values:
         origin.refuse(f"is not JSON at line {broken.line}")

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from tcpscape import writing
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
@@ -80,6 +78,8 @@ def text(flow: FittedFlow, cca: str) -> str:
 
 def _fields(fields: Mapping[str, Any], remarks: Mapping[tuple[str, str], str], part: str = "", lead: str = "") -> Iterator[str]:
     """The lines of fields in YAML, each with its comment; `part`: the scenario's field that they are of, `lead`: what the first line begins with."""
+    import yaml
+
     for name, value in fields.items():
         of, indent = part or name, " " * len(lead)
         remark = remarks.get((of, name))

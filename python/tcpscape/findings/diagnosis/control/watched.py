@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -315,15 +316,14 @@ def _rounds(acks: _Acks, segments: Mapping[str, NDArray[Any]]) -> Rounds:
     last = np.minimum(ends, len(t) - 1)
     n, sent_t = len(ack), segments["t"]
     columns: dict[str, Any] = {name: np.full(n, np.nan) for name in ("window", "rtt", "least", "pause", "bursts")}
-    peak, is_open, sent = ack.copy(), np.zeros(n, bool), np.zeros(n, np.int64)
+    peak, sent = ack.copy(), np.zeros(n, np.int64)
     cuts_sent = np.searchsorted(sent_t, np.stack([t[ack], t[last]]), side="right")
     bursty = np.append(0, np.cumsum(np.diff(sent_t, prepend=sent_t[:1] - 10**9) < 100_000))
+    seen = np.where(np.isnan(flight), -1.0, flight)
+    is_open = ~np.logical_or.reduceat((state > DISORDER) | (held > 0), ack)
     for i, (a, b) in enumerate(zip(ack.tolist(), ends.tolist(), strict=True)):
-        inside = flight[a:b]
-        if not np.isnan(inside).all():
-            peak[i] = a + int(np.nanargmax(inside))
-            columns["window"][i] = flight[peak[i]]
-        is_open[i] = not ((state[a:b] > DISORDER).any() or held[a:b].any())
+        peak[i] = a + int(seen[a:b].argmax())
+        columns["window"][i] = flight[peak[i]]
         if len(samples := rtt[a:b][rtt[a:b] > 0]):
             columns["rtt"][i], columns["least"][i] = np.median(samples) / 1e6, samples.min() / 1e6
         first, end = cuts_sent[0, i], cuts_sent[1, i]
@@ -390,7 +390,7 @@ BACKOFFS = ("backoff_unlikely", "backoff_error", "backoff_close", "backoff_bias"
 """Of the windows that its reductions would have left."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stretches:
     """Where the watched window replaces the candidate's, and what is compared."""
 
@@ -400,6 +400,11 @@ class Stretches:
     """Round trips whose windows are compared."""
     begun: Ints
     """For each of them the round trip in which its stretch began."""
+
+    @cached_property
+    def told(self) -> bytes:
+        """The rows as `_core.watch` reads them, for each candidate the same."""
+        return self.rows.tobytes()
 
 
 def stretches(watched: Watched, length: int) -> Stretches:
@@ -511,10 +516,9 @@ def distance(measures: Mapping[str, float]) -> float:
 
 def _measure(name: str, hz: int, watched: Watched, told: Stretches, suffix: str) -> dict[str, float]:
     """What one candidate makes of the stretches."""
-    raw, reductions = _core.watch(name, told.rows.tobytes(), watched.mss, hz, watched.ecn or name == "dctcp")
-    windows = np.frombuffer(raw, "<u4").astype(float)
+    raw, reductions = _core.watch(name, told.told, watched.mss, hz, watched.ecn or name == "dctcp")
     rounds = watched.rounds
-    seen, made = rounds.window[told.compared], windows[rounds.peak[told.compared]]
+    seen, made = rounds.window[told.compared], np.frombuffer(raw, "<u4")[rounds.peak[told.compared]].astype(float)
     result = {f"{measure}_{suffix}": float("nan") for measure in MEASURES}
     if len(seen):
         tolerance = np.maximum(1.5, 0.03 * seen)

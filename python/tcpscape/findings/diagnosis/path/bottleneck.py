@@ -24,10 +24,9 @@ lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ�
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -150,20 +149,46 @@ class QueueDelays:
         return replace(self, begins=np.flatnonzero(level >= 0))
 
     @cached_property
-    def _last_begin(self) -> Ints:
-        """The last place in `begins` that is none after each of these packets."""
-        return self.index if self.begins is None else np.searchsorted(self.begins, self.index, side="right") - 1
+    def _begins(self) -> tuple[Floats, Floats, Ints]:
+        """Of the places at which the queue may have been empty: when packets came, the bytes before; and the last of these places for each delay."""
+        a = self.arrivals
+        if self.begins is None:
+            return a.at, a.before, self.index
+        return a.at[self.begins], a.before[self.begins], np.searchsorted(self.begins, self.index, side="right") - 1
+
+    @cached_property
+    def _delayed(self) -> tuple[Floats, Floats, Floats]:
+        """Of the packets whose delays these are: when each came, when it was sent, and the bytes up to its end."""
+        a, at = self.arrivals, self.index
+        return a.at[at], a.sent[at], a.before[at] + a.size[at]
+
+    @cached_property
+    def _alike(self) -> tuple[Ints, ...]:
+        """Places of the delays of each window, a row for each; windows of one length together."""
+        bounds = np.searchsorted(self.window, np.arange(int(self.window[-1]) + 2)) if self.window.size else np.zeros(1, dtype=int)
+        sizes = np.diff(bounds)
+        return tuple(bounds[:-1][sizes == size][:, None] + np.arange(size) for size in np.unique(sizes) if size)
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Delays before the queue to simulate, of each arrival, in standard deviations (normal, independent)."""
+        return np.random.default_rng(1).standard_normal(self.arrivals.at.size)
 
     def waits(self, rate: float, burst: float) -> Floats:
         """The queue's delays at these packets: the same as :meth:`Arrivals.waits`, worked out at these alone."""
-        a, at = self.arrivals, self.index
+        (begin_at, before, last), (at, sent, end) = self._begins, self._delayed
         per_byte = 8e-3 / rate
-        begins = slice(None) if self.begins is None else self.begins
-        begin = np.maximum.accumulate(a.at[begins] - a.before[begins] * per_byte)[
-            self._last_begin
-        ]  # of the busy time of each, at a rate without an end
-        finish = begin + (a.before[at] + a.size[at]) * per_byte
-        return np.asarray(np.maximum(finish - burst * per_byte - a.at[at], 0.0) + a.at[at] - a.sent[at])
+        begin = np.maximum.accumulate(begin_at - before * per_byte)[last]  # of the busy time of each, at a rate without an end
+        finish = begin + end * per_byte
+        return np.asarray(np.maximum(finish - burst * per_byte - at, 0.0) + at - sent)
+
+    def centred(self, x: Floats) -> Floats:
+        """Values of these packets, each less the median of its window."""
+        y = np.empty_like(x)
+        for rows in self._alike:
+            part = x[rows]
+            y[rows] = part - medians(part)[:, None]
+        return y
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,26 +224,16 @@ def windows_of(at: Floats, count: int = WINDOWS, least: int = 30) -> Ints:
     return np.asarray(np.arange(at.size) * count // max(1, at.size), dtype=np.int64)
 
 
-def centred(x: Floats, window: Ints) -> Floats:
-    """Values less the median of their window."""
-    bounds = np.searchsorted(window, np.arange(int(window[-1]) + 2)) if window.size else np.zeros(1, dtype=int)
-    y: Floats = x.copy()
-    for low, high in pairwise(bounds):
-        if high > low:
-            y[low:high] -= median(x[low:high])
-    return y
-
-
-def median(x: Floats) -> float:
-    """The median, as NumPy's, without what that costs for a few values."""
-    middle = ((x.size - 1) // 2, x.size // 2)
-    parts = np.partition(x, middle)
-    return float(parts[middle[0]] + parts[middle[1]]) / 2
+def medians(x: Floats) -> Floats:
+    """The median of each row, as NumPy's, without what that costs for a few values."""
+    middle = ((x.shape[-1] - 1) // 2, x.shape[-1] // 2)
+    parts = np.partition(x, middle, axis=-1)
+    return np.asarray((parts[..., middle[0]] + parts[..., middle[1]]) / 2)
 
 
 def deviation(d: QueueDelays, rate: float, burst: float) -> float:
     """Mean absolute deviation of what is left of the delays, ms."""
-    return float(np.mean(np.abs(centred(d.delay - d.waits(rate, burst), d.window))))
+    return float(np.mean(np.abs(d.centred(d.delay - d.waits(rate, burst)))))
 
 
 def centred_mean(x: Floats, window: Ints) -> Floats:
@@ -241,9 +256,12 @@ def fit(d: QueueDelays) -> FittedBottleneck | None:
 
 def together(d: QueueDelays, rate: float, burst: float) -> tuple[float, float]:
     """The least deviations beside a rate and a burst, both varied: where bursts queue for a short time only, one makes up for the other."""
+    most = rate * NEAR
+    near = d.up_to(most)
 
     def cost(x: Floats) -> float:
-        return deviation(d, rate * float(np.exp(x[0])), max(0.0, burst + 3_000 * float(x[1])))
+        tried = rate * float(np.exp(x[0]))
+        return deviation(near if tried <= most else d, tried, max(0.0, burst + 3_000 * float(x[1])))
 
     start = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 1.0]])
     x, least = lowest(cost, start)
@@ -288,11 +306,8 @@ def lowest(cost: Callable[[Floats], float], simplex: Floats, most: int = 80) -> 
 def over_all(d: QueueDelays, rate: float, burst: float) -> float:
     """The rate that leaves one level for the whole flow, if there is one beside this rate: then nothing was counted wrongly, and it is more exact."""
     whole = QueueDelays(d.arrivals, d.index, d.delay, np.zeros(d.index.size, dtype=np.int64))
-    best, width, whole = rate, 1e-3, whole.up_to(rate * NEAR)
-    for _ in range(5):
-        rates = best * np.exp(np.linspace(-width, width, 11))
-        best = float(rates[int(np.argmin([deviation(whole, r, burst) for r in rates]))])
-        width /= 3.5
+    whole = whole.up_to(rate * NEAR)
+    best = refined(whole, rate, burst, 1e-3, (11,) * 5)
     return best if deviation(whole, best, burst) < 1.2 * deviation(d, rate, burst) + 1e-3 else rate
 
 
@@ -351,12 +366,18 @@ def delivered_rates(d: QueueDelays) -> Floats:
 
 def best_rate(d: QueueDelays, near: float, burst: float) -> float:
     """The rate near another one with the least deviations."""
-    width, best, d = 0.02, near, d.up_to(near * NEAR)
-    for _ in range(6):
-        rates = best * np.exp(np.linspace(-width, width, 13))
-        best = float(rates[int(np.argmin([deviation(d, r, burst) for r in rates]))])
+    return refined(d.up_to(near * NEAR), near, burst, 0.02, (13,) * 6)
+
+
+def refined(d: QueueDelays, rate: float, burst: float, width: float, points: Sequence[int]) -> float:
+    """The rate with the least deviations: on a grid of so many points, in logarithms `width` to both sides, then on finer ones about the best."""
+    known: dict[float, float] = {}
+    for count in points:
+        rates = (rate * np.exp(np.linspace(-width, width, count))).tolist()
+        known |= {r: deviation(d, r, burst) for r in rates if r not in known}
+        rate = min(rates, key=known.__getitem__)
         width /= 3.5
-    return best
+    return rate
 
 
 def best_burst(d: QueueDelays, rate: float) -> float:
@@ -365,12 +386,12 @@ def best_burst(d: QueueDelays, rate: float) -> float:
     if young.sum() < 20:
         return 0.0
     soon = QueueDelays(d.arrivals, d.index[young], d.delay[young], d.window[young]).up_to(rate)
-    rest = centred(d.delay - d.waits(rate, 0.0), d.window)
+    rest = d.centred(d.delay - d.waits(rate, 0.0))
     cap = 3 * max(1.4826 * float(np.median(np.abs(rest))), 12.0 / rate)
 
     def cost(burst: float) -> float:
         x = soon.delay - soon.waits(rate, burst)
-        return float(np.mean(np.minimum(np.abs(x - median(x)), cap)))
+        return float(np.mean(np.minimum(np.abs(x - medians(x)), cap)))
 
     most = max(64_000.0, rate * 125 * 20)  # 20 ms
     grid = np.concatenate([[0.0], np.geomspace(1_500, most, 14)])
@@ -419,7 +440,7 @@ def soon_after_empty(d: QueueDelays, rate: float) -> Flags:
 def judged(d: QueueDelays, rate: float, burst: float) -> FittedBottleneck:
     """The fit with its errors: by windows in time, whose residuals may be correlated inside but not from window to window."""
     wait = d.arrivals.waits(rate, burst)
-    left = centred(d.delay - wait[d.index], d.window)
+    left = d.centred(d.delay - wait[d.index])
     noise = 1.4826 * float(np.median(np.abs(left)))
     by_rate = (d.waits(rate * 1.001, burst) - d.waits(rate * 0.999, burst)) / (0.002 * rate)
     by_burst = (d.waits(rate, burst + 500) - d.waits(rate, max(0.0, burst - 500))) / (500 + min(500.0, burst))
@@ -432,7 +453,7 @@ def judged(d: QueueDelays, rate: float, burst: float) -> FittedBottleneck:
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
     if not np.any(gradient[0]):
         errors[0] = np.inf
-    raw = centred(d.delay - (d.arrivals.at - d.arrivals.sent)[d.index], d.window)
+    raw = d.centred(d.delay - (d.arrivals.at - d.arrivals.sent)[d.index])
     cap = 10 * 1.4826 * max(float(np.median(np.abs(raw))), 1e-6)
     before, after = (float(np.var(np.clip(x, -cap, cap))) for x in (raw, left))
     return FittedBottleneck(
@@ -444,7 +465,7 @@ def jittered(d: QueueDelays, b: FittedBottleneck, jitter: float) -> Floats:
     """Delays less the queue's at their places, ms, if delays of this standard deviation (normal, independent) came before the queue: a simulation."""
     a = d.arrivals
     service, credit = a.size * 8e-3 / b.rate, b.burst * 8e-3 / b.rate
-    due = a.at + np.random.default_rng(1).normal(0, jitter, a.at.size)
+    due = a.at + jitter * d.noise
     order = np.argsort(due, kind="stable")
     leaves = due[order] + waits(due[order], service, credit)
     return np.asarray((leaves - b.queue - a.at[order])[d.index])

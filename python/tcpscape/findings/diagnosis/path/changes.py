@@ -175,7 +175,7 @@ def envelopes(at: Floats, rtt: Floats, width: float) -> tuple[Ints, Floats, Floa
     bins, start, count = np.unique(place, return_index=True, return_counts=True)
     enough = count >= 8
     parts = [rtt[order][a : a + n] for a, n in zip(start[enough], count[enough], strict=True)]
-    low, high = (np.array([np.quantile(p, q) for p in parts]) for q in (0.02, 0.9))
+    low, high = np.array([np.quantile(p, (0.02, 0.9)) for p in parts]).reshape(-1, 2).T
     return bins[enough], low, high
 
 
@@ -199,8 +199,8 @@ def two_plateaus(x: Floats) -> Plateaus | None:
         left, right = x[:k], x[k + TRANSITION :]
         a, b = float(np.median(left)), float(np.median(right))
         cost = float(np.sum(np.abs(left - a)) + np.sum(np.abs(right - b)) + np.sum(np.minimum(np.abs(x[k : k + TRANSITION] - a), abs(a - b))))
-        spread = max(float(np.quantile(s, 0.9) - np.quantile(s, 0.1)) / 2 for s in (left[1:], right))
         if best is None or cost < best[0]:
+            spread = max(float(np.subtract(*np.quantile(s, (0.9, 0.1)))) / 2 for s in (left[1:], right))
             best = cost, Plateaus(k, a, b, spread)
     if best is None or best[1].spread > min(WIDEST, STEADY * abs(best[1].after - best[1].before)):
         return None
