@@ -275,6 +275,26 @@ def test_away_from_the_sender_a_cause_that_flight_and_rate_speak_against_is_a_do
     assert found.limits_doubt == (None if is_told else "end_of_writes")
 
 
+@pytest.mark.parametrize(
+    ("pause", "stamped", "path", "causes"),
+    [
+        (0.008, False, FittedPath(), {"unknown"}),
+        (0.008, True, FittedPath(), {"application", "send_buffer"}),
+        (0.6, False, FittedPath(), {"application", "send_buffer"}),
+        (0.6, False, FittedPath(rtt_ms=Estimate(160, 155, 165, 9)), {"unknown"}),
+    ],
+)
+def test_without_timestamps_elsewhere_only_silences_longer_than_an_answers_way_are_an_applications(pause, stamped, path, causes):
+    """Bursts of three segments, of which the last is not full: a small buffer that waits for an ACK behind a slow link, or a program's writes."""
+    begins = np.arange(0, 30, pause)
+    times = np.sort(np.concatenate([begins + k * 0.001 for k in range(3)]))
+    ends = [LimitInterval(float(a), float(a + pause), "send_buffer" if k % 4 == 0 else "application") for k, a in enumerate(begins)]
+    seen = replace(held(times, "middle", tuple(ends)), facts={"rtt": {"p50_ms": 3.0}, "timestamps": stamped})
+    found = limits.doubted(seen, None, path)
+    assert {one.cause for one in found.limits} == causes
+    assert found.limits_doubt == ("no_timestamps" if causes == {"unknown"} else None)
+
+
 def test_a_few_segments_show_no_habits_of_their_sender():
     """Public captures are full of answers of a dozen segments: what looks like a small buffer there is a program that answers."""
     for cause in ("send_buffer", "congestion_window", "pacing", "application", "handshake"):

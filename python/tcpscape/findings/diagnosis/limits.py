@@ -75,6 +75,8 @@ FINEST_S = 0.01
 """The shortest cells of time that are summed up for a reader, s."""
 MOST_CELLS = 100_000
 """Cells of time that are summed up at the most: clocks that are set, and damage, make captures of years."""
+SILENCE_S, SILENCE_RTTS = 0.2, 4
+"""s and round trips beyond which a pause is no way of an ACK and its answer, as in the capture's analysis."""
 SERVED = 0.95
 """Share of the distances between packets that are equal where each is the time that a bottleneck takes for one."""
 TIMEOUT = 2
@@ -134,6 +136,8 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
             is_still = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= STILL
             fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
             about, doubt = {"congestion_window": bool(is_still) and not flow.facts.get("losses") and not fills}, "constant_flight"
+    elif _is_untold(flow, path, held):
+        return _without(flow, {"send_buffer", "application"}, "no_timestamps")
     else:  # too few round trips to show a flight of one size
         about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
@@ -201,6 +205,26 @@ def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
         return False
     gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)))
     return gaps.size >= FEWEST_SEGMENTS and bool(np.mean(np.abs(gaps - np.median(gaps)) <= EQUAL * np.median(gaps)) >= SERVED)
+
+
+def _is_untold(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -> bool:
+    """Whether a sender seen elsewhere, which had sent all that was written, may have waited for an ACK as well as for its application.
+
+    Without timestamps nothing shows which ACK a segment answers, nor for how long a busy path delayed it: only silences longer than that takes are an
+    application's.
+    """
+    ends = held.get("application", 0.0) + held.get("send_buffer", 0.0)
+    return flow.facts.get("timestamps") is False and ends >= SURE and silence(flow, path) < 0.5 * ends
+
+
+def silence(flow: ObservedFlow, path: FittedPath) -> float:
+    """Share of the time that is the application's, and between segments that are farther apart than an ACK's way to the sender and back takes."""
+    t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
+    rtt_s = max(_rtt_s(flow), path.rtt_ms.value / 1e3 if path.rtt_ms else 0.0)
+    gaps = np.diff(t)
+    silent = np.concatenate(([0.0], np.cumsum(np.where(gaps > max(SILENCE_S, SILENCE_RTTS * rtt_s), gaps, 0.0))))
+    ends = np.array([(one.start_s, one.end_s) for one in flow.limits if one.cause == "application"]).reshape(-1, 2)
+    return float(np.sum(np.diff(np.interp(ends, t, silent)))) / max(sum(one.end_s - one.start_s for one in flow.limits), 1e-9)
 
 
 def spaces(control: str) -> bool:
