@@ -298,6 +298,23 @@ def test_a_lost_packet_of_a_burst_met_what_came_before_it_alone() -> None:
     assert last_before(at, row, np.array([5.0, 9.0, 0.5]), np.array([2, 6, 7])).tolist() == [1, 4, 0]
 
 
+def test_the_end_of_a_burst_that_was_lost_before_the_capture_met_the_burst() -> None:
+    """Pairs leave every 10 ms; of the second pair the end is lost, not seen until 40 ms later. 4,542 bytes wait then; half way to the next pair, after
+    5 ms of a server of 1.2 Mbit/s, 750 bytes less do. What the capture saw on its way has its own time.
+    """
+    at, row = np.array([0.0, 0.0, 10.0, 20.0, 20.0]), np.array([0, 1, 2, 4, 5])
+    t = np.array([0.0, 0.0, 10.0, 50.0, 20.0, 20.0])
+    seen = SimpleNamespace(t=t, stamp=t, seq=np.arange(6) * MSS, sends=np.array([1, 1, 1, 1, 1, 1]))
+    lost = np.arange(6) == 3
+    times = losses.sent_with(seen, lost, True)  # type: ignore[arg-type]
+    assert [x.tolist() for x in times] == [[15.0], [10.0]]
+    arrivals = SimpleNamespace(at=at, row=row)
+    length = np.array([1514.0, 3028.0, 4542.0, 4556.0, 6070.0])
+    assert [losses.lengths_at(arrivals, length, 1.2, x, np.array([3])).tolist() for x in times] == [[4542.0 - 750.0], [4542.0]]  # type: ignore[arg-type]
+    passed = SimpleNamespace(t=t, stamp=t, seq=seen.seq, sends=np.array([1, 1, 1, 2, 1, 1]))
+    assert [x.tolist() for x in losses.sent_with(passed, lost, False)] == [[50.0], [50.0]]  # type: ignore[arg-type]
+
+
 def test_random_losses_in_bursts_of_one_time_are_random() -> None:
     """Bursts of four to six at 7 Mbit/s, a short queue each; a link loses 1 % of any packets. None is a queue's for what came behind it."""
     random = np.random.default_rng(5)

@@ -366,12 +366,33 @@ def test_a_flight_that_stays_the_same_without_a_loss_is_no_congestion_windows():
 def test_a_timer_at_the_sender_is_a_pace_where_a_control_that_paces_shows():
     rng = np.random.default_rng(3)
     seen = held(np.cumsum(rng.uniform(0.001, 0.009, 2000)), "sender", (LimitInterval(0, 10, "pacing"),))
-    told = [RecognisedControl("bbr", 0.97), RecognisedControl("unknown", 0.6, {"bbr": 0.6, "nv": 0.1})]
+    told = [RecognisedControl("bbr", 0.97), RecognisedControl("unknown", 0.85, {"bbr": 0.86, "nv": 0.1})]
     assert all(limits.doubted(seen, control) is seen for control in told)
+    assert limits.doubted(seen, RecognisedControl("unknown", 0.57, {"bbr": 0.59, "reno": 0.08})).limits_doubt == "pace_or_application"
     full = FittedPath(rate_mbps=Estimate(1.1, 1.0, 1.2, 9))
     assert limits.doubted(seen, RecognisedControl("unknown", 0.0), full) is seen
     found = limits.doubted(seen, RecognisedControl("unknown", 0.0))
     assert ([one.cause for one in found.limits], found.limits_doubt) == (["unknown"], "pace_or_application")
+
+
+@pytest.mark.parametrize(
+    ("vantage", "rate", "goodput", "steady", "is_told"),
+    [
+        ("sender", None, 13.0, True, False),
+        ("sender", None, 13.0, False, True),
+        ("sender", 14.0, 13.0, True, True),
+        ("middle", 28.0, 13.0, True, False),
+        ("middle", None, 13.0, True, True),
+    ],
+)
+def test_a_repair_that_changes_no_rate_holds_nothing(vantage, rate, goodput, steady, is_told):
+    """Twenty segments each 40 ms, or ten and thirty in turn, in losses that are repaired for all of the time: elsewhere the bottleneck must be known."""
+    numbers = np.full(500, 20) if steady else np.tile([10, 30], 250)
+    times = np.concatenate([0.04 * k + np.arange(n) * 0.04 / n for k, n in enumerate(numbers)])
+    seen = replace(held(times, vantage, (LimitInterval(0, 20, "recovery"),)), facts={"rtt": {"p50_ms": 40.0}}, goodput_mbps=goodput)
+    found = limits.doubted(seen, None, FittedPath(rate_mbps=Estimate(rate, rate, rate, 9)) if rate else FittedPath())
+    assert [one.cause for one in found.limits] == ["recovery" if is_told else "unknown"]
+    assert found.limits_doubt == (None if is_told else "pace_or_application")
 
 
 def test_without_packets_the_sources_own_intervals_stay():

@@ -33,6 +33,8 @@ PACED = ("bbr", "prague")
 (TSO): their data may wait for a whole burst in spite of room in the window."""
 SURE = 0.5
 """Probability from which on a control's name counts."""
+LIKELY = 0.8
+"""The same from which on the best candidate counts, where none is named."""
 PROBE_S = (0.15, 0.5)
 """Length of a probe for the least RTT, s; two round trips more at the most."""
 SPARSE_S = 1.0
@@ -111,8 +113,9 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     """The flow as :func:`refined` has it, but without a cause that the rest of what was seen speaks against: that time is unknown, with the doubt.
 
     A socket buffer of one size holds a flight of one size. An application that writes by itself either lets its flight run out or writes at one rate.
-    Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK ended may be the application's too. A congestion window
-    grows without a loss: a flight that stays the same, beside no full bottleneck, is that of a pace, a buffer or an application.
+    Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK ended may be the application's too. Losses and their
+    repair change the rate of what they hold, so that something else holds a sender whose rate stays the same, below that of the bottleneck. A
+    congestion window grows without a loss: a flight that stays the same, beside no full bottleneck, is that of a pace, a buffer or an application.
     """
     held = shares(flow.limits) or {}
     about: Mapping[Cause, bool] = {}
@@ -122,10 +125,12 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         return flow
     if int(np.sum(flow.segments.get("segs", rows))) < FEWEST_SEGMENTS:  # a row may be a super-packet
         return _without(flow, {cause for cause in BY_HABIT if held.get(cause, 0.0) > 0}, "few_segments")
+    fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
+    is_seen = flow.vantage == "sender" or path.rate_mbps is not None  # elsewhere a busy bottleneck makes the rate steady
+    if held.get("recovery", 0.0) >= SURE and is_seen and not fills and is_steady(flow):
+        return _without(flow, {"recovery"}, "pace_or_application")
     if flow.vantage == "sender":
-        is_named = control is not None and (spaces(control.name) or any(spaces(name) for name in control.candidates))
-        fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
-        about, doubt = {"pacing": not (is_named or fills or probes(flow) or is_clocked(flow, path))}, "pace_or_application"
+        about, doubt = {"pacing": not (_likely_spaces(control) or fills or probes(flow) or is_clocked(flow, path))}, "pace_or_application"
     elif (seen := _windows(flow)) is not None:
         flights, least, rates = seen
         is_constant = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= CONSTANT
@@ -134,13 +139,20 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         about, doubt = {"send_buffer": not is_constant, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
         if held.get("congestion_window", 0.0) >= SURE:
             is_still = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= STILL
-            fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
             about, doubt = {"congestion_window": bool(is_still) and not flow.facts.get("losses") and not fills}, "constant_flight"
     elif _is_untold(flow, path, held):
         return _without(flow, {"send_buffer", "application"}, "no_timestamps")
     else:  # too few round trips to show a flight of one size
         about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
+
+
+def _likely_spaces(control: RecognisedControl | None) -> bool:
+    """Whether the control is one that spaces its segments itself, or likely is one."""
+    if control is None:
+        return False
+    likely = next(iter(control.candidates), UNKNOWN) if control.confidence >= LIKELY else UNKNOWN
+    return spaces(control.name) or spaces(likely)
 
 
 def _without(flow: ObservedFlow, denied: set[Cause], doubt: Doubt) -> ObservedFlow:

@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, longest_busy, waits
+from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, QueueDelays, longest_busy, waits
 from tcpscape.findings.diagnosis.path.columns import LOST, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -300,12 +300,7 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     lost = (w.fate == LOST) & ~skip
     if not lost.any() or length.size == 0:
         return of_path(w, skip, level)
-    clock = w.stamp if arrivals.is_stamped else w.t
-    by_neighbours = np.interp(w.seq, w.seq[~lost], clock[~lost])
-    is_seen = w.sends > 1  # what was lost before the capture is seen when it was sent again: it was first sent with its neighbours
-    lost_at = by_neighbours if arrivals.is_stamped else np.where(is_seen, w.t, by_neighbours)
-    last = last_before(arrivals.at, arrivals.row, lost_at[lost], np.flatnonzero(lost))
-    met = np.maximum(0.0, length[last] - (lost_at[lost] - arrivals.at[last]) * b.rate * 125.0)
+    met, most_met = (lengths_at(arrivals, length, b.rate, at, np.flatnonzero(lost)) for at in sent_with(w, lost, arrivals.is_stamped))
     before = np.maximum(0.0, length - arrivals.size)  # a packet's time in the queue has its own service in it
     passed, longest = before[~skip[arrivals.row]], float(np.quantile(before, 0.9999))
     if longest < 3_000 or passed.size == 0:
@@ -333,10 +328,32 @@ def of_queue(w: Wire, skip: Flags, d: QueueDelays, b: FittedBottleneck, jitter: 
     reason = FULL_ALWAYS if low < FEWEST else LOST_TOGETHER if is_grouped else POLICED if is_policed else None
     is_guess = longest < SHORT_QUEUE * PACKET
     random = None if reason else of_uncertain(low_lost, low, high_lost, low + high if is_guess else 0)
-    if random is not None and why == MANY_LENGTHS:  # then those at short lengths may be of the same kind
-        random = replace(random, low=0.0)
+    if random is not None:  # what left with the one before it met a longer queue, and may be that queue's drop
+        fewest = int(np.sum(most_met < threshold))
+        random = replace(random, low=min(random.low, of_uncertain(fewest, low, high_lost + low_lost - fewest).low))
+    if random is not None and why == MANY_LENGTHS:  # then those at short lengths and those at long ones may be of the same kind
+        random = replace(random, low=0.0, high=max(random.high, share(low_lost + high_lost, low + high).high))
     queue = replace(queue, low=0.0) if is_guess else queue
     return Losses(random, None if reason is POLICED else queue, buffer, reason, why)
+
+
+def sent_with(w: Wire, lost: Flags, is_stamped: bool) -> tuple[Floats, Floats]:
+    """When each lost segment was sent, ms: between its neighbours, and at the earliest, with the one before it.
+
+    What was lost before the capture is seen when it was sent again. Segments leave in bursts, of which a queue drops the end: what was sent
+    with the one before seems to have met a shorter queue in the middle between two bursts.
+    """
+    clock, rows, others = w.stamp if is_stamped else w.t, np.flatnonzero(lost), np.flatnonzero(~lost)
+    with_last = clock[others[np.maximum(np.searchsorted(others, rows) - 1, 0)]]
+    between = np.interp(w.seq[rows], w.seq[others], clock[others])
+    is_seen = (w.sends[rows] > 1) & (not is_stamped)
+    return np.where(is_seen, w.t[rows], between), np.where(is_seen, w.t[rows], with_last)
+
+
+def lengths_at(a: Arrivals, length: Floats, rate: float, at: Floats, rows: Ints) -> Floats:
+    """The queue's length, bytes, at these times, of segments at these places in the sequence; `length`: with each of the arrivals."""
+    last = last_before(a.at, a.row, at, rows)
+    return np.asarray(np.maximum(0.0, length[last] - (at - a.at[last]) * rate * 125.0))
 
 
 def quiet_below(passed: Floats, met: Floats) -> float:
