@@ -188,7 +188,7 @@ impl Receiver {
         let extent = self.stream.note_reordering(s.seq, s.end());
         self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(extent);
         let fin = s.flags.has(Flags::FIN);
-        self.deliver(s.end(), fin, |new| Buffer::of(s, new, memory));
+        self.deliver((s.seq, s.end()), fin, |new| Buffer::of(s, new, memory));
         if s.len > 0 {
             self.learn(now, s, memory);
         }
@@ -217,13 +217,14 @@ impl Receiver {
         }
         has_memory || is_alone
     }
-    // Everything up to `end` is in order now; `buffer` makes the buffer for so many new bytes.
+    // Everything up to `end` is in order now, by a buffer that has `start..end`; `buffer` makes it of so many new bytes.
     #[inline]
-    fn deliver(&mut self, end: u64, fin: bool, buffer: impl FnOnce(u32) -> Buffer) {
+    fn deliver(&mut self, (start, end): SackBlock, fin: bool, buffer: impl FnOnce(u32) -> Buffer) {
+        let has_old = start < self.stream.next();
         let new = self.stream.advance(end, fin);
         self.stats.bytes += u64::from(new);
         if new > 0 {
-            self.store.append(buffer(new));
+            self.store.append(buffer(new), has_old);
         }
     }
     // What data in order show: segment size, round trip, rhythm, congestion; and the window that they open.
@@ -249,7 +250,7 @@ impl Receiver {
                 continue;
             }
             let fin = self.stream.is_last(end);
-            self.deliver(end, fin, |len| Buffer { len, memory, fragments });
+            self.deliver((start, end), fin, |len| Buffer { len, memory, fragments });
             if fin {
                 self.finish();
                 break;

@@ -21,6 +21,7 @@ mod sack;
 mod store;
 mod stream;
 mod timestamps;
+mod tree;
 mod window;
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 //! reader that has not read yet: no RFC says how a receiver's memory is counted. RFC 9293 §3.10.7.4 (segments out of order are queued), RFC 2883 §4
 //! (what of a segment is a duplicate).
 
-use std::collections::BTreeMap;
+use super::tree::{Id, Side, Tree};
 use std::collections::VecDeque;
-use tcpscape_base::SackBlock;
-
-use tcpscape_base::{Kernel, Segment};
+use tcpscape_base::{Kernel, SackBlock, Segment};
 
 /// Everything that is queued.
 pub(super) struct Store {
@@ -70,10 +68,11 @@ impl Store {
         }
     }
 
-    /// Appends data in order.
+    /// Appends data in order. A buffer that begins with old data is merged with nothing before it.
     #[inline]
-    pub fn append(&mut self, buffer: Buffer) {
-        self.memory += u64::from(self.unread.append(buffer, self.overhead));
+    pub fn append(&mut self, buffer: Buffer, has_old: bool) {
+        let memory = if has_old { self.unread.push(buffer) } else { self.unread.append(buffer, self.overhead) };
+        self.memory += u64::from(memory);
     }
     /// Queues `start..end` beyond the gap. What this costs counts only with [`Store::charge`].
     pub fn insert(&mut self, start: u64, end: u64, buffer: Buffer) -> Insertion {
@@ -186,20 +185,23 @@ impl Queue {
     /// Appends a buffer; merged with the last one it costs `overhead` less. Returns the memory that it takes.
     #[inline]
     pub fn append(&mut self, buffer: Buffer, overhead: u32) -> u32 {
-        self.bytes += u64::from(buffer.len);
         match self.buffers.back_mut() {
             Some(last) if last.has_room_for(&buffer) => {
                 let memory = buffer.memory.saturating_sub(overhead);
                 last.len += buffer.len;
                 last.memory += memory;
                 last.fragments += buffer.fragments;
+                self.bytes += u64::from(buffer.len);
                 memory
             }
-            _ => {
-                self.buffers.push_back(buffer);
-                buffer.memory
-            }
+            _ => self.push(buffer),
         }
+    }
+    /// Appends a buffer that stays alone, until one that continues it comes. Returns the memory that it takes.
+    pub fn push(&mut self, buffer: Buffer) -> u32 {
+        self.bytes += u64::from(buffer.len);
+        self.buffers.push_back(buffer);
+        buffer.memory
     }
 
     /// Takes up to `most` bytes. Memory is freed buffer by buffer: one that is read in part stays.
@@ -283,62 +285,90 @@ pub(super) struct Insertion {
     pub duplicate: Option<SackBlock>,
 }
 
-/// The buffers beyond the gap. They may overlap: a merge leaves the overlap with the next buffer for later.
+/// The buffers beyond the gap, by where they begin. They may overlap: a merge leaves the overlap with the next buffer for later.
 #[derive(Default)]
 struct Reassembly {
-    pieces: BTreeMap<u64, Piece>,
+    pieces: Tree<Piece>,
+}
+
+/// Where the search for a segment's place ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// At a buffer that has all of it.
+    Within,
+    /// At a buffer that it continues and can be merged into.
+    Continues(Id),
+    /// At a shorter buffer that begins where it does.
+    Replaces(Id),
+    /// At no buffer.
+    Own,
 }
 
 impl Reassembly {
     /// Whether nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.pieces.root().is_none()
     }
 
     /// Queues the bytes `start..end` in `buffer`, which merged with the one before costs `overhead` less. Segments of at most `head_room`
     /// bytes are copied into their buffer's head, which costs `overhead` and is merged with nothing.
     pub fn insert(&mut self, start: u64, end: u64, buffer: Buffer, overhead: u32, head_room: u32) -> Insertion {
-        let (mut duplicate, mut freed) = (None, 0);
-        if let Some((&first, before)) = self.pieces.range_mut(..=start).next_back() {
-            if before.end > start {
-                duplicate = Some((start, end.min(before.end)));
-                if before.end >= end {
-                    return Insertion { queued: Queued::Nothing, duplicate };
-                }
-                if first == start {
-                    freed += i64::from(before.memory); // the longer segment takes its place
-                }
-            } else if before.end == start && before.fragments + buffer.fragments <= MOST_FRAGMENTS {
-                let memory = buffer.memory.saturating_sub(overhead);
-                *before = Piece { end, memory: before.memory + memory, fragments: before.fragments + buffer.fragments };
-                return Insertion { queued: Queued::Merged(memory), duplicate };
-            }
-        }
         let piece = if buffer.len <= head_room {
             Piece { end, memory: overhead.min(buffer.memory), fragments: MOST_FRAGMENTS }
         } else {
             Piece { end, memory: buffer.memory, fragments: buffer.fragments }
         };
-        self.pieces.insert(start, piece);
-        freed += self.cover(start, end, &mut duplicate);
+        let (place, mut duplicate) = self.search(start, end, &buffer);
+        let (id, mut freed) = match place {
+            Place::Within => return Insertion { queued: Queued::Nothing, duplicate },
+            Place::Continues(id) => {
+                let (before, memory) = (self.pieces.get_mut(id), buffer.memory.saturating_sub(overhead));
+                *before = Piece { end, memory: before.memory + memory, fragments: before.fragments + buffer.fragments };
+                return Insertion { queued: Queued::Merged(memory), duplicate };
+            }
+            Place::Replaces(id) => (id, i64::from(std::mem::replace(self.pieces.get_mut(id), piece).memory)),
+            Place::Own => (self.pieces.insert(start, piece), 0),
+        };
+        freed += self.cover(id, end, &mut duplicate);
         Insertion { queued: Queued::Alone(i64::from(piece.memory) - freed), duplicate }
     }
 
-    // Buffers that begin within a new one: those that end in it go. Returns their memory.
-    fn cover(&mut self, start: u64, end: u64, duplicate: &mut Option<SackBlock>) -> i64 {
-        let mut freed = 0;
-        while let Some((&next, &piece)) = self.pieces.range(start + 1..end).next() {
-            let part = (next, piece.end.min(end));
-            match duplicate {
-                None => *duplicate = Some(part),
-                Some(first) if part.0 <= first.1 => first.1 = first.1.max(part.1),
-                Some(_) => {} // one contiguous range is reported
+    // The place of a segment, and what of it the buffers have that were met on the way. A segment at or beyond the end of the buffer that begins
+    // last is compared with that alone; any other with those on the way from the root of the tree. The first one that it continues takes it, even
+    // if one further down has it already.
+    fn search(&self, start: u64, end: u64, buffer: &Buffer) -> (Place, Option<SackBlock>) {
+        let mut duplicate = None;
+        let mut at = self.pieces.last().filter(|&last| self.pieces.get(last).end <= start).or(self.pieces.root());
+        while let Some(id) = at {
+            let (first, piece) = (self.pieces.key(id), self.pieces.get(id));
+            if (first..piece.end).contains(&start) {
+                if piece.end >= end {
+                    return (Place::Within, Some((start, end)));
+                }
+                if first == start {
+                    extend(&mut duplicate, (first, piece.end));
+                    return (Place::Replaces(id), duplicate);
+                }
+                duplicate = Some((start, piece.end));
+            } else if piece.end == start && piece.fragments + buffer.fragments <= MOST_FRAGMENTS {
+                return (Place::Continues(id), duplicate);
             }
+            at = self.pieces.child(id, if start < first { Side::Left } else { Side::Right });
+        }
+        (Place::Own, duplicate)
+    }
+
+    // Buffers that begin within a new one: those that end in it go. Returns their memory.
+    fn cover(&mut self, new: Id, end: u64, duplicate: &mut Option<SackBlock>) -> i64 {
+        let mut freed = 0;
+        while let Some(next) = self.pieces.next(new).filter(|&next| self.pieces.key(next) < end) {
+            let (start, piece) = (self.pieces.key(next), *self.pieces.get(next));
+            extend(duplicate, (start, piece.end.min(end)));
             if piece.end > end {
                 break;
             }
-            self.pieces.remove(&next);
+            self.pieces.remove(next);
             freed += i64::from(piece.memory);
         }
         freed
@@ -346,8 +376,9 @@ impl Reassembly {
 
     /// Takes the first buffer if it begins at or below `next`.
     pub fn take_first(&mut self, next: u64) -> Option<Joined> {
-        let first = self.pieces.first_entry().filter(|e| *e.key() <= next)?;
-        let (start, Piece { end, memory, fragments }) = first.remove_entry();
+        let first = self.pieces.first().filter(|&first| self.pieces.key(first) <= next)?;
+        let start = self.pieces.key(first);
+        let Piece { end, memory, fragments } = self.pieces.remove(first);
         Some(Joined { start, end, memory, fragments })
     }
 
@@ -356,30 +387,39 @@ impl Reassembly {
     pub fn cut(&mut self, least: u64, spare: u64) -> (u64, u64) {
         let (mut freed, mut dropped) = (0, 0);
         while freed < least {
-            let Some(last) = self.pieces.last_entry().filter(|e| *e.key() > spare) else { break };
-            freed += u64::from(last.remove().memory);
+            let Some(last) = self.pieces.last().filter(|&last| self.pieces.key(last) > spare) else { break };
+            freed += u64::from(self.pieces.remove(last).memory);
             dropped += 1;
         }
         (freed, dropped)
     }
     /// Drops everything; returns the memory freed.
     pub fn clear(&mut self) -> u64 {
-        std::mem::take(&mut self.pieces).values().map(|p| u64::from(p.memory)).sum()
+        let mut freed = 0;
+        while let Some(first) = self.pieces.first() {
+            freed += u64::from(self.pieces.remove(first).memory);
+        }
+        freed
     }
 
     /// Copies the payload of each contiguous range of several buffers into full pages, where that takes less memory and
     /// `saves(bytes, memory)`. Returns the memory freed.
     pub fn compact(&mut self, saves: impl Fn(u64, u64) -> bool) -> u64 {
-        let (mut freed, mut from) = (0, 0);
-        while let Some(range) = self.range_from(from) {
-            from = range.end;
+        let (mut freed, mut from) = (0, self.pieces.first());
+        while let Some(first) = from {
+            let range = self.range_from(first);
+            from = range.after;
             let bytes = range.end - range.start;
             let pages = bytes.div_ceil(u64::from(PAGE_PAYLOAD)) * u64::from(PAGE_MEMORY);
             if range.buffers < 2 || pages >= range.memory || !saves(bytes, range.memory) {
                 continue;
             }
             freed += range.memory - pages;
-            self.pieces.retain(|&start, _| !(range.start..range.end).contains(&start));
+            let mut old = Some(first);
+            while let Some(id) = old.filter(|&id| Some(id) != range.after) {
+                old = self.pieces.next(id);
+                self.pieces.remove(id);
+            }
             for start in (range.start..range.end).step_by(PAGE_PAYLOAD as usize) {
                 let end = range.end.min(start + u64::from(PAGE_PAYLOAD));
                 self.pieces.insert(start, Piece { end, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS });
@@ -387,20 +427,27 @@ impl Reassembly {
         }
         freed
     }
-    // The contiguous range of buffers that begins with the first one at or after `from`.
-    fn range_from(&self, from: u64) -> Option<Range> {
-        let mut pieces = self.pieces.range(from..);
-        let (&start, first) = pieces.next()?;
-        let mut range = Range { start, end: first.end, memory: u64::from(first.memory), buffers: 1 };
-        for (&next, piece) in pieces {
-            if next > range.end {
-                break;
-            }
+    // The contiguous range of buffers that begins with this one.
+    fn range_from(&self, first: Id) -> Range {
+        let (start, piece) = (self.pieces.key(first), self.pieces.get(first));
+        let mut range = Range { start, end: piece.end, memory: u64::from(piece.memory), buffers: 1, after: self.pieces.next(first) };
+        while let Some(next) = range.after.filter(|&next| self.pieces.key(next) <= range.end) {
+            let piece = self.pieces.get(next);
             range.end = range.end.max(piece.end);
             range.memory += u64::from(piece.memory);
             range.buffers += 1;
+            range.after = self.pieces.next(next);
         }
-        Some(range)
+        range
+    }
+}
+
+/// A duplicate becomes longer by a range that it touches; another range is left out, since one is reported.
+fn extend(duplicate: &mut Option<SackBlock>, more: SackBlock) {
+    match duplicate {
+        None => *duplicate = Some(more),
+        Some(first) if more.0 <= first.1 => first.1 = first.1.max(more.1),
+        Some(_) => {}
     }
 }
 
@@ -410,6 +457,8 @@ struct Range {
     end: u64,
     memory: u64,
     buffers: u32,
+    /// The next buffer.
+    after: Option<Id>,
 }
 
 #[cfg(test)]
@@ -480,6 +529,21 @@ mod tests {
         assert_eq!(insert(&mut r, 6_000, 6_500), Insertion { queued: Queued::Merged(500), duplicate: None });
         assert_eq!(insert(&mut r, 7_000, 7_500), alone(1_780, None));
         assert_eq!(r.clear(), 2 * 1_780 + 500);
+    }
+
+    /// Linux: 1, 2, 4, 3 wait beyond a gap, in units of 500 bytes, 3 in the buffer of 1 and 2, which a search for 4 meets before that of 4: a copy of 4
+    /// joins it and is no duplicate. After 4 and 3 alone the search begins at 4.
+    #[test]
+    fn a_copy_joins_the_buffer_before_it() {
+        let mut r = with(&[(500, 1_000)]);
+        insert(&mut r, 1_000, 1_500);
+        insert(&mut r, 2_000, 2_500);
+        insert(&mut r, 1_500, 2_000);
+        assert_eq!(insert(&mut r, 2_000, 2_500), Insertion { queued: Queued::Merged(500), duplicate: None });
+        assert_eq!(r.take_first(500).map(|joined| joined.end), Some(2_500));
+        assert_eq!(r.take_first(2_500).map(|joined| joined.start), Some(2_000), "what both have is left for later");
+        let mut r = with(&[(2_000, 2_500), (1_500, 2_000)]);
+        assert_eq!(insert(&mut r, 2_000, 2_500), Insertion { queued: Queued::Nothing, duplicate: Some((2_000, 2_500)) });
     }
 
     /// RFC 2883 §4.1.3: 5000–5500 comes again while 4500–5500 waits beyond a gap.
