@@ -181,6 +181,9 @@ def test_what_cannot_be_compared_is_refused_or_left_out(tmp_path, cli):
         (["--exact", "--paired", "--cca", "reno,cubic"], "paired:"),
         (["--exact", "--check", "median<=1"], "check:"),
         (["--exact", "--explain", "e000"], "explain:"),
+        (["--exact", "--seeds", "3"], "seeds:"),
+        (["--exact", "--most-seeds", "24"], "most_seeds:"),
+        (["--exact", "--impaired", "--worst", "0"], "worst:"),
         (["--exact", "--precision", "0.1"], "precision:"),
         (["--impaired"], "impaired:"),
     ):

@@ -45,6 +45,22 @@ def test_what_left_before_it_came_is_no_copy_of_it():
     assert replay.fates(capture(packet(50, 1, flags=2)), capture(packet(10, 1, flags=2)), "forward", 100) == [()]
 
 
+def test_the_same_content_again_after_all_others_have_left_is_another_packet():
+    twice = capture(packet(0, 1, flags=2), packet(1000, 2, 100), packet(5000, 2, 100))
+    behind = capture(packet(2000, 1, flags=2), packet(2900, 2, 100), packet(3000, 2, 100), packet(7000, 2, 100))
+    assert replay.fates(twice, behind, "forward", 100) == [((0, 2000),), ((1, 1900), (2, 2000)), ((3, 2000),)]
+
+
+def test_packets_that_cannot_be_told_apart_have_no_fates():
+    """The first may have been lost, or been copied: three left, of two that came one after the other."""
+    syn, resets = packet(0, 1, flags=2), [packet(1600, 8, flags=4), packet(1700, 8, flags=4)]
+    left = [packet(2000, 1, flags=2, ttl=63), packet(3500, 8, flags=4), packet(3600, 8, flags=4)]
+    behind = capture(left[0], packet(3000, 2, 100), packet(3000, 2, 100), packet(3500, 2, 100), *left[1:])
+    assert replay.fates(capture(syn, packet(1000, 2, 100), packet(1500, 2, 100), *resets), behind, "forward", 100) is None
+    resets_alone = replay.fates(capture(syn, *resets), capture(*left), "forward", 100)
+    assert resets_alone == [((0, 2000),), (), ((1, 1800), (2, 1900))], "after the end of the connection nothing is compared"
+
+
 def test_a_draw_impairs_the_same_paths_in_every_way():
     drawn, plain = ImpairedDraw(24, 2).conditions(), ExactDraw(24, 2).conditions()
     assert {(c.cca, kind) for c in drawn for kind in IMPAIRED if c.describe().endswith(f", {kind}")} == {

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tcpscape.validate.validation import ValidationOptions
 
 DEFAULT_OUT = Path("out/validate")
+WORST = 5
+"""Conditions that are looked into where --worst is not given."""
 MISSED = 1
 """Exit status where a bound of --check is missed."""
 
@@ -45,16 +47,18 @@ class ConditionOptions:
 class RepetitionOptions:
     """How often each condition runs."""
 
-    seeds: Annotated[str, Option("Runs of each condition: 3, or 20/3 for A and B.")] = "3"
+    seeds: Annotated[str | None, Option("Runs of each condition: 3, or 20/3 for A and B.  [default: 3]")] = None
     precision: Annotated[float | None, Option("More seeds until the ln ratio's interval is ± this: 0.05.")] = None
-    most_seeds: Annotated[int, Option("Most runs of a condition on a side, with --precision.", least=1, most=10_000)] = 24
+    most_seeds: Annotated[int | None, Option("Most runs of a condition on a side, with --precision.  [default: 24]", least=1, most=10_000)] = None
 
 
 @dataclass(frozen=True)
 class AnswerOptions:
     """What is printed, checked and kept."""
 
-    worst: Annotated[int, Option("Look into so many of the worst conditions: traces, parting, overlay.", least=0, most=1000)] = 5
+    worst: Annotated[int | None, Option("Look into so many of the worst conditions: traces, parting, overlay.  [default: 5]", least=0, most=1000)] = (
+        None
+    )
     explain: Annotated[str | None, Option("Look into this condition of the validation in --out, and do nothing else.")] = None
     check: Annotated[str | None, Option("Bounds; status 1 where one is missed: median<=0.04,p90<=0.2,p90@each<=0.3.")] = None
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
@@ -76,7 +80,7 @@ def validate(
     out, explain = answer.out, answer.explain
     if answer.as_json and explain:
         refuse("json", "an explanation is a page and no document", "leave out --json or --explain")
-    request = _request(conditions, out, jobs, **asdict(repetition))
+    request = _request(conditions, out, jobs, **_given(repetition))
     bounds = compare.read_bounds(answer.check) if answer.check else []
     with ProgressLine("validate", is_open=True) as progress:
 
@@ -88,7 +92,7 @@ def validate(
             result = validation.look_into(validation.resume(out, explain, request), explain, say)
             page = pages.write_explanation(result, out)
         else:
-            result = validation.complete(validation.prepare(request), bounds, answer.worst, out, say)
+            result = validation.complete(validation.prepare(request), bounds, WORST if answer.worst is None else answer.worst, out, say)
             page = pages.write(result, out)
     screen = screens.explanation_screen(result.explanations[0]) if explain else screens.validation_screen(result)
     files = () if explain else (validation.NUMBERS, validation.RESULTS, pages.PICTURE)
@@ -98,6 +102,10 @@ def validate(
     else:
         terminal.show(replace(screen, kept=kept, next=[terminal.to_open(page.file)]), output)
     return 0 if all(c.met for c in result.checked) else MISSED
+
+
+def _given(options: RepetitionOptions) -> dict[str, Any]:
+    return {name: value for name, value in asdict(options).items() if value is not None}
 
 
 def _request(conditions: ConditionOptions, out: Path, jobs: int, **more: Any) -> ValidationOptions:
@@ -112,9 +120,8 @@ def _exact(conditions: ConditionOptions, repetition: RepetitionOptions, answer: 
     from tcpscape.validate import exact, validation
     from tcpscape.words import exact as words
 
-    for name, value in (("explain", answer.explain), ("precision", repetition.precision)):
-        if value is not None:
-            refuse(name, "--exact runs each condition once and names its first difference", "leave one of the two out")
+    for name in (*_given(repetition), *(name for name in ("explain", "worst") if getattr(answer, name) is not None)):
+        refuse(name, "--exact runs each condition once and names its first difference", "leave one of the two out")
     request = _request(conditions, answer.out, jobs)
     bounds = exact.read_bounds(answer.check) if answer.check else []
     with ProgressLine("validate", is_open=True) as progress:

@@ -240,7 +240,6 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
     runnable = [_named(c) for c in conditions if c.id not in dict(left_out)]
     if not runnable:
         refuse("conditions", f"no condition can run on both sides ({left_out[0][1] if left_out else 'none given'})", "name others")
-    seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
     capture = Capture(packets=True)
     a, b = _beside(a, b), _beside(b, a)
     recorder = replay.RecordingKernel(b.engine, out / FATES) if isinstance(b.engine, Virtual) else None
@@ -249,7 +248,13 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
     references = [recording(theirs, c) for c, (theirs,) in zip(runnable, trials_b, strict=True)]
     impaired = [c for c in runnable if replay.impaired(c.scenario)]
     if recorder and impaired:
-        a = replace(a, engine=replay.ReplayingModel({c.id: recorder.fates(b.scenario(c), 0) for c in impaired}))
+        fates = {c.id: recorder.fates(b.scenario(c), 0) for c in impaired}
+        unclear = [id for id, of_ways in fates.items() if of_ways is None]
+        left_out += tuple((id, replay.UNCLEAR) for id in unclear)
+        pairs = [(c, r) for c, r in zip(runnable, references, strict=True) if c.id not in unclear]
+        runnable, references = [c for c, _ in pairs], [r for _, r in pairs]
+        a = replace(a, engine=replay.ReplayingModel({id: of_ways for id, of_ways in fates.items() if of_ways is not None}))
+    seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
     aligned = _aligned(runnable, references, a, out / PACKETS, say)
     trials_a = _run(a, list(zip(aligned, seeds, strict=True)), capture, out / PACKETS, say)
     twins = []

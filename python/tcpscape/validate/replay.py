@@ -12,11 +12,12 @@ neighbours: the time of one is another delay behind netem, and what asks for an 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import struct
 import tempfile
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,9 @@ Fate = tuple[tuple[int, int], ...]
 """The copies of a segment that left: the place of each among all packets that left, and its delay, ns. None of a lost one."""
 Fates = Mapping[str, Sequence[Fate]]
 """Direction → the fates of its segments, in order of arrival."""
-RecordedFates = dict[str, list[Fate]]
+RecordedFates = dict[str, list[Fate] | None]
+UNCLEAR = "forward: two packets with the same content were in netem at once, so that their copies cannot be told apart; leave this condition out"
+"""Why a recorded condition is not replayed."""
 RECORD = Kind("a record of what netem did", "remove it and run again", most=256 * MIB)
 PCAP = Kind("a capture of a guest", "run again", most=1024 * MIB)
 BEFORE_AND_BEHIND: Mapping[str, tuple[Place, Place]] = {"forward": ("sender", "router"), "reverse": ("receiver", "sender")}
@@ -53,7 +56,7 @@ KNOWN_NEIGHBOURS: Mapping[str, Any] = {"arp": False}
 """Fields of the plan."""
 HEADERS = 52
 """Bytes of the headers of a full segment with timestamps."""
-TCP, SYN = 6, 2
+TCP, FIN, SYN, RST = 6, 1, 2, 4
 RECORD_HEADER, FILE_HEADER = 16, 24
 
 
@@ -69,20 +72,26 @@ class SeenPacket:
     flags: int
 
 
-def fates(before: bytes, behind: bytes, direction: str, mss: int) -> list[Fate]:
-    """The fate of each segment of a direction of the only connection, from the captures (pcap, nanoseconds, LINKTYPE_RAW) on both sides of netem."""
+def fates(before: bytes, behind: bytes, direction: str, mss: int) -> list[Fate] | None:
+    """The fate of each segment of a direction of the only connection, from the captures (pcap, nanoseconds, LINKTYPE_RAW) on both sides of netem.
+
+    None where they cannot be told: two packets with the same content came within the longest stay of any other, so that a copy may be one of either.
+    What comes after the end of the connection, where resets are alike, is of the later one.
+    """
     arrivals, departures = ([p for p, way in _ways(capture) if way == direction] for capture in (before, behind))
-    waiting: dict[bytes, deque[int]] = defaultdict(deque)
+    alike: dict[bytes, list[int]] = defaultdict(list)
     for i, packet in enumerate(arrivals):
-        waiting[packet.content].append(i)
+        alike[packet.content].append(i)
     copies: list[list[tuple[int, int]]] = [[] for _ in arrivals]
     for place, packet in enumerate(departures):
-        known = waiting[packet.content]
-        if not known or packet.t_ns < arrivals[known[0]].t_ns:
-            continue  # it came before the recording began
-        copies[known[0]].append((place, packet.t_ns - arrivals[known[0]].t_ns))
-        if len(known) > 1:
-            known.popleft()
+        known = [i for i in alike[packet.content] if arrivals[i].t_ns <= packet.t_ns]
+        if known:  # another one came before the recording began
+            copies[known[-1]].append((place, packet.t_ns - arrivals[known[-1]].t_ns))
+    longest = max((delay for same in alike.values() if len(same) == 1 for _, delay in copies[same[0]]), default=0)
+    end = next((p.t_ns for p in arrivals if p.flags & (FIN | RST)), math.inf)
+    times = [[arrivals[i].t_ns for i in same] for same in alike.values()]
+    if any(later - earlier <= longest and later < end for same in times for earlier, later in itertools.pairwise(same)):
+        return None
     return [tuple(c) for p, c in zip(arrivals, copies, strict=True) for _ in range(max(1, math.ceil(p.payload / mss)))]
 
 
@@ -168,12 +177,14 @@ class RecordingKernel(Virtual):
         """Marked where a trial is recorded: it has other neighbours than the engine's."""
         return f"{super().version_for(scenario)}{' recording' if impaired(scenario) else ''}"
 
-    def fates(self, scenario: Scenario, seed: int) -> Fates:
-        """What became of the packets of a trial, which runs again where its record is not there."""
+    def fates(self, scenario: Scenario, seed: int) -> Fates | None:
+        """What became of the packets of a trial, which runs again where its record is not there; None where it cannot be told."""
         file = self._file(scenario, seed)
         if not files.exists(file, RECORD, "out"):
             self.run(scenario, [seed], capture=Capture(packets=True))
-        return documents.as_type(RecordedFates, documents.json_file(file, RECORD, "out"), Origin(str(file), RECORD, "out"))
+        recorded = documents.as_type(RecordedFates, documents.json_file(file, RECORD, "out"), Origin(str(file), RECORD, "out"))
+        told = {way: of_way for way, of_way in recorded.items() if of_way is not None}
+        return told if len(told) == len(recorded) else None
 
     def _file(self, scenario: Scenario, seed: int) -> Path:
         return self._folder / f"{self.address(scenario, seed)}.json"
@@ -194,7 +205,8 @@ class RecordingKernel(Virtual):
             trial = self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, stops=stops), capture)
             if not capture.samples_ns:  # with samples it is another trial
                 seen = {place: files.content(file, PCAP) for place, file in captures.items()}
-                mss, of_ways = scenario.mtu - HEADERS, {}
+                mss = scenario.mtu - HEADERS
+                of_ways: RecordedFates = {}
                 for way in ways:
                     before, behind = BEFORE_AND_BEHIND[way]
                     of_ways[way] = fates(seen[before], seen[behind], way, mss)

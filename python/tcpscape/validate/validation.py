@@ -170,8 +170,8 @@ def _conditions(options: ValidationOptions, record: RecordedSet | None) -> tuple
     given = [name for name in ("random", "shared", "topology", "conditions") if getattr(options, name) is not None]
     if len(given) > 1:
         refuse(given[0], "the conditions are named already", "name one of --conditions, --random, --shared, --topology")
-    if options.n is not None and not options.exact:
-        refuse("n", "the paths are not those of --exact", "add --exact, or write --random N")
+    if options.n is not None and (not options.exact or options.conditions):
+        refuse("n", "the paths are not those that --exact draws", "add --exact, without --conditions, or write --random N")
     if options.impaired and (not options.exact or options.conditions):
         refuse("impaired", "the paths are not those that --exact draws", "add --exact, without --conditions")
     if options.exact and not options.conditions:
