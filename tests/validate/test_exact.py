@@ -12,7 +12,7 @@ from tcpscape.engines import plan
 from tcpscape.engines.model import VirtualHostModel
 from tcpscape.errors import TcpscapeError
 from tcpscape.trial import Capture
-from tcpscape.validate import exact, validation
+from tcpscape.validate import exact, sides, validation
 from tcpscape.validate.draw import ExactDraw
 from tcpscape.validate.exact import Kind, Recording, Segment
 from tcpscape.words.exact import ExactDocument, exact_screen
@@ -151,6 +151,22 @@ def test_the_model_beside_a_kernel_in_virtual_time_has_its_clock():
     sends = [p.filter(pl.col("received") == 0)["t_ns"].to_list() for p in packets]
     # 250 writes: a reading of the clock each instead of four, and half a step and more by which the sleep ends late
     assert 0 < sends[1][500] - sends[0][500] < 250 * 3 * plan.READING_NS
+
+
+def test_the_clock_stands_where_the_times_of_the_first_segments_say(tmp_path):
+    """The model beside itself, whose clock has gone 104 of 256 ns of a step when its trial begins."""
+    drawn = [exact._named(c) for c in ExactDraw(3, 1, ("reno",)).conditions()]
+    other = VirtualHostModel({c.id: 104 for c in drawn})
+    references = [exact.recording(t, c) for c in drawn for t in other.run(c.scenario, [0], capture=Capture(packets=True))]
+    found = exact._in_phase(drawn, references, sides.EngineSide("model", VirtualHostModel()), tmp_path, validation.quiet)
+    for c, reference in zip(drawn, references, strict=True):
+        apart = [
+            exact.compared(c, exact.recording(t, c), reference)
+            for engine in (VirtualHostModel(), found.engine)
+            for t in engine.run(c.scenario, [0], capture=Capture(packets=True))
+        ]
+        assert apart[0].apart_ns > 0
+        assert apart[1].same_times
 
 
 def test_json_has_the_first_difference_of_each_condition(tmp_path, cli):

@@ -23,9 +23,13 @@ impl Plan {
             return refuse("mtu", "must be between 128 and 65535 bytes; Ethernet's is 1500");
         }
         if self.clock.is_some_and(|clock| {
-            clock.step_ns == 0 || clock.timer_ns == 0 || clock.step_ns.max(clock.timer_ns).max(clock.wake_ns) > MAX_STEP
+            let most = clock.step_ns.max(clock.timer_ns).max(clock.wake_ns);
+            clock.phase_ns >= clock.step_ns || clock.timer_ns == 0 || most > MAX_STEP
         }) {
-            return refuse("clock", format!("step_ns and timer_ns must be above 0, and all of it at most {MAX_STEP} ns"));
+            return refuse(
+                "clock",
+                format!("step_ns and timer_ns must be above 0, phase_ns below step_ns, and all of it at most {MAX_STEP} ns"),
+            );
         }
         let other_traffic = !self.transfers.is_empty() || !self.probes.is_empty();
         if (self.flows.is_empty() && !other_traffic) || self.flows.len() > MAX_FLOWS {

@@ -100,6 +100,9 @@ pub struct ClockPlan {
     /// What a process takes that was woken in write() until it writes again.
     #[serde(default)]
     pub wake_ns: u64,
+    /// What has passed of a step when the trial begins.
+    #[serde(default)]
+    pub phase_ns: u64,
 }
 
 /// One flow.

@@ -289,10 +289,25 @@ class Model(Engine):
 
 
 class VirtualHostModel(Model):
-    """The simulator, whose hosts have the clock of a kernel in virtual time and take as long as that (:data:`plan.VIRTUAL_HOST`)."""
+    """The simulator, whose hosts have the clock of a kernel in virtual time and take as long as that (:data:`plan.VIRTUAL_HOST`).
+
+    :param phases: a scenario's name → what has passed of a step of its clock when its trial begins, ns; 0 for others.
+    """
+
+    def __init__(self, phases: Mapping[str, int] = MappingProxyType({})) -> None:
+        super().__init__()
+        self._phases = phases
+
+    def at(self, phases: Mapping[str, int]) -> VirtualHostModel:
+        """The same with other phases."""
+        return VirtualHostModel(phases)
+
+    def host(self, scenario: Scenario) -> dict[str, Any]:
+        """The fields of its plan that describe the host."""
+        return {**plan.VIRTUAL_HOST, "clock": {**plan.VIRTUAL_HOST["clock"], "phase_ns": self._phases.get(scenario.name, 0)}}
 
     def version_for(self, scenario: Scenario) -> str:
-        return f"{self.version}+{json.dumps(plan.VIRTUAL_HOST, sort_keys=True)}"
+        return f"{self.version}+{json.dumps(self.host(scenario), sort_keys=True)}"
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Plan:
-        return checked_plan(self._lib, scenario, capture, plan.VIRTUAL_HOST)
+        return checked_plan(self._lib, scenario, capture, self.host(scenario))

@@ -30,6 +30,7 @@ from tcpscape.campaign.checks import Check
 from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import name_of
 from tcpscape.engines.model import VirtualHostModel
+from tcpscape.engines.plan import READING_NS
 from tcpscape.engines.virtual import Virtual
 from tcpscape.errors import refuse
 from tcpscape.store.results import Store
@@ -51,6 +52,8 @@ TICKS_NS = 20_000_000
 """A whole number of ticks of every kernel, ns: 2 at 100 Hz, 5 at 250, 6 at 300 (to 2 ns), 20 at 1000."""
 DRAWS, TRIES = ("bbr", "bbr3", "cdg"), 32
 """Controls that draw random numbers, and the seeds that are tried for them: bbr begins its cycle in one of seven phases."""
+PHASES, PHASED = range(0, READING_NS, 8), 128
+"""What may have passed of a step of the clock when a trial begins, ns, and the segments by whose times it is found."""
 PSH, FIN, SYN, CWR = 0x08, 0x01, 0x02, 0x80
 
 
@@ -253,9 +256,12 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
         left_out += tuple((id, replay.UNCLEAR) for id in unclear)
         pairs = [(c, r) for c, r in zip(runnable, references, strict=True) if c.id not in unclear]
         runnable, references = [c for c, _ in pairs], [r for _, r in pairs]
-        a = replace(a, engine=replay.ReplayingModel({id: of_ways for id, of_ways in fates.items() if of_ways is not None}))
+        told = {id: of_ways for id, of_ways in fates.items() if of_ways is not None}
+        a = replace(a, engine=replay.ReplayingModel(told))
     seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
     aligned = _aligned(runnable, references, a, out / PACKETS, say)
+    if isinstance(a.engine, VirtualHostModel):
+        a = _in_phase(aligned, references, a, out / PACKETS, say)
     trials_a = _run(a, list(zip(aligned, seeds, strict=True)), capture, out / PACKETS, say)
     twins = []
     for c, ours, reference in zip(aligned, trials_a, references, strict=True):
@@ -286,6 +292,33 @@ def _aligned(conditions: Sequence[NamedScenario], references: Sequence[Recording
         for c, (trial,) in zip(short, _run(a, [(c, range(1)) for c in short], Capture(packets=True), out, say), strict=True)
     ]
     return [_shifted(c, zero - r.zero_ns) for c, r, zero in zip(conditions, references, zeros, strict=True)]
+
+
+def _in_phase(conditions: Sequence[NamedScenario], references: Sequence[Recording], a: EngineSide, out: Path, say: Say) -> EngineSide:
+    """The model whose clock stands, when a trial begins, where that of B does: there the times of the first segments are the nearest.
+
+    Where in a step a kernel's clock is cannot be seen, but by when its timers fire.
+    """
+    assert isinstance(a.engine, VirtualHostModel)
+    short = []
+    for c, r in zip(conditions, references, strict=True):
+        until = r.segments[min(PHASED, len(r.segments) - 1)].t_ns + 2 * r.zero_ns + END_NS
+        short.append(replace(c, scenario=c.scenario.model_copy(update={"duration": min(c.scenario.duration, until)})))
+    best: dict[str, tuple[int, int, int]] = {}
+    for phase in PHASES:
+        side = replace(a, engine=a.engine.at({c.id: phase for c in conditions}))
+        trials = _run(side, [(c, range(1)) for c in short], Capture(packets=True), out, say)
+        for c, r, (trial,) in zip(short, references, trials, strict=True):
+            same, apart = _beginning(recording(trial, c), r)
+            best[c.id] = min(best.get(c.id, (0, 0, PHASES.stop)), (-same, apart, phase))
+    return replace(a, engine=a.engine.at({id: phase for id, (*_, phase) in best.items()}))
+
+
+def _beginning(a: Recording, b: Recording) -> tuple[int, int]:
+    """How many of the first segments are the same, and the sum of the differences of their times, ns."""
+    pairs = list(zip(a.segments[:PHASED], b.segments[:PHASED], strict=False))
+    same = next((i for i, (x, y) in enumerate(pairs) if not x.same(y)), len(pairs))
+    return same, sum(abs(x.t_ns - y.t_ns) for x, y in pairs[:same] if min(x.t_ns, y.t_ns) >= 0)
 
 
 def _shifted(c: NamedScenario, by_ns: int) -> NamedScenario:

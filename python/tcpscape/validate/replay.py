@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import writing
@@ -217,12 +218,15 @@ class RecordingKernel(Virtual):
 class ReplayingModel(VirtualHostModel):
     """The simulator beside a kernel in virtual time, whose netem does to each packet what it is told, by the scenario's name."""
 
-    def __init__(self, fates: Mapping[str, Fates]) -> None:
-        super().__init__()
+    def __init__(self, fates: Mapping[str, Fates], phases: Mapping[str, int] = MappingProxyType({})) -> None:
+        super().__init__(phases)
         self._fates = fates
         self._digests = {name: hashlib.sha256(json.dumps(of_ways).encode()).hexdigest()[:12] for name, of_ways in fates.items()}
         self._kept: tuple[Any, Plan] | None = None
         """The last plan: its trials come one after the other, and its fates are many."""
+
+    def at(self, phases: Mapping[str, int]) -> ReplayingModel:
+        return ReplayingModel(self._fates, phases)
 
     def version_for(self, scenario: Scenario) -> str:
         """With a digest of the fates."""
@@ -239,7 +243,7 @@ class ReplayingModel(VirtualHostModel):
         return kept[1]
 
     def _replaying(self, scenario: Scenario, capture: Capture, fates: Fates) -> Plan:
-        fields = plan.build(scenario, parameters(self._lib), capture, {**plan.VIRTUAL_HOST, **KNOWN_NEIGHBOURS})
+        fields = plan.build(scenario, parameters(self._lib), capture, {**self.host(scenario), **KNOWN_NEIGHBOURS})
         for way, of_segments in fates.items():
             fields[way]["stages"][STAGES[way]]["qdisc"]["fates"] = of_segments
         checked: Plan = self._lib.Plan(json.dumps(fields, separators=(",", ":")), None)

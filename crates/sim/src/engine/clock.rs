@@ -33,7 +33,7 @@ pub(super) enum Step {
 impl Clock {
     /// At the begin of a trial.
     pub fn new(plan: ClockPlan) -> Clock {
-        Clock { plan, real: 0, set: None, running: Vec::new() }
+        Clock { plan, real: plan.phase_ns, set: None, running: Vec::new() }
     }
 
     /// What a process takes that was woken in write().
@@ -95,7 +95,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    const PLAN: ClockPlan = ClockPlan { step_ns: 256, timer_ns: 500, wake_ns: 512 };
+    const PLAN: ClockPlan = ClockPlan { step_ns: 256, timer_ns: 500, wake_ns: 512, phase_ns: 0 };
 
     fn shows(clock: &mut Clock, earliest: u64) -> u64 {
         match clock.advance(Some(Time(earliest))) {
@@ -112,6 +112,14 @@ mod tests {
         // Whole steps are on time.
         let mut clock = Clock::new(PLAN);
         assert_eq!(shows(&mut clock, 1_024), 1_024);
+    }
+
+    /// 100 ns of a step have passed at the begin: the timer fires at 1,100, where the clock shows the time for which it is set.
+    #[test]
+    fn a_trial_may_begin_within_a_step() {
+        let mut clock = Clock::new(ClockPlan { phase_ns: 100, ..PLAN });
+        assert_eq!(clock.now(), Time(0));
+        assert_eq!(shows(&mut clock, 1_000), 1_024);
     }
 
     /// What is due 100 ns later than now waits for 500 ns.
