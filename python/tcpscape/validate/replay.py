@@ -226,6 +226,7 @@ class ReplayingModel(VirtualHostModel):
         """The last plan: its trials come one after the other, and its fates are many."""
 
     def at(self, phases: Mapping[str, int]) -> ReplayingModel:
+        """The same with other phases."""
         return ReplayingModel(self._fates, phases)
 
     def version_for(self, scenario: Scenario) -> str:
