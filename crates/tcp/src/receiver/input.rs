@@ -242,7 +242,7 @@ impl Receiver {
     // Buffers beyond the gap that have become in order. Returns whether none is left.
     fn join(&mut self) -> bool {
         let gap_end = self.stream.next();
-        while let Some(Joined { start, end, memory, fragments }) = self.store.take_joined(self.stream.next()) {
+        while let Some(Joined { start, end, buffer }) = self.store.take_joined(self.stream.next()) {
             if start < gap_end {
                 self.sack.extend_duplicate((start, end.min(gap_end)));
             }
@@ -250,7 +250,7 @@ impl Receiver {
                 continue;
             }
             let fin = self.stream.is_last(end);
-            self.deliver((start, end), fin, |len| Buffer { len, memory, fragments });
+            self.deliver((start, end), fin, |len| Buffer { len, ..buffer });
             if fin {
                 self.finish();
                 break;

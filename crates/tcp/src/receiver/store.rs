@@ -27,7 +27,7 @@ impl Buffer {
     pub fn of(s: &Segment, len: u32, memory: u32) -> Buffer {
         let block = |seq: u64| (seq.wrapping_sub(1) >> 15) as u32;
         let last = s.seq + u64::from(s.len.max(1)) - 1;
-        Buffer { len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)) }
+        Buffer { len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)), room: 0 }
     }
 }
 
@@ -85,7 +85,7 @@ impl Store {
     /// Takes the first buffer beyond the gap if the gap is filled up to `next`; what of it is new is to be appended.
     pub fn take_joined(&mut self, next: u64) -> Option<Joined> {
         let joined = self.ahead.take_first(next)?;
-        self.memory -= u64::from(joined.memory);
+        self.memory -= u64::from(joined.buffer.memory);
         Some(joined)
     }
     /// The application reads up to `most` bytes.
@@ -136,19 +136,45 @@ pub(super) struct Buffer {
     pub len: u32,
     /// Memory, bytes.
     pub memory: u32,
-    /// Page fragments.
+    /// Page fragments; none of payload that is in the buffer's head.
     pub fragments: u32,
+    /// Bytes that still fit into the head, where there are no fragments.
+    pub room: u32,
 }
 
 impl Buffer {
-    /// Whether `next` can be merged into this buffer.
+    /// What merging `next` into this buffer costs; none where it cannot be merged. What fits into a head is copied there; payload that is in a head
+    /// goes nowhere else.
     #[inline]
-    pub fn has_room_for(&self, next: &Buffer) -> bool {
-        self.fragments + next.fragments <= MOST_FRAGMENTS
+    pub fn cost_of(&self, next: &Buffer, overhead: u32) -> Option<u32> {
+        if next.len <= self.room {
+            return Some(0);
+        }
+        let has_room = next.fragments > 0 && self.fragments + next.fragments <= MOST_FRAGMENTS;
+        has_room.then(|| next.memory.saturating_sub(overhead))
+    }
+    /// Merges `next` for so much memory.
+    #[inline]
+    pub fn merge(&mut self, next: &Buffer, cost: u32) {
+        if next.len <= self.room {
+            self.room -= next.len;
+        } else {
+            self.room = 0;
+            self.fragments += next.fragments;
+        }
+        self.len += next.len;
+        self.memory += cost;
+    }
+    /// The same with its payload in the head, if it fits into one of `head_room` bytes.
+    fn condensed(self, overhead: u32, head_room: u32) -> Buffer {
+        if self.len > head_room {
+            return self;
+        }
+        Buffer { len: self.len, memory: overhead.min(self.memory), fragments: 0, room: head_room - self.len }
     }
     /// A buffer of one page, filled with `len` bytes; nothing is merged with it.
     pub fn page(len: u32) -> Buffer {
-        Buffer { len, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS }
+        Buffer { len, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS, room: 0 }
     }
 }
 
@@ -185,17 +211,12 @@ impl Queue {
     /// Appends a buffer; merged with the last one it costs `overhead` less. Returns the memory that it takes.
     #[inline]
     pub fn append(&mut self, buffer: Buffer, overhead: u32) -> u32 {
-        match self.buffers.back_mut() {
-            Some(last) if last.has_room_for(&buffer) => {
-                let memory = buffer.memory.saturating_sub(overhead);
-                last.len += buffer.len;
-                last.memory += memory;
-                last.fragments += buffer.fragments;
-                self.bytes += u64::from(buffer.len);
-                memory
-            }
-            _ => self.push(buffer),
-        }
+        let Some((last, cost)) = self.buffers.back_mut().and_then(|last| last.cost_of(&buffer, overhead).map(|cost| (last, cost))) else {
+            return self.push(buffer);
+        };
+        last.merge(&buffer, cost);
+        self.bytes += u64::from(buffer.len);
+        cost
     }
     /// Appends a buffer that stays alone, until one that continues it comes. Returns the memory that it takes.
     pub fn push(&mut self, buffer: Buffer) -> u32 {
@@ -248,8 +269,7 @@ impl Queue {
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: u64,
-    memory: u32,
-    fragments: u32,
+    buffer: Buffer,
 }
 
 /// A buffer that has become in order.
@@ -259,10 +279,8 @@ pub(super) struct Joined {
     pub start: u64,
     /// The byte after its last.
     pub end: u64,
-    /// Memory that it occupies.
-    pub memory: u32,
-    /// Page fragments.
-    pub fragments: u32,
+    /// Its memory.
+    pub buffer: Buffer,
 }
 
 /// How a segment was queued.
@@ -296,8 +314,8 @@ struct Reassembly {
 enum Place {
     /// At a buffer that has all of it.
     Within,
-    /// At a buffer that it continues and can be merged into.
-    Continues(Id),
+    /// At a buffer that it continues and can be merged into, for so much memory.
+    Continues(Id, u32),
     /// At a shorter buffer that begins where it does.
     Replaces(Id),
     /// At no buffer.
@@ -312,32 +330,29 @@ impl Reassembly {
     }
 
     /// Queues the bytes `start..end` in `buffer`, which merged with the one before costs `overhead` less. Segments of at most `head_room`
-    /// bytes are copied into their buffer's head, which costs `overhead` and is merged with nothing.
+    /// bytes that are not are copied into their buffer's head, which costs `overhead`.
     pub fn insert(&mut self, start: u64, end: u64, buffer: Buffer, overhead: u32, head_room: u32) -> Insertion {
-        let piece = if buffer.len <= head_room {
-            Piece { end, memory: overhead.min(buffer.memory), fragments: MOST_FRAGMENTS }
-        } else {
-            Piece { end, memory: buffer.memory, fragments: buffer.fragments }
-        };
-        let (place, mut duplicate) = self.search(start, end, &buffer);
+        let piece = Piece { end, buffer: buffer.condensed(overhead, head_room) };
+        let (place, mut duplicate) = self.search(start, end, &buffer, overhead);
         let (id, mut freed) = match place {
             Place::Within => return Insertion { queued: Queued::Nothing, duplicate },
-            Place::Continues(id) => {
-                let (before, memory) = (self.pieces.get_mut(id), buffer.memory.saturating_sub(overhead));
-                *before = Piece { end, memory: before.memory + memory, fragments: before.fragments + buffer.fragments };
-                return Insertion { queued: Queued::Merged(memory), duplicate };
+            Place::Continues(id, cost) => {
+                let before = self.pieces.get_mut(id);
+                before.end = end;
+                before.buffer.merge(&buffer, cost);
+                return Insertion { queued: Queued::Merged(cost), duplicate };
             }
-            Place::Replaces(id) => (id, i64::from(std::mem::replace(self.pieces.get_mut(id), piece).memory)),
+            Place::Replaces(id) => (id, i64::from(std::mem::replace(self.pieces.get_mut(id), piece).buffer.memory)),
             Place::Own => (self.pieces.insert(start, piece), 0),
         };
         freed += self.cover(id, end, &mut duplicate);
-        Insertion { queued: Queued::Alone(i64::from(piece.memory) - freed), duplicate }
+        Insertion { queued: Queued::Alone(i64::from(piece.buffer.memory) - freed), duplicate }
     }
 
     // The place of a segment, and what of it the buffers have that were met on the way. A segment at or beyond the end of the buffer that begins
     // last is compared with that alone; any other with those on the way from the root of the tree. The first one that it continues takes it, even
     // if one further down has it already.
-    fn search(&self, start: u64, end: u64, buffer: &Buffer) -> (Place, Option<SackBlock>) {
+    fn search(&self, start: u64, end: u64, buffer: &Buffer, overhead: u32) -> (Place, Option<SackBlock>) {
         let mut duplicate = None;
         let mut at = self.pieces.last().filter(|&last| self.pieces.get(last).end <= start).or(self.pieces.root());
         while let Some(id) = at {
@@ -351,8 +366,8 @@ impl Reassembly {
                     return (Place::Replaces(id), duplicate);
                 }
                 duplicate = Some((start, piece.end));
-            } else if piece.end == start && piece.fragments + buffer.fragments <= MOST_FRAGMENTS {
-                return (Place::Continues(id), duplicate);
+            } else if let Some(cost) = piece.buffer.cost_of(buffer, overhead).filter(|_| piece.end == start) {
+                return (Place::Continues(id, cost), duplicate);
             }
             at = self.pieces.child(id, if start < first { Side::Left } else { Side::Right });
         }
@@ -369,7 +384,7 @@ impl Reassembly {
                 break;
             }
             self.pieces.remove(next);
-            freed += i64::from(piece.memory);
+            freed += i64::from(piece.buffer.memory);
         }
         freed
     }
@@ -378,8 +393,8 @@ impl Reassembly {
     pub fn take_first(&mut self, next: u64) -> Option<Joined> {
         let first = self.pieces.first().filter(|&first| self.pieces.key(first) <= next)?;
         let start = self.pieces.key(first);
-        let Piece { end, memory, fragments } = self.pieces.remove(first);
-        Some(Joined { start, end, memory, fragments })
+        let Piece { end, buffer } = self.pieces.remove(first);
+        Some(Joined { start, end, buffer })
     }
 
     /// Drops buffers from the far end until `least` bytes of memory are free, none that begins at or below `spare`. Returns the memory
@@ -388,7 +403,7 @@ impl Reassembly {
         let (mut freed, mut dropped) = (0, 0);
         while freed < least {
             let Some(last) = self.pieces.last().filter(|&last| self.pieces.key(last) > spare) else { break };
-            freed += u64::from(self.pieces.remove(last).memory);
+            freed += u64::from(self.pieces.remove(last).buffer.memory);
             dropped += 1;
         }
         (freed, dropped)
@@ -397,7 +412,7 @@ impl Reassembly {
     pub fn clear(&mut self) -> u64 {
         let mut freed = 0;
         while let Some(first) = self.pieces.first() {
-            freed += u64::from(self.pieces.remove(first).memory);
+            freed += u64::from(self.pieces.remove(first).buffer.memory);
         }
         freed
     }
@@ -422,7 +437,7 @@ impl Reassembly {
             }
             for start in (range.start..range.end).step_by(PAGE_PAYLOAD as usize) {
                 let end = range.end.min(start + u64::from(PAGE_PAYLOAD));
-                self.pieces.insert(start, Piece { end, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS });
+                self.pieces.insert(start, Piece { end, buffer: Buffer::page((end - start) as u32) });
             }
         }
         freed
@@ -430,11 +445,11 @@ impl Reassembly {
     // The contiguous range of buffers that begins with this one.
     fn range_from(&self, first: Id) -> Range {
         let (start, piece) = (self.pieces.key(first), self.pieces.get(first));
-        let mut range = Range { start, end: piece.end, memory: u64::from(piece.memory), buffers: 1, after: self.pieces.next(first) };
+        let mut range = Range { start, end: piece.end, memory: u64::from(piece.buffer.memory), buffers: 1, after: self.pieces.next(first) };
         while let Some(next) = range.after.filter(|&next| self.pieces.key(next) <= range.end) {
             let piece = self.pieces.get(next);
             range.end = range.end.max(piece.end);
-            range.memory += u64::from(piece.memory);
+            range.memory += u64::from(piece.buffer.memory);
             range.buffers += 1;
             range.after = self.pieces.next(next);
         }
@@ -466,7 +481,7 @@ mod tests {
     use super::*;
 
     fn full() -> Buffer {
-        Buffer { len: 1_448, memory: 2_728, fragments: 1 }
+        Buffer { len: 1_448, memory: 2_728, fragments: 1, room: 0 }
     }
 
     /// 6.1: 1,448 + 1,280 bytes, then 1,448 for each that is merged, up to 17 fragments.
@@ -496,7 +511,7 @@ mod tests {
     fn compacting_fills_pages() {
         let mut q = Queue::default();
         for _ in 0..100 {
-            q.append(Buffer { len: 100, memory: 1_380, fragments: 17 }, 1_280);
+            q.append(Buffer { len: 100, memory: 1_380, fragments: 17, room: 0 }, 1_280);
         }
         q.take(50);
         assert_eq!(q.compact(|_, _| false), (138_000, 138_000));
@@ -509,7 +524,7 @@ mod tests {
 
     fn insert(r: &mut Reassembly, start: u64, end: u64) -> Insertion {
         let len = (end - start) as u32;
-        r.insert(start, end, Buffer { len, memory: len + OVERHEAD, fragments: 1 }, OVERHEAD, 0)
+        r.insert(start, end, Buffer { len, memory: len + OVERHEAD, fragments: 1, room: 0 }, OVERHEAD, 0)
     }
     /// A reassembly with one buffer for each range.
     fn with(ranges: &[SackBlock]) -> Reassembly {
@@ -567,19 +582,28 @@ mod tests {
         assert_eq!(insert(&mut with(&[(1_000, 1_500)]), 1_000, 2_000), alone(500, Some((1_000, 1_500))));
     }
 
+    /// A short segment alone is copied into its buffer's head; what follows is copied there too while it fits, then merged as elsewhere.
     #[test]
     fn a_short_segment_costs_no_more_than_its_buffers_head() {
         let mut r = Reassembly::default();
-        let short = Buffer { len: 64, memory: 64 + 960, fragments: 1 };
-        assert_eq!(r.insert(100, 164, short, 960, 64), alone(960, None));
-        assert_eq!(r.insert(164, 228, short, 960, 64), alone(960, None), "it is merged with nothing");
+        let of = |len: u32| Buffer { len, memory: len + 960, fragments: 1, room: 0 };
+        let merged = |cost| Insertion { queued: Queued::Merged(cost), duplicate: None };
+        assert_eq!(r.insert(100, 164, of(64), 960, 128), alone(960, None));
+        assert_eq!(r.insert(164, 228, of(64), 960, 128), merged(0));
+        assert_eq!(r.insert(228, 292, of(64), 960, 128), merged(64));
+        assert_eq!(r.insert(300, 364, of(64), 960, 128), alone(960, None));
+        // In order: the one in its head is merged with nothing before it; what follows is merged with it.
+        let mut q = Queue::default();
+        q.append(of(1_448), 960);
+        assert_eq!([of(64).condensed(960, 128), of(1_448), of(64)].map(|b| q.append(b, 960)), [960, 1_448, 64]);
     }
 
     #[test]
     fn buffers_leave_in_order_once_the_gap_is_filled() {
         let mut r = with(&[(300, 400), (100, 200)]);
         assert_eq!(r.take_first(99), None);
-        assert_eq!(r.take_first(150), Some(Joined { start: 100, end: 200, memory: 1_380, fragments: 1 }));
+        let buffer = Buffer { len: 100, memory: 1_380, fragments: 1, room: 0 };
+        assert_eq!(r.take_first(150), Some(Joined { start: 100, end: 200, buffer }));
         assert_eq!(r.take_first(200), None);
     }
 
@@ -595,11 +619,11 @@ mod tests {
     fn only_ranges_of_several_buffers_are_compacted() {
         let mut r = Reassembly::default();
         for start in [100, 200, 300, 400, 900] {
-            let one = Buffer { len: 100, memory: 1_380, fragments: MOST_FRAGMENTS };
+            let one = Buffer { len: 100, memory: 1_380, fragments: MOST_FRAGMENTS, room: 0 };
             r.insert(start, start + 100, one, OVERHEAD, 0);
         }
         assert_eq!(r.compact(|bytes, memory| bytes < memory), 4 * 1_380 - 4_352);
-        assert_eq!(r.take_first(100), Some(Joined { start: 100, end: 500, memory: 4_352, fragments: MOST_FRAGMENTS }));
+        assert_eq!(r.take_first(100), Some(Joined { start: 100, end: 500, buffer: Buffer::page(400) }));
         assert_eq!(r.clear(), 1_380);
     }
 }
