@@ -27,7 +27,7 @@ impl Buffer {
     pub fn of(s: &Segment, len: u32, memory: u32) -> Buffer {
         let block = |seq: u64| (seq.wrapping_sub(1) >> 15) as u32;
         let last = s.seq + u64::from(s.len.max(1)) - 1;
-        Buffer { len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)), room: 0 }
+        Buffer { len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)), room: 0, in_head: false }
     }
 }
 
@@ -136,10 +136,12 @@ pub(super) struct Buffer {
     pub len: u32,
     /// Memory, bytes.
     pub memory: u32,
-    /// Page fragments; none of payload that is in the buffer's head.
+    /// Page fragments.
     pub fragments: u32,
     /// Bytes that still fit into the head, where there are no fragments.
     pub room: u32,
+    /// Whether payload is in the head.
+    pub in_head: bool,
 }
 
 impl Buffer {
@@ -150,7 +152,7 @@ impl Buffer {
         if next.len <= self.room {
             return Some(0);
         }
-        let has_room = next.fragments > 0 && self.fragments + next.fragments <= MOST_FRAGMENTS;
+        let has_room = !next.in_head && self.fragments + next.fragments <= MOST_FRAGMENTS;
         has_room.then(|| next.memory.saturating_sub(overhead))
     }
     /// Merges `next` for so much memory.
@@ -170,11 +172,11 @@ impl Buffer {
         if self.len > head_room {
             return self;
         }
-        Buffer { len: self.len, memory: overhead.min(self.memory), fragments: 0, room: head_room - self.len }
+        Buffer { len: self.len, memory: overhead.min(self.memory), fragments: 0, room: head_room - self.len, in_head: true }
     }
     /// A buffer of one page, filled with `len` bytes; nothing is merged with it.
     pub fn page(len: u32) -> Buffer {
-        Buffer { len, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS, room: 0 }
+        Buffer { len, memory: PAGE_MEMORY, fragments: MOST_FRAGMENTS, room: 0, in_head: false }
     }
 }
 
@@ -481,7 +483,7 @@ mod tests {
     use super::*;
 
     fn full() -> Buffer {
-        Buffer { len: 1_448, memory: 2_728, fragments: 1, room: 0 }
+        Buffer { len: 1_448, memory: 2_728, fragments: 1, room: 0, in_head: false }
     }
 
     /// 6.1: 1,448 + 1,280 bytes, then 1,448 for each that is merged, up to 17 fragments.
@@ -511,7 +513,7 @@ mod tests {
     fn compacting_fills_pages() {
         let mut q = Queue::default();
         for _ in 0..100 {
-            q.append(Buffer { len: 100, memory: 1_380, fragments: 17, room: 0 }, 1_280);
+            q.append(Buffer { len: 100, memory: 1_380, fragments: 17, room: 0, in_head: false }, 1_280);
         }
         q.take(50);
         assert_eq!(q.compact(|_, _| false), (138_000, 138_000));
@@ -524,7 +526,7 @@ mod tests {
 
     fn insert(r: &mut Reassembly, start: u64, end: u64) -> Insertion {
         let len = (end - start) as u32;
-        r.insert(start, end, Buffer { len, memory: len + OVERHEAD, fragments: 1, room: 0 }, OVERHEAD, 0)
+        r.insert(start, end, Buffer { len, memory: len + OVERHEAD, fragments: 1, room: 0, in_head: false }, OVERHEAD, 0)
     }
     /// A reassembly with one buffer for each range.
     fn with(ranges: &[SackBlock]) -> Reassembly {
@@ -586,7 +588,7 @@ mod tests {
     #[test]
     fn a_short_segment_costs_no_more_than_its_buffers_head() {
         let mut r = Reassembly::default();
-        let of = |len: u32| Buffer { len, memory: len + 960, fragments: 1, room: 0 };
+        let of = |len: u32| Buffer { len, memory: len + 960, fragments: 1, room: 0, in_head: false };
         let merged = |cost| Insertion { queued: Queued::Merged(cost), duplicate: None };
         assert_eq!(r.insert(100, 164, of(64), 960, 128), alone(960, None));
         assert_eq!(r.insert(164, 228, of(64), 960, 128), merged(0));
@@ -602,7 +604,7 @@ mod tests {
     fn buffers_leave_in_order_once_the_gap_is_filled() {
         let mut r = with(&[(300, 400), (100, 200)]);
         assert_eq!(r.take_first(99), None);
-        let buffer = Buffer { len: 100, memory: 1_380, fragments: 1, room: 0 };
+        let buffer = Buffer { len: 100, memory: 1_380, fragments: 1, room: 0, in_head: false };
         assert_eq!(r.take_first(150), Some(Joined { start: 100, end: 200, buffer }));
         assert_eq!(r.take_first(200), None);
     }
@@ -619,7 +621,7 @@ mod tests {
     fn only_ranges_of_several_buffers_are_compacted() {
         let mut r = Reassembly::default();
         for start in [100, 200, 300, 400, 900] {
-            let one = Buffer { len: 100, memory: 1_380, fragments: MOST_FRAGMENTS, room: 0 };
+            let one = Buffer { len: 100, memory: 1_380, fragments: MOST_FRAGMENTS, room: 0, in_head: false };
             r.insert(start, start + 100, one, OVERHEAD, 0);
         }
         assert_eq!(r.compact(|bytes, memory| bytes < memory), 4 * 1_380 - 4_352);

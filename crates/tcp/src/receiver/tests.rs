@@ -452,26 +452,38 @@ fn a_message_carries_the_ack_that_is_owed() {
 /// What Linux reported as a duplicate, and its memory, after each of 300 crafted segments: copies, overlaps, gaps that are filled.
 #[test]
 fn a_kernels_queue_of_segments_out_of_order() {
-    const UNIT: u64 = 300;
-    let memory_of = |units: u64| [0, 1_024, 1_344, 1_600, 1_920][units as usize]; // kernel: of one such packet
-    let range = |text: &str| text.split_once('-').and_then(|(a, b)| Some((a.parse::<u64>().ok()?, b.parse::<u64>().ok()?)));
+    let memory = |units: u64| [0, 1_024, 1_344, 1_600, 1_920][units as usize]; // kernel: of one such packet
     let kernel = Kernel { skb_overhead: 256, comp_sack_nr: 0, ..Kernel::V6_1 };
+    follow(include_str!("tests/out_of_order.txt"), kernel, 300, memory);
+}
+
+/// 300 others, short ones among them, which wait in the heads of their buffers.
+#[test]
+fn a_kernels_queue_of_short_segments() {
+    let kernel = Kernel { skb_overhead: 832, max_tcp_header: 118, comp_sack_nr: 0, ..Kernel::V6_1 };
+    assert_eq!(kernel.head_room(), 138); // kernel: 138 bytes fit, 139 do not
+    follow(include_str!("tests/short_segments.txt"), kernel, 60, |_| 0);
+}
+
+/// A receiver gets the segments of a recorded script, whose lengths are whole numbers of `unit` bytes, and does what is recorded.
+fn follow(script: &str, kernel: Kernel, unit: u64, memory: impl Fn(u64) -> u32) {
+    let range = |text: &str| text.split_once('-').and_then(|(a, b)| Some((a.parse::<u64>().ok()?, b.parse::<u64>().ok()?)));
     let mut s = Script::new(kernel, 262_144);
-    for line in include_str!("tests/out_of_order.txt").lines() {
+    for line in script.lines() {
         if line.starts_with('#') {
             s = Script::new(kernel, 262_144);
             continue;
         }
         let fields: Vec<&str> = line.split(' ').collect();
         let (a, b) = range(fields[0]).unwrap();
-        let x = seg(1 + a * UNIT, ((b - a) * UNIT) as u32, 1_050, Flags::ACK);
-        s.r.on_segment(Time(s.now * MS), &x, memory_of(b - a));
+        let x = seg(1 + a * unit, ((b - a) * unit) as u32, 1_050, Flags::ACK);
+        s.r.on_segment(Time(s.now * MS), &x, memory(b - a));
         s.drain(s.now * MS);
         let ack = s.out.drain(..).last().map(|(_, ack)| ack);
-        assert_eq!((s.r.stream.next() - 1) / UNIT, fields[1].parse().unwrap(), "{line}");
+        assert_eq!((s.r.stream.next() - 1) / unit, fields[1].parse().unwrap(), "{line}");
         if let Some(ack) = ack.filter(|_| fields[2] != "?") {
-            let blocks: Vec<_> = ack.sacks().map(|(from, to)| ((from - 1) / UNIT, (to - 1) / UNIT)).collect();
-            let is_duplicate = |d: &(u64, u64)| d.1 <= (ack.ack - 1) / UNIT || blocks[1..].iter().any(|b| b.0 <= d.0 && d.1 <= b.1);
+            let blocks: Vec<_> = ack.sacks().map(|(from, to)| ((from - 1) / unit, (to - 1) / unit)).collect();
+            let is_duplicate = |d: &(u64, u64)| d.1 <= (ack.ack - 1) / unit || blocks[1..].iter().any(|b| b.0 <= d.0 && d.1 <= b.1);
             assert_eq!(blocks.first().copied().filter(is_duplicate), range(fields[2]), "{line}");
         }
         assert_eq!(s.r.store.memory(), fields[3].parse().unwrap(), "{line}");
