@@ -227,7 +227,7 @@ impl<T: Copy> Tree<T> {
         &mut self.nodes[id.0.get() as usize - 1]
     }
     fn is_red(&self, id: Option<Id>) -> bool {
-        id.map_or(false, |id| self.node(id).is_red)
+        id.is_some_and(|id| self.node(id).is_red)
     }
     fn side(&self, id: Id, parent: Id) -> Side {
         if self.child(parent, Side::Left) == Some(id) {
