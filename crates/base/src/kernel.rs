@@ -6,6 +6,7 @@
 mod rules;
 mod v6_1;
 mod v6_12;
+mod v7_1;
 
 pub use rules::Rules;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ pub enum Version {
     /// Linux 6.12.
     #[serde(rename = "6.12")]
     V6_12,
+    /// Linux 7.1.
+    #[serde(rename = "7.1")]
+    V7_1,
 }
 
 /// How a receive buffer becomes a window (docs/models/tcp/kernel-profiles.md).
@@ -81,6 +85,8 @@ impl Kernel {
     pub const V6_12: Kernel = v6_12::KERNEL;
     /// Linux 6.18 on a usual machine.
     pub const V6_18: Kernel = Kernel { tcp_rmem_max: 32 << 20, limit_output_bytes: 4 << 20, ..Kernel::V6_12 };
+    /// Linux 7.1 on a usual machine.
+    pub const V7_1: Kernel = v7_1::KERNEL;
 
     /// The rules of its version.
     #[inline]
@@ -88,6 +94,7 @@ impl Kernel {
         match self.rules {
             Version::V6_1 => &v6_1::RULES,
             Version::V6_12 => &v6_12::RULES,
+            Version::V7_1 => &v7_1::RULES,
         }
     }
 

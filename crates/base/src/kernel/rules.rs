@@ -11,6 +11,8 @@ pub struct Rules {
     pub fills_unsent_head: bool,
     /// Whether the first window is all that the buffer is good for, although the SYN-ACK cannot say more than 65,535.
     pub opens_beyond_syn: bool,
+    /// Whether the window grows to what is offered where a new ratio of payload to memory opens its ceiling.
+    pub opens_to_offer: bool,
     /// What a timestamp counts for, ms, that is echoed within its millisecond; 0 counts nothing.
     pub least_echo_ms: u32,
     /// Whether a lack of memory for a segment in order closes the window.
@@ -23,4 +25,14 @@ pub struct Rules {
     pub delays_below_least_rto: bool,
     /// Whether an ACK that SACK compression's timer sends has the timestamp of its departure, instead of that of the last segment's arrival.
     pub stamps_compressed_acks_anew: bool,
+    /// SACK compression holds an ACK back for at most this share of the round-trip time, % (`net.ipv4.tcp_comp_sack_rtt_percent`) …
+    pub compresses_for_percent: u64,
+    /// … and sends it so much later, ns: what is seen of `net.ipv4.tcp_comp_sack_slack_ns`, which is all of 100 µs and nothing of 10 µs (7.1).
+    pub compression_slack_ns: u64,
+    /// Segments that autotuning makes room for beyond twice what was read in a round trip.
+    pub spare_segments: u64,
+    /// Whether a timestamp echo that is older than the round-trip time counts for nothing while data wait to be read.
+    pub skips_larger_unread: bool,
+    /// Whether autotuning makes room for what waits beyond a gap, with each segment that comes there.
+    pub autotunes_for_gaps: bool,
 }

@@ -7,12 +7,18 @@ pub(super) static RULES: Rules = Rules {
     peer_ticks: 1_024,
     fills_unsent_head: false,
     opens_beyond_syn: false,
+    opens_to_offer: false,
     least_echo_ms: 1,
     closes_without_memory: false,
     measures_out_of_order: false,
     autotunes_without_unread: false,
     delays_below_least_rto: false,
     stamps_compressed_acks_anew: false,
+    compresses_for_percent: 5,
+    compression_slack_ns: 100_000,
+    spare_segments: 16,
+    skips_larger_unread: false,
+    autotunes_for_gaps: false,
 };
 
 pub(super) const KERNEL: Kernel = Kernel {

@@ -7,12 +7,18 @@ pub(super) static RULES: Rules = Rules {
     peer_ticks: 1_200,
     fills_unsent_head: true,
     opens_beyond_syn: true,
+    opens_to_offer: false,
     least_echo_ms: 0,
     closes_without_memory: true,
     measures_out_of_order: true,
     autotunes_without_unread: true,
     delays_below_least_rto: true,
     stamps_compressed_acks_anew: true,
+    compresses_for_percent: 5,
+    compression_slack_ns: 100_000,
+    spare_segments: 16,
+    skips_larger_unread: false,
+    autotunes_for_gaps: false,
 };
 
 pub(super) const KERNEL: Kernel =

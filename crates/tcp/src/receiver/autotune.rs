@@ -3,14 +3,12 @@
 //! Source: Fisk and Feng, *Dynamic Right-Sizing* (2001); the factors are observed (docs/models/tcp/receiver.md, "Autotuning").
 
 use super::window::Window;
-use tcpscape_base::{Kernel, Time};
+use tcpscape_base::{Kernel, Rules, Time};
 
 /// What a socket buffer costs besides its payload and headers in the estimate of a segment's memory: 256 + 320 bytes.
 const BUFFER_OVERHEAD: u32 = 576;
 /// Steps in which that estimate is raised.
 const MEMORY_STEP: usize = 128;
-/// Segments that a buffer holds beyond twice what was read.
-const SPARE_SEGMENTS: u64 = 16;
 /// Segments that are supposed to have been read in the round trip before the first.
 const FIRST_SEGMENTS: u32 = 10;
 /// An echo as old as this is no echo of a clock in milliseconds.
@@ -32,6 +30,8 @@ pub(super) struct RoundTrip {
 enum Method {
     /// From the age of a timestamp echo.
     Echo,
+    /// The same, while data wait for a reader that may be the reason for its age: no larger one counts.
+    EchoUnread,
     /// From the time that a window of data took: an upper bound.
     Window,
 }
@@ -54,21 +54,22 @@ impl RoundTrip {
         self.smoothed = match method {
             _ if known == 0 => eighths,
             Method::Echo if eighths >= known => (known - known / 8).saturating_add(micros),
-            Method::Echo | Method::Window => eighths.min(known),
+            Method::Echo | Method::EchoUnread | Method::Window => eighths.min(known),
         };
     }
 
     /// A segment echoes timestamp `echo`, which was sent `age_ms` ago; `is_full` when it is as long as the sender's others. Each echo is
-    /// used once. An age below a millisecond counts as `least_ms`, 0 for not at all.
+    /// used once. An age below a millisecond counts as the rules say; `is_unread` when data wait to be read.
     #[inline]
-    pub fn on_echo(&mut self, echo: u32, age_ms: u32, is_full: bool, least_ms: u32) {
+    pub fn on_echo(&mut self, echo: u32, age_ms: u32, is_full: bool, is_unread: bool, rules: &Rules) {
         if echo == self.last_echo {
             return;
         }
         self.last_echo = echo;
-        let age_ms = age_ms.max(least_ms);
+        let age_ms = age_ms.max(rules.least_echo_ms);
         if is_full && echo != 0 && age_ms > 0 && age_ms < OLDEST_ECHO_MS {
-            self.sample(age_ms * 1_000, Method::Echo);
+            let method = if is_unread && rules.skips_larger_unread { Method::EchoUnread } else { Method::Echo };
+            self.sample(age_ms * 1_000, method);
         }
     }
 
@@ -95,6 +96,15 @@ pub(super) struct RightSizing {
     round: Round,
 }
 
+/// What is queued after a read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    /// Bytes that are still to be read and count against what was.
+    pub unread: u64,
+    /// Bytes up to the end of what came beyond a gap, if there is to be room for them.
+    pub ahead: u64,
+}
+
 /// A round trip in which the application reads.
 #[derive(Clone, Copy, Default)]
 struct Round {
@@ -119,19 +129,36 @@ impl RightSizing {
     }
 
     /// The application has read everything before `read`: once in a round trip, if that was more than in any before, the buffer is made
-    /// to hold twice as much and room for growth. `waiting` bytes that are still to be read count against it.
-    pub fn on_read(&mut self, now: Time, read: u64, waiting: u64, round_trip: &RoundTrip, window: &mut Window) {
+    /// to hold twice as much and room for growth.
+    pub fn on_read(&mut self, now: Time, read: u64, waiting: Waiting, round_trip: &RoundTrip, rules: &Rules, window: &mut Window) {
         let age = now.micros() - self.round.began.micros();
         if round_trip.micros().map_or(true, |rtt| age < rtt) {
             return;
         }
         let over = std::mem::replace(&mut self.round, Round { began: now, first: read });
-        let bytes = (read - over.first).saturating_sub(waiting) as u32;
+        let bytes = (read - over.first).saturating_sub(waiting.unread) as u32;
         let before = self.most;
         self.most = before.max(bytes);
-        if bytes > before && !window.capacity().is_fixed() {
-            window.enlarge(self.memory(wanted(bytes, before, window.mss()), window));
+        if bytes > before {
+            self.provide(before, waiting.ahead, rules, window);
         }
+    }
+    /// Data came beyond a gap, and end so many bytes after the next one expected: the buffer is made to hold them too.
+    pub fn on_gap(&self, ahead: u64, rules: &Rules, window: &mut Window) {
+        self.provide(self.most, ahead, rules, window);
+    }
+    // Makes room for what a sender may send whose most in a round trip was `before`, and for what is queued beyond a gap.
+    fn provide(&self, before: u32, ahead: u64, rules: &Rules, window: &mut Window) {
+        if !window.capacity().is_fixed() {
+            let wanted = self.wanted(before, window.mss(), rules) + ahead;
+            window.enlarge(self.memory(wanted, window));
+        }
+    }
+
+    // What a buffer is to hold, the most before being `before`: twice what was read, some segments, and twice as much again as this has grown.
+    fn wanted(&self, before: u32, mss: u32, rules: &Rules) -> u64 {
+        let steady = 2 * u64::from(self.most) + rules.spare_segments * u64::from(mss);
+        steady + 2 * (steady * u64::from(self.most - before) / u64::from(before.max(1)))
     }
 
     // The memory of so many bytes.
@@ -150,13 +177,6 @@ impl RightSizing {
     }
 }
 
-/// What a buffer is to hold after a round trip with `bytes`, the most before being `before`: twice that and 16 segments, and twice as much again as
-/// this has grown.
-fn wanted(bytes: u32, before: u32, mss: u32) -> u64 {
-    let steady = 2 * u64::from(bytes) + SPARE_SEGMENTS * u64::from(mss);
-    steady + 2 * (steady * u64::from(bytes - before) / u64::from(before.max(1)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,21 +191,33 @@ mod tests {
     /// A receiver that knows a round-trip time of 50 ms.
     fn fifty_ms() -> RoundTrip {
         let mut rtt = RoundTrip::default();
-        rtt.on_echo(7, 50, true, 1);
+        rtt.on_echo(7, 50, true, false, Kernel::V6_1.rules());
         rtt
     }
 
     #[test]
     fn a_smaller_round_trip_counts_at_once_and_a_larger_one_by_an_eighth() {
         let mut rtt = fifty_ms();
-        rtt.on_echo(8, 58, true, 1);
+        rtt.on_echo(8, 58, true, false, Kernel::V6_1.rules());
         assert_eq!(rtt.micros(), Some(51_000));
-        rtt.on_echo(9, 40, true, 1);
+        rtt.on_echo(9, 40, true, false, Kernel::V6_1.rules());
         assert_eq!(rtt.micros(), Some(40_000));
-        rtt.on_echo(9, 10, true, 1);
+        rtt.on_echo(9, 10, true, false, Kernel::V6_1.rules());
         assert_eq!(rtt.micros(), Some(40_000), "an echo is used once");
-        rtt.on_echo(10, 10, false, 1);
+        rtt.on_echo(10, 10, false, false, Kernel::V6_1.rules());
         assert_eq!(rtt.micros(), Some(40_000), "a short segment may have waited for its sender");
+    }
+
+    /// While data wait to be read, 7.1 takes a larger sample for the reader's delay, and a smaller one still counts.
+    #[test]
+    fn a_larger_round_trip_does_not_count_while_data_wait() {
+        for (kernel, micros) in [(Kernel::V6_12, 51_000), (Kernel::V7_1, 50_000)] {
+            let mut rtt = fifty_ms();
+            rtt.on_echo(8, 58, true, true, kernel.rules());
+            assert_eq!(rtt.micros(), Some(micros));
+            rtt.on_echo(9, 40, true, true, kernel.rules());
+            assert_eq!(rtt.micros(), Some(40_000));
+        }
     }
 
     /// An echo that no honest peer sends: half an hour, twice.
@@ -193,7 +225,7 @@ mod tests {
     fn an_absurd_age_is_bounded() {
         let mut rtt = RoundTrip::default();
         for echo in 1..4 {
-            rtt.on_echo(echo, OLDEST_ECHO_MS - 1, true, 1);
+            rtt.on_echo(echo, OLDEST_ECHO_MS - 1, true, false, Kernel::V6_1.rules());
         }
         assert_eq!(rtt.smoothed(), u32::MAX);
     }
@@ -201,9 +233,9 @@ mod tests {
     /// Before 6.12 an echo within its millisecond counts as 1 ms.
     #[test]
     fn an_echo_within_its_millisecond() {
-        for (least, micros) in [(0, None), (1, Some(1_000))] {
+        for (kernel, micros) in [(Kernel::V6_12, None), (Kernel::V6_1, Some(1_000))] {
             let mut rtt = RoundTrip::default();
-            rtt.on_echo(7, 0, true, least);
+            rtt.on_echo(7, 0, true, false, kernel.rules());
             assert_eq!(rtt.micros(), micros);
         }
     }
@@ -222,10 +254,11 @@ mod tests {
 
     #[test]
     fn growth_counts_twice_and_is_rounded_down_before() {
+        let wanted = |bytes| RightSizing { most: bytes, ..RightSizing::new(&Kernel::V6_1) }.wanted(10_000, 1_000, Kernel::V6_1.rules());
         // Nothing more than before: twice 10,000 and 16 segments. Half as much again: 46,000, and twice a half of that.
-        assert_eq!([wanted(10_000, 10_000, 1_000), wanted(15_000, 10_000, 1_000)], [36_000, 92_000]);
+        assert_eq!([wanted(10_000), wanted(15_000)], [36_000, 92_000]);
         // A ten-thousandth of 36,002 is 3, which counts as 6.
-        assert_eq!(wanted(10_001, 10_000, 1_000), 36_002 + 6);
+        assert_eq!(wanted(10_001), 36_002 + 6);
     }
 
     #[test]
@@ -236,9 +269,9 @@ mod tests {
             let kernel = Kernel { max_tcp_header, ..Kernel::V6_1 };
             let (mut w, mut sizing) = (window(&kernel), RightSizing::new(&kernel));
             sizing.establish(Time(0), &w, 0);
-            sizing.on_read(Time(49 * MS), 20 * 1_448, 0, &fifty_ms(), &mut w);
+            sizing.on_read(Time(49 * MS), 20 * 1_448, Waiting::default(), &fifty_ms(), kernel.rules(), &mut w);
             assert_eq!(w.capacity().buffer(), 131_072, "a round trip has not passed");
-            sizing.on_read(Time(50 * MS), 20 * 1_448, 0, &fifty_ms(), &mut w);
+            sizing.on_read(Time(50 * MS), 20 * 1_448, Waiting::default(), &fifty_ms(), kernel.rules(), &mut w);
             assert_eq!(w.capacity().buffer(), (2 * 20 + 16) * 3 * memory);
         }
     }
@@ -248,9 +281,9 @@ mod tests {
         let (mut w, mut sizing) = (window(&Kernel::V6_12), RightSizing::new(&Kernel::V6_12));
         sizing.establish(Time::ZERO, &w, 1);
         let buffer = w.capacity().buffer();
-        sizing.on_read(Time(50 * MS), 60_001, 50_000, &fifty_ms(), &mut w);
+        sizing.on_read(Time(50 * MS), 60_001, Waiting { unread: 50_000, ahead: 0 }, &fifty_ms(), Kernel::V6_12.rules(), &mut w);
         assert_eq!(w.capacity().buffer(), buffer);
-        sizing.on_read(Time(100 * MS), 120_001, 0, &fifty_ms(), &mut w);
+        sizing.on_read(Time(100 * MS), 120_001, Waiting::default(), &fifty_ms(), Kernel::V6_12.rules(), &mut w);
         assert!(w.capacity().buffer() > buffer);
     }
 }

@@ -125,7 +125,7 @@ impl Receiver {
     pub(super) fn read_echo(&mut self, now: Time, s: &Segment) {
         let age = clock(&self.jiffies, now).wrapping_sub(s.tsecr);
         let is_full = s.end() - s.seq >= u64::from(self.acks.segment());
-        self.round_trip.on_echo(s.tsecr, age, is_full, self.kernel.rules().least_echo_ms);
+        self.round_trip.on_echo(s.tsecr, age, is_full, self.store.unread() > 0, self.kernel.rules());
     }
 
     // ---- data ------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ impl Receiver {
             sack: self.sack.is_permitted(),
             next,
             round_trip: self.round_trip.smoothed(),
-            limits: Limits { acks: self.kernel.comp_sack_nr, delay_ns: self.kernel.comp_sack_delay_ns.into() },
+            limits: Limits::of(&self.kernel),
         };
         if self.acks.decide(now, &self.jiffies, &situation) == AckDecision::Now {
             self.send_ack(now);
@@ -296,6 +296,9 @@ impl Receiver {
                 self.grow_ahead(s.len, memory);
                 self.store.charge(change);
             }
+        }
+        if self.kernel.rules().autotunes_for_gaps {
+            self.sizing.on_gap(self.ahead(), self.kernel.rules(), &mut self.window);
         }
         Arrival::Ahead { acknowledged }
     }

@@ -29,7 +29,7 @@ mod tests;
 
 use acceptance::AckLimiter;
 use ack::{AckPolicy, Due};
-use autotune::{RightSizing, RoundTrip};
+use autotune::{RightSizing, RoundTrip, Waiting};
 use ecn::EcnFeedback;
 pub use ecn::Feedback;
 use handshake::Handshake;
@@ -251,10 +251,17 @@ impl Receiver {
         // What a round trip's reads amount to is counted when the first buffer has been copied.
         self.stream.on_read(taken.first);
         let read = self.stream.read();
-        let waiting = if self.kernel.rules().autotunes_without_unread { self.stream.next() - read } else { 0 };
-        self.sizing.on_read(now, read, waiting, &self.round_trip, &mut self.window);
+        let unread = if self.kernel.rules().autotunes_without_unread { self.stream.next() - read } else { 0 };
+        let waiting = Waiting { unread, ahead: self.ahead() };
+        self.sizing.on_read(now, read, waiting, &self.round_trip, self.kernel.rules(), &mut self.window);
         self.stream.on_read(taken.bytes - taken.first);
         (taken.bytes, taken.buffers)
+    }
+
+    // Bytes up to the end of what waits beyond a gap, as far as autotuning makes room for them.
+    fn ahead(&self) -> u64 {
+        let end = if self.kernel.rules().autotunes_for_gaps { self.store.end_ahead() } else { None };
+        end.map_or(0, |end| end.saturating_sub(self.stream.next()))
     }
 
     /// The second half, `read` if the first brought anything: an ACK goes if more than a segment is unacknowledged, if the end of a write

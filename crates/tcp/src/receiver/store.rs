@@ -57,6 +57,10 @@ impl Store {
     pub fn has_gap(&self) -> bool {
         !self.ahead.is_empty()
     }
+    /// Where the last of what waits beyond a gap ends.
+    pub fn end_ahead(&self) -> Option<u64> {
+        self.ahead.end()
+    }
     /// Memory of a segment when it shares the buffer of its neighbour: its payload, if it has a buffer like others.
     #[inline]
     pub fn memory_when_merged(&self, len: u32, memory: u32) -> u32 {
@@ -329,6 +333,10 @@ impl Reassembly {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.pieces.root().is_none()
+    }
+    /// The end of the last piece.
+    pub fn end(&self) -> Option<u64> {
+        self.pieces.last().map(|last| self.pieces.get(last).end)
     }
 
     /// Queues the bytes `start..end` in `buffer`, which merged with the one before costs `overhead` less. Segments of at most `head_room`

@@ -37,6 +37,8 @@ pub(super) struct Window {
     last_ack: u64,
     /// Scale shift.
     scale: u8,
+    /// Where the payload share opens the ceiling, the window grows to what is offered.
+    opens_to_offer: bool,
     /// Own maximum segment size; without the options that are always there once the connection is open.
     mss: u32,
 }
@@ -64,7 +66,16 @@ impl Window {
         let scale = (largest.max(1).ilog2().max(15) - 15).min(MOST_SCALE) as u8;
         // What the SYN-ACK cannot say, it being unscaled, 6.12 grants all the same.
         let advertised = if kernel.rules().opens_beyond_syn { first } else { first.min(UNSCALED) };
-        Window { capacity, ceiling: ceiling.min(UNSCALED << scale), grown: advertised, advertised, last_ack: 1, scale, mss }
+        Window {
+            capacity,
+            ceiling: ceiling.min(UNSCALED << scale),
+            grown: advertised,
+            advertised,
+            last_ack: 1,
+            scale,
+            opens_to_offer: kernel.rules().opens_to_offer,
+            mss,
+        }
     }
 
     /// The handshake is over: the ceiling leaves room for one segment, unless that were more than all but two.
@@ -198,12 +209,16 @@ impl Window {
         halvings
     }
 
-    /// A full segment of `len` bytes occupies `memory`, where the payload share is measured: the ceiling follows, and what the window has
-    /// grown to stays. Returns whether the share changed.
+    /// A full segment of `len` bytes occupies `memory`, where the payload share is measured: the ceiling follows. What the window has
+    /// grown to stays, but in 7.1 it becomes what is offered where the ceiling opens. Returns whether the share changed.
     pub fn measure(&mut self, len: u32, memory: u32) -> bool {
         let changed = self.capacity.measure(len, memory);
         if changed {
-            self.ceiling = self.capacity.whole() as u32;
+            let whole = self.capacity.whole() as u32;
+            if self.opens_to_offer && whole > self.ceiling {
+                self.grown = self.grown.max(self.advertised.min(whole));
+            }
+            self.ceiling = whole;
         }
         changed
     }

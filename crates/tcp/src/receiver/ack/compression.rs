@@ -3,12 +3,10 @@
 //! Source: `Documentation/networking/ip-sysctl.rst` (`tcp_comp_sack_nr`, `_delay_ns`, `_slack_ns`); docs/models/tcp/receiver.md, "Out of
 //! order". RFC 5681 §4.2 would have each acknowledged at once.
 
-use tcpscape_base::Time;
+use tcpscape_base::{Kernel, Time};
 
 /// Duplicate ACKs that go out at once before compression starts: fast retransmit needs as many (RFC 5681 §3.2).
 const AT_ONCE: u8 = 3;
-/// How much later than its delay a compressed ACK goes: the slack is always used up (`net.ipv4.tcp_comp_sack_slack_ns`).
-const SLACK_NS: u64 = 100_000;
 
 /// What bounds the ACKs held back.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +15,24 @@ pub(crate) struct Limits {
     pub acks: u32,
     /// Longest time.
     pub delay_ns: u64,
+    /// … and that share of the round-trip time, %.
+    pub percent: u64,
+    /// How much later than its delay a compressed ACK goes: what is seen of the slack (`net.ipv4.tcp_comp_sack_slack_ns`).
+    pub slack_ns: u64,
+}
+
+impl Limits {
+    /// Those of a kernel.
+    #[inline]
+    pub fn of(kernel: &Kernel) -> Limits {
+        let rules = kernel.rules();
+        Limits {
+            acks: kernel.comp_sack_nr,
+            delay_ns: kernel.comp_sack_delay_ns.into(),
+            percent: rules.compresses_for_percent,
+            slack_ns: rules.compression_slack_ns,
+        }
+    }
 }
 
 /// ACKs held back.
@@ -64,11 +80,11 @@ impl Compression {
         }
         true
     }
-    /// Holds one back, from now on for the delay but no more than 5 % of the round-trip time (in 1/8 µs).
+    /// Holds one back, from now on for the delay but no more than a share of the round-trip time (in 1/8 µs).
     pub fn hold(&mut self, now: Time, limits: Limits, round_trip: u32) {
         if !self.is_active() {
             let nanos = u64::from(round_trip) * 125; // of 1/8 µs
-            self.until = Time(now.0 + limits.delay_ns.min(nanos / 20) + SLACK_NS);
+            self.until = Time(now.0 + limits.delay_ns.min(nanos * limits.percent / 100) + limits.slack_ns);
         }
         self.held += 1;
         self.last = now;
@@ -89,7 +105,7 @@ impl Compression {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { acks: 2, delay_ns: 1_000_000 };
+    const LIMITS: Limits = Limits { acks: 2, delay_ns: 1_000_000, percent: 5, slack_ns: 100_000 };
 
     #[test]
     fn three_go_at_once_for_each_number() {
@@ -97,13 +113,17 @@ mod tests {
         assert_eq!([1, 1, 1, 1, 2].map(|n| c.holds(n, LIMITS)), [false, false, false, true, false]);
     }
 
-    /// At a round trip of 10 ms: 5 % of it and the slack; at 50 ms: 1 ms and the slack. The first one's time holds for all.
+    /// At a round trip of 10 ms: 5 % of it and the slack; at 50 ms: 1 ms and the slack. The first one's time holds for all. In 7.1 it is a third,
+    /// without slack (kernel: 1,000 µs at 50 ms).
     #[test]
-    fn the_delay_is_5_percent_of_the_round_trip_or_1_ms() {
-        for (rtt_us, delay) in [(10_000, 600_000), (50_000, 1_100_000)] {
+    fn the_delay_is_a_share_of_the_round_trip_or_1_ms() {
+        let since_7_1 = Limits { acks: 2, ..Limits::of(&Kernel::V7_1) };
+        for (limits, rtt_us, delay) in
+            [(LIMITS, 10_000, 600_000), (LIMITS, 50_000, 1_100_000), (since_7_1, 10_000, 1_000_000), (since_7_1, 2_000, 660_000)]
+        {
             let mut c = Compression::default();
-            c.hold(Time(5), LIMITS, 8 * rtt_us);
-            c.hold(Time(400_000), LIMITS, 8 * rtt_us);
+            c.hold(Time(5), limits, 8 * rtt_us);
+            c.hold(Time(400_000), limits, 8 * rtt_us);
             assert_eq!((c.until(), c.last()), (Some(Time(5 + delay)), Time(400_000)));
             assert!(!c.holds(0, LIMITS), "two are held already");
             assert_eq!((c.end(), c.is_active(), c.until()), (2, false, None));

@@ -318,7 +318,7 @@ mod tests {
         sack: true,
         next: 1,
         round_trip: 400_000,
-        limits: Limits { acks: 44, delay_ns: 1_000_000 },
+        limits: Limits { acks: 44, delay_ns: 1_000_000, percent: 5, slack_ns: 100_000 },
     };
     fn in_order(is_second: bool) -> Situation {
         Situation { is_second, has_gap: false, ..GAP }
