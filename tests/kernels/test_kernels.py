@@ -514,7 +514,14 @@ def test_list_says_how_near_the_models_profiles_are(cli, cache, monkeypatch):
         median, p90 = (f"{100 * a:.1f} % ({100 * b:.1f} %)" for a, b in ((c.median, c.chance_median), (c.p90, c.chance_p90)))
         assert f"| {name} | Linux {c.release} | {median} | {p90} |" in page
     assert set(profiles.COMPARED) <= set(_core.kernel_profiles())
-    for release, profile in (("6.6.30", "6.1"), ("6.12.9-generic", "6.12"), ("6.19.3", "6.18"), ("7.1.5", "7.1"), ("7.2.0", "7.1"), ("5.10.1", "6.1")):
+    for release, profile in (
+        ("6.6.30", "6.1"),
+        ("6.12.9-generic", "6.12"),
+        ("6.19.3", "6.18"),
+        ("7.1.5", "7.1"),
+        ("7.2.0", "7.1"),
+        ("5.10.1", "6.1"),
+    ):
         monkeypatch.setattr("platform.release", lambda release=release: release)
         told = [line.split() for line in cli("kernel", "list").out.splitlines() if release in line]
         assert [line[0] for line in told] == [profile]
