@@ -624,6 +624,14 @@ def test_rounding_by_timestamps_is_no_queue() -> None:
     assert (is_queue(grown), is_queue(grown, tick=1.0)) == (True, False)
 
 
+@pytest.mark.parametrize(("packets", "explained", "is_known"), [(2.6, 0.12, False), (2.6, 0.7, True), (8.0, 0.12, True), (8.0, 0.05, False)])
+def test_a_queue_of_two_packets_must_explain_most_of_the_delays(packets: float, explained: float, is_known: bool) -> None:
+    """Bursts of a few segments behind a bucket of tokens: a rate that is a quarter too high beside a larger bucket leaves most delays as they are."""
+    about = {"burst": 4_600.0, "error": 3e-4, "burst_error": 0.3, "wait": np.empty(0), "noise": 4e-4}
+    queue = np.linspace(0, packets * 1514 * 8e-3 / 13.1, 500)
+    assert is_queue(FittedBottleneck(rate=13.1, queue=queue, explained=explained, **about)) is is_known  # type: ignore[arg-type]
+
+
 def test_drops_of_a_queue_that_is_always_full_are_not_random(tmp_path: Path) -> None:
     """Others keep the queue full: drops depend on no delay, as those of a lossy link, and the delays are never short."""
     random = np.random.default_rng(10)
@@ -860,7 +868,7 @@ def test_bbr_is_not_named_without_its_probes(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_name_that_others_may_have_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without SACK nothing was learnt; kernels before 5.7 counted ACKs in four more controls; Reno, LP and DCTCP without marks do the same."""
+    """Without SACK windows were not learnt, and only BBR's pace and probes show; kernels before 5.7 counted ACKs in four more controls; Reno, LP and DCTCP without marks do the same."""
     module = importlib.import_module("tcpscape.findings.diagnosis.control.classify")
     unsure = {"reno": 0.74, "lp": 0.2, "dctcp": 0.05}
     believer = SimpleNamespace(probabilities=lambda _: unsure, certainty=lambda p: p, least=dict.fromkeys(unsure, 0.9))
@@ -871,6 +879,8 @@ def test_a_name_that_others_may_have_is_a_list(monkeypatch: pytest.MonkeyPatch) 
     flow = observed("cubic")
     bare = classify(dataclasses.replace(flow, facts={**flow.facts, "sack": False}))
     assert (bare.name, bare.reason, next(iter(bare.candidates))) == ("unknown", Reason("without SACK"), "cubic")
+    paced = observed("bbr")
+    assert classify(dataclasses.replace(paced, facts={**paced.facts, "sack": False})).name == "bbr"
 
 
 def test_a_control_that_does_not_pace_is_not_named_where_a_timer_spaced_the_segments(monkeypatch: pytest.MonkeyPatch) -> None:

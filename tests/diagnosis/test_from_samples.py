@@ -244,6 +244,8 @@ def test_segments_by_a_clock_are_an_applications_where_no_queue_spaces_them():
     assert [first(one, unseen) for one in (far, near)] == ["congestion_window", "application"]
     assert [first(one, full) for one in (far, near)] == ["congestion_window", "pacing"]
     assert first(replace(far, facts={"rtt": {"p50_ms": 40.0}, "timestamps": False}), unseen) == "congestion_window"
+    swift = replace(far, segments=held(np.arange(0, 9, 0.001)).segments)  # timestamps show no queue of packets that take a millisecond each
+    assert first(swift, still) == "congestion_window"
     growing = np.sort(9 * np.sqrt(np.arange(2250) / 2250))  # a window that grows by a segment each round trip
     assert first(replace(far, segments=held(growing).segments), unseen) == "congestion_window"
 

@@ -55,6 +55,8 @@ BURST = 8
 """Gaps below this part of the longest ones are inside a burst."""
 EQUAL, CLOCKED = 0.05, 0.8
 """Distances within this share of the usual one are equal, and so are those of so many bursts that a clock sends."""
+FINEST_STAMP_S = 1e-3
+"""The shortest tick of a clock of timestamps, s (RFC 7323 §5.4)."""
 PARTS = 8
 """Parts of a flow whose segments are counted."""
 NEARLY = 0.8
@@ -194,6 +196,7 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
 
     A congestion control that paces tries more and less in turn, and a window that holds a flow grows until its packets queue. Behind a queue that is
     never empty packets come at equal distances too: so the delays must be seen here, and the flow must be slower than the bottleneck that they show.
+    Away from the sender timestamps show them, and no queue of a packet that takes less than two of their ticks.
     """
     t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
     is_seen = flow.vantage == "sender" or (flow.facts.get("timestamps") is True and not is_served(flow, path))
@@ -201,7 +204,7 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
         return False
     gaps = np.diff(t)
     apart = np.diff(t[np.concatenate(([True], gaps > np.quantile(gaps, 0.95) / BURST))])
-    if apart.size < LEAST_BURSTS:
+    if apart.size < LEAST_BURSTS or (flow.vantage != "sender" and np.median(apart) < 2 * FINEST_STAMP_S):
         return False
     is_equal = np.abs(apart / np.median(apart) - 1) < EQUAL
     counts = np.histogram(t, np.linspace(t[0], t[-1], PARTS + 1))[0][1:]  # without the slow start

@@ -315,7 +315,7 @@ def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedCo
 
 def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
     """Why a name is not given that the features speak for: they lie outside of what it was trained on, or others do the same."""
-    if flow.facts.get("sack") is False:
+    if flow.facts.get("sack") is False and name != "bbr":  # its pace and its probes need no SACK to be seen
         return Reason("without SACK")
     if name in COUNT_ACKS and (segments_per_ack(watched) > MOST_PER_ACK or counting_acks(watched, name)):
         return Reason("counts ACKs", {"name": name, "names": OLDER})

@@ -45,8 +45,11 @@ TICK_NOISE = 0.45
 """Ticks by which rounding alone moves delays, as a robust standard deviation, and a little more."""
 SHARP_RATE = 3e-4
 """Relative standard error up to which a rate is that of a server which the flow alone keeps busy."""
-EXPLAINED = 0.1
-"""Share of the delays' variance that a queue must explain to be one."""
+EXPLAINED, SHORT_EXPLAINED = 0.1, 0.5
+"""Share of the delays' variance that a queue must explain to be one, and one of at most :data:`SHORT` packets: of each burst only one or two waited
+then, so that a larger bucket of tokens beside a higher rate explains nearly as much."""
+SHORT = 3.0
+"""Packets."""
 SHARED_QUEUE = Reason("shared queue")
 
 
@@ -159,9 +162,10 @@ def is_queue(b: FittedBottleneck, tick: float = 0.0) -> bool:
 
     :param tick: ms by which delays are rounded: a queue that grows by less than two of them is rounding.
     """
-    low, high = np.quantile(b.queue, (0.02, 0.98))
-    is_known = b.explained > EXPLAINED and b.error / b.rate < RATE_ERROR
-    return is_known and float(high - low) > max(GROWN * PACKET * 8e-3 / b.rate, ROUNDED * tick)
+    packet = PACKET * 8e-3 / b.rate
+    grown = float(np.subtract(*np.quantile(b.queue, (0.98, 0.02))))
+    is_known = b.explained > (EXPLAINED if grown > SHORT * packet else SHORT_EXPLAINED) and b.error / b.rate < RATE_ERROR
+    return is_known and grown > max(GROWN * packet, ROUNDED * tick)
 
 
 def is_shared(f: Fit, b: FittedBottleneck, tick: float) -> bool:
