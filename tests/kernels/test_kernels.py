@@ -523,7 +523,7 @@ def test_list_says_how_near_the_models_profiles_are(cli, cache, monkeypatch):
         ("5.10.1", "6.1"),
     ):
         monkeypatch.setattr("platform.release", lambda release=release: release)
-        told = [line.split() for line in cli("kernel", "list").out.splitlines() if release in line]
+        told = [line.split() for line in cli("kernel", "list").out.splitlines() if line.rstrip().endswith(release)]
         assert [line[0] for line in told] == [profile]
         assert told[0][1] == (profiles.COMPARED[profile].release if profile in profiles.COMPARED else "no")
 
