@@ -138,3 +138,22 @@ def test_a_kernels_impairments_are_replayed(need_virtual, tmp_path):
     (reference,) = engine.run(condition.scenario, [0], capture=Capture(packets=True))
     unlike = exact.compared(condition, *(exact.recording(trial, condition) for trial in (drawn, reference)))
     assert twin.same >= 300 > unlike.same
+
+
+def test_copies_join_the_kernels_buffers_as_they_do_the_models(need_virtual, tmp_path):
+    """Loss, jitter and copies: every segment is the same, SACK blocks among them. (Searched in other order, the queue beyond a gap parts after 105.)"""
+    path = {
+        **ROUTER,
+        "name": "copies",
+        "duration": "2s",
+        "tick_phase": "3ms",
+        "forward": [{"at": "router", "delay": "10ms", "jitter": "1ms", "loss": "2%", "duplicate": "2%"}],
+        "bottleneck": ["tbf rate 5mbit burst 32kb limit 100000; bfifo limit 100000"],
+        "reverse": ["pfifo limit 100000", {"delay": "10ms"}],
+        "flows": [{"cca": "cubic"}],
+    }
+    session = validation.prepare(validation.ValidationOptions(tmp_path, ("model", "virtual"), exact=True, impaired=True, n=1))
+    session = replace(session, plan=replace(session.plan, conditions=[validation.NamedScenario("copies", Scenario.of(path))]))
+    (twin,) = exact.run(session, (), tmp_path, validation.quiet).twins
+    assert twin.is_same
+    assert twin.same > 1000
