@@ -16,9 +16,10 @@ import math
 import os
 import pathlib
 import platform
+import random
 import re
+import resource
 import statistics
-import struct
 import sys
 import tempfile
 import time
@@ -33,12 +34,15 @@ from tcpscape import engines
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
+from emulated import packets  # noqa: E402
 from table import markdown  # noqa: E402
 
 CONTROLS = {"linux": ("cubic", "bbr", "reno"), "quinn": ("cubic", "bbr", "reno"), "s2n-quic": ("cubic", "bbr"), "quiche": ("cubic", "bbr", "reno")}
 CONTROLS["aioquic"] = ("cubic", "reno")
 PROGRAMS = {"quinn": "quinn", "s2n-quic": "s2n", "quiche": "quiche"}
 VIRTUAL, LIVE = "virtual", "live"
+BESIDE = ("cubic", "bbr")
+"""Linux's controls beside which a flow's share is measured."""
 PORT, FIRST_OURS = 4433, 9000
 WINDOW_RTTS = 10
 OUTLIERS = 0.05
@@ -48,7 +52,6 @@ GRID = 400
 ALIKE = {"throughput": 0.05, "queue": 0.1, "overlap": 0.5}
 """A stack's control is like Linux's of its name where throughput differs by at most this share, the mean wait by at most this share of the full queue,
 and the envelopes overlap by at least this."""
-FATE = re.compile(rb"reverse packet \d+: due \+[\d.]+ ms, sent \+([\d.]+) ms")
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,17 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As tables have it."""
+        """As the runs that are kept have it."""
         return f"{self.rtt_ms} ms, {self.rate_mbps} Mbit/s, {self.bdp:g} BDP"
+
+    @property
+    def short(self) -> str:
+        """As tables have it."""
+        return f"{self.rtt_ms}, {self.rate_mbps}, {self.bdp:g}"
+
+    def seconds(self, most: float) -> float:
+        """How long a download on it takes: above 50 Mbit/s only 100 round trips and at least 2 s, since each packet costs the same."""
+        return most if self.rate_mbps <= 50 else min(most, max(2.0, 0.1 * self.rtt_ms))
 
     @property
     def full_ms(self) -> float:
@@ -71,7 +83,18 @@ class Cell:
 
 
 QUICK = [Cell(rtt, 20, bdp) for rtt in (10, 50) for bdp in (1, 5)]
-FULL = [Cell(rtt, rate, bdp) for rtt in (10, 50) for rate in (20, 100) for bdp in (0.5, 1, 3, 5)]
+GRID_CELLS = [Cell(rtt, rate, bdp) for rtt in (10, 50) for rate in (20, 100) for bdp in (0.5, 1, 3, 5)]
+
+
+def random_cells(count: int = 10) -> list[Cell]:
+    """Paths between those of the grid: 5 to 100 ms, 4 to 40 Mbit/s (both even in the logarithm), 0.5 to 5 BDP."""
+    draw = random.Random(34)
+    spans = ((5, 100), (4, 40))
+    return [Cell(*(round(low * (high / low) ** draw.random()) for low, high in spans), round(draw.uniform(0.5, 5), 1)) for _ in range(count)]
+
+
+FULL = GRID_CELLS + random_cells()
+PATHS = {"quick": QUICK, "grid": GRID_CELLS, "rest": [cell for cell in GRID_CELLS if cell not in QUICK], "random": random_cells(), "all": FULL}
 
 
 @dataclass(frozen=True)
@@ -89,33 +112,21 @@ class Tools:
         return str(program) if program.exists() else None
 
 
-def packets(pcap: pathlib.Path) -> Iterator[tuple[float, float, int, int]]:
-    """Of each packet that came down and left: when, s; how long it was on the way, ms; its bytes; the server's port."""
-    content, at = pcap.read_bytes(), 0
-    while at < len(content):
-        kind, length = struct.unpack_from("<II", content, at)
-        if kind == 6:
-            high, low, captured, whole = struct.unpack_from("<IIII", content, at + 12)
-            frame = content[at + 28 : at + 28 + captured]
-            if fate := FATE.search(content, at + 28 + captured, at + length):
-                way_ms = float(fate[1])
-                ports = struct.unpack_from("!HH", frame, 14 + 4 * (frame[14] & 15))
-                yield ((high << 32) + low) * 1e-9 + way_ms * 1e-3, way_ms, whole - 14, min(ports)
-        at += length
-
-
 def windows(pcap: pathlib.Path, cell: Cell, seconds: float) -> dict[int, list[tuple[float, float]]]:
     """Of each server's port the points of its windows: throughput, Mbit/s with headers, and the mean wait in the queue, ms."""
     width = WINDOW_RTTS * cell.rtt_ms * 1e-3
     sums: dict[int, dict[int, list[float]]] = {}
     first = None
-    for left, way_ms, size, port in packets(pcap):
+    for packet in packets(pcap):
+        if packet.direction != "reverse" or packet.way_ms is None:
+            continue
+        left, port = packet.came + packet.way_ms * 1e-3, min(packet.ports)
         first = left if first is None else first
         number = int((left - first - seconds / 4) // width)
         if left - first >= seconds / 4 and (number + 1) * width <= seconds * 3 / 4:
             here = sums.setdefault(port, {}).setdefault(number, [0.0, 0.0, 0.0])
-            here[0] += size
-            here[1] += way_ms - cell.rtt_ms / 2
+            here[0] += packet.size
+            here[1] += packet.way_ms - cell.rtt_ms / 2
             here[2] += 1
     count = int(seconds * 3 / 4 // width)
     points = {}
@@ -127,7 +138,7 @@ def windows(pcap: pathlib.Path, cell: Cell, seconds: float) -> dict[int, list[tu
 def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float, engine: str) -> dict[str, object]:
     """One run: the points of the flow, its share of the bytes of all, and what the run cost."""
     path = {"rtt": f"{cell.rtt_ms}ms", "rate": f"{cell.rate_mbps}mbit", "buffer": f"{cell.bdp:g}bdp", "engine": engine, "seed": seed}
-    began = time.monotonic()
+    began, cpu = time.monotonic(), cpu_of_children()
     with tempfile.TemporaryDirectory(prefix="tcpscape-quic-") as folder:
         pcap = pathlib.Path(folder) / "packets.pcapng"
         if stack == "linux":
@@ -143,9 +154,17 @@ def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, besid
     return {
         "points": own,
         "share": sum(rate for rate, _ in own) / total if total else None,
+        "ended": round(result.seconds, 1),
         "s": round(time.monotonic() - began, 1),
+        "cpu": round(cpu_of_children() - cpu, 1),
         "load": os.getloadavg()[0],
     }
+
+
+def cpu_of_children() -> float:
+    """CPU seconds of the children that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def envelope(points: list[tuple[float, float]], cell: Cell) -> ConvexHull:
@@ -172,9 +191,9 @@ def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: f
 
 
 def plan(tools: Tools, cells: list[Cell], seeds: int, wanted: list[str]) -> Iterator[tuple[Cell, str, str, int, str]]:
-    """The runs with the controls that are wanted, alone, then beside Linux's CUBIC, then alone with further seeds."""
+    """The runs with the controls that are wanted, alone, beside Linux's controls, then the same with further seeds."""
     here = {stack: [name for name in controls if name in wanted] for stack, controls in CONTROLS.items() if stack == "linux" or tools.of(stack)}
-    for seed, beside in ((0, ""), (0, "cubic"), *((seed, "") for seed in range(1, seeds))):
+    for seed, beside in [(seed, beside) for seed in range(seeds) for beside in ("", *BESIDE)]:
         for cell in cells:
             for stack, controls in here.items():
                 yield from ((cell, stack, control, seed, beside) for control in controls)
@@ -228,16 +247,81 @@ def beside_linux(kept: Mapping[str, dict], cell: Cell, stack: str, control: str,
 
 def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
     """A row of a control's table; None without a run."""
-    result = beside_linux(kept, cell, stack, control, seeds, seconds)
+    result = beside_linux(kept, cell, stack, control, seeds, cell.seconds(seconds))
     if result is None:
         return None
+    shares = [share(kept, cell, stack, control, seeds, beside, seconds) for beside in BESIDE]
+    beside = ", ".join("–" if each is None else f"{each:.0%}" for each in shares)
+    name = f"{stack} ({result.runs})"
     if not result.rate:
-        return (cell.name, stack, str(result.runs), "0", "–", "–", "–", "carries nothing")
-    both = kept.get(key(cell, stack, control, 0, "cubic", seconds))
-    share = f"{both['share']:.0%}" if both and both["share"] is not None else "–"
-    shared = "–" if math.isnan(result.shared) else f"{result.shared:.2f}"
+        ends = [kept[name]["ended"] for name in keys_of(cell, stack, control, seeds, "", seconds) if name in kept and "ended" in kept[name]]
+        return (
+            cell.short,
+            name,
+            "0",
+            "–",
+            "–",
+            beside,
+            f"ends after {min(ends):g} s" if ends and min(ends) < cell.seconds(seconds) else "carries nothing",
+        )
+    overlaps = "–" if math.isnan(result.shared) else f"{result.shared:.2f}"
     verdict = "" if stack == "linux" else result.verdict(cell)
-    return (cell.name, stack, str(result.runs), f"{result.rate:.2f}", f"{result.wait:.1f}", shared, share, verdict)
+    return (cell.short, name, f"{result.rate:.2f}", f"{result.wait:.1f}", overlaps, beside, verdict)
+
+
+def share(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, beside: str, seconds: float) -> float | None:
+    """A flow's share of the bytes beside one of Linux's, the mean of the seeds that were run."""
+    names = keys_of(cell, stack, control, seeds, beside, seconds)
+    shares = [kept[name]["share"] for name in names if name in kept and kept[name]["share"] is not None]
+    return statistics.fmean(shares) if shares else None
+
+
+def keys_of(cell: Cell, stack: str, control: str, seeds: int, beside: str, seconds: float) -> list[str]:
+    """The names of the runs in virtual time with each of the seeds."""
+    return [key(cell, stack, control, seed, beside, cell.seconds(seconds)) for seed in range(seeds)]
+
+
+Rows = dict[tuple[str, str], tuple[str, ...]]
+"""Path and stack → the row of a control's table."""
+
+
+def rows_of(kept: Mapping[str, dict], control: str, seeds: int, seconds: float, before: str) -> Rows:
+    """The rows of a control's table, of what is kept, and where nothing is, as the page `before` has them."""
+    table = before.partition(f"\n## {control}\n")[2].partition("\n## ")[0]
+    lines = [tuple(cell.strip() for cell in line.strip().strip("|").split("|")) for line in table.splitlines() if line.startswith("|")]
+    old = {(cells[0], cells[1].split()[0]): cells for cells in lines if len(cells) == len(COLUMNS)}
+    places = [(cell, stack) for cell in FULL for stack, has in CONTROLS.items() if control in has]
+    rows = {(cell.short, stack): row(kept, cell, stack, control, seeds, seconds) or old.get((cell.short, stack)) for cell, stack in places}
+    return {place: cells for place, cells in rows.items() if cells}
+
+
+def summary(rows: Rows, control: str) -> Iterator[tuple]:
+    """Each stack's control over all paths: medians and, in brackets, the least and the most."""
+    named = {cell.short: cell for cell in FULL}
+    for stack in CONTROLS:
+        own = [(named[path], dict(zip(COLUMNS, cells, strict=True))) for (path, name), cells in rows.items() if name == stack]
+        if not own:
+            continue
+        linux = [dict(zip(COLUMNS, rows[cell.short, "linux"], strict=True)) for cell, _ in own]
+        overlaps = [float(each["overlap"]) for _, each in own if each["overlap"] != "–"]
+        pairs = [(cell, each, other) for (cell, each), other in zip(own, linux, strict=True) if each["wait"] != "–"]
+        alike = sum(value >= ALIKE["overlap"] for value in overlaps) if stack == "linux" else sum(each["verdict"] == "alike" for _, each in own)
+        shares = [[float(value[:-1]) / 100 for _, each in own if (value := each["beside"].split(", ")[place]) != "–"] for place in range(len(BESIDE))]
+        yield (
+            f"{stack} {control}",
+            f"{alike} of {len(overlaps) if stack == 'linux' else len(own)}",
+            "" if stack == "linux" else span([float(each["throughput"]) / float(other["throughput"]) - 1 for _, each, other in pairs], "+.1%"),
+            "" if stack == "linux" else span([(float(each["wait"]) - float(other["wait"])) / cell.full_ms for cell, each, other in pairs], "+.0%"),
+            span(overlaps, ".2f"),
+            *(span(values, ".0%") for values in shares),
+        )
+
+
+def span(values: list[float], form: str) -> str:
+    """The median, and in brackets the least and the most."""
+    if not values:
+        return "–"
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
 def live_rows(kept: Mapping[str, dict], seconds: float) -> Iterator[tuple]:
@@ -245,59 +329,87 @@ def live_rows(kept: Mapping[str, dict], seconds: float) -> Iterator[tuple]:
     for cell in FULL:
         for stack in PROGRAMS:
             for control in CONTROLS[stack]:
-                virtual, live = (beside_linux(kept, cell, stack, control, 1, seconds, engine) for engine in (VIRTUAL, LIVE))
+                virtual, live = (beside_linux(kept, cell, stack, control, 1, cell.seconds(seconds), engine) for engine in (VIRTUAL, LIVE))
                 if virtual and live:
                     values = [f"{each.rate:.2f}, {each.wait:.1f} ({each.linux_rate:.2f}, {each.linux_wait:.1f})" for each in (virtual, live)]
-                    yield (cell.name, f"{stack} {control}", *values, virtual.verdict(cell), live.verdict(cell))
+                    yield (cell.short, f"{stack} {control}", *values, virtual.verdict(cell), live.verdict(cell))
 
 
 PAGE = """# QUIC stacks beside Linux TCP on the same queue
 
-Generated by `python benches/quic.py` on {machine}; kernel {kernel}; {stacks}. Downloads of {seconds:g} s in virtual time through a FIFO; each number is of the middle of the run, from a quarter of it on. The programs, and what the tables say in words:
-[examples/quic](../examples/quic/README.md).
+Generated by `python benches/quic.py --paths all --controls cubic,bbr` on {machine}; kernel {kernel}; {stacks}. Downloads in virtual time through a FIFO, of {seconds:g} s ({shorter}); each number is of the run from a quarter of it on. The programs, and what
+the tables say in words: [examples/quic](../examples/quic/README.md).
 
 | column | what it is |
 |---|---|
-| runs | with different seeds; the path has no chance, but a stack may draw |
+| path | round-trip time, ms; rate, Mbit/s; buffer, BDP |
+| stack | and how many runs with different seeds: the path has no chance, but a stack may draw |
 | throughput | of what left the queue, with headers, Mbit/s |
 | wait | mean time of its packets in the queue, ms |
 | overlap | of the envelope with that of Linux's control of the same name: 1 is the same, 0 nothing in common. In Linux's own row with another seed |
-| share | of the bytes beside one Linux CUBIC flow that starts at the same time |
-| verdict | what differs: *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap} |
+| beside | share of the bytes beside one Linux CUBIC flow, and beside one Linux BBR flow, that starts at the same time |
+| verdict | what differs: *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap}; *ends after*: the program closed its connection |
+
+## Over all paths
+
+The grid has {grid} paths: 10 and 50 ms, 20 and 100 Mbit/s, 0.5, 1, 3 and 5 BDP. Here are {measured}. Medians, in brackets the least and the most; throughput and wait are differences from Linux's, the wait in shares of the full queue.
+Of Linux's own controls *alike* says on how many paths the envelopes of two seeds overlap by {overlap}: where they do not, a stack's cannot be expected to. quiche's bbr at 100 Mbit/s is bounded by how late its program wakes,
+not by the control ([measured](../examples/quic/README.md#beside-linuxs-controls)).
+
+{summary}
 
 {tables}
 
 ## In real time
 
-The same binaries behind the same paths on this machine's kernel ({host}), one run of each: throughput and wait, in brackets those of Linux, and the verdict of each. Other processes use the machine's {cores} cores
-too (load {load}), so another run gives other numbers.
-
 {live}
 """
+LIVE_TEXT = """The same binaries behind the same paths on a kernel {host} ({machine}), one run of each: throughput and wait, in brackets those of Linux, and the verdict of each. Other processes used the machine's {cores} cores
+too (load {load}), so another run gives other numbers.
+
+{table}"""
 LIVE_COLUMNS = ("path", "stack", "in virtual time", "in real time", "verdict, virtual", "verdict, real")
-COLUMNS = ("path", "stack", "runs", "throughput", "wait", "overlap", "share", "verdict")
+COLUMNS = ("path", "stack", "throughput", "wait", "overlap", "beside", "verdict")
+SUMMARY = ("control", "alike", "throughput", "wait", "overlap", *(f"beside {name}" for name in BESIDE))
 
 
-def page(kept: Mapping[str, dict], seeds: int, seconds: float) -> str:
-    """The page, from what is there."""
+def extent(control: str, rows: Rows) -> str:
+    """How many paths of the grid and how many random ones a control's table has."""
+    paths = {path for path, _ in rows}
+    of_grid, at_random = (sum(cell.short in paths for cell in cells) for cells in (GRID_CELLS, random_cells()))
+    return f"{control} on {of_grid} of them" + (f" and {at_random} random ones" if at_random else "")
+
+
+def live_part(kept: Mapping[str, dict], seconds: float, before: str) -> str:
+    """What was measured in real time; as the page `before` has it where no such run is kept."""
     import performance
 
-    tables = []
-    for control in ("cubic", "bbr", "reno"):
-        rows = [row(kept, cell, stack, control, seeds, seconds) for cell in FULL for stack, has in CONTROLS.items() if control in has]
-        if any(rows):
-            tables.append(f"## {control}\n\n" + markdown(COLUMNS, [each for each in rows if each]))
+    rows = [*live_rows(kept, seconds)]
+    if not rows:
+        return before.partition("## In real time\n\n")[2].rstrip("\n")
+    return LIVE_TEXT.format(
+        host=platform.release(), machine=performance.machine(), cores=os.cpu_count(), load=loads(kept), table=markdown(LIVE_COLUMNS, rows)
+    )
+
+
+def page(kept: Mapping[str, dict], seeds: int, seconds: float, before: str) -> str:
+    """The page, from what is there, and where it is not, from the page before."""
+    import performance
+
+    tables = {control: rows for control in CONTROLS["linux"] if (rows := rows_of(kept, control, seeds, seconds, before))}
+    each = [(cell.rate_mbps, cell.rtt_ms, cell.seconds(seconds)) for cell in GRID_CELLS if cell.seconds(seconds) < seconds]
     kernel = engines.make("virtual").kernel
     return PAGE.format(
         machine=performance.machine(),
         kernel=f"{kernel.name} ({kernel.release})",
         stacks=versions(),
         seconds=seconds,
-        tables="\n\n".join(tables),
-        host=platform.release(),
-        cores=os.cpu_count(),
-        load=loads(kept),
-        live=markdown(LIVE_COLUMNS, [*live_rows(kept, seconds)]),
+        grid=len(GRID_CELLS),
+        measured=", ".join(extent(control, rows) for control, rows in tables.items()),
+        summary=markdown(SUMMARY, [line for control, rows in tables.items() for line in summary(rows, control)]),
+        shorter=", ".join(f"{length:g} s at {rate} Mbit/s and {rtt} ms" for rate, rtt, length in dict.fromkeys(each)),
+        tables="\n\n".join(f"## {control}\n\n" + markdown(COLUMNS, [*rows.values()]) for control, rows in tables.items()),
+        live=live_part(kept, seconds, before),
         **ALIKE,
     )
 
@@ -318,7 +430,7 @@ def versions() -> str:
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--full", action="store_true", help="the whole grid of 16 paths instead of 4")
+    p.add_argument("--paths", choices=PATHS, default="quick", help="those that are measured; of others the page keeps what it has")
     p.add_argument("--programs", type=pathlib.Path, default=ROOT / "examples/quic/target/release", help="where the stacks' programs are")
     p.add_argument("--aioquic", help="a Python interpreter that has aioquic")
     p.add_argument("--controls", default=",".join(CONTROLS["linux"]), help="those that are measured")
@@ -332,18 +444,21 @@ def main() -> int:
     a = p.parse_args()
     if unknown := set(a.controls.split(",")) - set(CONTROLS["linux"]):
         p.error(f"argument --controls: no control {', '.join(sorted(unknown))}; choose of {', '.join(CONTROLS['linux'])}")
-    tools, cells = Tools(a.programs.resolve(), a.aioquic), FULL if a.full else QUICK
+    tools, cells = Tools(a.programs.resolve(), a.aioquic), PATHS[a.paths]
     kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}
     engine = LIVE if a.live else VIRTUAL
     every = [each for each in plan(tools, cells, 1 if a.live else a.seeds, a.controls.split(",")) if not (a.live and each[-1])]
-    runs = [each for each in every if key(*each, a.seconds, engine) not in kept]
+    runs = [each for each in every if key(*each, each[0].seconds(a.seconds), engine) not in kept]
     for number, (cell, stack, control, seed, beside) in enumerate(runs, 1):
-        result = measure(tools, cell, stack, control, seed, beside, a.seconds, engine)
-        kept[key(cell, stack, control, seed, beside, a.seconds, engine)] = result
+        result = measure(tools, cell, stack, control, seed, beside, cell.seconds(a.seconds), engine)
+        kept[key(cell, stack, control, seed, beside, cell.seconds(a.seconds), engine)] = result
         a.kept.write_text(json.dumps(kept))
         rate, wait = mean(result["points"], 0), mean(result["points"], 1)
-        print(f"{number}/{len(runs)} {cell.name}: {stack} {control} {beside} {rate:.2f} Mbit/s, {wait:.1f} ms, {result['s']} s", flush=True)
-    a.out.write_text(page(kept, a.seeds, a.seconds))
+        print(
+            f"{number}/{len(runs)} {cell.name}: {stack} {control} {beside} {rate:.2f} Mbit/s, {wait:.1f} ms, {result['s']} s, CPU {result['cpu']} s",
+            flush=True,
+        )
+    a.out.write_text(page(kept, a.seeds, a.seconds, a.out.read_text() if a.out.exists() else ""))
     print(f"wrote {a.out}")
     return 0
 
