@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -24,18 +25,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tcpscape
-from tcpscape import engines
+from tcpscape import engines, stats
 from tcpscape.errors import TcpscapeError
+from tcpscape.stats import Estimate
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
+from emulated import packets  # noqa: E402
 from table import markdown, verdict  # noqa: E402
 
-PATHS = 60
-"""Random paths of iperf3 beside our own sockets."""
+PATHS, SEEDS = 60, 5
+"""Random paths of iperf3 beside our own sockets, and runs of each that has loss."""
 PATH = {"rtt": "40ms", "rate": "20mbit", "loss": "0.2%"}
 NGINX = """daemon off; master_process off; pid {dir}/pid; error_log /dev/stderr;
 events {{}}
@@ -60,6 +63,20 @@ while True:
     while c.recv(1 << 20):
         pass
 """
+BEFORE = """
+import socket, sys, time
+peer, count, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 9))
+time.sleep(0.3)
+for _ in range(count):
+    s.sendto(b"before", (peer, 9))
+    time.sleep(0.01)
+time.sleep(seconds)
+"""
+"""Sends datagrams, as one end of a connection sends packets before its data, and stays there."""
+STARTS_AT = 2
+"""When a flow of ours starts behind such datagrams, s."""
 BUSY = "while True:\n    pass"
 DEADLOCK = "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()"
 STUBBORN = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(1e6)"
@@ -137,21 +154,46 @@ def goodput_of(pcap: pathlib.Path) -> float:
     return float(facts["bytes"] * 8e3 / (facts["data_last_ns"] - facts["data_first_ns"]))
 
 
-def beside_ours(paths: int, folder: pathlib.Path, before: list[tuple]) -> Iterator[tuple]:
-    """Rows: iperf3 and a flow of ours, each alone on a random path with one seed, and how far their goodputs are apart; the first are those `before`."""
-    draw, pcap = random.Random(34), folder / "packets.pcapng"
-    for seed in range(paths):
+def before_data(pcap: pathlib.Path) -> tuple[int, int]:
+    """How many packets came to each direction of the path before the first full segment, and before the first that acknowledges it."""
+    each = [*packets(pcap)]
+    data = next(packet for packet in each if packet.direction == "forward" and packet.payload > 1000)
+    back = (packet for packet in each if packet.direction == "reverse" and packet.ports == data.ports[::-1])
+    return data.number, next(packet.number for packet in back if 0 < (packet.sequence[1] - data.sequence[0]) % 2**32 < 2**31)
+
+
+def beside_ours(paths: int, folder: pathlib.Path, before: list[list]) -> Iterator[tuple[int, tuple]]:
+    """Places and rows: goodputs of iperf3 and of a flow of ours, each alone on a random path, seed by seed, and how often the data of both met the same draws.
+
+    Behind as many packets each way as iperf3 sends before its data, ours meets the draws of the path that iperf3 does. Every path has one run before any has
+    the next, and what is in the rows `before` is not run again.
+    """
+    draw, rows = random.Random(34), {}
+    (folder / "before.py").write_text(BEFORE)
+    for number in range(paths):
         rate, rtt = round(draw.uniform(1, 12), 1), round(draw.uniform(5, 150))
         loss, cca = draw.choice(["0%", "0%", "0.1%", "1%"]), draw.choice(["cubic", "bbr", "reno"])
-        if seed < len(before):
-            yield before[seed]
-            continue
-        path = {"rate": f"{rate}mbit", "rtt": f"{rtt}ms", "loss": loss, "cca": cca, "seed": seed, "pcap": pcap}
-        report = json.loads(run("iperf3 -c far -t 8 -J", serve="iperf3 -s -1", **path).output)
-        theirs = report["end"]["sum_received"]["bits_per_second"] / 1e6  # of the test's own time: it agrees on it before, silently
-        run("sleep 8", mix=f"{cca}~up", **path)
-        ours = goodput_of(pcap)
-        yield (f"{rate} Mbit/s, {rtt} ms, loss {loss}", cca, f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours - 1:+.2%}")
+        theirs, ours, same = before[number][2:] if number < len(before) else ([], [], 0)
+        rows[number] = ({"rate": f"{rate}mbit", "rtt": f"{rtt}ms", "loss": loss, "cca": cca}, theirs, ours, same)
+    for run_, number in itertools.product(range(SEEDS), rows):
+        path, theirs, ours, same = rows[number]
+        if run_ < (1 if path["loss"] == "0%" else SEEDS) and run_ >= len(theirs):
+            goodput, of_ours, is_same = pair(path | {"seed": number + PATHS * run_}, folder)
+            rows[number] = path, [*theirs, goodput], [*ours, of_ours], same + is_same
+            name = f"{path['rate'].removesuffix('mbit')} Mbit/s, {path['rtt'].removesuffix('ms')} ms, loss {path['loss']}"
+            yield number, (name, path["cca"], *rows[number][1:])
+
+
+def pair(path: dict[str, object], folder: pathlib.Path) -> tuple[float, float, bool]:
+    """Goodput of iperf3 and of a flow of ours with one seed, Mbit/s, and whether their data met the same draws of the path."""
+    pcap, script = folder / "packets.pcapng", f"python3 {folder}/before.py"
+    report = json.loads(run("iperf3 -c far -t 8 -J", serve="iperf3 -s -1", pcap=pcap, **path).output)
+    theirs = report["end"]["sum_received"]["bits_per_second"] / 1e6  # of the test's own time: it agrees on it before, silently
+    up, down = before_data(pcap)
+    near, far = (f"{script} {peer} {count} " for peer, count in (("far", up - 2), ("near", down - 1)))  # a handshake of ours is 2 and 1
+    seconds = STARTS_AT + 8 - 0.3 - 0.01 * (up - 2)
+    run(f"{near} {seconds:g}", serve=f"{far} 60", mix=f"{path['cca']}~up@{STARTS_AT}s", pcap=pcap, **path)
+    return theirs, goodput_of(pcap), before_data(pcap) == (up, down)
 
 
 def beside_the_model(folder: pathlib.Path) -> list[tuple]:
@@ -249,8 +291,9 @@ Generated by `python benches/programs.py` on {machine}; kernel {kernel}. How to 
 
 ## Beside our own sockets
 
-iperf3 for 8 s, and a flow of ours for as long, each alone on the same random path with the same seed; goodput as iperf3's receiver reports it, and of the capture, Mbit/s.
-With loss the control connection of iperf3 sends its packets first, so that the path's draws meet its data sooner than those of ours.
+iperf3 for 8 s, and a flow of ours for as long, each alone on the same random path with the same seed; goodput as iperf3's receiver reports it, and of the capture, Mbit/s. iperf3's control connection sends packets before
+the data, which use up draws of the path; ours starts behind as many datagrams each way, so that its data meet the same. Paths with loss: means of {seeds} seeds, and the ratio of the means with its 95 % interval; a run in
+which the first data did not meet the same draws (a packet of a handshake was lost) counts all the same.
 
 {ours}
 
@@ -273,7 +316,7 @@ PARTS: dict[str, Callable[[bool, pathlib.Path, list[tuple]], object]] = {
     "costs": lambda is_quick, _, before: costs(1 if is_quick else 3),
     "limits": lambda _, folder, before: limits(),
     "repeated": lambda is_quick, folder, before: repeated(2 if is_quick else 5, folder),
-    "ours": lambda is_quick, folder, before: beside_ours(2 if is_quick else PATHS, folder, before if len(before) < PATHS else []),
+    "ours": lambda is_quick, folder, before: beside_ours(2 if is_quick else PATHS, folder, before),
 }
 """What is measured, each by itself; the last goes on from the rows that are kept."""
 
@@ -286,8 +329,9 @@ def measure(parts: list[str], is_quick: bool, kept: pathlib.Path) -> dict[str, o
             before = figures.get(part, [])
             measured = PARTS[part](is_quick, pathlib.Path(name), before)
             if isinstance(measured, Iterator):
-                for number, row in enumerate(measured, 1):
-                    figures[part] = [*figures.get(part, [])[: number - 1], row, *before[number:]]
+                figures[part] = [*before]
+                for place, row in measured:
+                    figures[part][place : place + 1] = [row]
                     kept.write_text(json.dumps(figures))
                     print(*row, flush=True)
             else:
@@ -297,13 +341,34 @@ def measure(parts: list[str], is_quick: bool, kept: pathlib.Path) -> dict[str, o
     return figures
 
 
-def goodput_targets(apart: dict[bool, list[float]]) -> Iterator[tuple]:
-    """Rows about the goodput of iperf3 beside ours, in %, on the paths without loss and on those with loss."""
+def apart(row: tuple) -> Estimate:
+    """How far iperf3 is from ours on a path, in %: the ratio of the means of its seeds."""
+    of = stats.ratio(row[2], row[3])
+    return replace(of, value=100 * (of.value - 1), low=100 * (of.low - 1), high=100 * (of.high - 1))
+
+
+def goodput_targets(rows: list[tuple]) -> Iterator[tuple]:
+    """Rows about the goodput of iperf3 beside ours, on the paths without loss and on those with loss."""
     for is_clean, name in ((True, "without"), (False, "with")):
-        if values := apart[is_clean]:
-            worst, near = max(map(abs, values)), sum(abs(value) <= 1 for value in values)
-            reached = f"{near} of {len(values)}; median {statistics.median(values):+.2f} %, most {worst:.2f} %"
-            yield f"goodput of iperf3 beside a flow of ours, {len(values)} paths {name} loss", "within 1 %", reached, verdict(near == len(values))
+        values = [apart(row) for row in rows if row[0].endswith("loss 0%") == is_clean]
+        if not values:
+            continue
+        near, median = sum(abs(each.value) <= 1 for each in values), statistics.median(each.value for each in values)
+        reached = f"{near} of {len(values)}; median {median:+.2f} %, most {max(abs(each.value) for each in values):.2f} %"
+        if not is_clean:
+            far = [each for each in values if abs(each.value) > 1]
+            whole = stats.mean([each.value for each in values])
+            reached += f"; of the others {sum(each.low <= 1 and each.high >= -1 for each in far)} have an interval that reaches 1 %"
+            reached += f"; mean of all {whole.value:+.2f} % [{whole.low:+.2f}, {whole.high:+.2f}]"
+        yield f"goodput of iperf3 beside a flow of ours, {len(values)} paths {name} loss", "within 1 %", reached, verdict(near == len(values))
+
+
+def goodput_row(row: tuple) -> tuple:
+    """A path as the page has it."""
+    path, control, theirs, ours, same = row
+    of, runs = apart(row), len(theirs)
+    interval = f" [{of.low:+.2f}, {of.high:+.2f}]" if runs > 1 else ""
+    return (path, control, f"{statistics.fmean(theirs):.3f}", f"{statistics.fmean(ours):.3f}", f"{of.value:+.2f}%{interval}", f"{same} of {runs}")
 
 
 def page(figures: dict[str, object], is_quick: bool) -> str:
@@ -311,15 +376,12 @@ def page(figures: dict[str, object], is_quick: bool) -> str:
     import performance
 
     engine, costs_ = engines.make("virtual"), figures["costs"]
-    apart = {
-        is_clean: [float(row[-1].rstrip("%")) for row in figures["ours"] if row[0].endswith("loss 0%") == is_clean] for is_clean in (True, False)
-    }
     late = max(abs(float(row[-1])) for row in figures["model"])
     is_same = all(row[-1] in ("met", "not installed") for row in figures["repeated"])
     clock = costs_["start, s of the clock, least"]
     targets = [
         ("captures and outputs of repetitions", "one of each", "one of each" if is_same else "more", verdict(is_same)),
-        *goodput_targets(apart),
+        *goodput_targets(figures["ours"]),
         ("time of an upload beside the model", "within 1 ms", f"within {late:.2f} ms", verdict(late <= 1)),
         ("simulated s for each CPU s, iperf3 at 20 Mbit/s while it runs", "≥ 20", f"{costs_['bulk']:.0f}", verdict(costs_["bulk"] >= 20)),
         ("simulated s for each CPU s, a flow of ours at 20 Mbit/s", "≥ 20", f"{costs_['ours']:.0f}", verdict(costs_["ours"] >= 20)),
@@ -335,7 +397,8 @@ def page(figures: dict[str, object], is_quick: bool) -> str:
         targets="\n".join(markdown(("what", "target", "reached", ""), targets).splitlines()[2:]),
         reps=2 if is_quick else 5,
         repeated=markdown(("programs", "captures", "outputs", ""), figures["repeated"]),
-        ours=markdown(("path", "control", "iperf3", "ours", "apart"), figures["ours"]),
+        ours=markdown(("path", "control", "iperf3", "ours", "apart", "same draws"), [goodput_row(row) for row in figures["ours"]]),
+        seeds=SEEDS,
         model=markdown(("transfer and path", "in the guest", "model", "apart"), figures["model"]),
         limits=markdown(("a program that", "what comes of it", "s of the clock"), figures["limits"]),
     )
