@@ -52,7 +52,7 @@ TICKS_NS = 20_000_000
 """A whole number of ticks of every kernel, ns: 2 at 100 Hz, 5 at 250, 6 at 300 (to 2 ns), 20 at 1000."""
 DRAWS, TRIES = ("bbr", "bbr3", "cdg"), 32
 """Controls that draw random numbers, and the seeds that are tried for them: bbr begins its cycle in one of seven phases."""
-PHASES, PHASED = range(0, READING_NS, 8), 128
+PHASES, PHASED = range(0, READING_NS, 8), 2_000
 """What may have passed of a step of the clock when a trial begins, ns, and the segments by whose times it is found."""
 PSH, FIN, SYN, CWR = 0x08, 0x01, 0x02, 0x80
 
