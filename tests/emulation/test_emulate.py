@@ -328,6 +328,14 @@ SCRIPT = "readlink /proc/self/ns/net; sleep 60 & exec sleep 60"
 
 
 @live
+def test_the_command_has_the_environment_that_was_given():
+    """Not the one that tcpscape settles for itself, in which a program would compute by one thread and draw on no screen."""
+    given = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | {"MPLBACKEND": "svg"}
+    shown = started(*PATH, "--quiet", "--", "sh", "-c", "echo $MPLBACKEND ${OPENBLAS_NUM_THREADS-none}", stdout=subprocess.PIPE, env=given)
+    assert shown.communicate(timeout=PATIENCE_S)[0].splitlines()[0] == "svg none"
+
+
+@live
 @pytest.mark.parametrize(("number", "to_all", "status"), [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143), (signal.SIGKILL, False, -9)])
 def test_a_signal_ends_the_command_and_leaves_nothing(number, to_all, status):
     tag = uuid.uuid4().hex

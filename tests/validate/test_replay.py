@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tcpscape import engines
+from tcpscape.engines.model import VirtualHostModel
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Capture
@@ -16,6 +17,7 @@ from tcpscape.validate.draw import IMPAIRED, ExactDraw, ImpairedDraw
 
 A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 1, 2])
 ROUTER = {"forward": [{"at": "router", "delay": "10ms"}], "reverse": "netem delay 10ms", "kernel": {"host_time": "0s"}}
+COPIES = {"forward": [{"at": "router", "delay": "10ms", "duplicate": "5%"}], "flows": [{"cca": "reno"}]}
 
 
 def packet(t_ns, ident, payload=0, flags=0x10, source=A, ttl=64):
@@ -96,6 +98,27 @@ def test_other_sides_draw_their_own(tmp_path):
         exact.run(validation.prepare(options), (), tmp_path, validation.quiet)
     with pytest.raises(TcpscapeError, match="impaired: the paths are not those that --exact draws"):
         validation.prepare(replace(options, exact=False, random=2, n=None))
+
+
+def test_where_no_condition_has_fates_nothing_is_compared(monkeypatch, tmp_path):
+    class Kernel(VirtualHostModel):
+        """In the place of a kernel whose captures leave open which packet a copy is of."""
+
+        name = "virtual"
+
+        def __init__(self, *_):
+            super().__init__()
+
+        def fates(self, scenario, seed):
+            return None
+
+    monkeypatch.setattr(exact, "Virtual", Kernel)
+    monkeypatch.setattr(replay, "RecordingKernel", Kernel)
+    session = validation.prepare(validation.ValidationOptions(tmp_path, ("model", "model:6.12"), exact=True, impaired=True, n=1))
+    path = validation.NamedScenario("copies", Scenario.of({**ROUTER, **COPIES, "duration": "1s"}))
+    sides = replace(session.plan, conditions=[path], b=replace(session.plan.a, engine=Kernel()))
+    with pytest.raises(TcpscapeError, match=r"^conditions: no condition can be compared \(forward: two packets with the same content"):
+        exact.run(replace(session, plan=sides), (), tmp_path, validation.quiet)
 
 
 def packets(model, scenario):

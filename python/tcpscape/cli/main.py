@@ -37,6 +37,7 @@ ALIKE = 0.75
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
     streams.listen()
+    usercode.environment = dict(os.environ)
     _settle_environment()
     usercode.owns_process = True
     streams.guard()
@@ -51,7 +52,8 @@ def main() -> None:
 def _settle_environment() -> None:
     """Takes out of the environment what would end the libraries that draw and compute: no figure of ours is shown on a screen.
 
-    Matrices are small, so one thread of OpenBLAS multiplies them: more of them would spin, and add in an order that depends on their number.
+    Matrices are small, so one thread of OpenBLAS multiplies them: more of them would spin, and add in an order that depends on their number. What a
+    user has run gets none of this (:data:`usercode.environment`).
     """
     os.environ["MPLBACKEND"] = "agg"
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -20,7 +20,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from tcpscape.errors import refuse
@@ -41,6 +41,8 @@ TRIAL_CALLS, SECOND_CALLS = 2, 4
 
 owns_process = False
 """Whether the process is the command line's, which sets this."""
+environment: Mapping[str, str] = os.environ
+"""The environment of programs that a user has run: as the command line was given it, before it settles its own."""
 
 
 class TookTooLong(BaseException):

@@ -241,8 +241,7 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
         refuse("against", "recorded results have no packets", "name two engines")
     left_out = tuple((c.id, why) for c in conditions if (why := a.refuses(c) or b.refuses(c) or _refusal(c, a, b)))
     runnable = [_named(c) for c in conditions if c.id not in dict(left_out)]
-    if not runnable:
-        refuse("conditions", f"no condition can run on both sides ({left_out[0][1] if left_out else 'none given'})", "name others")
+    _expect_any(runnable, left_out)
     capture = Capture(packets=True)
     a, b = _beside(a, b), _beside(b, a)
     recorder = replay.RecordingKernel(b.engine, out / FATES) if isinstance(b.engine, Virtual) else None
@@ -256,6 +255,7 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
         left_out += tuple((id, replay.UNCLEAR) for id in unclear)
         pairs = [(c, r) for c, r in zip(runnable, references, strict=True) if c.id not in unclear]
         runnable, references = [c for c, _ in pairs], [r for _, r in pairs]
+        _expect_any(runnable, left_out)
         told = {id: of_ways for id, of_ways in fates.items() if of_ways is not None}
         a = replace(a, engine=replay.ReplayingModel(told))
     seeds = [range(TRIES) if name_of(c.cca) in DRAWS else range(1) for c in runnable]
@@ -270,6 +270,12 @@ def run(session: ValidationSession, bounds: Sequence[Check], out: Path, say: Say
     write(result, out / RESULTS)
     checked = [CheckedBound(bound, compare.EVERYWHERE, result.reached(bound.metric.name)) for bound in bounds]
     return Exact(a, b, source, result.twins, left_out, checked)
+
+
+def _expect_any(conditions: Sequence[NamedScenario], left_out: Sequence[tuple[str, str]]) -> None:
+    """Refuses a comparison of which no condition is left, by the reason of the first."""
+    if not conditions:
+        refuse("conditions", f"no condition can be compared ({left_out[0][1] if left_out else 'none given'})", "name others")
 
 
 def _beside(side: EngineSide, other: EngineSide) -> EngineSide:

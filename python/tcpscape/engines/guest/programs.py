@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tcpscape.controls import usercode
 from tcpscape.engines.guest.pool import GuestDeath
 from tcpscape.engines.guest.process import Boot, Guest, GuestDied
 from tcpscape.engines.host.process import FINAL, PROGRAM
@@ -108,7 +109,7 @@ class GuestProgram:
                     "mode": mode,
                     "job": {**job, "pcap": f"{SHARED}/packets.pcapng" if self._pcap else None},
                     "directory": str(Path.cwd()),
-                    "environment": WITHOUT_RDRAND | {name: value for name, value in os.environ.items() if value.isprintable()},
+                    "environment": WITHOUT_RDRAND | {name: value for name, value in usercode.environment.items() if value.isprintable()},
                     "bind": [str(directory) for directory in bind],
                     "most_processes": MOST_PROCESSES,
                 }

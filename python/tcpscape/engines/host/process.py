@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from tcpscape.controls import usercode
 from tcpscape.errors import EngineError
 
 PROGRAM = Path(__file__).with_name("live")
@@ -61,7 +62,7 @@ class HostProcess:
         self._out, theirs_out = os.pipe()
         words = [str(PROGRAM), mode, "--in", str(theirs_in), "--out", str(theirs_out), "--parent", str(os.getpid())]
         streams = {} if terminal else {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self._errors}
-        options = {"pass_fds": (theirs_in, theirs_out, *descriptors), "start_new_session": not terminal, **streams}
+        options = {"pass_fds": (theirs_in, theirs_out, *descriptors), "start_new_session": not terminal, "env": usercode.environment, **streams}
         self._keeper = Keeper(words, options)
         os.close(theirs_in)
         os.close(theirs_out)
