@@ -21,9 +21,7 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 """Exit status after SIGTERM."""
 INTERRUPTED = "interrupted"
-"""Message after a signal of commands that have no better one, …"""
-KEPT = f"{INTERRUPTED}; what was kept with --out stays, and the same command goes on from there"
-"""… and where --out was given."""
+"""Message after a signal of commands that have no better one."""
 MOST_SHOWN = 80
 """Characters of a value that a message shows."""
 MOST_MESSAGE = 380

@@ -11,7 +11,7 @@ import pytest
 
 from patience import PATIENCE_S
 from tcpscape.cli.terminal import ProgressLine
-from tcpscape.errors import INTERRUPTED, KEPT
+from tcpscape.errors import INTERRUPTED
 from tcpscape.store.results import Store
 from tcpscape.text import numbers
 
@@ -89,7 +89,10 @@ def test_an_interrupted_run_says_what_it_kept(cli, tmp_path, monkeypatch):
     got = cli("run", "baseline", "--engine", "mock", "--seeds", "3")
     assert (got.status, got.out, got.err) == (130, "", f"{INTERRUPTED}\n")
     got = cli("cliff", "--rtt", "50ms", "--engine", "mock", f"--out={tmp_path / 'edges'}")
-    assert (got.status, got.out, got.err) == (130, "", f"{KEPT}\n")
+    assert (got.status, got.out, got.err) == (130, "", f"{INTERRUPTED}\n")  # it writes its files at the end
+    got = cli("validate", "--engine", "mock", "--engine", "mock:6.12", "--random", "2", "--out", tmp_path / "v")
+    kept = f"interrupted; what is kept in {tmp_path / 'v'} stays, and the same command goes on from there\n"
+    assert (got.status, got.out, got.err) == (130, "", kept)
 
 
 @pytest.mark.parametrize("closed", [">&-", "| head -c 0"])

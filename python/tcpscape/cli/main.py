@@ -12,7 +12,7 @@ import click
 from tcpscape.cli import completion, streams
 from tcpscape.cli.command import COMMANDS, app, typed_name
 from tcpscape.controls import usercode
-from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, KEPT, TcpscapeError, printable
+from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 
 MOST_PROBLEM, MOST_NAME = 200, 40
 """Characters that a message has of what the option parser says, and of the name of what was typed."""
@@ -66,11 +66,11 @@ def call(args: list[str]) -> int:
     try:
         return _answered(args)
     except KeyboardInterrupt as e:
-        return _interrupted(args, streams.status(e))
+        return _interrupted(streams.status(e))
     except Exception:
         if (status := streams.signalled()) is None:
             raise
-        return _interrupted(args, status)
+        return _interrupted(status)
 
 
 def _answered(args: list[str]) -> int:
@@ -89,9 +89,8 @@ def _answered(args: list[str]) -> int:
         raise
 
 
-def _interrupted(args: Sequence[str], status: int) -> int:
-    own = args[: args.index("--")] if "--" in args else args
-    print(KEPT if any(arg.partition("=")[0] == "--out" for arg in own) else INTERRUPTED, file=sys.stderr)
+def _interrupted(status: int) -> int:
+    print(INTERRUPTED, file=sys.stderr)
     return status
 
 

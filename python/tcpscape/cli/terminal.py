@@ -210,6 +210,16 @@ def resumable(store: Store | None) -> Iterator[None]:
         raise click.exceptions.Exit(streams.status(e)) from None
 
 
+@contextmanager
+def resumable_in(out: Path) -> Iterator[None]:
+    """The same for a command that keeps its trials by itself in this directory."""
+    try:
+        yield
+    except KeyboardInterrupt as e:
+        print(f"interrupted; what is kept in {out} stays, and the same command goes on from there", file=sys.stderr)
+        raise click.exceptions.Exit(streams.status(e)) from None
+
+
 def _bar(*, is_open: bool, screen: Console | None) -> Bar:
     """The line on the terminal: a bar with the time that is left, or a count of trials where the total is open."""
     from rich import progress

@@ -82,7 +82,7 @@ def validate(
         refuse("json", "an explanation is a page and no document", "leave out --json or --explain")
     request = _request(conditions, out, jobs, **_given(repetition))
     bounds = compare.read_bounds(answer.check) if answer.check else []
-    with ProgressLine("validate", is_open=True) as progress:
+    with terminal.resumable_in(out), ProgressLine("validate", is_open=True) as progress:
 
         def say(what: str) -> Update:
             progress.say(what)
@@ -124,7 +124,7 @@ def _exact(conditions: ConditionOptions, repetition: RepetitionOptions, answer: 
         refuse(name, "--exact runs each condition once and names its first difference", "leave one of the two out")
     request = _request(conditions, answer.out, jobs)
     bounds = exact.read_bounds(answer.check) if answer.check else []
-    with ProgressLine("validate", is_open=True) as progress:
+    with terminal.resumable_in(answer.out), ProgressLine("validate", is_open=True) as progress:
 
         def say(what: str) -> Update:
             progress.say(what)
