@@ -481,6 +481,7 @@ fn follow(script: &str, kernel: Kernel, unit: u64, memory: impl Fn(u64) -> u32) 
         s.r.on_segment(Time(s.now * MS), &x, memory(b - a));
         s.drain(s.now * MS);
         let ack = s.out.drain(..).next_back().map(|(_, ack)| ack);
+        assert!(ack.is_some() || range(fields[2]).is_none(), "{line}: no ACK with its DSACK");
         assert_eq!((s.r.stream.next() - 1) / unit, fields[1].parse().unwrap(), "{line}");
         if let Some(ack) = ack.filter(|_| fields[2] != "?") {
             let blocks: Vec<_> = ack.sacks().map(|(from, to)| ((from - 1) / unit, (to - 1) / unit)).collect();
