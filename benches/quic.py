@@ -354,7 +354,7 @@ the tables say in words: [examples/quic](../examples/quic/README.md).
 
 The grid has {grid} paths: 10 and 50 ms, 20 and 100 Mbit/s, 0.5, 1, 3 and 5 BDP. Here are {measured}. Medians, in brackets the least and the most; throughput and wait are differences from Linux's, the wait in shares of the full queue.
 Of Linux's own controls *alike* says on how many paths the envelopes of two seeds overlap by {overlap}: where they do not, a stack's cannot be expected to. quiche's bbr at 100 Mbit/s is bounded by how late its program wakes,
-not by the control ([measured](../examples/quic/README.md#beside-linuxs-controls)).
+not by the control ([measured](../examples/quic/README.md)).
 
 {summary}
 
