@@ -115,7 +115,9 @@ EXIT_STATUSES: tuple[ReferenceRow, ...] = (
         ("emulate", "cca"),
     ),
     ReferenceRow(str(EXIT_OUTPUT), "The answer could not be written to stdout, for example because a disk is full."),
-    ReferenceRow(str(EXIT_HUNG_UP), "The terminal was closed (SIGHUP). Trials that were kept with --out stay, and the same command goes on from there."),
+    ReferenceRow(
+        str(EXIT_HUNG_UP), "The terminal was closed (SIGHUP). Trials that were kept with --out stay, and the same command goes on from there."
+    ),
     ReferenceRow(str(EXIT_INTERRUPTED), "Ended by Ctrl-C (SIGINT). Trials that were kept with --out stay, and the same command goes on from there."),
     ReferenceRow(str(EXIT_TERMINATED), "Ended by SIGTERM. Trials that were kept with --out stay, and the same command goes on from there."),
 )
