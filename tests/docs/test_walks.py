@@ -21,16 +21,19 @@ FOLDER = ROOT / "web" / "src" / "walks" / "data"
 WALKS = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 VIEWS = ("curves", "map", "inside", "mix", "measure", "learn")
 SEEDS = 20
+"""Trials of each control, as many as the page runs."""
+MORE = 60
+"""Trials where the page's own leave open what a sentence says of the chaos zone on average."""
 MS = 1_000_000
 
 
 @cache
-def cells(walk: str, step: int):
-    """The cells of a step, by congestion control, of as many seeds as the page runs."""
+def cells(walk: str, step: int, seeds: int = SEEDS):
+    """The cells of a step, by congestion control."""
     model, state = engines.make("model"), State.model_validate(WALKS[walk]["steps"][step]["state"])
-    campaign = state.campaign(seeds=str(SEEDS))
+    campaign = state.campaign(seeds=str(seeds))
     cases = campaign.cases()
-    runs = [model.run(case.scenario, range(SEEDS), threads=2) for case in cases]
+    runs = [model.run(case.scenario, range(seeds), threads=2) for case in cases]
     return {cell.cca: cell for cell in outcome.gather(campaign, cases, runs, {"model": model.version}).cells}
 
 
@@ -38,8 +41,8 @@ def mean(walk: str, step: int, cca: str, metric: str = "goodput"):
     return stats.mean(stats.known(cells(walk, step)[cca].values(metric)))
 
 
-def ratio(walk: str, a: tuple[int, str], b: tuple[int, str]):
-    return cells(walk, a[0])[a[1]].over(cells(walk, b[0])[b[1]])
+def ratio(walk: str, a: tuple[int, str], b: tuple[int, str], seeds: int = SEEDS):
+    return cells(walk, a[0], seeds)[a[1]].over(cells(walk, b[0], seeds)[b[1]])
 
 
 @cache
@@ -94,7 +97,7 @@ def _dips() -> list[tuple[float, float]]:
 CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
     ("cliff", 0, "both fill more than nine tenths of the 42 Mbit/s"): lambda: all(mean("cliff", 0, cca).low > 0.9 * 42 for cca in ("cubic", "bbr")),
     ("cliff", 1, "about a sixth of its goodput is gone"): lambda: within(ratio("cliff", (1, "cubic"), (0, "cubic")), 5 / 6),
-    ("cliff", 1, "single runs lie far apart"): lambda: cells("cliff", 1)["cubic"].cv("goodput").low > 0.1,
+    ("cliff", 1, "single runs lie far apart"): lambda: cells("cliff", 1, MORE)["cubic"].cv("goodput").low > 0.1,
     ("cliff", 1, "still carries 97 % or more"): lambda: ratio("cliff", (1, "bbr"), (0, "bbr")).low > 0.97,
     ("cliff", 2, "BBR has fallen to about half"): lambda: within(ratio("cliff", (2, "bbr"), (0, "bbr")), 0.5),
     ("cliff", 2, "CUBIC still carries about three quarters"): lambda: within(ratio("cliff", (2, "cubic"), (0, "cubic")), 0.75),
@@ -102,7 +105,9 @@ CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
         min(runs := cells("cliff", 2)["cubic"].values("goodput")) < mean("cliff", 0, "cubic").value / 3
         and max(runs) > 0.97 * mean("cliff", 0, "cubic").value
     ),
-    ("cliff", 2, "the order turns around"): lambda: ratio("cliff", (1, "bbr"), (1, "cubic")).low > 1 > ratio("cliff", (2, "bbr"), (2, "cubic")).high,
+    ("cliff", 2, "the order turns around"): lambda: (
+        ratio("cliff", (1, "bbr"), (1, "cubic")).low > 1 > ratio("cliff", (2, "bbr"), (2, "cubic"), MORE).high
+    ),
     ("cliff", 3, "less than a seventh of their goodput"): lambda: all(ratio("cliff", (3, cca), (0, cca)).high < 1 / 7 for cca in ("cubic", "bbr")),
     ("cliff", 3, "Nothing has been lost on the way"): lambda: State.model_validate(WALKS["cliff"]["steps"][3]["state"]).loss == "",
     ("cliff", 4, "CUBIC carries ten times as much"): lambda: within(ratio("cliff", (4, "cubic"), (3, "cubic")), 10),

@@ -140,7 +140,7 @@ def test_the_chaos_zone():
     model()
     study = studies.get("chaos-zone").only(["chaos"])
     (part,) = study.parts
-    few = Campaign.of({**part.to_dict(), "axes": {**part.axes, "jitter": ["8ms", "10ms"]}, "seeds": 20}, "chaos-zone")
+    few = Campaign.of({**part.to_dict(), "axes": {**part.axes, "jitter": ["8ms", "10ms"]}, "seeds": 40}, "chaos-zone")
     about = tuple(c for c in study.claims if c.at.get("jitter") in ("8ms", "10ms"))
     judged = runs.judge(runs.run(study.model_copy(update={"parts": (few,), "claims": about}))).claims
     parted = {j.claim.text for j in judged if j.verdict == "not reproduced"}
