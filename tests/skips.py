@@ -11,6 +11,7 @@ LACKS = {
     "no kernel is built": "Building a kernel for the virtual engine takes minutes; `make test-all` does it.",
     "netem": "The kernel of some machines has no netem, or one that misbehaves; only an administrator can change it.",
     "namespaces": "Some containers forbid user namespaces; only an administrator can change it.",
+    "pdflatex": "A distribution's TeX takes hundreds of megabytes and minutes to install, for one test.",
     "needs Node": "The distribution has no Node that is new enough; make says so before the tests.",
 }
 """Words of a reason, and why the machine cannot help it."""
