@@ -19,6 +19,7 @@ from tcpscape.scenario import changes, path
 from tcpscape.scenario.changes import Patch
 from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.options import expect_owners
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.vocabulary import PathWords
 from tcpscape.scenario.words import describe, within
@@ -166,7 +167,7 @@ def _hops(name: Direction, words: PathWords) -> list[Any]:
             refuse("rtt", "it is said by --delay too, which is one way", "say one of the two")
         rtt = units.parse_time(words.rtt, "rtt")
         netem["delay"] = units.format_time(rtt // 2 if name == "up" else rtt - rtt // 2)
-    _refuse_stray(netem, "jitter", ("distribution", "order"), words)
+    expect_owners(netem, {"jitter"} if words.jitter else ())
     if "jitter" not in netem:
         netem = {k: v for k, v in netem.items() if k not in ("distribution", "order")}
     link = {field: typed[field] for field in LINK if typed[field] is not None}
@@ -178,14 +179,6 @@ def _hops(name: Direction, words: PathWords) -> list[Any]:
     if "trace" in link and "queue" in link:
         refuse("queue", "a link that follows a trace has a FIFO in bytes", "leave it out, and choose the size with --buffer")
     return [*([{"at": "router", **netem}] if netem else []), *([link] if link else [])]
-
-
-def _refuse_stray(given: Mapping[str, Any], owner: str, fields: Sequence[str], words: PathWords) -> None:
-    """Refuses fields that mean nothing without another, which no direction has."""
-    if not getattr(words, owner):
-        for field in fields:
-            if field in given:
-                refuse(field, f"there is no {owner} that it could belong to", f"give --{owner} too, or leave it out")
 
 
 def _refuse_without_link(link: Mapping[str, Any], words: PathWords) -> None:

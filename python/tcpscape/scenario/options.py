@@ -261,7 +261,8 @@ def expect_owners(options: Collection[str], there: Collection[str]) -> None:
     """
     named = {name.rpartition(".")[2] for name in there}
     for name in options:
-        if (owner := OWNERS.get(name, name)) != name and owner not in named:
+        owner = OWNERS.get(name)
+        if owner and owner not in named:
             refuse(name.replace("_", "-"), f"there is no {owner} that it could belong to", f"give --{owner} too, or leave it out")
 
 
