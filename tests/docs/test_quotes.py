@@ -61,6 +61,10 @@ def spread(control, part, row, column):
 
 
 QUOTED = {
+    "docs/tour/2-the-cliff.md": lambda: (
+        "CUBIC keeps {} % of its goodput at 8 ms of jitter and {} % at 12 ms".format(*percents(finding("CUBIC's cliff at 50 ms is at 12 ms"))),
+        "BBR keeps {} % at 4 ms and {} % at 8 ms".format(*percents(finding("BBR's cliff at 50 ms is at 8 ms"))),
+    ),
     "docs/how-it-works.md": lambda: (
         f"leave CUBIC {percents(finding('At 24 % of the RTT CUBIC keeps'))[0]} % of its goodput",
         f"CUBIC {percents(finding('The cliff is reordering'))[0]} % and BBR {percents(finding('BBR keeps three fifths'))[0]} %",
