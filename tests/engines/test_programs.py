@@ -1,18 +1,21 @@
 """Programs of this machine in a guest: the log that a fake guest writes, and real programs on a real kernel in virtual time."""
 
 import hashlib
+import itertools
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tcpscape import diagnose, engines
 from tcpscape.emulation.path import build
-from tcpscape.engines.guest import programs
+from tcpscape.engines.guest import process, programs
 from tcpscape.engines.guest.process import Boot
 from tcpscape.engines.guest.programs import ERROR, MESSAGE, OUTPUT, TIME, GuestProgram
 from tcpscape.errors import EngineError
@@ -111,6 +114,77 @@ def test_why_there_is_no_result_is_one_line(program, script, why):
         list(running.events())
     assert why in str(error.value)
     assert "\n" not in str(error.value)
+
+
+class Watched:
+    """A guest of which each look finds what the next of `looks` says: s that pass, s of CPU time that it uses meanwhile, whether it wants a CPU."""
+
+    def __init__(self, monkeypatch, looks):
+        self._looks, self._ticks, self.at_s = iter(looks), 0.0, 0.0
+        monkeypatch.setattr(programs.time, "monotonic", lambda: self.at_s)
+
+    def activity(self):
+        passed, used, wants_cpu = next(self._looks)
+        self.at_s += passed
+        self._ticks += used * programs.TICKS
+        return process.Activity(int(self._ticks), wants_cpu)
+
+    def ends_after(self, most_s):
+        """How many looks it takes to find that it stands still, and whether it computes; None where it is not found."""
+        still = programs.Standstill(self, most_s)
+        for number in itertools.count():
+            try:
+                if still.is_over():
+                    return number, still.is_busy
+            except StopIteration:
+                return None
+            self.at_s += 1e-9
+
+
+@pytest.mark.parametrize(
+    ("looks", "end"),
+    [
+        ([(0.5, 0.5, True)] * 200, (120, True)),
+        ([(0.5, 0.0, False)] * 200, (120, False)),
+        ([(5.0, 0.0, True)] * 10_000, None),  # no CPU for it in 14 hours
+        ([(5.0, 0.01, True)] * 5_000, None),
+        ([(5.0, 0.01, True)] * 7_000, (6_000, True)),  # 60 s of CPU time in 8 hours
+        ([(0.5, 0.0, False), (0.5, 0.01, True)] * 2_000, None),  # it does a little, again and again
+        ([(600.0, 300.0, True)] * 20, None),  # it was not looked at, and may have moved
+        ([(600.0, 0.0, False)] * 20, None),
+    ],
+)
+def test_a_guest_that_a_busy_machine_gives_no_cpu_does_not_stand_still(monkeypatch, looks, end):
+    monkeypatch.setattr(programs, "WATCH_S", 0.0)
+    found = Watched(monkeypatch, looks).ends_after(60)
+    assert (found and found[1]) == (end and end[1])
+    assert found is None or abs(found[0] - end[0]) <= 2
+
+
+def test_what_a_process_and_its_children_do_is_seen():
+    def do(code):
+        return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    idle, busy = do("input()"), do("while True: pass")
+    parent = do("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 's = 0\\nfor i in range(10**7): s += i'])\nprint(flush=True)\ninput()")
+    try:
+        parent.stdout.readline()  # its child has ended
+        waits_until(lambda: not process.activity(parent.pid).wants_cpu and not process.activity(idle.pid).wants_cpu)
+        waits_until(lambda: process.activity(busy.pid).ticks > 2)
+        assert process.activity(busy.pid).wants_cpu
+        assert process.activity(parent.pid).ticks > process.activity(idle.pid).ticks + 20
+    finally:
+        for each in (idle, busy, parent):
+            each.kill()
+            each.communicate()
+    assert process.activity(busy.pid) == process.Activity(0, wants_cpu=False)
+
+
+def waits_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_a_program_that_computes_without_end_is_not_waited_for(program, monkeypatch):

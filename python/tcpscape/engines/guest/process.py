@@ -89,11 +89,11 @@ class Console:
     def next_message(self, timeouts: Timeouts) -> tuple[str, str]:
         """The guest's next message. :raises GuestDied: the guest ended, or a timeout expired."""
         start = last_active = time.monotonic()
-        ticks = cpu_ticks(self._process.pid)
+        ticks = activity(self._process.pid).ticks
         while not self._messages:
             if self.poll(POLL_S):
                 last_active = time.monotonic()
-            elif (now := cpu_ticks(self._process.pid)) != ticks:
+            elif (now := activity(self._process.pid).ticks) != ticks:
                 ticks, last_active = now, time.monotonic()
             if self._messages:
                 break
@@ -125,13 +125,34 @@ class Console:
         return [*self._kernel_lines, *([incomplete] if incomplete else [])]
 
 
-def cpu_ticks(pid: int) -> int:
-    """CPU time that a process and its children (the guest's own processes) used, clock ticks; -1 where it has ended."""
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a process and its children (the guest's own processes) do."""
+
+    ticks: int
+    """CPU time that they have used, with that of children that have ended, clock ticks."""
+    wants_cpu: bool
+    """Whether one of them runs, waits for a CPU or for the machine's storage."""
+
+
+def activity(pid: int) -> Activity:
+    """What a process and its children do; nothing where it has ended."""
+    own = _status(str(pid))
+    each = [own, *map(_status, _children(pid))]
+    ended = sum(map(int, own[13:15])) if own else 0
+    ticks = sum(sum(map(int, fields[11:13])) for fields in each if fields)
+    return Activity(ticks + ended, any(fields[0] in RUNNABLE for fields in each if fields))
+
+
+RUNNABLE = ("R", "D")
+"""States of a process (proc_pid_stat(5)) that it leaves as soon as the machine lets it."""
+
+
+def _children(pid: int) -> list[str]:
     try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
-        children = []
-    return sum(_ticks(process) for process in (str(pid), *children))
+        return []
 
 
 def busiest(pid: int, seconds: float) -> int | None:
@@ -139,11 +160,7 @@ def busiest(pid: int, seconds: float) -> int | None:
 
     Where the machine is busy it may take :data:`LOOKS` times as long.
     """
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return None
-    before = {child: _ticks(child) for child in children}
+    before = {child: _ticks(child) for child in _children(pid)}
     for _ in range(LOOKS):
         time.sleep(seconds)
         used = {child: _ticks(child) - ticks for child, ticks in before.items()}
@@ -158,11 +175,16 @@ LOOKS = 25
 
 
 def _ticks(pid: str) -> int:
+    fields = _status(pid)
+    return sum(map(int, fields[11:13])) if fields else -1
+
+
+def _status(pid: str) -> list[str]:
+    """The fields of a process after its name, from its state on (proc_pid_stat(5)); none where it has ended."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12])
-    except (OSError, ValueError, IndexError):
-        return -1
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def has_ended(pid: int) -> bool:
@@ -430,9 +452,9 @@ class Guest:
         """The console of a guest that has started."""
         return self._console
 
-    def cpu_ticks(self) -> int:
-        """CPU time that it and its processes have used, clock ticks."""
-        return cpu_ticks(self._process.pid) if self._process else 0
+    def activity(self) -> Activity:
+        """What it and its processes do."""
+        return activity(self._process.pid) if self._process else Activity(0, wants_cpu=False)
 
     def end_busiest(self, seconds: float) -> bool:
         """Ends its own process that computes most, by SIGILL, which User-Mode Linux hands on; False where none computes."""

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from tcpscape.controls import usercode
 from tcpscape.engines.guest.pool import GuestDeath
-from tcpscape.engines.guest.process import Boot, Guest, GuestDied
+from tcpscape.engines.guest.process import Activity, Boot, Guest, GuestDied
 from tcpscape.engines.host.process import FINAL, PROGRAM
 from tcpscape.errors import EngineError, refuse, shown
 from tcpscape.units import NS_PER_S
@@ -30,15 +30,15 @@ HEADER = 5
 LOOK_S = 0.02
 """s between two looks into the log."""
 STANDSTILL_S = 60.0
-"""s of CPU time for which a guest may compute while nothing is written; it tells the time four times a virtual second."""
+"""s for which a guest may compute, or do nothing, while nothing is written; it tells the time four times a virtual second."""
 MOST_STILL_S = 180.0
-"""s of CPU time for which it may compute while virtual time stands still, whatever programs write."""
-STARVED = 10
-"""So many times as long it may take by the clock: a machine that others use gives a guest little of it."""
+"""s for which it may while virtual time stands still, whatever programs write."""
+WATCH_S = 0.2
+"""s between two looks at what a guest does."""
+MOST_WATCHED_S = 1.0
+"""Most that counts between two looks, s: this process may have been held up itself, and have left unread what the guest wrote."""
 TICKS = os.sysconf("SC_CLK_TCK")
 """Clock ticks in a second of CPU time."""
-BUSY = 0.9
-"""Share of that time that a guest which computes uses at least."""
 BUSY_S = 0.2
 """s in which a guest that computes uses some CPU time: many clock ticks."""
 ENDED = 128 + signal.SIGILL
@@ -52,7 +52,11 @@ SHARED = "/run/tcpscape"
 
 
 class Standstill:
-    """How long something in a guest has not moved, in the guest's CPU time: that of a busy machine passes slowly."""
+    """How long something in a guest has not moved, by what the guest does and not by the clock, so that a busy machine changes nothing.
+
+    A guest that computes is judged by its CPU time, one that does nothing by the time in which none of its processes wants a CPU. One that wants a
+    CPU and gets none is not judged, however long that takes.
+    """
 
     def __init__(self, guest: Guest, most_s: float) -> None:
         self._guest, self._most_s = guest, most_s
@@ -60,19 +64,28 @@ class Standstill:
 
     def moved(self) -> None:
         """It moves now."""
-        self._since, self._ticks = time.monotonic(), -1
+        self._seen: tuple[float, Activity] | None = None
+        self._computed_s = self._idle_s = 0.0
 
     def is_over(self) -> bool:
         """Whether it has stood still for longer than it may."""
-        if self._ticks < 0:
-            self._ticks = self._guest.cpu_ticks()
-        wall_s = time.monotonic() - self._since
-        return wall_s > self._most_s and (self.is_busy or wall_s > STARVED * self._most_s)
+        now = time.monotonic()
+        if self._seen is None or now - self._seen[0] >= min(WATCH_S, self._most_s / 10):
+            activity = self._guest.activity()
+            if self._seen is not None:
+                self._count(now - self._seen[0], (activity.ticks - self._seen[1].ticks) / TICKS, wants_cpu=activity.wants_cpu)
+            self._seen = now, activity
+        return max(self._computed_s, self._idle_s) >= self._most_s
+
+    def _count(self, passed_s: float, used_s: float, *, wants_cpu: bool) -> None:
+        """Counts what passed between two looks."""
+        self._computed_s += min(max(used_s, 0.0), MOST_WATCHED_S)
+        self._idle_s = 0.0 if used_s > 0 or wants_cpu else self._idle_s + min(passed_s, MOST_WATCHED_S)
 
     @property
     def is_busy(self) -> bool:
-        """Whether the guest has computed meanwhile, for as long as it may."""
-        return (self._guest.cpu_ticks() - self._ticks) / TICKS >= BUSY * self._most_s
+        """Whether the guest has computed for as long as it may."""
+        return self._computed_s >= self._most_s
 
 
 class GuestProgram:
@@ -214,7 +227,7 @@ class GuestProgram:
         """
         if not still.is_over():
             return
-        if self._stood_at is not None or not self._guest.end_busiest(BUSY_S):
+        if self._stood_at is not None or not still.is_busy or not self._guest.end_busiest(BUSY_S):
             self._refuse_to_wait(is_busy=still.is_busy)
         self._stood_at = self.seconds
         self._still.moved()
@@ -241,7 +254,7 @@ class GuestProgram:
         name = shlex.join(self._command) if is_command else "the busiest program, a server or one that the command started,"
         flags = "".join(f"; {flag}" for flag in result.get("flags", ()))
         problem = f"virtual time stood at {self._stood_at:.0f} s: {shown(name) if is_command else name}"
-        problem += f" computed for {STANDSTILL_S:.0f} s or more of this machine's time while virtual time stood, and was ended{flags}"
+        problem += f" computed for {STANDSTILL_S:.0f} s or more of CPU time while virtual time stood, and was ended{flags}"
         refuse(self._mode, problem, "run it on this machine's kernel, with --engine live, to see what it does", EngineError)
 
     def _file(self, number: int) -> Path:
