@@ -1,7 +1,10 @@
-//! quiche: cubic, bbr (`bbr2_gcongestion`) and reno. The library has no sockets: this loop sends each packet at the time that its pacer says.
+//! quiche: cubic, bbr (`bbr2_gcongestion`) and reno. The library has no sockets: this loop takes packets from it ahead of their time, as far as
+//! `max_release_into_future` says, and sends each at the time that its pacer says. A packet that is taken at its time only is as late as the
+//! program woke, and the pacer counts on from there: the rate is lower then.
 
 use quic_transfer::{any, refuse, report, role, Outcome, Role, CERTIFICATE, DATAGRAM, KEY, NAME, PART, PORT, PROTOCOL, WINDOW};
 use quiche::{Config, Connection, ConnectionId, Header, RecvInfo};
+use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -35,36 +38,39 @@ fn config(control: &str) -> Outcome<Config> {
     Ok(config)
 }
 
-/// A socket, a connection over it, and a packet that waits for its time.
+/// A socket, a connection over it, and packets that wait for their times.
 struct End {
     socket: UdpSocket,
     here: SocketAddr,
     connection: Connection,
-    waiting: Option<(usize, quiche::SendInfo)>,
-    packet: Vec<u8>,
+    waiting: VecDeque<(Vec<u8>, quiche::SendInfo)>,
 }
 
 impl End {
     fn new(socket: UdpSocket, here: SocketAddr, connection: Connection) -> End {
-        End { socket, here, connection, waiting: None, packet: vec![0; DATAGRAM] }
+        End { socket, here, connection, waiting: VecDeque::new() }
     }
 
-    /// Sends what may be sent now.
+    /// Sends what may be sent now, and takes from the connection what may be sent soon.
     fn send(&mut self) -> Outcome {
         loop {
-            if self.waiting.is_none() {
-                match self.connection.send(&mut self.packet) {
-                    Ok(next) => self.waiting = Some(next),
-                    Err(quiche::Error::Done) => return Ok(()),
-                    Err(e) => return Err(e.into()),
-                }
+            let now = Instant::now();
+            while self.waiting.front().is_some_and(|(_, info)| info.at <= now) {
+                let (packet, info) = self.waiting.pop_front().expect("it is there");
+                self.socket.send_to(&packet, info.to)?;
             }
-            match &self.waiting {
-                Some((size, info)) if info.at <= Instant::now() => {
-                    self.socket.send_to(&self.packet[..*size], info.to)?;
-                    self.waiting = None;
+            let until = now + self.connection.max_release_into_future();
+            if self.waiting.back().is_some_and(|(_, info)| info.at > until) {
+                return Ok(());
+            }
+            let mut packet = vec![0; DATAGRAM];
+            match self.connection.send(&mut packet) {
+                Ok((size, info)) => {
+                    packet.truncate(size);
+                    self.waiting.push_back((packet, info));
                 }
-                _ => return Ok(()),
+                Err(quiche::Error::Done) => return Ok(()),
+                Err(e) => return Err(e.into()),
             }
         }
     }
@@ -72,7 +78,7 @@ impl End {
     /// Waits for a packet, for the next one's time, for a timer or until `end`. The time of a packet is slept for, since a socket's timeout is as
     /// coarse as the kernel's tick; what has arrived meanwhile is read then.
     fn receive(&mut self, end: Option<Instant>) -> Outcome {
-        let paced = self.waiting.map(|(_, info)| info.at);
+        let paced = self.waiting.front().map(|(_, info)| info.at);
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
         self.socket.set_nonblocking(paced.is_some())?;
         match (paced, [self.connection.timeout_instant(), end].into_iter().flatten().min()) {

@@ -58,7 +58,8 @@ async fn get(address: SocketAddr, time: Duration) -> Outcome {
     let connection = Endpoint::client(any(0))?.connect_with(config, address, NAME)?.await?;
     let (mut request, mut stream) = connection.open_bi().await?;
     request.write_all(b"x").await?;
-    read_for(time, async || Some(stream.read_chunk(usize::MAX, true).await.ok()??.bytes.len())).await;
+    // As it comes, not in order: quinn-proto closes a connection that has more than 1,024 gaps in what waits for its reader.
+    read_for(time, async || Some(stream.read_chunk(usize::MAX, false).await.ok()??.bytes.len())).await;
     connection.close(VarInt::from_u32(0), b"");
     Ok(())
 }
