@@ -431,14 +431,6 @@ def test_the_initial_file_system_is_a_cpio_archive():
     assert {"dev", "proc", "sys", "host", "tmp", "dev/console", "dev/null", "TRAILER!!!"} <= set(found)
 
 
-def test_the_host_has_little_to_do(fake, scenario):
-    engine = virtual.Virtual()
-    engine.run(scenario, range(3))
-    begin = time.process_time()
-    engine.run(scenario, range(50))
-    assert (time.process_time() - begin) / 50 < 0.005
-
-
 def test_a_guest_of_its_own_makes_a_trial_repeatable(fake, scenario, monkeypatch):
     monkeypatch.delenv("TCPSCAPE_TRIALS_PER_GUEST")
     engine = engines.make("virtual:fake")
