@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Kills commands of the live engine, and its program, at random moments, and finds what is left of them.
+"""Kills commands that start programs and kernels, and what they started, at random moments, and finds what is left of them.
 
 Each command begins in an empty directory, and SIGKILL ends at a random moment either the command (Python) or the program that it started
-(`tcpscape-live`). Expected each time, within :data:`GRACE_S`:
+(`tcpscape-live`, or the kernel of a guest). Expected each time, within :data:`GRACE_S`:
 
 - no process: this one is made the parent of orphans (`PR_SET_CHILD_SUBREAPER`, prctl(2)), so whatever outlives its parent is found here;
 - no namespace, by the kernel's own accounts: all of it runs in a user namespace where only :data:`MOST` of each kind may exist at a time
   (`/proc/sys/user`, namespaces(7)), and after each kill so many can be made. Real root (`--user root`) stays outside: what is tested there is what root
   may do besides;
-- no device in this process's network namespace, and no file in the directories for temporary files;
+- no device in this process's network namespace, no mount in its mount namespace, and no file in the directories for temporary files or in /dev/shm,
+  which is empty here at first;
 - after the program's death the command ends by itself, with a line and without a traceback.
 """
 
@@ -35,6 +36,8 @@ PATIENCE_S = 20
 """Most that a command may take to end after its program's death, s."""
 GRACE_S = 10
 """Most that everything else may take to vanish, s: the kernel takes namespaces down in the background."""
+KERNELS = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tcpscape" / "kernels"
+"""Kernels of guests, which are not built again for each command."""
 LONGEST_S = 4
 """Moments are at most so late, s; a command that would go on longer is killed then."""
 MOST = 12
@@ -43,9 +46,13 @@ KINDS = {"user": 0x10000000, "net": 0x40000000, "pid": 0x20000000, "mnt": 0x0002
 """Kinds of namespaces as `/proc/sys/user` and unshare(2) name them."""
 PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE = 36, 4
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MEMORY = pathlib.Path("/dev/shm")
+"""Where guests have their memory."""
+ENTERED = ("net", "mnt")
+"""Namespaces that :func:`killed` enters itself."""
 NOBODY = 65534
-PROGRAM = "live"
-"""Name of the program's file."""
+PROGRAMS = ("live", "linux")
+"""Names of the programs' files."""
 PROBE = """
 from tcpscape.engines.host import HostProcess
 from tcpscape.errors import EngineError
@@ -57,27 +64,26 @@ except EngineError as e:
 SERVER = "import socket; far = socket.create_server(('', 7777)).accept()[0]\nwhile far.recv(65536): pass"
 CLIENT = "import os, socket; near = socket.create_connection((os.environ['TCPSCAPE_FAR'], 7777))\nwhile True: near.sendall(bytes(65536))"
 CHILDREN = "sleep 300 & setsid sleep 300 & (trap '' INT TERM HUP; sleep 300 & setsid -f sleep 300; sleep 300) & sleep 300"
-LEAK = "import os, time; os.fork() or (os.setsid(), time.sleep(60), os._exit(0)); open(os.environ['TMPDIR'] + '/left', 'w'); time.sleep(1)"
+LEAK = """
+import ctypes, os, time
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(60)
+    os._exit(0)
+open(os.environ["TMPDIR"] + "/left", "w")
+os.mkdir("/dev/shm/left")
+ctypes.CDLL(None).mount(b"tmpfs", b"/dev/shm/left", b"tmpfs", 0, None)  # where it may
+time.sleep(1)
+"""
+EMULATE = ["-m", "tcpscape", "emulate", "--delay", "5ms", "--rate", "50mbit"]
+TRANSFER = ["--serve", shlex.join([sys.executable, "-c", SERVER]), "--", "sh", "-c", f"{shlex.join([sys.executable, '-c', CLIENT])} & {CHILDREN}"]
 COMMANDS = {
     "leak": ["-c", LEAK],
     "probe": ["-c", PROBE],
     "doctor": ["-m", "tcpscape", "doctor"],
     "trial": ["-m", "tcpscape", *shlex.split("run --forward 'netem delay 10ms loss 1%' --engine live --duration 2s --seeds 1 --out OUT")],
-    "emulate": [
-        "-m",
-        "tcpscape",
-        "emulate",
-        "--delay",
-        "5ms",
-        "--rate",
-        "50mbit",
-        "--serve",
-        shlex.join([sys.executable, "-c", SERVER]),
-        "--",
-        "sh",
-        "-c",
-        f"{shlex.join([sys.executable, '-c', CLIENT])} & {CHILDREN}",
-    ],
+    "emulate": [*EMULATE, *TRANSFER],
+    "virtual": [*EMULATE, "--engine", "virtual", *TRANSFER],
 }
 """Commands by name, as arguments of Python. The first one leaves what it should not, so that finding it can be tested."""
 
@@ -124,7 +130,7 @@ def enter_outer(user: int) -> None:
     os.close(tell)
     os.waitpid(helper, 0)
     for kind in KINDS:
-        pathlib.Path(f"/proc/sys/user/max_{kind}_namespaces").write_text(str(MOST + (kind == "net")))  # one more, which `killed` enters
+        pathlib.Path(f"/proc/sys/user/max_{kind}_namespaces").write_text(str(MOST + (kind in ENTERED)))
 
 
 def make_reachable(path: pathlib.Path) -> None:
@@ -193,7 +199,7 @@ def program_of(pid: int) -> int | None:
     """The program that a command runs; None before and after."""
     for child in descendants(pid):
         try:
-            if pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0].endswith(f"/{PROGRAM}".encode()):
+            if pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0].endswith(tuple(f"/{name}".encode() for name in PROGRAMS)):
                 return child
         except OSError:
             continue
@@ -219,13 +225,18 @@ def devices() -> set[str]:
     return {line.partition(":")[0].strip() for line in pathlib.Path("/proc/net/dev").read_text().splitlines()[2:]}
 
 
+def mounts() -> list[str]:
+    """What is mounted in this process's mount namespace."""
+    return pathlib.Path("/proc/self/mounts").read_text().splitlines()
+
+
 class Leaks:
     """The kills of some commands."""
 
     def __init__(self, package: pathlib.Path, accounts: bool, options: argparse.Namespace) -> None:
         self.package, self.accounts, self.grace_s = package, accounts, options.grace
         self.random = random.Random(options.seed)
-        self.devices = devices()
+        self.devices, self.mounts = devices(), mounts()
         self.problems: list[str] = []
 
     def start(self, name: str, directory: pathlib.Path) -> subprocess.Popen[bytes]:
@@ -235,6 +246,8 @@ class Leaks:
             place.mkdir()
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.package), "PYTHONDONTWRITEBYTECODE": "1"}
         environment |= {variable: str(place) for variable, place in places.items()}
+        (places["XDG_CACHE_HOME"] / "tcpscape").mkdir()
+        (places["XDG_CACHE_HOME"] / "tcpscape" / "kernels").symlink_to(KERNELS)
         words = [word.replace("OUT", str(directory / "out")) for word in COMMANDS[name]]
         with (directory / "stderr").open("wb") as errors:  # a pipe would stay open in what is left
             streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": errors}
@@ -298,7 +311,9 @@ class Leaks:
             self.problems.append(f"{where}: left {missing} namespaces")
         if new := devices() - self.devices:
             self.problems.append(f"{where}: left the devices {', '.join(sorted(new))}")
-        for place in ("TMPDIR", "HOME", "XDG_RUNTIME_DIR"):
+        if new_mounts := [line for line in mounts() if line not in self.mounts]:
+            self.problems.append(f"{where}: left the mounts {', '.join(new_mounts)}")
+        for place in ("TMPDIR", "HOME", "XDG_RUNTIME_DIR", MEMORY):
             if left := sorted(path.name for path in (directory / place).rglob("*")):
                 self.problems.append(f"{where}: left in {place} {', '.join(left)}")
 
@@ -349,6 +364,10 @@ def killed(options: argparse.Namespace, package: pathlib.Path) -> int:
         enter_outer(os.geteuid())
     if not unshare(KINDS["net"]):  # trials take turns by a name in it (`engines.host.turn`): these are not to wait for others
         raise Skipped(f"no network namespace here ({os.strerror(ctypes.get_errno())})")
+    if not unshare(KINDS["mnt"]):
+        raise Skipped(f"no mount namespace here ({os.strerror(ctypes.get_errno())})")
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    mount("tmpfs", str(MEMORY), "tmpfs", 0)  # no other guest's memory is in it
     leaks = Leaks(package, options.user != "root", options)
     for name in options.only:
         longest_s, count = leaks.undisturbed(name), Count()

@@ -194,10 +194,19 @@ def test_the_netem_of_a_real_kernel_behaves_and_an_old_one_has_no_seed():
         assert report["seeded"] == (tuple(int(part) for part in engine.kernel.release.split(".")[:2]) >= (6, 6))
 
 
-# Commands of the live engine that are killed at random moments: nothing is left of them (benches/leaks.py says what that is).
+# Commands of the live engine, and of `emulate` in virtual time, that are killed at random moments: nothing is left of them (benches/leaks.py says what that is).
 
 
-KILLED = [("nobody", "trial"), ("nobody", "emulate"), ("nobody", "doctor"), ("root", "trial"), ("root", "emulate"), ("self", "trial")]
+KILLED = [
+    ("nobody", "trial"),
+    ("nobody", "emulate"),
+    ("nobody", "doctor"),
+    ("root", "trial"),
+    ("root", "emulate"),
+    ("self", "trial"),
+    ("root", "virtual"),
+    ("self", "virtual"),
+]
 """As whom, and what; `self` is root in a user namespace here, where the kernel counts its namespaces."""
 
 
@@ -214,6 +223,8 @@ def test_what_is_left_is_found(need_spaces):
     assert done.returncode == 1, done.stdout + done.stderr
     assert "left the process" in done.stdout
     assert "left in TMPDIR left" in done.stdout
+    assert "left in /dev/shm left" in done.stdout
+    assert ("left the mounts tmpfs /dev/shm/left" in done.stdout) == (os.geteuid() == 0)
 
 
 @pytest.mark.slow
@@ -227,5 +238,7 @@ def test_nothing_is_left_of_what_is_killed(need_spaces):
 def test_nothing_is_left_after_twenty_kills(need_spaces, user, command):
     if os.geteuid() and user != "self":
         pytest.skip(f"only root can become {user}; run `sudo make test-all`")
+    if command == "virtual" and (reason := engines.REGISTRY["virtual"]().unavailable()):
+        pytest.skip(f"engine virtual: {reason}")
     done = kill(20, [command], user)
     assert done.returncode == 0, done.stdout + done.stderr
