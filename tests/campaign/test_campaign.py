@@ -8,7 +8,7 @@ import pytest
 from tcpscape import errors, stats
 from tcpscape.campaign import axes, execute, record
 from tcpscape.campaign.adaptive import CAUTION, Repetition, repeat, widened
-from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.campaign import Campaign, _Cases
 from tcpscape.errors import TcpscapeError
 from tcpscape.store.results import Store
 
@@ -98,6 +98,16 @@ def test_cases_of_a_template():
         ("25ms", "3", "cubic", True, 20 * 10**6),
     ]
     assert Campaign.of(STEP).shown == ("d", "r")
+
+
+def test_a_point_is_made_once_for_all_congestion_controls(monkeypatch):
+    made, make = [], _Cases._of_conditions
+    monkeypatch.setattr(_Cases, "_of_conditions", lambda self, *of: made.append(make(self, *of)) or made[-1])
+    asked = Campaign.of({"conditions": {"rtt": "20ms"}, "axes": {"jitter": ["1ms", "2ms", "3ms"]}, "cca": "cubic,bbr,reno"})
+    cases = asked.cases()
+    assert [c.scenario.ccas for c in cases] == [("cubic",), ("bbr",), ("reno",)] * 3
+    assert len({c.scenario.address() for c in cases}) == 9
+    assert len(made) == 5, "three points, and the first and the last before them, which say how large the campaign is"
 
 
 def test_cases_of_conditions():

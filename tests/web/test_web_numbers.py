@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from test_web_state import paths
 
 import tcpscape
+from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError
@@ -143,6 +144,20 @@ def test_the_trials_of_a_curve_from_a_preset_are_those_of_a_sweep(preset: Preset
         assert work.ran == {}
     else:
         assert work.ran == hashes(swept(state, 2, jitter=list(levels)))
+
+
+def test_the_first_points_of_a_curve_wait_for_no_other_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, cases, seen = [0], Campaign.cases, dict[str, int]()
+
+    def counted(campaign: Campaign) -> list[Case]:
+        every = cases(campaign)
+        made[0] += len(every)
+        return every
+
+    monkeypatch.setattr(Campaign, "cases", counted)
+    Curve(axis="jitter", seeds=1).answer(State(**SHORT, jitter="2ms"), Work(ONE, lambda block: seen.setdefault(block.name, made[0])), None)
+    assert (seen["axis"], seen["points"]) == (2, 6), "the state's own value, and the two ends"
+    assert made[0] > 6
 
 
 def test_an_answer_of_a_mixture_is_that_of_a_sweep() -> None:

@@ -321,6 +321,8 @@ class _Cases:
         """Axes that go into the base or into arithmetic, not into the field of their name."""
         self.labels = {name for group in campaign.zip if len(group) > 1 for name in _distinguishing(group)}
         """Axes that may be no field at all: they name the rows of a group."""
+        self._last: tuple[Mapping[str, Any], Mapping[str, str], Scenario] | None = None
+        """The last point's path and fields, and the scenario that they make: the next congestion control has the same."""
 
     @property
     def _more(self) -> dict[str, tuple[Any, ...]]:
@@ -391,7 +393,7 @@ class _Cases:
         if whole and not early:
             scenario = whole
         else:
-            scenario = self._of_conditions(filled, early) if self.campaign.scenario is None else self._with_fields(filled, early)
+            scenario = self._of_point(filled, early)
         if self.campaign.programs:
             programs = axes.fill(self.campaign.programs, values) | ({"cca": cca} if cca and mix else {})
             scenario = self._with_programs(scenario, programs, is_timed="duration" in {**filled, **early})
@@ -403,6 +405,13 @@ class _Cases:
         if not scenario.controls:
             refuse("cca", f"{scenario.name} has nothing that it could control", "leave it out, or give the scenario a flow")
         return scenario.with_cca(cca)
+
+    def _of_point(self, filled: Mapping[str, Any], fields: Mapping[str, str]) -> Scenario:
+        """The scenario of a path and these fields, made once for all congestion controls at a point."""
+        if self._last is None or self._last[:2] != (filled, fields):
+            make = self._of_conditions if self.campaign.scenario is None else self._with_fields
+            self._last = filled, fields, make(dict(filled), fields)
+        return self._last[2]
 
     def _of_conditions(self, filled: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
         """From conditions of a path; a field that is none of theirs is one of the scenario they stand for."""
