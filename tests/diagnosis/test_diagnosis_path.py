@@ -383,6 +383,36 @@ def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
     assert lossy.loss_pct is None or lossy.loss_pct.low == 0, "that queue may have dropped any of them"
 
 
+def test_a_least_round_trip_that_comes_again_and_again_is_the_base_though_others_fill_the_queue() -> None:
+    """Others keep forty packets in a queue, and pause each ten seconds, as BBR's probes for the least RTT do; where they never pause, none is told."""
+    random, service = np.random.default_rng(7), 1.2
+    sent = np.sort(random.uniform(0, 30_000, 3000))
+
+    def seen(pauses: int) -> Any:
+        begins = np.arange(pauses) * 10_000.0
+        busy = [np.concatenate([np.full(40, t), np.arange(t, t + 9_700 if pauses else 30_000, service * 1.12)]) for t in (begins if pauses else [0.0])]
+        sparse = [random.uniform(t + 9_700, t + 10_000, 20) for t in begins]
+        others = np.concatenate([*busy, *sparse])
+        at = np.concatenate([sent, others])
+        order = np.argsort(at, kind="stable")
+        queue = np.empty(at.size)
+        queue[order] = waits(at[order], np.full(at.size, service), 0.0)
+        return fit(flow(sent, 30 + queue[: sent.size], np.full(sent.size, 10.0)))
+
+    again = seen(3)
+    assert again.rtt_ms is not None
+    assert again.rtt_ms.value == pytest.approx(40 + service, abs=0.05)
+    assert again.rtt_ms.high - again.rtt_ms.low < 0.3
+    assert seen(0).rtt_ms is None
+
+
+def test_delays_in_whole_steps_above_the_least_are_those_of_a_server_that_is_never_idle() -> None:
+    random = np.random.default_rng(3)
+    steps = 27.6 + 4.6 * random.integers(0, 6, 500)
+    assert base.is_on_grid(np.append(steps, 27.6 + random.uniform(5, 20, 30)))
+    assert not base.is_on_grid(np.append(steps, 27.6 + random.uniform(0, 4.6, 30)))
+
+
 def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
     def kept(*spreads: jitters.Spread) -> Estimate:
         return base.not_above(Estimate(26.0, 25.0, 27.0, 100, "ms"), about(*spreads))  # type: ignore[arg-type]

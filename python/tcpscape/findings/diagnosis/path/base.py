@@ -43,6 +43,11 @@ FAR = 5.0
 ALIKE = 1.5
 """Deviations of the jitter that was seen, below which the deviation of delays without a queue is taken for that jitter's."""
 
+OCCASIONS, FAR_APART = 3, 2.0
+"""Times at which a least delay comes before no queue is taken to make it, and how far apart they are, in the longest of the usual delays."""
+LEVELS, MULTIPLES = 20, 4
+"""Delays above the least one that may be a server's step, and multiples of it that are looked for."""
+
 
 def round_trip(f: Fit) -> Estimate | None:
     """The sum of both parts, ms; None with a reason."""
@@ -195,6 +200,42 @@ def not_above(fitted: Estimate, f: Fit) -> Estimate:
     return Estimate(low, 0.998 * low - 0.02, fitted.high, fitted.n, fitted.unit)
 
 
+def least_again(f: Fit) -> Estimate | None:
+    """The least round trip, ms, where the least delays of each part that is seen came at several times far apart, each time the same; else None.
+
+    A queue that others fill would have to be equally long each time, and a jitter has no such least. Times are far apart where more than the longest of the usual
+    delays lies between them: what was sent in one round trip may have met the same queue. Behind a server that is never idle delays are on a grid.
+    """
+    parts = [] if f.is_receiver else [(f.behind.at, f.behind.rtt)]
+    parts += [(f.wire.t[f.before.row], f.before.rtt)] if f.has_before else []
+    for at, delays in parts:
+        if delays.size < LEAST_TURNS or not is_sharp(delays[np.argsort(at, kind="stable")]) or is_on_grid(delays):
+            return None
+        least = np.sort(at[delays < delays.min() + SHARP])
+        if jitters.apart(least, least, FAR_APART * float(np.quantile(delays, 0.99))).size < OCCASIONS:
+            return None
+    low = least_round_trip(f)
+    return None if low is None else about(low, sum(int(delays.size) for _, delays in parts))
+
+
+def is_on_grid(delays: Floats) -> bool:
+    """Whether the delays just above the least one, ms, are whole steps above it, with next to nothing between it and the first.
+
+    A server that is never idle begins its packets one after the other, all equally long, and what is sent as these leave waits for whole ones: the
+    same least queue comes again then, though others keep it long. At an idle server some packets met another one's rest, of any length.
+    """
+    above = np.sort(delays - delays.min())
+    above = above[above >= SHARP]
+    levels = above[np.diff(above, prepend=-np.inf) > SHARP][:LEVELS]
+    for below, step in enumerate(levels):
+        near = above[above < (MULTIPLES + 0.5) * step]
+        place = np.rint(near / step)
+        fits = (np.abs(near - place * step) < min(SHARP, step / 10)) & (place > 0)
+        if np.unique(place[fits]).size >= MULTIPLES - 1 and fits.mean() > 0.5:
+            return below < OCCASIONS
+    return False
+
+
 def is_still(f: Fit) -> bool:
     """Whether no jitter was seen, none can be hidden, and the flow was seen from its begin, when it had no queue of its own."""
     if f.flow.facts.get("begins_in_mid_connection") or f.hidden > STILL or f.before_queue is not None:
@@ -244,8 +285,12 @@ def has_sharp_least(f: Fit) -> bool:
 
 def without_jitter(f: Fit) -> Estimate:
     """The least round trip, which is the base where delays only ever grow by queues and waiting."""
-    value = shortest(f)
-    return Estimate(value, 0.998 * value - 0.02, value + 0.002 * value + 0.02, int(f.behind.row.size), "ms")
+    return about(shortest(f), int(f.behind.row.size))
+
+
+def about(value: float, count: int) -> Estimate:
+    """A round trip, ms, of which `count` packets show the least."""
+    return Estimate(value, 0.998 * value - 0.02, 1.002 * value + 0.02, count, "ms")
 
 
 def shortest(f: Fit) -> float:
