@@ -43,6 +43,7 @@ NAMED = {
     "the bottleneck": "network",
     "the congestion window": "network",
     "the repair of losses": "network",
+    "the repair of what was not lost": "network",
     "waiting for retransmission timeouts": "network",
     "the sender's own pacing": "network",
     "the sending application": "application",

@@ -14,6 +14,7 @@ import pytest
 import observations
 from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape import formats
+from tcpscape.engines.model import Model
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.cliff.levels import Side
@@ -26,6 +27,7 @@ from tcpscape.findings.diagnosis.replay.scenario import fitted
 from tcpscape.interchange import observing
 from tcpscape.plots import diagnosis as figures
 from tcpscape.report import diagnosis as report
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.stats import Estimate
 from tcpscape.words import diagnosis as answer
@@ -113,6 +115,24 @@ def test_sentences_claim_no_more_than_is_known():
     )
 
 
+def test_a_repair_of_what_came_late_is_not_called_one_of_losses(tmp_path):
+    """Jitter of 12 ms that reorders, of which Westwood repairs half of the time, and no loss; few sure losses explain no repairs, many do."""
+    hop, back = {"at": "router", "delay": "20ms", "jitter": "12ms"}, {"at": "router", "delay": "20ms"}
+    fields = {"forward": [hop], "reverse": back, "bottleneck": "tbf rate 40mbit burst 6056 limit 400000", "flows": [{"cca": "westwood"}]}
+    Model().write_pcap(Scenario.model_validate({**fields, "duration": "12s"}), 1, file := tmp_path / "late.pcapng")
+    one = diagnosis.before_replay(observing.observe(file).flows[0], DiagnosisSettings(3, "", None, None))
+    assert one.flow.facts["reordered"] > 1000
+    assert not one.flow.facts["losses"]
+    said = words.limit_sentence(replace(one, limited_by={"recovery": 1.0}))
+    assert "the repair of what was not lost (100 % of the time): packets came in another order" in said
+    assert f"of {one.flow.facts['retransmissions']} sent again, none had surely been lost." in said
+    path = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=None, queue_loss_pct=None)
+    for losses, late, part in ((40, 500, "what was not lost"), (60, 500, "losses"), (40, 0, "losses")):
+        facts = {"retransmissions": 100, "losses": losses, "losses_uncertain": 10, "reordered": late}
+        told = words.limit_sentence(diagnosed(flow(goodput_mbps=9.0, facts=facts), limited_by={"recovery": 1.0}, path=path))
+        assert f"What limits you is the repair of {part} (100 %" in told
+
+
 @pytest.mark.parametrize(("opened", "port"), [(True, 5201), (False, 40000), (None, 5201)])  # who accepted has the port that stays
 def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     rows = {"t": np.arange(3)}
@@ -131,6 +151,7 @@ def test_the_capture_that_would_tell_more_is_a_command(opened, port):
         ("begins in mid-connection", None, "tcp port 5201, begun before the connection"),
         ("without SACK", None, ""),
         ("alike", "pace_or_application", "ss -tin dst 10.0.0.2 (its congestion control, and app_limited)"),
+        ("alike", "small_writes", "ss -tin dst 10.0.0.2 (app_limited, and sndbuf_limited)"),
         ("alike", "no_timestamps", "sysctl -w net.ipv4.tcp_timestamps=1 at both ends"),
     ],
 )

@@ -390,7 +390,9 @@ def test_a_least_round_trip_that_comes_again_and_again_is_the_base_though_others
 
     def seen(pauses: int) -> Any:
         begins = np.arange(pauses) * 10_000.0
-        busy = [np.concatenate([np.full(40, t), np.arange(t, t + 9_700 if pauses else 30_000, service * 1.12)]) for t in (begins if pauses else [0.0])]
+        busy = [
+            np.concatenate([np.full(40, t), np.arange(t, t + 9_700 if pauses else 30_000, service * 1.12)]) for t in (begins if pauses else [0.0])
+        ]
         sparse = [random.uniform(t + 9_700, t + 10_000, 20) for t in begins]
         others = np.concatenate([*busy, *sparse])
         at = np.concatenate([sent, others])

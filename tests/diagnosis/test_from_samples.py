@@ -17,9 +17,13 @@ from tcpscape.findings.diagnosis import diagnosis, limits
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import from_samples
+from tcpscape.findings.diagnosis.path.bottleneck import waits
+from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.interchange import observing
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import Floats
+from tcpscape.words import reasons
 
 
 @cache
@@ -327,6 +331,83 @@ def written(file: Path, size: int, number: int) -> ObservedFlow:
             packet(40.05 + 20 * k, False, (1 + k * size, 1), 0x10, size)
     file.write_bytes(bytes(kept))
     return capture.read(file).flows[0]
+
+
+def arriving(file: Path, sent: Floats, sizes: Ints, ways: tuple[float, float], each_ms: float, mss: int = 1_460) -> ObservedFlow:
+    """A receiver's capture of bare IPv4 packets with timestamps of milliseconds, which acknowledges every second segment and each that is not full.
+
+    :param sent: when the segments leave, ms. :param ways: of the data and of the ACKs, ms. :param each_ms: what a segment takes at the bottleneck, ms.
+    """
+    kept, packets = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 101)), []
+    forward, reverse = ways
+
+    def packet(ms: float, is_back: bool, numbers: tuple[int, int], flags: int, stamps: tuple[float, float], payload: int = 0) -> None:
+        ends = (b"\x0a\0\0\1", 40_000), (b"\x0a\0\0\2", 9_000)
+        (source, port), (destination, other) = ends[::-1] if is_back else ends
+        options = (struct.pack(">BBH", 2, 4, mss) if flags & 2 else b"") + struct.pack(">BBBBII", 1, 1, 8, 10, *map(int, stamps))
+        tcp = struct.pack(">HHIIBBHHH", port, other, *numbers, (20 + len(options)) << 2, flags, 65_535, 0, 0) + options
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp) + payload, len(packets), 0x4000, 64, 6, 0, source, destination)
+        packets.append((ms, struct.pack("<IIII", int(ms // 1e3), round(ms % 1e3 * 1e6), len(ip + tcp), len(ip + tcp) + payload) + ip + tcp))
+
+    came = waits(sent, np.full(sent.size, each_ms), 0.0) + sent + forward
+    first = sent[0] - 2 * forward - reverse - 1.0 + forward
+    packet(first, False, (0, 0), 0x02, (first, 0))
+    packet(first + 0.01, True, (0, 1), 0x12, (first, first))
+    packet(first + forward + reverse + 0.02, False, (1, 1), 0x10, (first + reverse, first))
+    number, waiting, acks = 1, 0, [first]
+    for at, ms, size in zip(sent, came, sizes, strict=True):
+        heard = [a for a in acks[-2_000:] if a + reverse <= at]
+        packet(ms, False, (number, 1), 0x18 if size < mss - 12 else 0x10, (at, heard[-1]), int(size))
+        number, waiting = number + int(size), waiting + 1
+        if waiting == 2 or size < mss - 12:
+            packet(ms + 0.001, True, (1, number), 0x10, (ms, at))
+            acks.append(ms)
+            waiting = 0
+    for _, content in sorted(packets, key=lambda one: one[0]):
+        kept.extend(content)
+    file.write_bytes(bytes(kept))
+    return capture.read(file).flows[0]
+
+
+def test_what_a_clock_sends_is_no_send_buffers_where_no_ack_released_it(tmp_path):
+    """Writes of 8 kB each 128 ms over 145 ms and a slow link, whose flight is always the same; and bursts that the ACKs of the last ones release."""
+    sizes = np.tile([1_448] * 5 + [952], 300)
+    ways = 81.7, 63.1
+    by_clock = arriving(tmp_path / "clock.pcap", np.repeat(1_000 + 128.43 * np.arange(300), 6), sizes, ways, 9.0)
+    path = FittedPath(rate_mbps=Estimate(1.34, 1.33, 1.35, 99))
+    assert by_clock.vantage == "receiver"
+    assert (limits.is_clocked(by_clock, path), limits.begins_by_itself(by_clock)) == (True, True)
+    both = replace(by_clock, limits=(LimitInterval(0, 38, "send_buffer"),))
+    assert [one.cause for one in limits.refined(both, None, path)] == ["application"]
+    by_acks = arriving(tmp_path / "acks.pcap", np.repeat(1_000 + (sum(ways) + 18.1) * np.arange(300), 6), sizes, ways, 9.0)
+    assert (limits.is_clocked(by_acks, path), limits.begins_by_itself(by_acks)) == (True, False)
+    both = replace(by_acks, limits=(LimitInterval(0, 38, "send_buffer"),))
+    assert [one.cause for one in limits.refined(both, None, path)] == ["send_buffer"]
+
+
+@pytest.mark.parametrize(("is_alone", "doubt"), [(True, "small_writes"), (False, None)])
+def test_small_writes_that_leave_one_by_one_are_not_surely_held_by_a_buffer(is_alone, doubt, tmp_path):
+    """Nagle's algorithm at an MTU of 9000: each segment leaves as the one before is acknowledged; two at a time are a small buffer."""
+    trips = 1_000 + 5.06 * np.arange(600)
+    sent = trips if is_alone else np.repeat(trips, 2)
+    sizes = np.tile([8_688, 7_240, 8_688], sent.size // 3)
+    seen = arriving(tmp_path / "nagle.pcap", sent, sizes, (1.31, 3.71), 0.0, 8_960)
+    seen = replace(seen, limits=(LimitInterval(0, 3, "send_buffer"),))
+    found = limits.doubted(seen)
+    assert (found.limits_doubt == doubt) if is_alone else (found.limits_doubt != "small_writes")
+    assert "Nagle" in reasons.text(Reason("small_writes"))
+
+
+def test_a_flight_of_one_size_while_round_trips_vary_is_not_surely_an_applications():
+    """500 round trips of 40 ms that vary by a tenth, seen at the receiver: an application's flight would vary as they do."""
+    times = np.concatenate([0.04 * k + np.arange(20) * 0.04 / 20 for k in range(500)])
+    times += np.random.default_rng(1).normal(0, 0.0005, times.size)
+    seen = held(times, "receiver", (LimitInterval(0, 20, "application"),))
+    flights = np.tile(29_000 - 400 * np.arange(20), 500)
+    for spread, size, doubt in ((4e6, 1.0, "constant_flight"), (1e5, 1.0, None), (4e6, np.repeat(np.linspace(0.6, 1.4, 500), 20), None)):
+        echo = np.random.default_rng(2).normal(4e7, spread, times.size)
+        rows = {**seen.segments, "flight_by_echo": (flights * size).astype(np.uint32), "echo": echo.astype(np.uint64)}
+        assert limits.doubted(replace(seen, segments=rows), None, FittedPath(jitter_on="none")).limits_doubt == doubt
 
 
 def test_a_super_packet_is_as_many_segments_as_it_carries(tmp_path):

@@ -14,7 +14,7 @@ from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, RecognisedControl, Replay, ReplayAdvice, Withheld, Zone
-from tcpscape.findings.diagnosis.observed import Cause, FlowCounts, LimitInterval, ObservedFlow, Vantage
+from tcpscape.findings.diagnosis.observed import Cause, Doubt, FlowCounts, LimitInterval, ObservedFlow, Vantage
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.formats import printed
 from tcpscape.interchange import observing
@@ -174,6 +174,11 @@ class DiagnosisDocument(TypedDict):
     """The flows that were diagnosed, the largest first."""
 
 
+SOCKET: Mapping[Doubt | None, str] = {
+    "small_writes": "app_limited, and sndbuf_limited",
+    "pace_or_application": "its congestion control, and app_limited",
+}
+"""Doubt → what the sender's socket says of it."""
 LONGER: Mapping[str, str] = {
     "few seconds": "for 30 s and more",
     "few round trips": "for 30 s and more",
@@ -202,10 +207,11 @@ def what_to_ask(diagnosis: Diagnosis) -> str:
         return ""
     if one.doubt == "no_timestamps":
         return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
-    if one.flow.vantage != "sender":
-        return f"on {source.address}, the sender: {capture} (only there the window shows)"
-    if one.doubt == "pace_or_application":
-        return f"on {source.address}, the sender: ss -tin dst {destination.address} (its congestion control, and app_limited)"
+    at_sender = f"on {source.address}, the sender: "
+    if one.flow.vantage != "sender" and one.doubt != "small_writes":
+        return f"{at_sender}{capture} (only there the window shows)"
+    if one.doubt in SOCKET:
+        return f"{at_sender}ss -tin dst {destination.address} ({SOCKET[one.doubt]})"
     whys = [reason.why for part, reason in one.not_identifiable.items() if part in ("cca", "path.rtt_ms")]
     how = next((LONGER[why] for why in whys if why in LONGER), "")
     return f"on {source.address}: {capture}, {how}" if how else ""

@@ -99,6 +99,8 @@ HELD = 0.5
 
 DEFAULT_SEND_BUFFER = 2_400_000
 """Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
+MOSTLY = 0.5
+"""Share of the segments sent again from which on those that were surely lost explain the repairs."""
 HIDDEN_PCT = 0.1
 """End of the interval of a random loss from which on it is told instead of "no random loss" where none was seen, %."""
 
@@ -368,6 +370,8 @@ def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
         "pacing": f": {control} sends at the rate that it has measured, not faster" if control != SOME_CONTROL else ": a timer spaces its segments",
         "handshake": ": the connection was too short to become fast",
     }.get(cause, _why_small(diagnosis, control))
+    if cause == "recovery" and (late := _late(diagnosis, control)):
+        return f"the repair of what was not lost ({share}){late}"
     return f"{BLAMED.get(cause, BLAMED['congestion_window'])} ({share}){why}"
 
 
@@ -416,6 +420,19 @@ def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
     if dropped := _dropped_pct(diagnosis):
         parts.append(f"{dropping(path)} drops {number(dropped, 2)} %{'' if parts else ' of the packets'}{_others_lost(path)}")
     return f": {' and '.join(parts)}" if parts else ""
+
+
+def _late(diagnosis: FlowDiagnosis, control: str) -> str:
+    """Why nothing or little of what was sent again had been lost: data came in another order; empty where losses explain most of it.
+
+    Of the losses that are counted, so many as are uncertain may have been segments that came late.
+    """
+    facts = diagnosis.flow.facts
+    again, late = facts.get("retransmissions") or 0, facts.get("reordered") or 0
+    surely = max(0, (facts.get("losses") or 0) - (facts.get("losses_uncertain") or 0))
+    if not late or surely >= MOSTLY * again or _loses(diagnosis) or _dropped_pct(diagnosis):
+        return ""
+    return f": packets came in another order, and {control} takes that for loss; of {again} sent again, {surely or 'none'} had surely been lost"
 
 
 def _others_lost(path: FittedPath | None) -> str:

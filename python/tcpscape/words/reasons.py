@@ -87,8 +87,13 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
     ),
     "constant_flight": (
-        "what is under way stays the same without a loss, as a congestion window does not: the application, a socket buffer or a pace holds it:"
+        "what is under way stays the same, as a congestion window without a loss does not, and an application's does not where round trips vary:"
+        " a socket buffer, a pace or the application holds it:"
         " capture at the sender"
+    ),
+    "small_writes": (
+        "each segment leaves alone, not full, when the one before it is acknowledged: so Nagle's algorithm sends small writes"
+        " (TCP_NODELAY ends that), and so does a program that waits for answers, or a socket buffer smaller than a segment"
     ),
     "few_segments": "too few segments were sent to show what their sender waits for again and again: capture a longer transfer",
     "few packets": "too few packets in both directions",

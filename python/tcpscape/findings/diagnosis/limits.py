@@ -57,6 +57,8 @@ EQUAL, CLOCKED = 0.05, 0.8
 """Distances within this share of the usual one are equal, and so are those of so many bursts that a clock sends."""
 FINEST_STAMP_S = 1e-3
 """The shortest tick of a clock of timestamps, s (RFC 7323 §5.4)."""
+LATE, LATE_MS = 0.1, 2.0
+"""By how much more than the least an ACK's echo takes that did not release its segment: a share of the usual time, and ms."""
 PARTS = 8
 """Parts of a flow whose segments are counted."""
 NEARLY = 0.8
@@ -108,19 +110,24 @@ def refined(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         instead = {"pacing": "application"}
         if clocked and flow.vantage != "sender":
             instead["congestion_window"] = "application"
+            if begins_by_itself(flow):
+                instead["send_buffer"] = "application"
     return joined(replace(one, cause=instead.get(one.cause, one.cause)) for one in flow.limits)
 
 
 def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: FittedPath = FittedPath()) -> ObservedFlow:
     """The flow as :func:`refined` has it, but without a cause that the rest of what was seen speaks against: that time is unknown, with the doubt.
 
-    A socket buffer of one size holds a flight of one size. An application that writes by itself either lets its flight run out or writes at one rate.
-    Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK ended may be the application's too. Losses and their
-    repair change the rate of what they hold, so that something else holds a sender whose rate stays the same, below that of the bottleneck. A
-    congestion window grows without a loss: a flight that stays the same, beside no full bottleneck, is that of a pace, a buffer or an application.
+    A socket buffer of one size holds a flight of one size. What an application that writes without a clock has under way varies as its rate and the
+    round trip do: where these vary, and it neither runs out nor varies, a buffer or a pace may be what keeps it. An application that writes by itself
+    either lets its flight run out or writes at one rate. Of Linux's congestion controls few pace, and where none of them shows, gaps that no ACK
+    ended may be the application's too. Losses and their repair change the rate of what they hold, so that something else holds a sender whose rate
+    stays the same, below that of the bottleneck. A congestion window grows without a loss: a flight that stays the same, beside no full bottleneck,
+    is that of a pace, a buffer or an application. Segments that are not full and leave one by one, each when the one before it is acknowledged, are
+    small writes under Nagle's algorithm (RFC 1122 §4.2.3.4) or a program that waits for its answers as well as a buffer smaller than a segment.
     """
     held = shares(flow.limits) or {}
-    about: Mapping[Cause, bool] = {}
+    about: Mapping[Cause, bool]
     doubt: Doubt
     rows = len(flow.segments.get("t", ()))
     if not rows:
@@ -129,24 +136,36 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         return _without(flow, {cause for cause in BY_HABIT if held.get(cause, 0.0) > 0}, "few_segments")
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
     is_seen = flow.vantage == "sender" or path.rate_mbps is not None  # elsewhere a busy bottleneck makes the rate steady
-    if held.get("recovery", 0.0) >= SURE and is_seen and not fills and is_steady(flow):
-        return _without(flow, {"recovery"}, "pace_or_application")
-    if flow.vantage == "sender":
+    if held.get("send_buffer", 0.0) >= SURE and is_alone(flow):
+        about, doubt = {"send_buffer": True}, "small_writes"
+    elif held.get("recovery", 0.0) >= SURE and is_seen and not fills and is_steady(flow):
+        about, doubt = {"recovery": True}, "pace_or_application"
+    elif flow.vantage == "sender":
         about, doubt = {"pacing": not (_likely_spaces(control) or fills or probes(flow) or is_clocked(flow, path))}, "pace_or_application"
     elif (seen := _windows(flow)) is not None:
-        flights, least, rates = seen
-        is_constant = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= CONSTANT
-        low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
-        is_follower = not flow.facts.get("idles") and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
-        about, doubt = {"send_buffer": not is_constant, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
-        if held.get("congestion_window", 0.0) >= SURE:
-            is_still = np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL) >= STILL
-            about, doubt = {"congestion_window": bool(is_still) and not flow.facts.get("losses") and not fills}, "constant_flight"
+        about, doubt = _by_flights(flow, path, held, seen)
     elif _is_untold(flow, path, held):
         return _without(flow, {"send_buffer", "application"}, "no_timestamps")
     else:  # too few round trips to show a flight of one size
         about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
+
+
+def _by_flights(
+    flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float], seen: tuple[Floats, Floats, Floats]
+) -> tuple[Mapping[Cause, bool], Doubt]:
+    """What the flights of round trips (:func:`_windows`), seen elsewhere than at the sender, speak against, and the doubt."""
+    flights, least, rates = seen
+    alike = float(np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL))
+    is_left = float(np.median(least)) > float(flow.facts.get("segment_size") or 0.0)
+    if held.get("application", 0.0) >= SURE and alike >= STILL and is_left and _turns_vary(flow) and not is_clocked(flow, path):
+        return {"application": True}, "constant_flight"
+    if held.get("congestion_window", 0.0) >= SURE:
+        fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
+        return {"congestion_window": alike >= STILL and not flow.facts.get("losses") and not fills}, "constant_flight"
+    low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
+    is_follower = not flow.facts.get("idles") and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
+    return {"send_buffer": alike < CONSTANT, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
 
 
 def _likely_spaces(control: RecognisedControl | None) -> bool:
@@ -209,6 +228,38 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
     is_equal = np.abs(apart / np.median(apart) - 1) < EQUAL
     counts = np.histogram(t, np.linspace(t[0], t[-1], PARTS + 1))[0][1:]  # without the slow start
     return bool(is_equal.mean() >= CLOCKED and np.ptp(counts) <= max(2.0, 2 * EQUAL * np.median(counts)))
+
+
+def _turns_vary(flow: ObservedFlow) -> bool:
+    """Whether the times from an ACK at the capture to the segment that echoes it vary more than flights that are the same do."""
+    echo = _echo_ms(flow)
+    return echo.size >= FEWEST_WINDOWS and float(np.std(echo)) > LEVEL * float(np.mean(echo))
+
+
+def _echo_ms(flow: ObservedFlow) -> Floats:
+    """The times from ACKs at the capture to the segments that echo them first, ms."""
+    echo = np.asarray(flow.segments.get("echo", ()), dtype=np.float64) / 1e6
+    return np.asarray(echo[echo > 0])
+
+
+def begins_by_itself(flow: ObservedFlow) -> bool:
+    """Whether most bursts of a clock left when nothing released them: long after the ACK that their first segment echoes had come to the sender.
+
+    Between such bursts nothing is sent, so that no queue delays the first segment, and the way of an ACK to the sender and of its answer back to the
+    capture is the shortest that was seen.
+    """
+    echo = _echo_ms(flow)
+    if echo.size < LEAST_BURSTS:
+        return False
+    least = min(float(echo.min()), flow.facts.get("handshake_sender_part_ms") or np.inf)
+    return bool(np.mean(echo - least > max(LATE * float(np.median(echo)), LATE_MS)) >= CLOCKED)
+
+
+def is_alone(flow: ObservedFlow) -> bool:
+    """Whether nearly each segment is not full and was sent when nothing else was under way."""
+    flight, size = (np.asarray(flow.segments.get(name, ()), dtype=np.float64) for name in ("flight", "len"))
+    full = float(flow.facts.get("segment_size") or 0.0)
+    return flight.size == size.size > 0 and bool(np.mean((flight <= size) & (size < full)) >= CLOCKED)
 
 
 def is_served(flow: ObservedFlow, path: FittedPath) -> bool:

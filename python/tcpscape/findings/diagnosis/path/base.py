@@ -203,8 +203,9 @@ def not_above(fitted: Estimate, f: Fit) -> Estimate:
 def least_again(f: Fit) -> Estimate | None:
     """The least round trip, ms, where the least delays of each part that is seen came at several times far apart, each time the same; else None.
 
-    A queue that others fill would have to be equally long each time, and a jitter has no such least. Times are far apart where more than the longest of the usual
-    delays lies between them: what was sent in one round trip may have met the same queue. Behind a server that is never idle delays are on a grid.
+    A queue that others fill would have to be equally long each time, and a jitter has no such least. Times are far apart where more than the longest
+    of the usual delays lies between them: what was sent in one round trip may have met the same queue. Behind a server that is never idle delays are
+    on a grid.
     """
     parts = [] if f.is_receiver else [(f.behind.at, f.behind.rtt)]
     parts += [(f.wire.t[f.before.row], f.before.rtt)] if f.has_before else []
