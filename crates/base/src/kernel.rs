@@ -6,6 +6,7 @@
 mod rules;
 mod v6_1;
 mod v6_12;
+mod v6_18;
 mod v7_1;
 
 pub use rules::Rules;
@@ -20,6 +21,9 @@ pub enum Version {
     /// Linux 6.12.
     #[serde(rename = "6.12")]
     V6_12,
+    /// Linux 6.18.
+    #[serde(rename = "6.18")]
+    V6_18,
     /// Linux 7.1.
     #[serde(rename = "7.1")]
     V7_1,
@@ -81,10 +85,10 @@ pub struct Kernel {
 impl Kernel {
     /// Linux 6.1: HZ 100, half the buffer is window; buffers of a machine of some GB.
     pub const V6_1: Kernel = v6_1::KERNEL;
-    /// Linux 6.12 and later on a usual machine: HZ 1000, window from the measured ratio.
+    /// Linux 6.12 on a usual machine: HZ 1000, window from the measured ratio.
     pub const V6_12: Kernel = v6_12::KERNEL;
     /// Linux 6.18 on a usual machine.
-    pub const V6_18: Kernel = Kernel { tcp_rmem_max: 32 << 20, limit_output_bytes: 4 << 20, ..Kernel::V6_12 };
+    pub const V6_18: Kernel = v6_18::KERNEL;
     /// Linux 7.1 on a usual machine.
     pub const V7_1: Kernel = v7_1::KERNEL;
 
@@ -94,6 +98,7 @@ impl Kernel {
         match self.rules {
             Version::V6_1 => &v6_1::RULES,
             Version::V6_12 => &v6_12::RULES,
+            Version::V6_18 => &v6_18::RULES,
             Version::V7_1 => &v7_1::RULES,
         }
     }

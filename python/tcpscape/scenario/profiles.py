@@ -29,7 +29,6 @@ class ProfileComparison:
 COMPARED: Mapping[str, ProfileComparison] = {
     "6.1": ProfileComparison("6.1.192", 0.006, 0.145, 0.003, 0.214),
     "6.12": ProfileComparison("6.12.117", 0.004, 0.116, 0.003, 0.107),
-    "6.18": ProfileComparison("7.1.5", 0.007, 0.177, 0.005, 0.192),
     "7.1": ProfileComparison("7.1.5", 0.004, 0.183, 0.003, 0.152),
 }
 """By the profile's name; a profile that is not here was held against no kernel."""

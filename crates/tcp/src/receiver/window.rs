@@ -210,7 +210,7 @@ impl Window {
     }
 
     /// A full segment of `len` bytes occupies `memory`, where the payload share is measured: the ceiling follows. What the window has
-    /// grown to stays, but in 7.1 it becomes what is offered where the ceiling opens. Returns whether the share changed.
+    /// grown to stays, but since 6.18 it becomes what is offered where the ceiling opens. Returns whether the share changed.
     pub fn measure(&mut self, len: u32, memory: u32) -> bool {
         let changed = self.capacity.measure(len, memory);
         if changed {
