@@ -107,6 +107,10 @@ def test_sentences_claim_no_more_than_is_known():
         ("unknown", {"pacing": 1.0}, lossy, "the sender's own pacing (100 % of the time): a timer spaces its segments."),
     ):
         assert part in words.answer(diagnosed(flow(goodput_mbps=9.0), control=name, limited_by=shares, path=path))
+    bounded = replace(lossy, rtt_ms=None, jitter_ms=None, reasons={"rtt_ms": Reason("delays vary in order", {"ms": 11.5})})
+    said = words.answer(diagnosed(flow(goodput_mbps=9.0), limited_by={"pacing": 1.0}, path=bounded))
+    assert "Your path has a round trip of at most 11.5 ms and at most" in said
+    assert "(not identifiable from this measurement: jitter, rate of the bottleneck, its buffer)" in said
     closed = words.answer(diagnosed(flow(goodput_mbps=9.0, facts={"zero_windows": 1}), limited_by={"receive_window": 1.0}))
     assert "it was closed once, since" in closed
     drops = replace(lossy, loss_pct=None, queue_loss_pct=Estimate(0.1, 0.08, 0.12, 9000, "%"), reasons={"loss_pct": Reason("lost together")})

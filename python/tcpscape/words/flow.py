@@ -119,7 +119,7 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
     if not parts:
         why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), None)
         return f"What your path is cannot be told: {_clause(reasons.text(why, UNSEEN))}."
-    missing = [name for field, name in ASIDE.items() if getattr(path, field) is None]
+    missing = [name for field, name in ASIDE.items() if getattr(path, field) is None and not (field == "rtt_ms" and _longest_trip(path))]
     aside = f" (not identifiable from this measurement: {', '.join(missing)})" if missing else ""
     return f"Your path has {joined(parts)}{aside}{_changes(path)}."
 
@@ -196,13 +196,20 @@ def _times(gain: Estimate, other: str = "") -> str:
 def _trip(path: FittedPath) -> str:
     """The round trip and its jitter."""
     if path.rtt_ms is None:
-        return _jitter(path)
+        most = _longest_trip(path)
+        return " and ".join(part for part in (f"a round trip of at most {number(most)} ms" if most else "", _jitter(path)) if part)
     low, high = path.rtt_ms.low, path.rtt_ms.high
     is_wide = math.isfinite(high - low) and high - low > max(WIDE_MS, WIDE * path.rtt_ms.value)
     ends = f"between {number(low)} and {number(high)} ms" if low else f"of at most {number(high)} ms"
     trip = f"a round trip {ends}" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
     jitter = _jitter(path)
     return f"{trip} with {jitter}" if jitter else trip
+
+
+def _longest_trip(path: FittedPath) -> float | None:
+    """What bounds the round trip of the empty path where it is not identifiable, ms."""
+    why = path.reasons.get("rtt_ms")
+    return why.values.get("ms") if why and path.rtt_ms is None else None
 
 
 def _jitter(path: FittedPath) -> str:

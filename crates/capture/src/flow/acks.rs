@@ -192,8 +192,8 @@ impl Acks {
         }
     }
 
-    /// Takes a packet of the other end; the data begin at `first`, if they were seen.
-    pub fn take(&mut self, r: &Report<'_>, first: Option<u64>, log: &mut Log) -> Said {
+    /// Takes a packet of the other end; the data begin at `first`, if they were seen, and those that it acknowledges end before `end`.
+    pub fn take(&mut self, r: &Report<'_>, first: Option<u64>, end: u64, log: &mut Log) -> Said {
         let s = &r.seen;
         log.counts.acks += 1;
         log.counts.ece += u64::from(r.ece);
@@ -222,7 +222,7 @@ impl Acks {
             self.progress_t = s.t;
             self.phase.acknowledged(r.ack);
         }
-        if self.board.delivered() > delivered {
+        if self.board.delivered() > delivered && (did.sacked > 0 || end > una) {
             self.delivered_t = s.t;
         }
         if is_late {

@@ -68,10 +68,14 @@ impl Data {
     pub fn ends(&mut self, fin: u64) {
         self.fin = Some(fin);
     }
+    /// An acknowledgement number without the FIN, where it covers that.
+    pub fn without_fin(&self, ack: u64) -> u64 {
+        let fin = self.fin.filter(|&fin| self.arrivals.high().map_or(true, |high| fin >= high));
+        fin.map_or(ack, |fin| ack.min(fin))
+    }
     /// A packet acknowledges the bytes below `ack`; gives how many of them had not been seen.
     pub fn acknowledged(&mut self, ack: u64, by: &Seen) -> u64 {
-        let fin = self.fin.filter(|&fin| self.arrivals.high().map_or(true, |high| fin >= high));
-        let ack = fin.map_or(ack, |fin| ack.min(fin));
+        let ack = self.without_fin(ack);
         self.span.map_or(0, |_| self.arrivals.acknowledged(ack, by.t, by.frame, by.tsecr))
     }
 

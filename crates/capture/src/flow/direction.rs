@@ -57,7 +57,7 @@ impl Direction {
             // 1 may be a FIN that was not seen
             self.log.add(&r.seen, r.ack - missed..r.ack, Happened::NotCaptured);
         }
-        self.acks.take(r, self.data.arrivals().first(), &mut self.log)
+        self.acks.take(r, self.data.arrivals().first(), self.data.without_fin(r.ack), &mut self.log)
     }
 
     /// Takes a data packet. `most` entries may be outstanding.

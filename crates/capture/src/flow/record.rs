@@ -49,7 +49,8 @@ impl FlowRecord {
 pub struct Facts {
     /// First packet of the connection, s since the capture's first.
     pub start_s: f64,
-    /// From it to the connection's last, s.
+    /// From it to the last packet that carries data or acknowledges some, s: what comes after that, a connection's end or its keep-alives, is no
+    /// part of the transfer. The connection's last packet where no data were seen.
     pub seconds: f64,
     /// First and last data packet.
     pub data_first_ns: Option<u64>,
@@ -177,7 +178,7 @@ fn facts(c: &Connection, side: usize, parts: Parts, vantage: Vantage) -> Facts {
     let bytes = delivered(d);
     Facts {
         start_s: c.span.start as f64 / 1e9,
-        seconds: (c.span.end - c.span.start) as f64 / 1e9,
+        seconds: (end(d).unwrap_or(c.span.end) - c.span.start) as f64 / 1e9,
         data_first_ns: data.span().map(|s| s.0),
         data_last_ns: data.span().map(|s| s.1),
         bytes,
@@ -245,6 +246,12 @@ fn delivered(d: &Direction) -> u64 {
         (Some(first), Some(high)) => total.min(high - first),
         _ => total,
     }
+}
+
+/// When the last data came, or when the last were acknowledged.
+fn end(d: &Direction) -> Option<u64> {
+    let acked = Some(d.acks.delivered_t()).filter(|&t| t > 0);
+    d.data.span().map(|s| s.1).max(acked)
 }
 
 fn goodput(d: &Direction, bytes: u64) -> Option<f64> {

@@ -556,6 +556,24 @@ fn a_fin_counts_as_a_byte_of_the_numbers_and_is_none_of_the_data() {
 }
 
 #[test]
+fn a_connection_that_ends_long_after_its_data_is_no_slow_transfer() {
+    for sack in [true, false] {
+        let mut s = Script::new(true, sack);
+        s.handshake(50);
+        (0..4).for_each(|n| {
+            s.data(50, n);
+        });
+        s.ack(100, 4, &[], 50);
+        let fin = Flags::FIN.with(Flags::ACK);
+        s.push(0, 75_000, fin, 1 + 4 * MSS, 1, 0, 100);
+        s.push(1, 75_050, fin, 1, 2 + 4 * MSS, 0, 75_000);
+        s.push(0, 75_050, Flags::ACK, 2 + 4 * MSS, 2, 0, 75_050);
+        let x = s.flow().facts;
+        assert_eq!((x.seconds, x.goodput_mbps), (0.1, Some(4_000.0 * 8.0 / 50e3)));
+    }
+}
+
+#[test]
 fn what_was_acknowledged_and_never_seen_is_stated() {
     let mut s = Script::new(true, true);
     s.handshake(50);

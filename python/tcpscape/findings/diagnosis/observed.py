@@ -78,7 +78,7 @@ class FlowCounts:
     bytes: int | None
     """Payload delivered, bytes, each once."""
     seconds: float
-    """From the first to the last packet, s."""
+    """From the first packet to the last that carries or acknowledges data, s."""
     start_s: float
     """From the beginning of the observation to the flow's, s."""
     vantage: Vantage
