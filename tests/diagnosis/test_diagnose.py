@@ -127,11 +127,12 @@ def test_a_repair_of_what_came_late_is_not_called_one_of_losses(tmp_path):
     one = diagnosis.before_replay(observing.observe(file).flows[0], DiagnosisSettings(3, "", None, None))
     assert one.flow.facts["reordered"] > 1000
     assert not one.flow.facts["losses"]
+    assert one.control.name == "unknown"
     said = words.limit_sentence(replace(one, limited_by={"recovery": 1.0}))
     assert "the repair of what was not lost (100 % of the time): packets came in another order" in said
     assert f"of {one.flow.facts['retransmissions']} sent again, none had surely been lost." in said
     path = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=None, queue_loss_pct=None)
-    for losses, late, part in ((40, 500, "what was not lost"), (60, 500, "losses"), (40, 0, "losses")):
+    for losses, late, part in ((40, 500, "what was not lost"), (60, 500, "losses"), (40, 90, "losses")):
         facts = {"retransmissions": 100, "losses": losses, "losses_uncertain": 10, "reordered": late}
         told = words.limit_sentence(diagnosed(flow(goodput_mbps=9.0, facts=facts), limited_by={"recovery": 1.0}, path=path))
         assert f"What limits you is the repair of {part} (100 %" in told

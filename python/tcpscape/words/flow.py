@@ -99,8 +99,6 @@ HELD = 0.5
 
 DEFAULT_SEND_BUFFER = 2_400_000
 """Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
-MOSTLY = 0.5
-"""Share of the segments sent again from which on those that were surely lost explain the repairs."""
 HIDDEN_PCT = 0.1
 """End of the interval of a random loss from which on it is told instead of "no random loss" where none was seen, %."""
 
@@ -434,12 +432,11 @@ def _late(diagnosis: FlowDiagnosis, control: str) -> str:
 
     Of the losses that are counted, so many as are uncertain may have been segments that came late.
     """
-    facts = diagnosis.flow.facts
-    again, late = facts.get("retransmissions") or 0, facts.get("reordered") or 0
-    surely = max(0, (facts.get("losses") or 0) - (facts.get("losses_uncertain") or 0))
-    if not late or surely >= MOSTLY * again or _loses(diagnosis) or _dropped_pct(diagnosis):
+    flow = diagnosis.flow
+    if not flow.answers_reordering or _loses(diagnosis) or _dropped_pct(diagnosis):
         return ""
-    return f": packets came in another order, and {control} takes that for loss; of {again} sent again, {surely or 'none'} had surely been lost"
+    again, lost = flow.facts["retransmissions"], flow.surely_lost or "none"
+    return f": packets came in another order, and {control} takes that for loss; of {again} sent again, {lost} had surely been lost"
 
 
 def _others_lost(path: FittedPath | None) -> str:

@@ -179,6 +179,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "counts ACKs": lambda name, names: (
         f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
     ),
+    "answers reordering": "most of what it sent again may have come late: what it took back of its reductions after that does not show",
     "small windows": "half of its windows are of {packets:.0f} packets or less, where congestion controls hardly differ",
     "spaced by a timer": lambda name, share: (
         f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"

@@ -113,6 +113,17 @@ class ObservedFlow(FlowCounts, FlowEnds):
         return doubt
 
     @property
+    def surely_lost(self) -> int:
+        """Of the segments that were sent again those that had surely been lost: the others may have come late."""
+        return max(0, (self.facts.get("losses") or 0) - (self.facts.get("losses_uncertain") or 0))
+
+    @property
+    def answers_reordering(self) -> bool:
+        """Whether data came in another order more often than they were sent again, and losses are sure to explain less than half of that."""
+        again = self.facts.get("retransmissions") or 0
+        return (self.facts.get("reordered") or 0) > again > 2 * self.surely_lost
+
+    @property
     def name(self) -> str:
         """`10.0.0.1:40000 → 10.0.0.2:5201`."""
         return f"{self.source.text} → {self.destination.text}"

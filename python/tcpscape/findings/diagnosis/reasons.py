@@ -86,6 +86,7 @@ OfControl = Literal[
     "without SACK",
     "counts ACKs",
     "small windows",
+    "answers reordering",
     "spaced by a timer",
 ]
 """Of a congestion control: what its name rests on, or why it is unknown."""

@@ -319,6 +319,8 @@ def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
         return Reason("without SACK")
     if name in COUNT_ACKS and (segments_per_ack(watched) > MOST_PER_ACK or counting_acks(watched, name)):
         return Reason("counts ACKs", {"name": name, "names": OLDER})
+    if name != "bbr" and flow.answers_reordering:
+        return Reason("answers reordering")
     windows = watched.rounds.window[np.isfinite(watched.rounds.window)]
     if name != "bbr" and windows.size and (packets := float(np.median(windows))) <= SMALL_WINDOW:
         return Reason("small windows", {"packets": packets})
