@@ -57,10 +57,17 @@ FAMILIES = ({"reno", "lp", "dctcp"},)
 
 
 def blamed(answer: str) -> tuple[str, ...]:
-    """What an answer says holds the flow, two where it says so: in turn, or the buffer of an end beside a full bottleneck."""
+    """What an answer says holds the flow, two where it says so: in turn, one or the other, or the buffer of an end beside a full bottleneck."""
     _, found, rest = answer.partition("What limits you is ")
     first = (cause for words, cause in NAMED.items() if found and rest.startswith(words))
-    return (*first, *(cause for words, cause in NAMED.items() if f"({words} held the flow" in rest or f"in turn with {words}, " in rest))
+    return (
+        *first,
+        *(
+            cause
+            for words, cause in NAMED.items()
+            if any(part in rest for part in (f"({words} held the flow", f"in turn with {words}, ", f" or {words}, "))
+        ),
+    )
 
 
 def held(case: Path, truth: Mapping[str, Any]) -> dict[str, float]:

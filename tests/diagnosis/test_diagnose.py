@@ -85,6 +85,13 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     for flight, says_send_buffer in ((2_900_000, True), (300_000, False)):
         said = words.answer(diagnosed(flow(goodput_mbps=12.0, facts={"flight_max": flight}), limited_by={"receive_window": 1.0}))
         assert ("send buffer (net.ipv4.tcp_wmem)" in said) is says_send_buffer
+        assert (
+            "the receiver's window or the sender's socket buffer, whose default ends about there too (100 % of the time)" in said
+        ) is says_send_buffer
+    for losses, is_open in ((0, True), (5, False)):
+        seen = flow(goodput_mbps=12.0, facts={"flight_max": 2_900_000, "losses": losses})
+        said = words.answer(diagnosed(seen, limited_by={"congestion_window": 1.0}))
+        assert ("the congestion window or the sender's socket buffer, whose default" in said) is is_open
     both = words.answer(diagnosed(flow(goodput_mbps=18.5), limited_by={"receive_window": 0.9, "congestion_window": 0.1}))
     assert "Mbit/s (the receiver's window held the flow for 90 % of the time too: a larger one would only make the queue longer)" in both
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):

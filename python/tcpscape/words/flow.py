@@ -377,7 +377,19 @@ def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     }.get(cause, _why_small(diagnosis, control))
     if cause == "recovery" and (late := _late(diagnosis, control)):
         return f"the repair of what was not lost ({share}){late}"
-    return f"{BLAMED.get(cause, BLAMED['congestion_window'])} ({share}){why}"
+    beside = f" or {BLAMED['send_buffer']}, whose default ends about there too" if _may_be_buffer(diagnosis, cause) else ""
+    return f"{BLAMED.get(cause, BLAMED['congestion_window'])}{beside} ({share}){why}"
+
+
+def _may_be_buffer(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
+    """Whether a window is so large that Linux's default send buffer ends with it: full segments wait for the one as for the other.
+
+    A congestion window that losses made smaller had not reached that buffer.
+    """
+    facts = diagnosis.flow.facts
+    if cause == "receive_window":
+        return max(facts.get("flight_max") or 0, facts.get("window_max") or 0) >= DEFAULT_SEND_BUFFER
+    return cause == "congestion_window" and not facts.get("losses") and (facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER
 
 
 def _needs(diagnosis: FlowDiagnosis) -> str:
@@ -393,8 +405,8 @@ def _reader(diagnosis: FlowDiagnosis) -> str:
     if closed:
         return f": it was closed {'once' if closed == 1 else f'{closed} times'}, since the receiving application reads too slowly"
     larger = "allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
-    if (diagnosis.flow.facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER:
-        larger += " and, as the default ends about there too, send buffer (net.ipv4.tcp_wmem)"
+    if _may_be_buffer(diagnosis, "receive_window"):
+        larger += " and send buffer (net.ipv4.tcp_wmem)"
     return f"{_needs(diagnosis)}: {larger}, unless its application reads too slowly (Recv-Q of `ss -tn` there)"
 
 
