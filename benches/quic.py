@@ -23,7 +23,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +43,11 @@ PROGRAMS = {"quinn": "quinn", "s2n-quic": "s2n", "quiche": "quiche"}
 VIRTUAL, LIVE = "virtual", "live"
 BESIDE = ("cubic", "bbr")
 """Linux's controls beside which a flow's share is measured."""
+ALONE = "none"
 PORT, FIRST_OURS = 4433, 9000
 WINDOW_RTTS = 10
+FIRST = 10_000
+"""Bytes of a flow behind which it is compared from its begin on: handshakes have fewer, the first window more."""
 OUTLIERS = 0.05
 RESOLUTION = 0.01
 """Half the width of a point, as a share of the rate and of a full queue's delay: so far two windows are not told apart."""
@@ -112,19 +115,34 @@ class Tools:
         return str(program) if program.exists() else None
 
 
-def windows(pcap: pathlib.Path, cell: Cell, seconds: float) -> dict[int, list[tuple[float, float]]]:
+@dataclass(frozen=True)
+class Sent:
+    """A packet of a server that left the queue: its port, its number among those of its direction, when it left, s, its way, ms, and its size."""
+
+    port: int
+    number: int
+    left: float
+    way_ms: float
+    size: int
+
+
+def of_server(pcap: pathlib.Path) -> list[Sent]:
+    """The packets of the servers that left the queue."""
+    each = [packet for packet in packets(pcap) if packet.direction == "reverse" and packet.way_ms is not None]
+    return [
+        Sent(min(packet.ports), packet.number, packet.came + packet.way_ms * 1e-3, packet.way_ms, packet.size) for packet in each if packet.way_ms
+    ]
+
+
+def windows(sent: list[Sent], cell: Cell, seconds: float) -> dict[int, list[tuple[float, float]]]:
     """Of each server's port the points of its windows: throughput, Mbit/s with headers, and the mean wait in the queue, ms."""
     width = WINDOW_RTTS * cell.rtt_ms * 1e-3
     sums: dict[int, dict[int, list[float]]] = {}
-    first = None
-    for packet in packets(pcap):
-        if packet.direction != "reverse" or packet.way_ms is None:
-            continue
-        left, port = packet.came + packet.way_ms * 1e-3, min(packet.ports)
-        first = left if first is None else first
-        number = int((left - first - seconds / 4) // width)
-        if left - first >= seconds / 4 and (number + 1) * width <= seconds * 3 / 4:
-            here = sums.setdefault(port, {}).setdefault(number, [0.0, 0.0, 0.0])
+    for packet in sent:
+        since = packet.left - sent[0].left
+        number = int((since - seconds / 4) // width)
+        if since >= seconds / 4 and (number + 1) * width <= seconds * 3 / 4:
+            here = sums.setdefault(packet.port, {}).setdefault(number, [0.0, 0.0, 0.0])
             here[0] += packet.size
             here[1] += packet.way_ms - cell.rtt_ms / 2
             here[2] += 1
@@ -133,6 +151,21 @@ def windows(pcap: pathlib.Path, cell: Cell, seconds: float) -> dict[int, list[tu
     for port, each in sums.items():
         points[port] = [(each[n][0] * 8e-6 / width, each[n][1] / each[n][2]) if n in each else (0.0, 0.0) for n in range(count)]
     return points
+
+
+def rounds(sent: list[Sent], cell: Cell) -> list[tuple[float, float, int]]:
+    """A flow by round trips from its first :data:`FIRST` bytes on: throughput, Mbit/s with headers, mean wait in the queue, ms, and its first packet."""
+    width, carried = cell.rtt_ms * 1e-3, np.cumsum([packet.size for packet in sent])
+    after = sent[int(np.searchsorted(carried, FIRST)) :]
+    each: dict[int, list[Sent]] = {}
+    for packet in after:
+        each.setdefault(int((packet.left - after[0].left) // width), []).append(packet)
+    found = []
+    for number in range(max(each, default=-1) + 1):
+        own = each.get(number, [])
+        wait = statistics.fmean(packet.way_ms for packet in own) - cell.rtt_ms / 2 if own else 0.0
+        found.append((round(sum(packet.size for packet in own) * 8e-6 / width, 2), round(wait, 2), own[0].number if own else found[-1][2]))
+    return found
 
 
 def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: float, engine: str) -> dict[str, object]:
@@ -148,11 +181,13 @@ def measure(tools: Tools, cell: Cell, stack: str, control: str, seed: int, besid
             result = tcpscape.emulate(f"{program} get far {seconds:g}", serve=f"{program} serve {control}", mix=beside or None, pcap=pcap, **path)
         if result.status:
             raise SystemExit(f"{stack} {control} on {cell.name}: status {result.status}")
-        points = windows(pcap, cell, seconds)
-    own = points.get(FIRST_OURS if stack == "linux" else PORT, [])
+        sent, port = of_server(pcap), FIRST_OURS if stack == "linux" else PORT
+    points = windows(sent, cell, seconds)
+    own = points.get(port, [])
     total = sum(rate for each in points.values() for rate, _ in each)
     return {
         "points": own,
+        "rounds": [] if beside else rounds([packet for packet in sent if packet.port == port], cell),
         "share": sum(rate for rate, _ in own) / total if total else None,
         "ended": round(result.seconds, 1),
         "s": round(time.monotonic() - began, 1),
@@ -190,9 +225,10 @@ def key(cell: Cell, stack: str, control: str, seed: int, beside: str, seconds: f
     return f"{cell.name} | {stack} | {control} | {beside} | {seed} | {seconds:g}" + ("" if engine == VIRTUAL else f" | {engine}")
 
 
-def plan(tools: Tools, cells: list[Cell], seeds: int, wanted: list[str]) -> Iterator[tuple[Cell, str, str, int, str]]:
-    """The runs with the controls that are wanted, alone, beside Linux's controls, then the same with further seeds."""
-    here = {stack: [name for name in controls if name in wanted] for stack, controls in CONTROLS.items() if stack == "linux" or tools.of(stack)}
+def plan(tools: Tools, cells: list[Cell], seeds: int, stacks: list[str], wanted: list[str]) -> Iterator[tuple[Cell, str, str, int, str]]:
+    """The runs of stacks with the controls that are wanted, alone, beside Linux's controls, then the same with further seeds."""
+    there = [stack for stack in CONTROLS if stack in stacks and (stack == "linux" or tools.of(stack))]
+    here = {stack: [name for name in CONTROLS[stack] if name in wanted] for stack in there}
     for seed, beside in [(seed, beside) for seed in range(seeds) for beside in ("", *BESIDE)]:
         for cell in cells:
             for stack, controls in here.items():
@@ -245,13 +281,30 @@ def beside_linux(kept: Mapping[str, dict], cell: Cell, stack: str, control: str,
     return Beside(rate, wait, linux_rate, linux_wait, shared, len(both))
 
 
+def begin(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> str:
+    """When a flow begins to differ from Linux's with the same seed, and with which packet; a dash where that is not known or not the case.
+
+    That is the first round trip whose throughput or wait, and the means of these over :data:`WINDOW_RTTS` round trips from it on, differ by more than
+    :data:`ALIKE` allows.
+    """
+    pairs = zip(*(keys_of(cell, of, control, seeds, "", seconds) for of in (stack, "linux")), strict=True)
+    known = [(kept[a]["rounds"], kept[b]["rounds"]) for a, b in pairs if a != b and all(kept.get(name, {}).get("rounds") for name in (a, b))]
+    for own, theirs in known[:1]:
+        count = min(len(own), len(theirs))
+        apart = (np.array(own)[:count, :2] - np.array(theirs)[:count, :2]) / (cell.rate_mbps, cell.full_ms)
+        for number in range(count - WINDOW_RTTS):
+            each = np.abs([apart[number], apart[number : number + WINDOW_RTTS].mean(axis=0)]) > (ALIKE["throughput"], ALIKE["queue"])
+            if each.all(axis=0).any():
+                return f"{number * cell.rtt_ms * 1e-3:.2f} s, {own[number][2]}"
+    return "–"
+
+
 def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> tuple | None:
     """A row of a control's table; None without a run."""
     result = beside_linux(kept, cell, stack, control, seeds, cell.seconds(seconds))
     if result is None:
         return None
-    shares = [share(kept, cell, stack, control, seeds, beside, seconds) for beside in BESIDE]
-    beside = ", ".join("–" if each is None else f"{each:.0%}" for each in shares)
+    beside = SHARES.join(shares_of(kept, cell, stack, control, seeds, seconds))
     name = f"{stack} ({result.runs})"
     if not result.rate:
         ends = [kept[name]["ended"] for name in keys_of(cell, stack, control, seeds, "", seconds) if name in kept and "ended" in kept[name]]
@@ -262,11 +315,13 @@ def row(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: i
             "–",
             "–",
             beside,
+            begin(kept, cell, stack, control, seeds, seconds),
             f"ends after {min(ends):g} s" if ends and min(ends) < cell.seconds(seconds) else "carries nothing",
         )
     overlaps = "–" if math.isnan(result.shared) else f"{result.shared:.2f}"
     verdict = "" if stack == "linux" else result.verdict(cell)
-    return (cell.short, name, f"{result.rate:.2f}", f"{result.wait:.1f}", overlaps, beside, verdict)
+    begins = begin(kept, cell, stack, control, seeds, seconds) if verdict != "alike" else "–"
+    return (cell.short, name, f"{result.rate:.2f}", f"{result.wait:.1f}", overlaps, beside, begins, verdict)
 
 
 def share(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, beside: str, seconds: float) -> float | None:
@@ -274,6 +329,12 @@ def share(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds:
     names = keys_of(cell, stack, control, seeds, beside, seconds)
     shares = [kept[name]["share"] for name in names if name in kept and kept[name]["share"] is not None]
     return statistics.fmean(shares) if shares else None
+
+
+def shares_of(kept: Mapping[str, dict], cell: Cell, stack: str, control: str, seeds: int, seconds: float) -> list[str]:
+    """A flow's shares beside each of Linux's controls, as tables have them."""
+    shares = [share(kept, cell, stack, control, seeds, beside, seconds) for beside in BESIDE]
+    return [UNKNOWN if each is None else f"{each:.0%}" for each in shares]
 
 
 def keys_of(cell: Cell, stack: str, control: str, seeds: int, beside: str, seconds: float) -> list[str]:
@@ -285,14 +346,27 @@ Rows = dict[tuple[str, str], tuple[str, ...]]
 """Path and stack → the row of a control's table."""
 
 
-def rows_of(kept: Mapping[str, dict], control: str, seeds: int, seconds: float, before: str) -> Rows:
-    """The rows of a control's table, of what is kept, and where nothing is, as the page `before` has them."""
-    table = before.partition(f"\n## {control}\n")[2].partition("\n## ")[0]
+def table_of(before: str, heading: str, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The rows of the table of a page under a heading."""
+    table = before.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [tuple(cell.strip() for cell in line.strip().strip("|").split("|")) for line in table.splitlines() if line.startswith("|")]
-    old = {(cells[0], cells[1].split()[0]): cells for cells in lines if len(cells) == len(COLUMNS)}
+    return [cells for cells in lines if len(cells) == len(columns) and cells != columns and not cells[0].startswith("---")]
+
+
+def rows_of(kept: Mapping[str, dict], control: str, seeds: int, seconds: float, before: str) -> Rows:
+    """The rows of a control's table, of what is kept, and where nothing is, shares too, as the page `before` has them."""
+    old = {(cells[0], cells[1].split()[0]): cells for cells in table_of(before, control, COLUMNS)}
     places = [(cell, stack) for cell in FULL for stack, has in CONTROLS.items() if control in has]
-    rows = {(cell.short, stack): row(kept, cell, stack, control, seeds, seconds) or old.get((cell.short, stack)) for cell, stack in places}
-    return {place: cells for place, cells in rows.items() if cells}
+    rows: Rows = {}
+    place = COLUMNS.index("beside")
+    for cell, stack in places:
+        before_row = old.get((cell.short, stack))
+        if cells := row(kept, cell, stack, control, seeds, seconds) or before_row:
+            shares = shares_of(kept, cell, stack, control, seeds, seconds)
+            older = before_row[place].split(SHARES) if before_row else shares
+            merged = SHARES.join(new if new != UNKNOWN else other for new, other in zip(shares, older, strict=True))
+            rows[cell.short, stack] = (*cells[:place], merged, *cells[place + 1 :])
+    return rows
 
 
 def summary(rows: Rows, control: str) -> Iterator[tuple]:
@@ -306,7 +380,9 @@ def summary(rows: Rows, control: str) -> Iterator[tuple]:
         overlaps = [float(each["overlap"]) for _, each in own if each["overlap"] != "–"]
         pairs = [(cell, each, other) for (cell, each), other in zip(own, linux, strict=True) if each["wait"] != "–"]
         alike = sum(value >= ALIKE["overlap"] for value in overlaps) if stack == "linux" else sum(each["verdict"] == "alike" for _, each in own)
-        shares = [[float(value[:-1]) / 100 for _, each in own if (value := each["beside"].split(", ")[place]) != "–"] for place in range(len(BESIDE))]
+        shares = [
+            [float(value[:-1]) / 100 for _, each in own if (value := each["beside"].split(SHARES)[place]) != "–"] for place in range(len(BESIDE))
+        ]
         yield (
             f"{stack} {control}",
             f"{alike} of {len(overlaps) if stack == 'linux' else len(own)}",
@@ -348,13 +424,13 @@ the tables say in words: [examples/quic](../examples/quic/README.md).
 | wait | mean time of its packets in the queue, ms |
 | overlap | of the envelope with that of Linux's control of the same name: 1 is the same, 0 nothing in common. In Linux's own row with another seed |
 | beside | share of the bytes beside one Linux CUBIC flow, and beside one Linux BBR flow, that starts at the same time |
+| begins | when it begins to differ from Linux's, s after its first 10 kB left the queue, and which of the server's packets that is (`reverse packet …` of the capture): the first round trip whose throughput or wait, and their means over ten from there on, differ by more than the verdict allows |
 | verdict | what differs: *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap}; *ends after*: the program closed its connection |
 
 ## Over all paths
 
 The grid has {grid} paths: 10 and 50 ms, 20 and 100 Mbit/s, 0.5, 1, 3 and 5 BDP. Here are {measured}. Medians, in brackets the least and the most; throughput and wait are differences from Linux's, the wait in shares of the full queue.
-Of Linux's own controls *alike* says on how many paths the envelopes of two seeds overlap by {overlap}: where they do not, a stack's cannot be expected to. quiche's bbr at 100 Mbit/s is bounded by how late its program wakes,
-not by the control ([measured](../examples/quic/README.md)).
+Of Linux's own controls *alike* says on how many paths the envelopes of two seeds overlap by {overlap}: where they do not, a stack's cannot be expected to.
 
 {summary}
 
@@ -365,11 +441,14 @@ not by the control ([measured](../examples/quic/README.md)).
 {live}
 """
 LIVE_TEXT = """The same binaries behind the same paths on a kernel {host} ({machine}), one run of each: throughput and wait, in brackets those of Linux, and the verdict of each. Other processes used the machine's {cores} cores
-too (load {load}), so another run gives other numbers.
+too (load {load}), so another run gives other numbers. Both verdicts are *alike*, or neither is: {same}. A program that carries less in real time than in virtual time, where computing takes no time, got too little of the processor.
 
 {table}"""
 LIVE_COLUMNS = ("path", "stack", "in virtual time", "in real time", "verdict, virtual", "verdict, real")
-COLUMNS = ("path", "stack", "throughput", "wait", "overlap", "beside", "verdict")
+COLUMNS = ("path", "stack", "throughput", "wait", "overlap", "beside", "begins", "verdict")
+UNKNOWN = "–"
+SHARES = ", "
+"""Between the shares of a row."""
 SUMMARY = ("control", "alike", "throughput", "wait", "overlap", *(f"beside {name}" for name in BESIDE))
 
 
@@ -384,12 +463,27 @@ def live_part(kept: Mapping[str, dict], seconds: float, before: str) -> str:
     """What was measured in real time; as the page `before` has it where no such run is kept."""
     import performance
 
-    rows = [*live_rows(kept, seconds)]
+    rows = {cells[:2]: cells for cells in live_rows(kept, seconds)}
     if not rows:
         return before.partition("## In real time\n\n")[2].rstrip("\n")
+    rows = {cells[:2]: cells for cells in table_of(before, "In real time", LIVE_COLUMNS)} | rows
+    order = {(cell.short, f"{stack} {control}"): None for cell in FULL for stack in PROGRAMS for control in CONTROLS[stack]}
     return LIVE_TEXT.format(
-        host=platform.release(), machine=performance.machine(), cores=os.cpu_count(), load=loads(kept), table=markdown(LIVE_COLUMNS, rows)
+        host=platform.release(),
+        machine=performance.machine(),
+        cores=os.cpu_count(),
+        load=loads(kept),
+        same=agreements(rows.values()),
+        table=markdown(LIVE_COLUMNS, [rows[place] for place in order if place in rows]),
     )
+
+
+def agreements(rows: Iterable[tuple[str, ...]]) -> str:
+    """In how many comparisons real and virtual time say the same, by rates."""
+    by_rate: dict[str, list[bool]] = {}
+    for path, *_, virtual, real in rows:
+        by_rate.setdefault(path.split(", ")[1], []).append((virtual == "alike") == (real == "alike"))
+    return ", ".join(f"{sum(each)} of {len(each)} at {rate} Mbit/s" for rate, each in by_rate.items())
 
 
 def page(kept: Mapping[str, dict], seeds: int, seconds: float, before: str) -> str:
@@ -434,6 +528,8 @@ def main() -> int:
     p.add_argument("--programs", type=pathlib.Path, default=ROOT / "examples/quic/target/release", help="where the stacks' programs are")
     p.add_argument("--aioquic", help="a Python interpreter that has aioquic")
     p.add_argument("--controls", default=",".join(CONTROLS["linux"]), help="those that are measured")
+    p.add_argument("--stacks", default=",".join(CONTROLS), help="those that are measured")
+    p.add_argument("--beside", default=",".join((ALONE, *BESIDE)), help="Linux's controls beside which they are measured, and none: alone")
     p.add_argument("--seeds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=12)
     p.add_argument("--live", action="store_true", help="measure in real time: one seed, alone")
@@ -442,15 +538,19 @@ def main() -> int:
     )
     p.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "quic.md")
     a = p.parse_args()
-    if unknown := set(a.controls.split(",")) - set(CONTROLS["linux"]):
-        p.error(f"argument --controls: no control {', '.join(sorted(unknown))}; choose of {', '.join(CONTROLS['linux'])}")
+    for option, known in (("controls", CONTROLS["linux"]), ("stacks", CONTROLS), ("beside", (ALONE, *BESIDE))):
+        if unknown := set(getattr(a, option).split(",")) - set(known):
+            p.error(f"argument --{option}: no {option} {', '.join(sorted(unknown))}; choose of {', '.join(known)}")
     tools, cells = Tools(a.programs.resolve(), a.aioquic), PATHS[a.paths]
     kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}
     engine = LIVE if a.live else VIRTUAL
-    every = [each for each in plan(tools, cells, 1 if a.live else a.seeds, a.controls.split(",")) if not (a.live and each[-1])]
+    beside = [ALONE] if a.live else a.beside.split(",")
+    every = plan(tools, cells, 1 if a.live else a.seeds, a.stacks.split(","), a.controls.split(","))
+    every = [each for each in every if (each[-1] or ALONE) in beside]
     runs = [each for each in every if key(*each, each[0].seconds(a.seconds), engine) not in kept]
     for number, (cell, stack, control, seed, beside) in enumerate(runs, 1):
         result = measure(tools, cell, stack, control, seed, beside, cell.seconds(a.seconds), engine)
+        kept = json.loads(a.kept.read_text()) if a.kept.exists() else {}  # another measurement may write to it too
         kept[key(cell, stack, control, seed, beside, cell.seconds(a.seconds), engine)] = result
         a.kept.write_text(json.dumps(kept))
         rate, wait = mean(result["points"], 0), mean(result["points"], 1)
