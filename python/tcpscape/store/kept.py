@@ -120,9 +120,11 @@ class Shelf:
         kinds: dict[str, int] = {}
 
         def put(rows: list[tuple[str, str]]) -> None:
-            wanted = [row for row in rows if row[0] in places]
-            at = np.array([places[address] for address, _ in wanted], dtype=np.int64)
-            seeds[at], goodputs[at], of_kinds[at] = _facts([text for _, text in wanted], kinds)
+            at = np.fromiter((places.get(address, -1) for address, _ in rows), np.int64, len(rows))
+            wanted = at >= 0
+            texts = [text for _, text in rows] if wanted.all() else [text for (_, text), is_wanted in zip(rows, wanted, strict=True) if is_wanted]
+            at = at[wanted]
+            seeds[at], goodputs[at], of_kinds[at] = _facts(texts, kinds)
 
         self._store.each_part(_SHORT, put)
         if (of_kinds == NONE).any():
