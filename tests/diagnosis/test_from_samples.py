@@ -281,6 +281,18 @@ def test_away_from_the_sender_a_cause_that_flight_and_rate_speak_against_is_a_do
     assert found.limits_doubt == (None if is_told else "end_of_writes")
 
 
+@pytest.mark.parametrize(("pauses", "is_told"), [(0, False), (2, False), (40, True)])
+def test_two_pauses_make_no_application_of_a_sender_whose_flight_never_runs_out(pauses, is_told):
+    """500 round trips of 40 ms at a rate that varies, as of a small buffer whose ACKs are lost, with pauses of a second among them."""
+    numbers = np.tile([14, 26, 17, 23], 125)
+    trips = 0.04 * np.arange(500) + np.searchsorted(np.linspace(2, 498, pauses + 2)[1:-1], np.arange(500)) * 1.0
+    times = np.concatenate([t + np.arange(n) * 0.04 / n for t, n in zip(trips, numbers, strict=True)])
+    seen = held(times, "receiver", (LimitInterval(0, float(times[-1]), "application"),))
+    flights = np.resize([29_000, 27_000, 25_000], times.size)
+    seen = replace(seen, facts={**seen.facts, "idles": pauses}, segments={**seen.segments, "flight_by_echo": flights.astype(np.uint32)})
+    assert limits.doubted(seen, None, FittedPath(jitter_on="none")).limits_doubt == (None if is_told else "end_of_writes")
+
+
 @pytest.mark.parametrize(
     ("pause", "stamped", "path", "causes"),
     [

@@ -164,7 +164,8 @@ def _by_flights(
         fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
         return {"congestion_window": alike >= STILL and not flow.facts.get("losses") and not fills}, "constant_flight"
     low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
-    is_follower = not flow.facts.get("idles") and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
+    is_silent = silence(flow, path) >= 0.5 * held.get("application", 0.0) > 0
+    is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
     return {"send_buffer": alike < CONSTANT, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
 
 
