@@ -422,6 +422,22 @@ def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
     assert (kept().value, kept().high) == (20.0, 27.0)
     seen = kept(jitters.Spread(4.0, 0.1, 10, 100))
     assert (seen.value, seen.low) == (26.0, 20.0)
+    for level, low in ((Estimate(26.0, 25.0, 27.0, 100, "ms"), 20.0), (Estimate(26.0, 12.0, 27.0, 100, "ms"), 12.0)):
+        possible = base.not_above(level, SimpleNamespace(**{**vars(about()), "hidden": 2.0}))  # type: ignore[arg-type]
+        assert (possible.value, possible.low, possible.high) == (20.0, low, 27.0), "a jitter that nothing shows makes no base longer"
+
+
+def test_behind_a_slow_link_the_base_is_the_least_round_trip_though_a_jitter_could_hide_there(tmp_path: Path) -> None:
+    """Packets of 200 ms whose queue is hardly ever empty, after a handshake that resolved an address too: only the first packets met no queue."""
+    hop = {"at": "router", "delay": "6.5ms"}
+    fields: dict[str, Any] = {"forward": [hop], "reverse": hop, "bottleneck": "tbf rate 62kbit burst 3028 limit 15140", "duration": "40s"}
+    file = tmp_path / "slow.pcapng"
+    Model().write_pcap(Scenario.model_validate(PATH | fields | {"flows": [{"cca": "vegas"}]}), 1, file)
+    seen = capture.read(file).flows[0]
+    p = fit(replace(seen, facts={**seen.facts, "handshake_receiver_part_ms": 26.0}))
+    assert p.rtt_ms is not None
+    assert p.rtt_ms.value == pytest.approx(13, abs=0.1)
+    assert p.rtt_ms.high > 20, "a jitter of such a size would not show"
 
 
 def test_a_burst_of_a_bucket_leaves_the_base_no_more_open_than_delays_do() -> None:

@@ -189,14 +189,16 @@ def is_never_short(f: Fit) -> bool:
 def not_above(fitted: Estimate, f: Fit) -> Estimate:
     """A level that lies above the least round trip: where no jitter was seen, that is the base; otherwise the interval reaches down to it.
 
-    However large the burst is on which the level depends, the base is above the least round trip by no more than a jitter reaches.
+    However large the burst is on which the level depends, the base is above the least round trip by no more than a jitter reaches. A jitter that a
+    queue may only hide, and that nothing shows, widens the interval and leaves the least round trip as the value.
     """
     low = shortest(f)
+    is_bare = f.hidden > STILL and not is_varying(f)
     if not fitted.low > low:
         most = math.inf if is_varying(f) else max(fitted.value, (1 + SYSTEMATIC) * low + REACH * f.hidden)
-        return replace(fitted, high=min(fitted.high, most))
-    if is_varying(f) or f.hidden > STILL:
-        return Estimate(fitted.value, low, fitted.high, fitted.n, fitted.unit)
+        return replace(fitted, value=low if is_bare else fitted.value, high=max(low, min(fitted.high, most)))
+    if is_varying(f) or is_bare:
+        return Estimate(low if is_bare else fitted.value, low, fitted.high, fitted.n, fitted.unit)
     return Estimate(low, 0.998 * low - 0.02, fitted.high, fitted.n, fitted.unit)
 
 
