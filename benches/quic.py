@@ -353,15 +353,22 @@ def table_of(before: str, heading: str, columns: tuple[str, ...]) -> list[tuple[
     return [cells for cells in lines if len(cells) == len(columns) and cells != columns and not cells[0].startswith("---")]
 
 
+def runs_of(cells: tuple[str, ...]) -> int:
+    """How many runs a row of a control's table is of."""
+    return int(cells[COLUMNS.index("stack")].partition("(")[2].rstrip(")"))
+
+
 def rows_of(kept: Mapping[str, dict], control: str, seeds: int, seconds: float, before: str) -> Rows:
-    """The rows of a control's table, of what is kept, and where nothing is, shares too, as the page `before` has them."""
+    """The rows of a control's table, of what is kept, and where nothing or less is, shares too, as the page `before` has them."""
     old = {(cells[0], cells[1].split()[0]): cells for cells in table_of(before, control, COLUMNS)}
     places = [(cell, stack) for cell in FULL for stack, has in CONTROLS.items() if control in has]
     rows: Rows = {}
     place = COLUMNS.index("beside")
     for cell, stack in places:
-        before_row = old.get((cell.short, stack))
-        if cells := row(kept, cell, stack, control, seeds, seconds) or before_row:
+        before_row, new_row = old.get((cell.short, stack)), row(kept, cell, stack, control, seeds, seconds)
+        if new_row and before_row and runs_of(before_row) > runs_of(new_row):
+            new_row = (*before_row[: place + 1], new_row[place + 1], *before_row[place + 2 :])
+        if cells := new_row or before_row:
             shares = shares_of(kept, cell, stack, control, seeds, seconds)
             older = before_row[place].split(SHARES) if before_row else shares
             merged = SHARES.join(new if new != UNKNOWN else other for new, other in zip(shares, older, strict=True))
