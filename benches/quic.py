@@ -431,7 +431,7 @@ the tables say in words: [examples/quic](../examples/quic/README.md).
 | wait | mean time of its packets in the queue, ms |
 | overlap | of the envelope with that of Linux's control of the same name: 1 is the same, 0 nothing in common. In Linux's own row with another seed |
 | beside | share of the bytes beside one Linux CUBIC flow, and beside one Linux BBR flow, that starts at the same time |
-| begins | when it begins to differ from Linux's, s after its first 10 kB left the queue, and which of the server's packets that is (`reverse packet …` of the capture): the first round trip whose throughput or wait, and their means over ten from there on, differ by more than the verdict allows |
+| begins | when it begins to differ from Linux's, s after its first 10 kB left the queue, and which of the server's packets that is (`reverse packet …` of the capture): the first round trip whose throughput or wait, and their means over ten from there on, differ by more than the verdict allows; – where the flow is alike, where no such round trip was found, or where none is kept |
 | verdict | what differs: *alike* where throughput is within {throughput:.0%}, the wait within {queue:.0%} of the full queue, and the overlap at least {overlap}; *ends after*: the program closed its connection |
 
 ## Over all paths
