@@ -83,6 +83,8 @@ MOST_CELLS = 100_000
 """Cells of time that are summed up at the most: clocks that are set, and damage, make captures of years."""
 SILENCE_S, SILENCE_RTTS = 0.2, 4
 """s and round trips beyond which a pause is no way of an ACK and its answer, as in the capture's analysis."""
+SILENT = 0.5
+"""Share of the time held by an application that such pauses take at least where they show it, whatever is under way between them."""
 SERVED = 0.95
 """Share of the distances between packets that are equal where each is the time that a bottleneck takes for one."""
 TIMEOUT = 2
@@ -164,7 +166,7 @@ def _by_flights(
         fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
         return {"congestion_window": alike >= STILL and not flow.facts.get("losses") and not fills}, "constant_flight"
     low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
-    is_silent = silence(flow, path) >= 0.5 * held.get("application", 0.0) > 0
+    is_silent = silence(flow, path) >= SILENT * held.get("application", 0.0) > 0
     is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
     return {"send_buffer": alike < CONSTANT, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
 
@@ -281,7 +283,7 @@ def _is_untold(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]
     application's.
     """
     ends = held.get("application", 0.0) + held.get("send_buffer", 0.0)
-    return flow.facts.get("timestamps") is False and ends >= SURE and silence(flow, path) < 0.5 * ends
+    return flow.facts.get("timestamps") is False and ends >= SURE and silence(flow, path) < SILENT * ends
 
 
 def silence(flow: ObservedFlow, path: FittedPath) -> float:
