@@ -389,11 +389,10 @@ def test_a_least_round_trip_that_comes_again_and_again_is_the_base_though_others
     sent = np.sort(random.uniform(0, 30_000, 3000))
 
     def seen(pauses: int) -> Any:
-        begins = np.arange(pauses) * 10_000.0
-        busy = [
-            np.concatenate([np.full(40, t), np.arange(t, t + 9_700 if pauses else 30_000, service * 1.12)]) for t in (begins if pauses else [0.0])
-        ]
-        sparse = [random.uniform(t + 9_700, t + 10_000, 20) for t in begins]
+        begins = np.arange(3) * 10_000.0
+        ends = begins + np.where(np.arange(3) < pauses, 9_700, 10_000)
+        busy = [np.concatenate([np.full(40, t), np.arange(t, end, service * 1.12)]) for t, end in zip(begins, ends, strict=True)]
+        sparse = [random.uniform(t + 9_700, t + 10_000, 20) for t in begins[:pauses]]
         others = np.concatenate([*busy, *sparse])
         at = np.concatenate([sent, others])
         order = np.argsort(at, kind="stable")
@@ -405,7 +404,8 @@ def test_a_least_round_trip_that_comes_again_and_again_is_the_base_though_others
     assert again.rtt_ms is not None
     assert again.rtt_ms.value == pytest.approx(40 + service, abs=0.05)
     assert again.rtt_ms.high - again.rtt_ms.low < 0.3
-    assert seen(0).rtt_ms is None
+    for pauses in (0, 1):
+        assert seen(pauses).rtt_ms is None
 
 
 def test_delays_in_whole_steps_above_the_least_are_those_of_a_server_that_is_never_idle() -> None:
@@ -413,6 +413,17 @@ def test_delays_in_whole_steps_above_the_least_are_those_of_a_server_that_is_nev
     steps = 27.6 + 4.6 * random.integers(0, 6, 500)
     assert base.is_on_grid(np.append(steps, 27.6 + random.uniform(5, 20, 30)))
     assert not base.is_on_grid(np.append(steps, 27.6 + random.uniform(0, 4.6, 30)))
+    assert not base.is_on_grid(np.append(steps, [28.5, 29.2, 30.2, 30.8, 31.6])), "five rests of packets before the first step"
+
+    def again(delays: Any, at: Any) -> Estimate | None:
+        behind = SimpleNamespace(at=at, rtt=delays)
+        return base.least_again(SimpleNamespace(is_receiver=False, has_before=False, behind=behind, flow=SimpleNamespace(facts={})))  # type: ignore[arg-type]
+
+    at = np.sort(random.uniform(0, 30_000, 500))
+    rests = np.where(random.random(500) < 0.2, 27.6, 27.6 + random.uniform(0, 20, 500))
+    assert again(steps, at) is None
+    assert again(rests, at) is not None
+    assert again(rests, at / 300) is None, "all within a few of the longest delays"
 
 
 def test_a_base_above_the_least_round_trip_is_none_without_jitter() -> None:
