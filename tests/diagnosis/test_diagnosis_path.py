@@ -993,6 +993,31 @@ def test_a_window_that_answered_reordering_alone_has_no_name(tmp_path: Path) -> 
     assert classify(replace(seen, facts={**seen.facts, "reordered": 0})).name == "illinois"
 
 
+@pytest.mark.parametrize(
+    ("flow", "rtt_ms", "jitter_ms", "also", "bottleneck"),
+    [
+        # a burst that the jitter spreads is worked off sooner: 97.8 [79, 98.8] ms without that
+        (("cubic", 9), 100, 4.0, "4ms distribution normal", "tbf rate 20mbit burst 3000 limit 125000"),
+        # packets that met an idle bottleneck came early: 51.5 [36, 54] ms where they stand for all
+        (("bbr", 33), 70, 12.6, "", "tbf rate 10mbit burst 3000 limit 87500"),
+        # two segments that left as one packet have one delay: σ 5.8 [4.0, 7.4] ms by neighbours, and 52 [35, 64] ms for it
+        (("cubic", 32), 70, 12.6, "", "tbf rate 20mbit burst 3000 limit 87500"),
+    ],
+)
+def test_a_jitter_that_reorders_is_in_its_interval_as_is_the_round_trip(
+    tmp_path: Path, flow: tuple[str, int], rtt_ms: float, jitter_ms: float, also: str, bottleneck: str
+) -> None:
+    file, (cca, seed) = tmp_path / "late.pcapng", flow
+    forward = f"netem delay {rtt_ms / 2}ms {jitter_ms}ms distribution normal limit 100000"
+    fields = {"forward": forward, "reverse": f"netem delay {rtt_ms / 2}ms {also} limit 100000", "bottleneck": bottleneck}
+    Model().write_pcap(Scenario.model_validate({**fields, "flows": [{"cca": cca}], "duration": "8s"}), seed, file)
+    path = fit(capture.read(file).flows[0])
+    assert path.rtt_ms
+    assert path.rtt_ms.low <= rtt_ms <= path.rtt_ms.high
+    assert path.jitter_forward_ms
+    assert path.jitter_forward_ms.low <= jitter_ms <= path.jitter_forward_ms.high
+
+
 def test_an_application_that_sends_little_hides_the_control() -> None:
     assert classify(observed("cubic", "2mbit")).name == "unknown"
 

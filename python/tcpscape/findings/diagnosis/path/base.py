@@ -135,7 +135,9 @@ def part_behind(f: Fit) -> Estimate | None:
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     if are_trusted(known, mean):
-        level, its_error = level_of(known, f), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
+        # Where packets change places `rest` has none of the data's jitter, and those that meet an idle bottleneck are the early ones.
+        of_data = math.sqrt(f.forward.variance) if f.forward is not None and f.forward.is_there and is_reordered(f) else 0.0
+        level, its_error = level_of(known, f), math.hypot(1.25 * max(spread, 0.02) / math.sqrt(known.size), of_data)
         if is_never_short(f) or adding > its_error or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k, adding = level, its_error, max(10, min(24, known.size)), 0.0
     mean, error = within_reach(f, mean, math.hypot(error, adding))
@@ -143,7 +145,22 @@ def part_behind(f: Fit) -> Estimate | None:
     if f.bottleneck and not f.is_before and not agree(known, f):  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
-    return not_above(fitted, f)
+    return not_above(replace(fitted, high=fitted.high + spread_out(f)), f)
+
+
+def spread_out(f: Fit) -> float:
+    """By how much the queue may be shorter than it was fitted, ms, because a jitter spread the packets before they came to it.
+
+    The queue is fitted to the times of sending. Of a burst that a jitter spread some packets come sooner, so the link begins sooner to work it
+    off, and as long as the queue does not become empty it is shorter by what left meanwhile. Where packets change places it is not seen on which
+    side of the queue they do: behind it there is no such difference. So it is no correction of the value, and the interval reaches up to it.
+    """
+    if f.bottleneck is None or f.delays is None or f.is_before or f.forward is None or not f.forward.is_there or not is_reordered(f):
+        return 0.0
+    b, arrivals = f.bottleneck, f.delays.arrivals
+    late = np.random.default_rng(0).normal(0.0, math.sqrt(f.forward.variance), arrivals.at.size)
+    spread = replace(arrivals, at=np.sort(arrivals.at + late))
+    return max(0.0, float(np.mean(arrivals.queue(b.rate, b.burst) - spread.queue(b.rate, b.burst))))
 
 
 def rate_error(f: Fit, b: FittedBottleneck) -> float:
@@ -362,7 +379,9 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
         return low, error
     if f.hidden > STILL:  # a busy queue hides what it was, and how far above the least the level may be
         return max(mean, low), error
-    sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
+    row = np.argsort(s.row, kind="stable")
+    delays = jitters.of_instants(s.at[row], s.rtt[row])
+    sigma = neighbours(delays) if delays.size > 1 else 0.0
     sigma = max(sigma, f.sigma_before_queue)  # a busy queue delays neighbours alike whatever their jitter was
     if low <= mean <= low + REACH * sigma + 0.002 * low + 2 * error:
         return mean, error

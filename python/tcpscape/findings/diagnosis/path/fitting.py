@@ -216,7 +216,7 @@ def forward_parts(f: Fit) -> tuple[Spread | None, Spread | None]:
         behind = jitters.covariance(rest[ok], one_way)
         if f.bottleneck is None:
             row = np.argsort(s.row[ok], kind="stable")
-            behind = jitters.without_jumps(behind, one_way[row], w.tick)
+            behind = jitters.without_jumps(behind, jitters.of_instants(s.at[ok][row], one_way[row]), w.tick)
     if f.has_before and w.sender_tick:
         one_way = w.t - w.stamp - (f.queue if f.is_before else 0.0)
         one_way = one_way[~np.isnan(one_way)]

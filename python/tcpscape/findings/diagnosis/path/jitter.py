@@ -131,11 +131,23 @@ def covariance(x: Floats, y: Floats) -> Spread:
     return Spread(mean * lost, error * lost, k, x.size)
 
 
+def of_instants(at: Floats, x: Floats) -> Floats:
+    """Of delays in the order of sending those of the first packet of each instant: what left as one packet is delayed as one.
+
+    :param at: times of sending, ms.
+    """
+    return x[np.diff(at, prepend=-np.inf) > FLOOR]
+
+
 def without_jumps(s: Spread, x: Floats, tick: float) -> Spread:
     """The variance by the middle half of the differences of neighbouring packets, if it is much less: then bursts that queued are in the other.
 
+    :param x: delays of packets of different instants (:func:`of_instants`).
+
     :param tick: ms of the timestamps by which `x` is rounded.
     """
+    if x.size < 2:
+        return s
     low, high = np.quantile(np.diff(x), (0.25, 0.75))
     other = (float(high - low) / 1.349) ** 2 / 2 - tick**2 / 12
     if other > 0.6 * s.variance:
