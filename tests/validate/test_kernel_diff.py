@@ -7,6 +7,7 @@ import pytest
 from tcpscape import engines, kernels
 from tcpscape.engines.base import Engine
 from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Capture
 from tcpscape.validate import kernel_diff
@@ -85,6 +86,15 @@ def test_the_answer_says_where_how_much_and_which_changes_of_linux_lie_between()
     document = words.document(result)
     assert document["text"] == screen.answer
     assert {d["path"] for d in document["differences"] if d["told"]} == {"lossy"}
+
+
+def test_a_setting_of_the_kernel_is_named_as_a_scenario_has_it():
+    large = path("large", "").scenario.to_dict() | {"flows": [{"cca": "cubic", "rcvbuf": "1MiB"}], "kernel": {"host_time": "0s"}}
+    result = difference(pair("old", "new"), [NamedScenario("large", Scenario.of(large))], runs=RUNS)
+    (caveat,) = (c for c in words.screen(result).caveats if "rmem_max" in c)
+    assert caveat.endswith("to have it: kernel: {host_time: 0s, rmem_max: 4MiB} in a scenario of --paths")
+    raised = Scenario.of(large | {"kernel": {"host_time": "0s", "rmem_max": "4MiB"}})
+    assert not any("capped" in c for c in limits.caveats(raised))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -16,6 +17,8 @@ from tcpscape.units import brief_percent, counted
 from tcpscape.validate.kernel_diff import ALARM, KernelComparison, KernelDifference
 from tcpscape.words.paths import in_words
 
+SETTINGS = re.compile(r"--kernel [^ ,]+,(\S+)")
+"""How a trial's caveat names settings of the kernel: by an option that other commands have."""
 VERBS: Mapping[str, tuple[str, str]] = {
     "goodput": ("{cca} carries {size} more", "{cca} carries {size} less"),
     "fct_p50": ("the median transfer ends {size} later", "the median transfer ends {size} sooner"),
@@ -133,8 +136,16 @@ def screen(result: KernelComparison) -> Screen:
         remarks=tuple(_remarks(result)),
         tables=tuple(tables),
         details=(goodput_table(result), *candidates(result)),
-        caveats=(*result.caveats, *(f"{id} is left out: {why}" for id, why in result.left_out)),
+        caveats=tuple(_caveats(result)),
     )
+
+
+def _caveats(result: KernelComparison) -> Iterator[str]:
+    """What weakens the comparison. Settings of the kernel are the path's here, since the command line names two kernels."""
+    for caveat in result.caveats:
+        yield SETTINGS.sub(lambda found: f"kernel: {{{found[1].replace('=', ': ').replace(',', ', ')}}} in a scenario of --paths", caveat)
+    for id, why in result.left_out:
+        yield f"{id} is left out: {why}"
 
 
 def answer(result: KernelComparison) -> str:
