@@ -136,8 +136,7 @@ def part_behind(f: Fit) -> Estimate | None:
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     if are_trusted(known, mean):
         # Where packets change places `rest` has none of the data's jitter, and those that meet an idle bottleneck are the early ones.
-        of_data = math.sqrt(f.forward.variance) if f.forward is not None and f.forward.is_there and is_reordered(f) else 0.0
-        level, its_error = level_of(known, f), math.hypot(1.25 * max(spread, 0.02) / math.sqrt(known.size), of_data)
+        level, its_error = level_of(known, f), math.hypot(1.25 * max(spread, 0.02) / math.sqrt(known.size), jitter_that_reorders(f))
         if is_never_short(f) or adding > its_error or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k, adding = level, its_error, max(10, min(24, known.size)), 0.0
     mean, error = within_reach(f, mean, math.hypot(error, adding))
@@ -148,6 +147,11 @@ def part_behind(f: Fit) -> Estimate | None:
     return not_above(replace(fitted, high=fitted.high + spread_out(f)), f)
 
 
+def jitter_that_reorders(f: Fit) -> float:
+    """Standard deviation of the data's jitter, ms, where packets change places; 0 else."""
+    return math.sqrt(f.forward.variance) if f.forward is not None and f.forward.is_there and is_reordered(f) else 0.0
+
+
 def spread_out(f: Fit) -> float:
     """By how much the queue may be shorter than it was fitted, ms, because a jitter spread the packets before they came to it.
 
@@ -155,10 +159,11 @@ def spread_out(f: Fit) -> float:
     off, and as long as the queue does not become empty it is shorter by what left meanwhile. Where packets change places it is not seen on which
     side of the queue they do: behind it there is no such difference. So it is no correction of the value, and the interval reaches up to it.
     """
-    if f.bottleneck is None or f.delays is None or f.is_before or f.forward is None or not f.forward.is_there or not is_reordered(f):
+    sigma = jitter_that_reorders(f)
+    if f.bottleneck is None or f.delays is None or f.is_before or not sigma:
         return 0.0
     b, arrivals = f.bottleneck, f.delays.arrivals
-    late = np.random.default_rng(0).normal(0.0, math.sqrt(f.forward.variance), arrivals.at.size)
+    late = np.random.default_rng(0).normal(0.0, sigma, arrivals.at.size)
     spread = replace(arrivals, at=np.sort(arrivals.at + late))
     return max(0.0, float(np.mean(arrivals.queue(b.rate, b.burst) - spread.queue(b.rate, b.burst))))
 
@@ -168,9 +173,7 @@ def rate_error(f: Fit, b: FittedBottleneck) -> float:
 
     That is a jitter before the queue, or one on either side of it where packets change places, and at least what the fit leaves.
     """
-    moved = max(b.noise, f.sigma_before_queue)
-    if f.forward is not None and f.forward.is_there and is_reordered(f):
-        moved = max(moved, math.sqrt(f.forward.variance))
+    moved = max(b.noise, f.sigma_before_queue, jitter_that_reorders(f))
     busy = longest_busy(f.delays.arrivals, b) if f.delays else math.inf
     return math.hypot(b.error, b.rate * moved / busy)
 
