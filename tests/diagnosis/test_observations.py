@@ -35,6 +35,39 @@ def shares(flow: ObservedFlow) -> dict[str, float]:
     return found
 
 
+class TestIperf3:
+    @pytest.mark.parametrize(("name", "held"), [("half-second", {"application": 1.0}), ("server", {"application": 1.0}), ("up-2", {})])
+    def test_a_stream_that_sends_as_it_was_told_is_held_by_that(self, name, held) -> None:
+        flow = observing.observe(DATA / "interchange" / f"iperf3-{name}.json").flows[0]
+        assert limits.shares_of(flow) == held
+
+    @pytest.mark.parametrize(
+        ("windows", "again", "control", "doubt"),
+        [
+            ((10, 100), 0, "cubic", "unused_window"),
+            ((10, 100), 0, "reno", "unused_window"),
+            ((10, 100), 0, "bbr", None),  # a full window of it stays as it is
+            ((10, 100), 1, "cubic", None),  # a loss may have made it as it is
+            ((10, 100, 100, 100, 100, 100, 100, 100, 101), 0, "cubic", None),
+        ],
+    )
+    def test_a_window_that_stays_the_same_without_a_loss_is_not_full(self, windows, again, control, doubt, tmp_path) -> None:
+        document = json.loads((DATA / "interchange" / "iperf3-up-2.json").read_text())
+        socket = document["start"]["connected"][0]["socket"]
+        document["end"]["sender_tcp_congestion"] = control
+        sizes = (*windows, *[windows[-1]] * (12 - len(windows)))
+        size = document["start"]["tcp_mss_default"]
+        rows = [
+            {"socket": socket, "start": i, "end": i + 1, "bytes": 10**6, "retransmits": again, "snd_cwnd": n * size, "rtt": 40_000, "sender": True}
+            for i, n in enumerate(sizes)
+        ]
+        document["intervals"] = [{"streams": [row]} for row in rows]
+        (tmp_path / "a.json").write_text(json.dumps(document))
+        flow = next(f for f in observing.observe(tmp_path / "a.json").flows if f.samples)
+        found = limits.doubted(flow)
+        assert (found.limits_doubt, limits.shares_of(found)) == (doubt, {"unknown": 1.0} if doubt else {})
+
+
 class TestSs:
     def test_lists_with_times_are_samples_of_both_ends(self) -> None:
         observation = observing.observe(SS / "6.1-timed.txt")

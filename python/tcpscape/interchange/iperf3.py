@@ -102,6 +102,8 @@ class Parameters(_Iperf3Object):
     """The parameters of the test."""
 
     protocol: Text = "TCP"
+    target_bitrate: Known = None
+    """What each stream may send at the most (-b), bit/s; 0 is without a limit."""
 
 
 class Connection(_Iperf3Object):

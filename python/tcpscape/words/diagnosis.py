@@ -177,6 +177,7 @@ class DiagnosisDocument(TypedDict):
 SOCKET: Mapping[Doubt | None, str] = {
     "small_writes": "app_limited, and sndbuf_limited",
     "pace_or_application": "its congestion control, and app_limited",
+    "unused_window": "app_limited, rwnd_limited and sndbuf_limited",
 }
 """Doubt → what the sender's socket says of it."""
 LONGER: Mapping[str, str] = {
@@ -197,14 +198,14 @@ def what_to_ask(diagnosis: Diagnosis) -> str:
     A capture at the sender, where this one is from elsewhere; a longer or earlier one at the same place; what the sender's own socket says.
     """
     one = next(iter(diagnosis.flows), None)
-    if one is None or not one.flow.segments or not (one.doubt or one.control.name == UNKNOWN or "path.rtt_ms" in one.not_identifiable):
+    if one is None or one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET):
+        return ""
+    if not (one.doubt or one.control.name == UNKNOWN or "path.rtt_ms" in one.not_identifiable):
         return ""
     source, destination = one.flow.source, one.flow.destination
     opened = one.flow.facts.get("sender_opened")
     port = min(source.port, destination.port) if opened is None else (source, destination)[opened].port
     capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
-    if one.doubt == "few_segments":
-        return ""
     if one.doubt == "no_timestamps":
         return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
     at_sender = f"on {source.address}, the sender: "

@@ -95,6 +95,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "each segment leaves alone, not full, when the one before it is acknowledged: so Nagle's algorithm sends small writes"
         " (TCP_NODELAY ends that), and so does a program that waits for answers, or a socket buffer smaller than a segment"
     ),
+    "unused_window": (
+        "the congestion window stays the same without a loss, and a full one would have grown: the application, a socket buffer at either end or"
+        " the sender's own interface holds the flow, not the path behind it"
+    ),
     "few_segments": "too few segments were sent to show what their sender waits for again and again: capture a longer transfer",
     "few packets": "too few packets in both directions",
     "few delays measured": "too few delays of single packets can be measured",

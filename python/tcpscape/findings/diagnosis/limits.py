@@ -57,8 +57,10 @@ EQUAL, CLOCKED = 0.05, 0.8
 """Distances within this share of the usual one are equal, and so are those of so many bursts that a clock sends."""
 FINEST_STAMP_S = 1e-3
 """The shortest tick of a clock of timestamps, s (RFC 7323 §5.4)."""
-LATE, LATE_MS = 0.1, 2.0
-"""By how much more than the least an ACK's echo takes that did not release its segment: a share of the usual time, and ms."""
+LATE, LATE_TICKS = 2 * EQUAL, 2
+"""By how much more than the least an ACK's echo takes that did not release its segment: a share of the usual time, and ticks of the timestamps.
+Bursts that ACKs release come at distances as equal as those of the ACKs, so that neither end of a distance moves by more than :data:`EQUAL`; that an
+echo is of the first ACK of a tick, and rounded, are one tick each."""
 PARTS = 8
 """Parts of a flow whose segments are counted."""
 NEARLY = 0.8
@@ -89,6 +91,9 @@ SERVED = 0.95
 """Share of the distances between packets that are equal where each is the time that a bottleneck takes for one."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
+GROWING, UNCHANGED_S = ("cubic", "reno"), 4.0
+"""Congestion controls that make a full window larger without a loss, and s in which they do so by more than a packet: Reno by one each round trip
+(RFC 5681 §3.1), CUBIC where it is flattest by 0.4 · 2³ on either side (RFC 9438 §4.2)."""
 
 
 def refined(flow: ObservedFlow, control: RecognisedControl | None = None, path: FittedPath = FittedPath()) -> tuple[LimitInterval, ...]:
@@ -133,7 +138,7 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     doubt: Doubt
     rows = len(flow.segments.get("t", ()))
     if not rows:
-        return flow
+        return replace(flow, facts={**flow.facts, "limited_by": {"unknown": 1.0}, "limits_doubt": "unused_window"}) if _is_unused(flow) else flow
     if int(np.sum(flow.segments.get("segs", rows))) < FEWEST_SEGMENTS:  # a row may be a super-packet
         return _without(flow, {cause for cause in BY_HABIT if held.get(cause, 0.0) > 0}, "few_segments")
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
@@ -151,6 +156,19 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     else:  # too few round trips to show a flight of one size
         about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
+
+
+def _is_unused(flow: ObservedFlow) -> bool:
+    """Whether samples without times of limits show that the congestion window was not what held the flow in its second half.
+
+    It stayed the same without a loss, and its control would have made a full one larger.
+    """
+    window, again = (np.asarray(flow.samples.get(name, ()), dtype=np.float64) for name in ("snd_cwnd", "total_retrans"))
+    if shares_of(flow) or flow.cca not in GROWING or not window.size or not again.size:
+        return False
+    t = np.asarray(flow.samples["t_s"], dtype=np.float64)
+    late = t >= (t[0] + t[-1]) / 2
+    return bool(np.ptp(t[late]) >= UNCHANGED_S and np.ptp(window[late]) == 0 and np.ptp(again[late]) == 0)
 
 
 def _by_flights(
@@ -255,7 +273,7 @@ def begins_by_itself(flow: ObservedFlow) -> bool:
     if echo.size < LEAST_BURSTS:
         return False
     least = min(float(echo.min()), flow.facts.get("handshake_sender_part_ms") or np.inf)
-    return bool(np.mean(echo - least > max(LATE * float(np.median(echo)), LATE_MS)) >= CLOCKED)
+    return bool(np.mean(echo - least > max(LATE * float(np.median(echo)), LATE_TICKS * 1e3 * FINEST_STAMP_S)) >= CLOCKED)
 
 
 def is_alone(flow: ObservedFlow) -> bool:

@@ -18,12 +18,15 @@ Vantage = Literal["sender", "receiver", "middle", "unknown"]
 """Where a capture was taken, as its packets show it."""
 Cause = Literal["application", "send_buffer", "receive_window", "congestion_window", "pacing", "recovery", "timeout", "handshake", "unknown"]
 """What holds a flow at a time; `unknown` where the source cannot show it."""
-Doubt = Literal["far_from_sender", "no_timestamps", "end_of_writes", "pace_or_application", "constant_flight", "few_segments", "small_writes"]
-"""Why packets do not show what held a flow: the data's receiver opened the connection and is nearer to the capture, so that nothing says how late the
-sender's answers are there; segments without timestamps do not say which ACK they answer; away from the sender writes end as an application's do, and
-its flight or rate does not go with that; at the sender a timer spaces the segments, and no control that paces shows; away from the sender the flight
-stays the same without a loss, as a congestion window does not, or while round trips vary, as an application's does not; too few segments show no
-habit; segments that are not full leave one by one, as small writes, answers and tiny buffers do."""
+Doubt = Literal[
+    "far_from_sender", "no_timestamps", "end_of_writes", "pace_or_application", "constant_flight", "few_segments", "small_writes", "unused_window"
+]
+"""Why a source does not show what held a flow: the data's receiver opened the connection and is nearer to the capture, so that nothing says how late
+the sender's answers are there; segments without timestamps do not say which ACK they answer; away from the sender writes end as an application's do,
+and its flight or rate does not go with that; at the sender a timer spaces the segments, and no control that paces shows; away from the sender the
+flight stays the same without a loss, as a congestion window does not, or while round trips vary, as an application's does not; too few segments show
+no habit; segments that are not full leave one by one, as small writes, answers and tiny buffers do; of samples alone, a congestion window that is
+full would have grown, and this one stays the same."""
 Columns = Mapping[str, NDArray[Any]]
 """Named columns of one length."""
 
