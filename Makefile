@@ -18,7 +18,7 @@ PAGES := python/tcpscape/data/pages
 SHARE := wheel.data
 PROGRAMS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST)) $(if $(filter Linux,$(shell uname -s)),$(LIVE))
 
-.PHONY: help setup ready page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check bench fuzz fuzz-python refresh site clean
+.PHONY: help setup ready page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check check-rust bench fuzz fuzz-python refresh site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -153,10 +153,7 @@ fuzz-rust:
 fuzz-python: setup
 	$(BIN)/python tests/robustness --cases $(FUZZ_CASES) --jobs 2
 
-check: setup ## formats, lints, types, sizes of files and functions, layers and circles of imports
-	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+check: setup check-rust ## formats, lints, types, sizes of files and functions, layers and circles of imports
 	$(BIN)/ruff format --check --quiet python tests scripts examples benches
 	$(BIN)/ruff check python tests scripts examples $(wildcard benches)
 	$(BIN)/mypy
@@ -166,6 +163,12 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 	$(BIN)/python scripts/doors.py
 	@if [ -x web/node_modules/.bin/prettier ]; then cd web && echo "tsc, oxlint and prettier on web/" && npm run --silent check; \
 	else echo "skipped: types, lints and format of the page: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
+
+# Needs nothing of the setup, and is quick when nothing changed.
+check-rust:
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py
