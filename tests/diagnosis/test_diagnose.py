@@ -99,6 +99,37 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     assert "the bottleneck: it is full" in words.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
 
 
+@pytest.mark.parametrize(
+    ("why", "control", "lost", "part"),
+    [
+        (
+            "policed",
+            "westwood",
+            30,
+            "0.30 % of the packets were lost, as a policer drops them, and westwood makes its window smaller after each loss.",
+        ),
+        (
+            "lost together",
+            "cubic",
+            30,
+            "0.30 % of the packets were lost, in groups, as a policer, a full queue or a bursty link loses them, and cubic",
+        ),
+        ("queue unseen", "unknown", 30, "0.30 % of the packets were lost, at random or in a full queue, and most congestion controls make"),
+        ("queue unseen", "bbr", 30, "bbr allows no more packets on their way at a time."),
+        ("queue unseen", "cubic", 2, "cubic allows no more packets on their way at a time."),
+    ],
+)
+def test_losses_of_which_nobody_knows_what_lost_them_explain_a_small_window(why, control, lost, part):
+    seen = flow(goodput_mbps=5.0, facts={"losses": lost + 5, "losses_uncertain": 5, "segments": 10_000, "retransmissions": lost + 5})
+    path = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=None, reasons={"loss_pct": Reason(why)})
+    held = {"congestion_window": 1.0}
+    assert f"What limits you is the congestion window (100 % of the time): {part}" in words.answer(
+        diagnosed(seen, control=control, path=path, limited_by=held)
+    )
+    repaired = words.answer(diagnosed(seen, control=control, path=path, limited_by={"recovery": 1.0}))
+    assert ("% of the packets were lost" in repaired) is (lost > 2)
+
+
 def test_sentences_claim_no_more_than_is_known():
     """Of sentences that were read beside the truth: what an unnamed control does, a loss that is small, two causes that held nearly as long."""
     lossy = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=Estimate(0.05, 0.0, 0.07, 9000, "%"))

@@ -19,7 +19,7 @@ from tcpscape import _core, capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.control import classify, watched
-from tcpscape.findings.diagnosis.control.classify import FILE, _doubt, features, trained
+from tcpscape.findings.diagnosis.control.classify import FILE, _doubt, features, nearer, trained
 from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
@@ -760,6 +760,9 @@ def test_a_buffer_loses_what_no_packet_waited_for() -> None:
     assert shorter is not None
     assert (shorter.value, shorter.low, shorter.high) == (15_500.0, 12_500.0, 18_500.0)
     assert _waited(size, 11_000.0, 1_514.0) == (None, Reason("waits shorter"))
+    assert _waited(size, -1_000.0, 1_514.0) == (size, None)
+    assert _waited(size, -2_000.0, 1_000.0) == (size, None)  # within the interval
+    assert _waited(size, size.value - size.high - 1_514.0, 1_514.0) == (None, Reason("waits longer"))  # others' packets were in the queue
 
 
 def test_acks_that_were_overtaken_are_never_echoed(tmp_path: Path) -> None:
@@ -979,6 +982,16 @@ def test_a_window_of_a_few_packets_has_no_name() -> None:
     assert _doubt(capture_of, few, "cubic") == Reason("small windows", {"packets": 3.0})
     assert _doubt(capture_of, few, "bbr") is None, "its pace shows"
     assert _doubt(capture_of, seen, "cubic") is None
+
+
+def test_a_control_that_others_are_nearer_to_is_no_name() -> None:
+    """Behind a policer at windows of seven packets, an H-TCP was called CUBIC: its own shadow was as close, but for the fractions of a packet."""
+    values = {f"{name}.{measure}": 0.5 for name in CANDIDATES for measure in ("close_short", "backoff_close")}
+    values |= {"cubic.close_short": 0.993, "cubic.backoff_close": 0.975, "htcp.close_short": 1.0, "htcp.backoff_close": 0.987}
+    assert nearer(values, "cubic") == ["htcp"]
+    assert not nearer(values | {"htcp.backoff_close": 0.96}, "cubic")  # a reduction tells them apart
+    assert not nearer(values, "htcp")
+    assert not nearer(values | {"cubic.backoff_close": math.nan}, "cubic")  # nothing to compare
 
 
 def test_a_window_that_answered_reordering_alone_has_no_name(tmp_path: Path) -> None:

@@ -395,6 +395,14 @@ def test_what_a_clock_sends_is_no_send_buffers_where_no_ack_released_it(tmp_path
     assert (limits.is_clocked(by_acks, path), limits.begins_by_itself(by_acks)) == (True, False)
     both = replace(by_acks, limits=(LimitInterval(0, 38, "send_buffer"),))
     assert [one.cause for one in limits.refined(both, None, path)] == ["send_buffer"]
+    # One burst of four leaves as its ACK comes, the others 1.4 ms later: a tenth of the usual time is nothing, but a buffer is filled at once.
+    waited = np.where(np.arange(300) % 4, 1.4, 0.0)
+    shortly = arriving(tmp_path / "shortly.pcap", np.repeat(1_000 + np.cumsum(sum(ways) + 18.1 + waited), 6), sizes, ways, 9.0)
+    assert [limits.is_late(seen) for seen in (by_acks, shortly)] == [False, True]
+    still = np.full(20, 8_192.0), np.full(20, 1_000.0), np.full(20, 8_192.0)
+    for seen, is_denied in ((by_acks, False), (shortly, True)):
+        about, doubt = limits._by_flights(replace(seen, limits=both.limits), path, {"send_buffer": 1.0}, still)
+        assert (about["send_buffer"], doubt) == (is_denied, "end_of_writes")
 
 
 @pytest.mark.parametrize(("is_alone", "doubt"), [(True, "small_writes"), (False, None)])

@@ -85,6 +85,13 @@ IN_TURN = 2 / 3
 """Share of the longest cause's time from which another one is named with it, where none held the flow for most of its time."""
 AS_LONG = 3 / 4
 """The same where the longest held it for most of its time."""
+FEWEST_LOST, SHOWN_LOST_PCT = 3, 0.01
+"""Segments that were surely lost, and % of all, from which on a window is explained by losses of which nobody knows what lost them."""
+SOMEHOW: Mapping[str, str] = {
+    "policed": "as a policer drops them",
+    "lost together": "in groups, as a policer, a full queue or a bursty link loses them",
+}
+"""Why random loss is not identifiable → how packets were lost."""
 SMALL = 0.02
 """Share of the time that is not told apart."""
 SOME_CONTROL = "the congestion control"
@@ -436,7 +443,18 @@ def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
         parts.append(f"the path loses {number(path.loss_pct.value, 2)} % of the packets at random")
     if dropped := _dropped_pct(diagnosis):
         parts.append(f"{dropping(path)} drops {number(dropped, 2)} %{'' if parts else ' of the packets'}{_others_lost(path)}")
-    return f": {' and '.join(parts)}" if parts else ""
+    return f": {' and '.join(parts)}" if parts else _lost_somehow(diagnosis)
+
+
+def _lost_somehow(diagnosis: FlowDiagnosis) -> str:
+    """How many packets were lost, where it is not identifiable by what; empty where few surely were."""
+    flow, path = diagnosis.flow, diagnosis.path
+    share = 100 * flow.surely_lost / max(1, flow.facts.get("segments") or 0)
+    if flow.surely_lost < FEWEST_LOST or share < SHOWN_LOST_PCT or flow.answers_reordering:
+        return ""
+    why = path.reasons.get("loss_pct") if path and path.loss_pct is None else None
+    how = SOMEHOW.get(why.why if why else "", "at random or in a full queue")
+    return f": {number(share, 2)} % of the packets were lost, {how}"
 
 
 def _late(diagnosis: FlowDiagnosis, control: str) -> str:
@@ -490,9 +508,10 @@ def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
         return f": most congestion controls take the random loss of {number(random, 2)} % for congestion and keep their window small"
     if random and control not in IGNORE_LOSS:
         return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
-    if path and path.queue == "standing":
-        return ": other traffic fills the queue of the bottleneck"
-    return f": {control} allows no more packets on their way at a time"
+    if control not in IGNORE_LOSS and (lost := _lost_somehow(diagnosis)):
+        return f"{lost}{_answers(control)}"
+    is_standing = path is not None and path.queue == "standing"
+    return ": other traffic fills the queue of the bottleneck" if is_standing else f": {control} allows no more packets on their way at a time"
 
 
 def frame_notes(one: FlowDiagnosis) -> list[tuple[int, str]]:

@@ -79,8 +79,8 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " (net.ipv4.tcp_timestamps=1 at both ends)"
     ),
     "end_of_writes": (
-        "writes end as where an application has no more to send or its socket buffer is full, and flight and rate vary as a congestion window's:"
-        " capture at the sender"
+        "writes end as where an application has no more to send or its socket buffer is full, and what is under way, or when it leaves, is not as"
+        " that makes it: capture at the sender"
     ),
     "pace_or_application": (
         "a timer spaces the segments, the application's or that of a pace, and no congestion control that paces shows:"
@@ -137,6 +137,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "drops at any length": "drops do not depend on the queue's length",
     "drops at many lengths": "packets were dropped at many lengths of the queue, as active queue management does",
     "waits shorter": "no packet waited as long as the queue at its drops would have taken to drain: bursts or super-packets were counted into it",
+    "waits longer": "packets waited longer than the flow's own queue would have taken to drain: other flows' packets were in it too",
     "length unsure": "the rate is not known well enough, or packets are too large, to tell how long the queue was at its drops",
     "changed": "changed at {at_s:.1f} s from about {before:.4g} to about {after:.4g}; one path was fitted to both sides",
     "carried more": "delays speak for a bottleneck of {rate:.3g} Mbit/s, and the flow carried {goodput:.3g} Mbit/s",

@@ -84,6 +84,9 @@ pub struct Acks {
     delivered_t: u64,
     last_t: u64,
     flight_max: u64,
+    /// The largest place of an ACK among the receiver's, and when one was last missing before the next that came.
+    last_place: Option<u64>,
+    missed_t: u64,
     /// Scratch: what an ACK covers first.
     covered: Vec<Sent>,
 }
@@ -202,6 +205,10 @@ impl Acks {
         let (dsack, blocks) = r.split_dsack();
         let (una, high_row, delivered) = (self.board.una(), self.board.high_row(), self.board.delivered());
         let is_late = r.ack < una || s.is_late == Some(true);
+        if s.place.zip(self.last_place).is_some_and(|(place, last)| place > last + 1) {
+            self.missed_t = s.t;
+        }
+        self.last_place = self.last_place.max(s.place);
         let mut covered = std::mem::take(&mut self.covered);
         let did = self.board.ack(r.ack, blocks, s.t, s.place, &mut covered);
         let same_window = self.window.edge().map_or(true, |e| e == r.ack + self.window.bytes(r.window, r.is_syn));
@@ -304,8 +311,12 @@ impl Acks {
 
     /// Judges what an ACK covers first, in the order of its ranges: whoever was sent before a lower byte's transmission may have waited for
     /// that byte, so its RTT is no sample.
+    ///
+    /// An ACK is of what has just come: the next above the last number, or what is in its first block (RFC 2018 §4). The rest that it covers
+    /// came before, and where an ACK since its sending is missing, that one may have said so.
     fn judge_all(&mut self, r: &Report<'_>, covered: &[Sent], una: u64, high_row: u64, log: &mut Log) {
         let (mut end, mut newest, mut sample) = (0, 0, None);
+        let block = r.split_dsack().1.first();
         for c in covered {
             if c.start != end {
                 newest = 0;
@@ -314,7 +325,9 @@ impl Acks {
             (end, newest) = (c.end, newest.max(c.last_t));
             let rtt = is_sample.then(|| r.seen.t.saturating_sub(c.first_t));
             sample = rtt.or(sample);
-            let is_passed = c.passed_t > 0 && c.row < high_row && !is_earlier(r.seen.place, c.passed_by);
+            let is_new = c.start <= una || block.is_some_and(|b| b.0 <= c.start && c.end <= b.1);
+            let is_told = is_new || c.first_t >= self.missed_t || log.counts.acks_reordered > 0;
+            let is_passed = c.passed_t > 0 && c.row < high_row && is_told && !is_earlier(r.seen.place, c.passed_by);
             let passed = is_passed.then(|| r.seen.t.saturating_sub(c.passed_t));
             let fate = if c.sends > 1 {
                 self.judge_repeated(r, c, c.start <= una && una < c.end, passed, log)

@@ -192,9 +192,10 @@ impl Scoreboard {
         did
     }
 
-    /// A duplicate ACK without SACK: something later than the first entry has come.
+    /// A duplicate ACK without SACK: something later than what it lacks has come. If that was never seen here, no entry is passed.
     pub fn duplicate(&mut self, t: u64) {
-        if let Some(s) = self.queue.front_mut().filter(|s| s.passed_t == 0) {
+        let una = self.una;
+        if let Some(s) = self.queue.front_mut().filter(|s| s.passed_t == 0 && s.start <= una) {
             s.passed_t = t;
         }
     }

@@ -277,6 +277,49 @@ fn sacks_out_of_order_without_a_retransmission_are_reordering() {
     assert_eq!(f.events[0].side, Side::After as u8);
 }
 
+/// Segments 5, 7 and 9 lack while 6, 8 and 10 are SACKed, then 7 and 5 come.
+#[test]
+fn what_an_ack_that_is_missing_may_have_said_is_no_reordering() {
+    for (is_missing, late, fates_of) in [(false, 2, (1, 1)), (true, 1, (1, 0))] {
+        let mut s = Script::new(true, true);
+        s.handshake(50);
+        (0..11).for_each(|n| {
+            s.data(50, n);
+        });
+        (1..=5).for_each(|n| {
+            s.ack(100, n, &[], 50);
+        });
+        s.ack(101, 5, &[(6, 7)], 50);
+        s.ack(102, 5, &[(8, 9), (6, 7)], 50);
+        s.ack(103, 5, &[(10, 11), (8, 9), (6, 7)], 50);
+        s.ack(104, 5, &[(6, 9), (10, 11)], 50);
+        if is_missing {
+            s.packets.pop();
+        }
+        s.ack(105, 9, &[(10, 11)], 50);
+        let f = s.flow();
+        assert_eq!((f.facts.counts.reordered, (f.segments[5].fate, f.segments[7].fate)), (late, fates_of), "{is_missing}");
+    }
+}
+
+#[test]
+fn at_the_receiver_duplicate_acks_of_what_never_came_pass_nothing() {
+    let mut s = Script::new(false, true);
+    s.handshake(50);
+    (0..6).for_each(|n| {
+        s.data(51, n);
+        s.ack(51, n + 1, &[], 51);
+    });
+    s.data(60, 7); // 6 was lost before
+    s.ack(60, 6, &[], 60);
+    s.data(61, 8);
+    s.ack(61, 6, &[], 60);
+    s.data(111, 6);
+    s.ack(111, 9, &[], 60);
+    let c = s.flow().facts.counts;
+    assert_eq!((c.reordered, c.losses, c.retransmissions), (0, 1, 1));
+}
+
 #[test]
 fn an_ack_that_comes_after_later_ones_still_says_what_the_receiver_lacked() {
     for ids in [true, false] {

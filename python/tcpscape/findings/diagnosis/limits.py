@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import Cause, Columns, Doubt, LimitInterval, ObservedFlow, edges
+from tcpscape.findings.diagnosis.path.state import is_sharp
 from tcpscape.stats.estimate import Floats
 
 PACED = ("bbr", "prague")
@@ -57,10 +58,9 @@ EQUAL, CLOCKED = 0.05, 0.8
 """Distances within this share of the usual one are equal, and so are those of so many bursts that a clock sends."""
 FINEST_STAMP_S = 1e-3
 """The shortest tick of a clock of timestamps, s (RFC 7323 §5.4)."""
-LATE, LATE_TICKS = 2 * EQUAL, 2
-"""By how much more than the least an ACK's echo takes that did not release its segment: a share of the usual time, and ticks of the timestamps.
-Bursts that ACKs release come at distances as equal as those of the ACKs, so that neither end of a distance moves by more than :data:`EQUAL`; that an
-echo is of the first ACK of a tick, and rounded, are one tick each."""
+LATE, LATE_TICKS = 0.1, 2
+"""By how much more than the least an ACK's echo takes that did not release its segment: a share of the usual time, which jitter and others' queues
+may add (set, not derived), and ticks of the timestamps: an echo is of the first ACK of a tick, and is rounded, one tick each."""
 PARTS = 8
 """Parts of a flow whose segments are counted."""
 NEARLY = 0.8
@@ -186,7 +186,7 @@ def _by_flights(
     low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
     is_silent = silence(flow, path) >= SILENT * held.get("application", 0.0) > 0
     is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
-    return {"send_buffer": alike < CONSTANT, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
+    return {"send_buffer": alike < CONSTANT or is_late(flow), "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
 
 
 def _likely_spaces(control: RecognisedControl | None) -> bool:
@@ -274,6 +274,15 @@ def begins_by_itself(flow: ObservedFlow) -> bool:
         return False
     least = min(float(echo.min()), flow.facts.get("handshake_sender_part_ms") or np.inf)
     return bool(np.mean(echo - least > max(LATE * float(np.median(echo)), LATE_TICKS * 1e3 * FINEST_STAMP_S)) >= CLOCKED)
+
+
+def is_late(flow: ObservedFlow) -> bool:
+    """Whether most segments left more than a tick after the ACK that they echo had come to the sender, on a way that shows no jitter.
+
+    A buffer in which that ACK made room is filled at once. The least is that of segments: the handshake's packets take less time on a slow link.
+    """
+    echo = _echo_ms(flow)
+    return echo.size >= LEAST_BURSTS and is_sharp(echo) and bool(np.mean(echo - echo.min() > 1e3 * FINEST_STAMP_S) >= SURE)
 
 
 def is_alone(flow: ObservedFlow) -> bool:

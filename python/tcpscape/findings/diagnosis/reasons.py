@@ -39,6 +39,7 @@ OfPath = Literal[
     "drops at any length",
     "drops at many lengths",
     "waits shorter",
+    "waits longer",
     "length unsure",
     "changed",
     "carried more",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -364,6 +365,8 @@ def _answer(watched: Watched, forest: Forest, in_mid_connection: bool) -> Recogn
         return _unknown(_undecided(watched, candidates), candidates, confidence)
     if name == "bbr" and not values["probes"]:
         return _unknown(Reason("no probes of the RTT"), candidates, confidence)
+    if rivals := nearer(values, name):
+        return _unknown(Reason("would move alike", {"names": [name, *rivals]}), candidates, confidence)
     if in_mid_connection and confidence < LEAST_IN_MID_CONNECTION:
         return _unknown(Reason("begins in mid-connection", {"name": name}), candidates, confidence)
     return RecognisedControl(name, confidence, candidates, _evidence(watched, values, name))
@@ -377,6 +380,15 @@ def _family(watched: Watched, forest: Forest, probabilities: Mapping[str, float]
     if next(iter(probabilities)) not in FAMILY or certainty < LEAST_IN_FAMILY:
         return None
     return Reason("family", {"names": FAMILY}), {name: round(probabilities[name], 4) for name in FAMILY if name in probabilities}, certainty
+
+
+def nearer(values: Mapping[str, float], name: str) -> list[str]:
+    """The controls that, told the same ACKs, have the window that was seen more often than this one, and after reductions as often.
+
+    A window of few packets is nearly the same whoever makes it: what else speaks for the name is then how its fractions are rounded.
+    """
+    close, backoff = (values.get(f"{name}.{measure}", math.nan) for measure in ("close_short", "backoff_close"))
+    return [n for n in CANDIDATES if values[f"{n}.close_short"] > close and values[f"{n}.backoff_close"] >= backoff]
 
 
 def _undecided(watched: Watched, candidates: Mapping[str, float]) -> Reason:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.fitted import PathChange
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.columns import Ints, Samples, Turns, Wire
+from tcpscape.findings.diagnosis.path.columns import MS, Ints, Samples, Turns, Wire
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats.estimate import Floats
 
@@ -29,6 +29,8 @@ SETTLED = 2_000.0
 """ms from a flow's begin on during which a pause is the overshoot of a slow start, its own or that of other flows, rather than an outage."""
 HELD = 3
 """Segments that an outage must have held."""
+COUNTED = 16
+"""Packets of the receiver between two that came, above which in the middle of them its identifications are no count."""
 SIDE = 4
 """Bins that each side of a step has at least, of the plateau and without the transition."""
 TRANSITION = 2
@@ -96,9 +98,24 @@ def outages(flow: ObservedFlow, w: Wire) -> list[PathChange]:
         last = int(np.searchsorted(seen, seen[k + 1] + gap[k] / 2))
         rows = order[k + 1 : last]
         held = (w.sends[rows] == 1) & (delay[k + 1 : last] - usual > 0.6 * gap[k]) & ((sent[rows] < seen[k] + 0.4 * gap[k]) | stamped)
-        if int(held.sum()) >= HELD and silence(w, float(seen[k]), float(seen[k + 1])) > 0.8 * gap[k]:
-            changes.append(PathChange(float(seen[k]) / 1e3, "outage", None, float(gap[k]) / 1e3, frame_at(flow, float(seen[k + 1]))))
+        begin, end = float(seen[k]), float(seen[k + 1])
+        if int(held.sum()) >= HELD and silence(w, begin, end) > 0.8 * gap[k] and unseen_answers(flow, begin, end) < HELD:
+            changes.append(PathChange(begin / 1e3, "outage", None, float(gap[k]) / 1e3, frame_at(flow, end)))
     return changes
+
+
+def unseen_answers(flow: ObservedFlow, begin: float, end: float) -> int:
+    """How many packets the receiver sent in a silence that did not come, by their IP identification; 0 where that does not count.
+
+    A path that holds the data gives the receiver nothing to answer: where answers were lost, data had arrived.
+    """
+    t, number = np.asarray(flow.acks["t"], dtype=np.float64) / MS, np.asarray(flow.acks.get("id", ()), dtype=np.int64)
+    if number.size != t.size or t.size < 2:
+        return 0
+    order = np.argsort(t, kind="stable")
+    steps = np.diff(number[order]) % (1 << 16)
+    across = (t[order][1:] >= end) & (t[order][:-1] <= begin)
+    return int(np.sum(np.maximum(steps[across] - 1, 0))) if float(np.median(steps)) <= COUNTED else 0
 
 
 def silence(w: Wire, begin: float, end: float) -> float:

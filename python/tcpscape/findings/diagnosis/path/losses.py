@@ -416,10 +416,12 @@ def _overlong(d: QueueDelays, b: FittedBottleneck) -> float:
 
 
 def _waited(buffer: Estimate, over: float, packet: float) -> tuple[Estimate | None, Reason | None]:
-    """The buffer without what no packet waited for.
+    """The buffer without what no packet waited for; None where packets waited for more: others' were in the queue, and are not in the buffer.
 
     :param over: bytes by which the queue seems too long. :param packet: bytes that cannot be told from none.
     """
+    if over < -packet and buffer.value - over > buffer.high:
+        return None, Reason("waits longer")
     if over <= packet:
         return buffer, None
     if over > 0.5 * buffer.value:
