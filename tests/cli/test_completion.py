@@ -33,7 +33,7 @@ def offered(line: str) -> list[str]:
         ("tcpscape study run jitter-cliff --part e", ["edges"]),
         ("tcpscape run --engine mo", ["model", "mock"]),
         ("tcpscape run --engine=mo", ["--engine=model", "--engine=mock"]),
-        ("tcpscape run --kernel 6.1", ["6.1", "6.12", "6.18"]),
+        ("tcpscape run --kernel 6.1", ["6.1", "6.12", "6.18", "6.19"]),
         ("tcpscape run --kernel h", ["host"]),
         ("tcpscape run --kernel 6.1,rmem", ["6.1,rmem_max="]),
         ("tcpscape advise --order ", ["reorder", "keep", "clamp"]),

@@ -515,9 +515,11 @@ def test_list_says_how_near_the_models_profiles_are(cli, cache, monkeypatch):
         assert f"| {name} | Linux {c.release} | {median} | {p90} |" in page
     assert set(profiles.COMPARED) <= set(_core.kernel_profiles())
     for release, profile in (
-        ("6.6.30", "6.1"),
+        ("6.5.13", "6.1"),
+        ("6.6.30", "6.6"),
         ("6.12.9-generic", "6.12"),
-        ("6.19.3", "6.18"),
+        ("6.18.44", "6.18"),
+        ("6.19.3", "6.19"),
         ("7.1.5", "7.1"),
         ("7.2.0", "7.1"),
         ("5.10.1", "6.1"),

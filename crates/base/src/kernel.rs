@@ -7,6 +7,8 @@ mod rules;
 mod v6_1;
 mod v6_12;
 mod v6_18;
+mod v6_19;
+mod v6_6;
 mod v7_1;
 
 pub use rules::Rules;
@@ -18,12 +20,18 @@ pub enum Version {
     /// Linux 6.1.
     #[serde(rename = "6.1")]
     V6_1,
+    /// Linux 6.6.
+    #[serde(rename = "6.6")]
+    V6_6,
     /// Linux 6.12.
     #[serde(rename = "6.12")]
     V6_12,
     /// Linux 6.18.
     #[serde(rename = "6.18")]
     V6_18,
+    /// Linux 6.19.
+    #[serde(rename = "6.19")]
+    V6_19,
     /// Linux 7.1.
     #[serde(rename = "7.1")]
     V7_1,
@@ -85,10 +93,14 @@ pub struct Kernel {
 impl Kernel {
     /// Linux 6.1: HZ 100, half the buffer is window; buffers of a machine of some GB.
     pub const V6_1: Kernel = v6_1::KERNEL;
+    /// Linux 6.6 on a usual machine: HZ 1000, window from the measured ratio.
+    pub const V6_6: Kernel = v6_6::KERNEL;
     /// Linux 6.12 on a usual machine: HZ 1000, window from the measured ratio.
     pub const V6_12: Kernel = v6_12::KERNEL;
     /// Linux 6.18 on a usual machine.
     pub const V6_18: Kernel = v6_18::KERNEL;
+    /// Linux 6.19 on a usual machine.
+    pub const V6_19: Kernel = v6_19::KERNEL;
     /// Linux 7.1 on a usual machine.
     pub const V7_1: Kernel = v7_1::KERNEL;
 
@@ -97,8 +109,10 @@ impl Kernel {
     pub fn rules(&self) -> &'static Rules {
         match self.rules {
             Version::V6_1 => &v6_1::RULES,
+            Version::V6_6 => &v6_6::RULES,
             Version::V6_12 => &v6_12::RULES,
             Version::V6_18 => &v6_18::RULES,
+            Version::V6_19 => &v6_19::RULES,
             Version::V7_1 => &v7_1::RULES,
         }
     }

@@ -5,7 +5,14 @@ use serde_json::Value;
 use tcpscape_base::Kernel;
 
 /// Kernel profiles by name.
-pub const PROFILES: [(&str, Kernel); 4] = [("6.1", Kernel::V6_1), ("6.12", Kernel::V6_12), ("6.18", Kernel::V6_18), ("7.1", Kernel::V7_1)];
+pub const PROFILES: [(&str, Kernel); 6] = [
+    ("6.1", Kernel::V6_1),
+    ("6.6", Kernel::V6_6),
+    ("6.12", Kernel::V6_12),
+    ("6.18", Kernel::V6_18),
+    ("6.19", Kernel::V6_19),
+    ("7.1", Kernel::V7_1),
+];
 /// The profile of a plan that names none.
 const DEFAULT: &str = "6.1";
 
@@ -80,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_is_no_kernel_is_refused_by_its_field() {
-        assert_eq!(hz(r#""2.4""#).unwrap_err(), "kernel: no profile '2.4'; there are 6.1, 6.12, 6.18, 7.1");
+        assert_eq!(hz(r#""2.4""#).unwrap_err(), "kernel: no profile '2.4'; there are 6.1, 6.6, 6.12, 6.18, 6.19, 7.1");
         assert_eq!(hz(r#"{"ticks": 5}"#).unwrap_err(), "kernel.ticks: is not a setting of a kernel profile; choose comp_sack_delay_ns, comp_sack_nr, host_time, hz, initcwnd, limit_output_bytes, max_tcp_header, rmem_max, rules, skb_overhead, slow_start_after_idle, tcp_rmem_default, tcp_rmem_max, tcp_wmem_default, tcp_wmem_max, window, wmem_max");
         assert_eq!(hz(r#"{"hz": 5}"#).unwrap_err(), "kernel.hz: must be a whole number from 24 to 10000");
         assert_eq!(hz(r#"{"rmem_max": 107374182400}"#).unwrap_err(), "kernel.rmem_max: must be a whole number from 0 to 2147483647");

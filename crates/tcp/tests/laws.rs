@@ -82,7 +82,7 @@ impl World {
     fn new(name: &str, seed: u64) -> World {
         let mut rng = Stream::new(seed, "laws");
         let r = &mut rng;
-        let base = [Kernel::V6_1, Kernel::V6_12, Kernel::V6_18, Kernel::V7_1][r.below(4) as usize];
+        let base = [Kernel::V6_1, Kernel::V6_6, Kernel::V6_12, Kernel::V6_18, Kernel::V6_19, Kernel::V7_1][r.below(6) as usize];
         let kernel = Kernel { hz: [100, 250, 1_000][r.below(3) as usize], ..base };
         let mss = [76, 536, 1448, 8_948][r.below(4) as usize];
         let jiffies = Jiffies::new(kernel.hz, Duration(u64::from(r.next_u32())));
@@ -429,7 +429,7 @@ fn check_ack(a: &Segment, receiver: &Receiver) -> u64 {
 fn no_segment_breaks_the_receiver() {
     for seed in 0..20 * seeds() {
         let mut r = Stream::new(seed, "wild");
-        let base = [Kernel::V6_1, Kernel::V6_12, Kernel::V6_18, Kernel::V7_1][r.below(4) as usize];
+        let base = [Kernel::V6_1, Kernel::V6_6, Kernel::V6_12, Kernel::V6_18, Kernel::V6_19, Kernel::V7_1][r.below(6) as usize];
         let kernel = Kernel { hz: [100, 1_000][r.below(2) as usize], ..base };
         let mss = [76, 536, 1448][r.below(3) as usize];
         let rcvbuf = if r.below(3) == 0 { 0 } else { 2_304 + r.below(100_000) };

@@ -19,7 +19,7 @@ def packetdrill(
     scripts: Annotated[tuple[str, ...], Argument("Scripts (.pkt), or directories of them.", metavar="SCRIPT...", complete="file", several=True)],
     output: options.ScreenOptions,
     engine: Annotated[str, Option("What the packets are compared with: model.")] = "model",
-    kernel: Annotated[str, Option("Kernel profile of the host: 6.1, 6.12, 6.18, 7.1.", complete="profile")] = "6.18",
+    kernel: Annotated[str, Option("Kernel profile of the host: 6.1, 6.6, 6.12, 6.18, 6.19, 7.1.", complete="profile")] = "6.18",
     check: Annotated[bool, Option("Status 1 where a script fails.")] = False,
     as_json: Annotated[bool, options.json_output("One JSON document")] = False,
 ) -> int:

@@ -60,7 +60,7 @@ class Kernel(Spec):
     """The kernel simulated: a profile's name and sysctls that differ from it (docs/models/tcp/kernel-profiles.md)."""
 
     profile: str = "6.1"
-    """Name of the kernel profile, `6.1`, `6.12`, `6.18`, `7.1`, or `host` for the one that fits this machine."""
+    """Name of the kernel profile, `6.1`, `6.6`, `6.12`, `6.18`, `6.19`, `7.1`, or `host` for the one that fits this machine."""
     hz: int | None = Field(default=None, ge=24, le=10_000)
     """Ticks in a second (`CONFIG_HZ`): the grain of TCP's timers."""
     window: Literal["half", "scaling_ratio"] | None = None

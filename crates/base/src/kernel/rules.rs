@@ -29,6 +29,8 @@ pub struct Rules {
     pub compresses_for_percent: u64,
     /// … and sends it so much later, ns: what is seen of `net.ipv4.tcp_comp_sack_slack_ns`, which is all of 100 µs and nothing of 10 µs (7.1.5).
     pub compression_slack_ns: u64,
+    /// Bytes of options that each of the ten segments has besides its data which are supposed to have been read in the round trip before the first.
+    pub supposed_options: u32,
     /// Segments that autotuning makes room for beyond twice what was read in a round trip.
     pub spare_segments: u64,
     /// Whether a timestamp echo that is older than the round-trip time counts for nothing while data wait to be read.

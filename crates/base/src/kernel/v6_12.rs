@@ -16,6 +16,7 @@ pub(super) static RULES: Rules = Rules {
     stamps_compressed_acks_anew: true,
     compresses_for_percent: 5,
     compression_slack_ns: 100_000,
+    supposed_options: 0,
     spare_segments: 16,
     skips_larger_unread: false,
     autotunes_for_gaps: false,

@@ -49,7 +49,7 @@ impl Receiver {
         }
         let round_trip = self.handshake.complete(now);
         self.window.establish();
-        self.sizing.establish(now, &self.window, self.stream.read());
+        self.sizing.establish(now, &self.window, self.stream.read(), self.kernel.rules());
         let mss = self.window.mss().min(self.mss);
         self.acks.establish(now, &self.jiffies, mss, self.window.advertised(), round_trip);
         if self.accepts(now, s) {

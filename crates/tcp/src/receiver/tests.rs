@@ -434,6 +434,7 @@ fn any_order_of_segments_delivers_the_stream_once() {
 
 mod v6_12;
 mod v6_18;
+mod v6_6;
 
 /// A message of 400 bytes acknowledges the segment that waits for its ACK; ACKs after it have the next sequence number, and repeated it has its own.
 #[test]
