@@ -627,3 +627,13 @@ def test_terms_of_a_flows_table_are_glossed_under_it(name):
     cells, notes = [cell for row in table.rows for cell in row], " ".join(table.notes)
     assert ("not identifiable: the measurement cannot show it" in notes) == ("not identifiable" in cells)
     assert ("zone: which side of its cliff; cliff: " in notes) == ("zone" in cells)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(136.3, 142.8, "between 136 and 143 ms"), (134.0, 139.2, "of 137 ms"), (136.3, 138.0, "of 137 ms"), (130.0, 137.0, "between 130")],
+)
+def test_a_round_trip_whose_interval_is_on_one_side_has_its_ends(low, high, said):
+    """Of 136.6 ms with [136.3, 142.8] one number was told, and 140.4 was true."""
+    path = replace(observations.PATH, rtt_ms=Estimate(136.6, low, high, 99, "ms"))
+    assert f"a round trip {said}" in words.path_sentence(diagnosed(flow(), path=path))

@@ -18,7 +18,7 @@ from tcpscape.words import reasons
 HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005
 """Jitter below both, ms and as a share of the RTT, is called none."""
 WIDE, WIDE_MS = 0.05, 0.5
-"""Width of a round trip's interval, as a share of it and in ms, above both of which a sentence has its ends instead of one number: of 28 numbers that
+"""Twice the farther end of a round trip's interval from it, as a share of it and in ms, above both of which a sentence has the ends instead: of 28 numbers that
 remain under jitter 27 are within 2 % or 0.5 ms, of those told before (15 %, 1 ms) 40 of 60 (development captures)."""
 RARE_PCT = 0.0005
 """Random loss below this, %, is called none."""
@@ -204,7 +204,8 @@ def _trip(path: FittedPath) -> str:
         most = _longest_trip(path)
         return " and ".join(part for part in (f"a round trip of at most {number(most)} ms" if most else "", _jitter(path)) if part)
     low, high = path.rtt_ms.low, path.rtt_ms.high
-    is_wide = math.isfinite(high - low) and high - low > max(WIDE_MS, WIDE * path.rtt_ms.value)
+    off = max(high - path.rtt_ms.value, path.rtt_ms.value - low)
+    is_wide = math.isfinite(off) and 2 * off > max(WIDE_MS, WIDE * path.rtt_ms.value)
     ends = f"between {number(low)} and {number(high)} ms" if low else f"of at most {number(high)} ms"
     trip = f"a round trip {ends}" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
     jitter = _jitter(path)
@@ -374,7 +375,7 @@ def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     """The cause with its share of the time, the reason and the remedy."""
     control = SOME_CONTROL if diagnosis.control.name == UNKNOWN else diagnosis.control.name
     why = {
-        "application": ": it offers no more data, so a faster path would carry no more",
+        "application": f": it offers no more data{', so a faster path would carry no more' if holds(diagnosis, cause) else ' then'}",
         "send_buffer": f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)",
         "receive_window": _reader(diagnosis),
         "recovery": _why_lost(diagnosis, control),
