@@ -313,6 +313,21 @@ def test_without_timestamps_elsewhere_only_silences_longer_than_an_answers_way_a
     assert found.limits_doubt == ("no_timestamps" if causes == {"unknown"} else None)
 
 
+@pytest.mark.parametrize(("pause", "stamped", "is_told"), [(0.25, False, False), (0.0, False, True), (0.25, True, True)])
+def test_writes_that_a_bottleneck_serves_are_no_window_for_sure_without_timestamps(pause, stamped, is_told):
+    """64 kB each 0.6 s, of which a slow link makes an even stream of 0.34 s: at the receiver this looks as what a congestion window releases."""
+    begins = np.arange(60) * (0.34 + pause)
+    times = np.concatenate([at + np.arange(113) * 0.003 for at in begins])
+    parts = [
+        (LimitInterval(float(at), float(at + 0.34), "congestion_window"), LimitInterval(float(at + 0.34), float(at + 0.34 + pause), "unknown"))
+        for at in begins
+    ]
+    seen = held(times, "receiver", tuple(one for pair in parts for one in pair if one.end_s > one.start_s))
+    found = limits.doubted(replace(seen, facts={"rtt": {"p50_ms": 160.0}, "timestamps": stamped, "losses": 1}))
+    assert ("congestion_window" in {one.cause for one in found.limits}) is is_told
+    assert found.limits_doubt == (None if is_told else "no_timestamps")
+
+
 def test_a_few_segments_show_no_habits_of_their_sender():
     """Public captures are full of answers of a dozen segments: what looks like a small buffer there is a program that answers."""
     for cause in ("send_buffer", "congestion_window", "pacing", "application", "handshake"):

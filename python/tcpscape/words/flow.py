@@ -18,8 +18,8 @@ from tcpscape.words import reasons
 HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005
 """Jitter below both, ms and as a share of the RTT, is called none."""
 WIDE, WIDE_MS = 0.05, 0.5
-"""Twice the farther end of a round trip's interval from it, as a share of it and in ms, above both of which a sentence has the ends instead: of 28 numbers that
-remain under jitter 27 are within 2 % or 0.5 ms, of those told before (15 %, 1 ms) 40 of 60 (development captures)."""
+"""Twice the farther end of a round trip's interval from it, as a share of it and in ms, above both of which a sentence has the ends instead: of 28
+numbers that remain under jitter 27 are within 2 % or 0.5 ms, of those told before (15 %, 1 ms) 40 of 60 (development captures)."""
 RARE_PCT = 0.0005
 """Random loss below this, %, is called none."""
 CLEAR = 1.05

@@ -303,6 +303,22 @@ fn what_an_ack_that_is_missing_may_have_said_is_no_reordering() {
 }
 
 #[test]
+fn a_handshake_that_waited_makes_no_part_of_the_path_too_small_for_one() {
+    // 2 ms to the sender, 4 ms to the receiver, before which others' queue kept the SYN for 166 ms.
+    for syn_ack in [4, 170] {
+        let mut s = Script::new(true, true);
+        s.push(0, 0, Flags::SYN, 0, 0, 0, 0);
+        s.push(1, syn_ack, Flags::SYN.with(Flags::ACK), 0, 1, 0, 0);
+        s.push(0, syn_ack + 2, Flags::ACK, 1, 1, 0, syn_ack);
+        (0..10).for_each(|n| {
+            s.data(200 + 10 * u64::from(n), n);
+            s.ack(204 + 10 * u64::from(n), n + 1, &[], 200 + 10 * u64::from(n));
+        });
+        assert_eq!(s.flow().facts.vantage.place, Place::Middle, "{syn_ack}");
+    }
+}
+
+#[test]
 fn at_the_receiver_duplicate_acks_of_what_never_came_pass_nothing() {
     let mut s = Script::new(false, true);
     s.handshake(50);

@@ -66,9 +66,12 @@ pub fn judge(d: &Direction, handshake: Parts) -> Vantage {
         (Some(a), Some(b)) if is_near(b, a + b) => Some(a),
         (a, b) => a.into_iter().chain(b).min(),
     };
-    let (up, down) = (most(handshake.sender, low(d.data.upstream())), most(handshake.receiver, low(d.acks.rtt())));
+    let (quick_up, quick_down) = (low(d.data.upstream()), low(d.acks.rtt()));
+    let (up, down) = (most(handshake.sender, quick_up), most(handshake.receiver, quick_down));
+    // A handshake that waited in others' queue makes the round trip too long, of which a part would then be too small a share.
+    let total = quick_up.into_iter().chain(up).min().unwrap_or(0) + quick_down.into_iter().chain(down).min().unwrap_or(0);
     let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-    let (place, confidence, evidence) = place(d, up, down, handshake.sender.is_some() && handshake.receiver.is_some());
+    let (place, confidence, evidence) = place(d, up, down, total, handshake.sender.is_some() && handshake.receiver.is_some());
     Vantage { place, confidence, evidence, sender_part_ms: ms(up), receiver_part_ms: ms(down) }
 }
 
@@ -77,7 +80,7 @@ fn is_near(part: u64, total: u64) -> bool {
     part < HOST || (part as f64) < SHARE * total as f64
 }
 
-fn place(d: &Direction, up: Option<u64>, down: Option<u64>, by_handshake: bool) -> (Place, f64, &'static str) {
+fn place(d: &Direction, up: Option<u64>, down: Option<u64>, total: u64, by_handshake: bool) -> (Place, f64, &'static str) {
     let counts = &d.log.counts;
     let before = counts.losses_before + counts.reordered_before;
     let after = counts.losses - counts.losses_before.min(counts.losses);
@@ -91,7 +94,7 @@ fn place(d: &Direction, up: Option<u64>, down: Option<u64>, by_handshake: bool) 
             _ => (Place::Unknown, 0.0, "neither handshake nor timestamps show the parts of the path"),
         };
     };
-    let near = |part: u64| is_near(part, up + down);
+    let near = |part: u64| is_near(part, total);
     let sure = if by_handshake { 0.99 } else { 0.95 };
     match (near(up), near(down)) {
         (true, true) => match (before > 0, after > 0) {

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import Cause, Columns, Doubt, LimitInterval, ObservedFlow, edges
-from tcpscape.findings.diagnosis.path.state import is_sharp
+from tcpscape.findings.diagnosis.path.state import REACH, SHARP, is_sharp
 from tcpscape.stats.estimate import Floats
 
 PACED = ("bbr", "prague")
@@ -87,8 +87,12 @@ SILENCE_S, SILENCE_RTTS = 0.2, 4
 """s and round trips beyond which a pause is no way of an ACK and its answer, as in the capture's analysis."""
 SILENT = 0.5
 """Share of the time held by an application that such pauses take at least where they show it, whatever is under way between them."""
+ANSWERED = 0.3
+"""ms in which a host fills a buffer in which there is room."""
 SERVED = 0.95
 """Share of the distances between packets that are equal where each is the time that a bottleneck takes for one."""
+PAUSED = 0.1
+"""Share of the time that is not a window's or a repair's, from which on a stream pauses: of bulk flows it is 0.05 at the most."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
 GROWING, UNCHANGED_S = ("cubic", "reno"), 4.0
@@ -151,8 +155,8 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         about, doubt = {"pacing": not (_likely_spaces(control) or fills or probes(flow) or is_clocked(flow, path))}, "pace_or_application"
     elif (seen := _windows(flow)) is not None:
         about, doubt = _by_flights(flow, path, held, seen)
-    elif _is_untold(flow, path, held):
-        return _without(flow, {"send_buffer", "application"}, "no_timestamps")
+    elif untold := _untold(flow, path, held):
+        return _without(flow, untold, "no_timestamps")
     else:  # too few round trips to show a flight of one size
         about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
@@ -277,12 +281,21 @@ def begins_by_itself(flow: ObservedFlow) -> bool:
 
 
 def is_late(flow: ObservedFlow) -> bool:
-    """Whether most segments left more than a tick after the ACK that they echo had come to the sender, on a way that shows no jitter.
+    """Whether most segments left later than the ACK that they echo had come to the sender: a buffer in which that ACK made room is filled at once.
 
-    A buffer in which that ACK made room is filled at once. The least is that of segments: the handshake's packets take less time on a slow link.
+    Later than what is between: a jitter of that way, the time that a segment takes at a bottleneck there, which a least echo of one small packet does
+    not have in it, and a tick of the timestamps where it has several ACKs, of which the first counts.
     """
     echo = _echo_ms(flow)
-    return echo.size >= LEAST_BURSTS and is_sharp(echo) and bool(np.mean(echo - echo.min() > 1e3 * FINEST_STAMP_S) >= SURE)
+    if echo.size < LEAST_BURSTS:
+        return False
+    gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64))) / 1e6
+    low = float(echo.min())
+    lower, upper = np.quantile(echo[echo > low + SHARP], (0.25, 0.75)) if (echo > low + SHARP).any() else (low, low)
+    around = REACH * (upper - lower) / 1.349 + (0.0 if is_sharp(echo) else float(np.quantile(gaps, 0.25)))
+    steps = np.diff(np.asarray(flow.acks.get("tsval", (0, 0)), dtype=np.int64))
+    tick = 0.0 if steps.size and np.median(steps) > 0 else 1e3 * FINEST_STAMP_S
+    return bool(np.median(echo) - low > around + tick + ANSWERED)
 
 
 def is_alone(flow: ObservedFlow) -> bool:
@@ -303,14 +316,18 @@ def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
     return gaps.size >= FEWEST_SEGMENTS and bool(np.mean(np.abs(gaps - np.median(gaps)) <= EQUAL * np.median(gaps)) >= SERVED)
 
 
-def _is_untold(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -> bool:
-    """Whether a sender seen elsewhere, which had sent all that was written, may have waited for an ACK as well as for its application.
+def _untold(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -> set[Cause]:
+    """What a sender seen elsewhere without timestamps may have waited for as well: an application, where an ACK seems to have been, or the reverse.
 
-    Without timestamps nothing shows which ACK a segment answers, nor for how long a busy path delayed it: only silences longer than that takes are an
-    application's.
+    Nothing shows which ACK a segment answers, nor for how long a busy path delayed it: only silences longer than that takes are an application's.
+    Where a busy bottleneck serves the segments and pauses lie between, it makes a window's even stream of any burst that was written.
     """
     ends = held.get("application", 0.0) + held.get("send_buffer", 0.0)
-    return flow.facts.get("timestamps") is False and ends >= SURE and silence(flow, path) < SILENT * ends
+    if flow.facts.get("timestamps") is not False:
+        return set()
+    if held.get("congestion_window", 0.0) >= SURE and ends + held.get("unknown", 0.0) >= PAUSED and is_served(flow, path):
+        return {"send_buffer", "application", "congestion_window"}
+    return {"send_buffer", "application"} if ends >= SURE and silence(flow, path) < SILENT * ends else set()
 
 
 def silence(flow: ObservedFlow, path: FittedPath) -> float:

@@ -64,13 +64,17 @@ def part_before(f: Fit) -> Estimate | None:
 def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
     """A level with the handshake's and with a jitter that others hide, where a queue before the capture lets packets leave at its rate.
 
-    What spreads the turns then may be waiting, which the handshake alone had none of; it is of one packet each way.
+    What spreads the turns then may be waiting, which the handshake alone had none of; it is of one packet each way. It may have waited for another
+    flow's packet, which takes long on a slow link.
     """
     if not f.is_before or not (hides_jitter(f) or f.hidden > STILL):
         return level
     acks = math.sqrt(max(0.0, f.reverse.variance + 2 * f.reverse.error)) if f.reverse is not None else 0.0
     half = math.hypot(jitters.reach(f.hidden), 1.96 * acks if f.reverse is not None and f.reverse.is_there else jitters.reach(acks))
-    return replace(level, low=max(0.0, min(level.low, opening.low, opening.value - half)), high=max(level.high, opening.high, opening.value + half))
+    packet = 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck else 0.0
+    return replace(
+        level, low=max(0.0, min(level.low, opening.low, opening.value - half - packet)), high=max(level.high, opening.high, opening.value + half)
+    )
 
 
 def not_beyond(level: Estimate, f: Fit) -> Estimate:
