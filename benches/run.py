@@ -33,13 +33,12 @@ def main() -> int:
     )
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
-    p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
     p.add_argument("--out", type=pathlib.Path, default=fidelity.DOCS, help="where the pages go")
     p.add_argument("--fake", action="store_true", help="a stand-in instead of the engine, to try the reports")
     a = p.parse_args()
     module = engine.core(a.fake)
     if a.only in (None, "performance"):
-        performance.write(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs, a.out / "performance.md", a.callgrind)
+        performance.write(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs, a.out / "performance.md")
         print(f"wrote {a.out / 'performance.md'}")
     if a.only in (None, "campaign") and not a.fake:
         campaign.write(a.quick, a.out / "performance-campaign.md")
