@@ -459,9 +459,14 @@ def test_a_guest_that_dies_over_its_only_trial_costs_one_retry(fake, scenario, m
 
 
 def test_a_scenario_without_a_kernel_takes_the_limits_of_the_one_that_runs(fake, scenario, monkeypatch):
-    released = fake.kernel("fake")
-    for release, limits in (("6.12.7-mine", "4096 131072 6291456"), ("6.19.0", "4096 131072 33554432"), ("5.4.1", "4096 131072 6291456")):
+    released, (old, new) = fake.kernel("fake"), (("212992", "6291456"), ("4194304", "33554432"))
+    small_hosts = scenario.model_copy(update={"kernel": scenario.kernel.model_copy(update={"host_time": 0})})
+    large = scenario.model_copy(update={"flows": tuple(flow.model_copy(update={"rcvbuf": 1 << 20}) for flow in scenario.flows)})
+    for release, (cap, most) in (("6.12.7-mine", old), ("6.19.0", new), ("5.4.1", old)):
         released.release = release
         monkeypatch.setattr(virtual, "find", lambda name: released)
-        trial = virtual.Virtual().run(scenario, [0])[0]
-        assert (trial.check["sysctls"]["net.ipv4.tcp_rmem"], trial.caveats) == (limits, ()), release
+        for asked in (scenario, small_hosts, large):
+            trial = virtual.Virtual().run(asked, [0])[0]
+            sysctls = trial.check["sysctls"]
+            assert (sysctls["net.core.rmem_max"], sysctls["net.ipv4.tcp_rmem"]) == (cap, f"4096 131072 {most}"), release
+            assert any("SO_RCVBUF of 1MiB is capped" in caveat for caveat in trial.caveats) == (asked is large and cap == old[0]), release

@@ -289,8 +289,8 @@ class Virtual(Engine):
         return {name: (*modelled.get(name, ()), *linux.unmodelled(settings.get(name, name), modelled)) for name in names}
 
     def _profile(self, scenario: Scenario) -> str:
-        """Name of the profile whose memory limits hold: the scenario's; where that is the default, the latest that is not newer than the kernel."""
-        if scenario.kernel != Profile():
+        """Name of the profile whose memory limits hold: the scenario's; where it names none, the latest that is not newer than the kernel."""
+        if scenario.kernel.model_copy(update={"host_time": Profile().host_time}) != Profile():
             return scenario.kernel.profile
         profiles = sorted((machine.version(name), name) for name in needed(self).kernel_profiles())
         before: list[str] = [name for release, name in profiles if release <= machine.version(self.kernel.release)]
@@ -350,7 +350,8 @@ class Virtual(Engine):
 
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:
         """Caveats for flows without data, for capped buffers, for a closely followed trace, and for a kernel other than the scenario's."""
-        yield from limits.caveats(scenario)
+        profile = scenario.kernel.model_copy(update={"profile": self._profile(scenario)})
+        yield from limits.caveats(scenario.model_copy(update={"kernel": profile}))
         yield from linux.carried(scenario, flows)
         if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in scenario.hops):
             yield "tc's `change` leaves a waiting packet to its old timer: a trace followed this closely carries less here; write bin: 10ms"

@@ -48,7 +48,7 @@ CHANGES: Sequence[tuple[tuple[int, int], str, Sequence[str]]] = (
     ),
     (
         (6, 18),
-        "tcp_rmem goes up to 32 MiB by default, and the receive window grows in another way.",
+        "tcp_rmem goes up to 32 MiB by default, rmem_max and wmem_max are 4 MiB, and the receive window grows in another way.",
         ("goodput", "rwnd_limited", "rtt_p95", "cwnd", "retransmit_rate"),
     ),
     ((6, 19), "SACKs are compressed for up to 33 % of the RTT instead of 5 %, at most 1 ms.", ("goodput", "retransmit_rate", "cwnd", "rtos", *TIMES)),
