@@ -191,6 +191,7 @@ def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     ("why", "doubt", "line"),
     [
         ("few seconds", None, "tcp port 5201, for 30 s and more"),
+        ("few round trips", None, "tcp port 5201, for longer than this one"),
         ("begins in mid-connection", None, "tcp port 5201, begun before the connection"),
         ("without SACK", None, ""),
         ("alike", "pace_or_application", "ss -tin dst 10.0.0.2 (its congestion control, and app_limited)"),
@@ -395,7 +396,29 @@ def test_a_wide_interval_is_told_by_its_ends_and_a_queue_is_called_what_it_is():
     assert words.dropping(wide) == "the full queue of the bottleneck"
     many = replace(wide, buffer_bytes=None, reasons={"buffer_bytes": Reason("drops at many lengths")})
     assert words.dropping(many) == "the queue of the bottleneck"
-    assert words.dropping(replace(wide, rate_mbps=None)) == "a full queue, or a policer,"
+    assert words.dropping(replace(wide, rate_mbps=None)) == "a full queue, a policer or a bursty link"
+
+
+@pytest.mark.parametrize(("rate", "says"), [(Estimate(8, 7.9, 8.1, 9), "the queue adds 44 ms"), (None, "the flow's median is 44 ms longer")])
+def test_a_delay_is_a_queues_where_a_queue_was_seen(rate, says):
+    """An RTT of 20 ms of which the flow's packets have 64 at the median."""
+    one = diagnosed(flow())
+    one = replace(one, replay=replace(one.replay, observed_rtt_ms=64.0), path=replace(one.path, rtt_ms=Estimate(20, 19, 21, 9), rate_mbps=rate))
+    assert next(remark for what, _, remark in answer._rows(one) if what == "RTT of the path") == says
+
+
+@pytest.mark.parametrize(
+    ("why", "values", "says"),
+    [("jitter hidden", {"ms": 141.3}, "up to 141 ms that changes their order"), ("other direction unresolved", {"ms": 141.3}, "up to 141 ms that")],
+)
+def test_a_bound_of_the_jitter_has_no_exponent(why, values, says):
+    assert says in reasons.text(Reason(why, values))
+
+
+@pytest.mark.parametrize("why", ["no queue grew", "queue of unknown rate", "few round trips"])
+def test_a_reason_claims_no_more_than_was_seen(why):
+    """A queue may have grown where no delay of the data is seen, a policer has no queue, and 40 s on a slow path are few round trips too."""
+    assert not any(claim in reasons.text(Reason(why)) for claim in ("the flow made no queue", "dropped by a queue", "30 s"))
 
 
 def test_a_reason_that_the_answer_has_is_not_repeated_in_its_table():

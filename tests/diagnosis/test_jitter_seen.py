@@ -152,5 +152,6 @@ def test_data_that_change_their_order_have_jitter_also_where_the_acks_alone_show
     assert p.jitter_on == "both"
     assert p.jitter_forward_ms is None
     assert words._trip(p).endswith("of jitter of the ACKs and an unknown one of the data that reorders packets")
+    assert words.jittered(p) == "of the ACKs and an unknown one of the data", "the table says the same as the sentence"
     assert p.jitter_reverse_ms is not None
     assert p.jitter_reverse_ms.value == pytest.approx(0.35, rel=0.15)

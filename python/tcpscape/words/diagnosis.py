@@ -182,7 +182,7 @@ SOCKET: Mapping[Doubt | None, str] = {
 """Doubt → what the sender's socket says of it."""
 LONGER: Mapping[str, str] = {
     "few seconds": "for 30 s and more",
-    "few round trips": "for 30 s and more",
+    "few round trips": "for longer than this one",
     "few reductions": "for a minute and more, so that the window falls more often",
     "begins in mid-connection": "begun before the connection",
     "no probes of the RTT": "for 30 s and more",
@@ -330,12 +330,9 @@ def _longest(flow: ObservedFlow, cause: Cause) -> str:
 def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str, str, str]]:
     """The rows of a fitted path."""
     queued = words.queueing_ms(diagnosis)
-    yield _row(path, "RTT of the path", "rtt_ms", "ms", f"the queue adds {number(queued, 2)} ms" if queued and queued >= LEAST_QUEUE_MS else "")
-    about = [
-        {"forward": "of the data", "reverse": "of the ACKs", "both": "each way"}.get(path.jitter_on or "", ""),
-        {True: "keeps the order", False: "reorders", None: ""}[path.order_kept],
-        path.distribution or "",
-    ]
+    added = "the queue adds {} ms" if path.rate_mbps else "the flow's median is {} ms longer"
+    yield _row(path, "RTT of the path", "rtt_ms", "ms", added.format(number(queued, 2)) if queued and queued >= LEAST_QUEUE_MS else "")
+    about = [words.jittered(path), {True: "keeps the order", False: "reorders", None: ""}[path.order_kept], path.distribution or ""]
     yield _row(path, "jitter (σ)", "jitter_ms", "ms", ", ".join(part for part in about if part))
     lost = path.queue_loss_pct
     dropped = f"{words.dropping(path)} dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""

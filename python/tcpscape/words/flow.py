@@ -226,11 +226,16 @@ def _jitter(path: FittedPath) -> str:
         return f"less than {number(path.jitter_ms.high, 2)} ms of jitter"
     if is_small or path.jitter_on == "none":
         return "hardly any jitter"
-    is_half_seen = path.jitter_on == "both" and path.jitter_forward_ms is None
-    both = " of the ACKs and an unknown one of the data" if is_half_seen else " each way"
-    where = {"forward": " of the data", "reverse": " of the ACKs", "both": both}.get(path.jitter_on or "", "")
     order = {True: " that keeps packets in order", False: " that reorders packets", None: ""}[path.order_kept]
-    return f"{number(path.jitter_ms.value)} ms of jitter{where}{order}"
+    where = jittered(path)
+    return f"{number(path.jitter_ms.value)} ms of jitter{' ' if where else ''}{where}{order}"
+
+
+def jittered(path: FittedPath) -> str:
+    """Which packets have the jitter that is told; empty where that is not known or none has."""
+    is_half_seen = path.jitter_on == "both" and path.jitter_forward_ms is None
+    both = "of the ACKs and an unknown one of the data" if is_half_seen else "each way"
+    return {"forward": "of the data", "reverse": "of the ACKs", "both": both}.get(path.jitter_on or "", "")
 
 
 def _loss(path: FittedPath) -> str:
@@ -487,7 +492,7 @@ def dropping(path: FittedPath | None) -> str:
     """`the full queue of the bottleneck`, without `full` where active queue management drops at many lengths; or what else drops by load."""
     why = path.reasons.get("buffer_bytes") if path else None
     if path and path.rate_mbps is None:
-        return "a full queue, or a policer,"
+        return "a full queue, a policer or a bursty link"
     return f"the {'' if why and why.why == 'drops at many lengths' else 'full '}queue of the bottleneck"
 
 

@@ -79,17 +79,16 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " (net.ipv4.tcp_timestamps=1 at both ends)"
     ),
     "end_of_writes": (
-        "writes end as where an application has no more to send or its socket buffer is full, and what is under way, or when it leaves, is not as"
-        " that makes it: capture at the sender"
+        "the sender stops as if its application had no more to send or its socket buffer were full, and neither explains how much is in flight"
+        " and when it leaves: capture at the sender"
     ),
     "pace_or_application": (
         "a timer spaces the segments, the application's or that of a pace, and no congestion control that paces shows:"
         " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
     ),
     "constant_flight": (
-        "what is under way stays the same, as a congestion window without a loss does not, and an application's does not where round trips vary:"
-        " a socket buffer, a pace or the application holds it:"
-        " capture at the sender"
+        "the data in flight stay as many, while a congestion window without a loss would grow: a socket buffer, a pace or the application holds them,"
+        " and which of them does not show here: capture at the sender"
     ),
     "small_writes": (
         "each segment leaves alone, not full, when the one before it is acknowledged: so Nagle's algorithm sends small writes"
@@ -109,24 +108,25 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "segments discarded": (
         "the receiver discarded segments for their timestamp, and of many others it is not known whether they were lost or passed the bottleneck too"
     ),
-    "no queue grew": "the flow made no queue grow whose delay would show the rate",
+    "no queue grew": "no queue was seen to grow whose delay would show the rate",
     "shared queue": (
         "packets wait longer and shorter than behind those of this flow alone, as where others fill the same queue: what fits best may be a share"
         " of its rate"
     ),
-    "jitter hidden": (
-        "the queue was busy nearly all the time: it hides a jitter of the data that changes their order of up to {ms:.2g} ms, and any that does not"
+    "jitter hidden": lambda ms: (
+        f"the queue was busy nearly all the time: it hides a jitter of the data of up to {number(ms, 2)} ms that changes their order,"
+        " and any that does not"
     ),
     "ends wait": "the sender or the receiver waits before it answers, and jitter cannot be told from that",
     "directions alike": "without timestamps, jitter of the data and of the ACKs cannot be told apart",
-    "other direction unresolved": "one direction has jitter, and the other may have up to {ms:.2g} ms that do not show",
+    "other direction unresolved": lambda ms: f"one direction has jitter, and the other may have up to {number(ms, 2)} ms that do not show",
     "delays unseen": "the delays of one direction, without a queue's, were not seen well enough",
     "few delays": "too few delays",
     "no jitter": "there is no jitter that could change it",
     "direction unknown": "it is not known which direction has jitter",
     "packets far apart": "packets were too far apart for the jitter to change their order",
     "never filled a queue": "the flow never filled a queue",
-    "queue of unknown rate": "packets were dropped by a queue whose rate is not known",
+    "queue of unknown rate": "packets were lost as a full queue or a policer drops them, and its rate is not known",
     "queue always full": "the queue was nearly full all the time: its drops and random loss cannot be told apart",
     "queue unseen": "no delay of the data is seen here, so that random loss and the drops of a full queue look alike: capture at the sender",
     "lost together": "packets were lost together, as a policer or a full queue drops them, or a link in bursts, and no delay tells which",
@@ -167,7 +167,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "no packets": "the source has no packets, and only they show how the window moves",
     "not at the sender": _not_at_the_sender,
     "few seconds": "{seconds:.2g} s are too short for the window to show its law; capture 30 s or more",
-    "few round trips": "too few round trips for the window to show its law; capture 30 s or more",
+    "few round trips": "too few round trips for the window to show its law; capture for longer",
     "application held": lambda share: (
         f"the application or the send buffer held the flow for {percent(share)} of the time without repairs, so the window hardly shows"
     ),
