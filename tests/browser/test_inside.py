@@ -71,7 +71,12 @@ def test_the_next_event_is_read_aloud(visit, explorer: Explorer):
 
 
 @pytest.mark.parametrize(
-    ("button", "words"), [("Add rate step", "rate "), ("Add handover", "handover|delay|loss 100%"), ("Add outage", "loss 100%|outage|down")]
+    ("button", "words"),
+    [
+        ("Add rate step", "rate "),
+        pytest.param("Add handover", "handover|delay|loss 100%", marks=pytest.mark.slow),
+        pytest.param("Add outage", "loss 100%|outage|down", marks=pytest.mark.slow),
+    ],
 )
 def test_a_change_of_the_path_is_added_and_dragged_on_the_timeline(visit, explorer: Explorer, button: str, words: str):
     page = visit(explorer, QUICK)

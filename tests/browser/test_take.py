@@ -141,7 +141,7 @@ def test_a_chart_is_saved(visit, explorer: Explorer, tmp_path: Path, form: str):
     assert {"PNG": data[:8] == b"\x89PNG\r\n\x1a\n", "SVG": b"<svg" in data[:300] and b"<script" not in data, "CSV": data.count(b"\n") > 5}[form]
 
 
-@pytest.mark.parametrize("title", WALKS)
+@pytest.mark.parametrize("title", [WALKS[0], *(pytest.param(title, marks=pytest.mark.slow) for title in WALKS[1:])])
 def test_a_walk_is_gone_to_its_end(visit, explorer: Explorer, title: str):
     page = visit(explorer, "view=learn")
     page.get_by_role("button", name=f"Begin: {title}").click()
