@@ -41,6 +41,14 @@ class TestIperf3:
         flow = observing.observe(DATA / "interchange" / f"iperf3-{name}.json").flows[0]
         assert limits.shares_of(flow) == held
 
+    @pytest.mark.parametrize(("share", "held"), [(0.95, {}), (0.964, {}), (0.967, {"application": 1.0})])
+    def test_a_link_as_fast_as_a_stream_was_told_may_hold_it(self, share, held, tmp_path) -> None:
+        document = json.loads((DATA / "interchange" / "iperf3-half-second.json").read_text())
+        measured = observing.observe(DATA / "interchange" / "iperf3-half-second.json").flows[0].goodput_mbps
+        document["start"]["test_start"]["target_bitrate"] = int(measured * 1e6 / share)
+        (tmp_path / "a.json").write_text(json.dumps(document))
+        assert limits.shares_of(observing.observe(tmp_path / "a.json").flows[0]) == held
+
     @pytest.mark.parametrize(
         ("windows", "again", "control", "doubt"),
         [

@@ -67,8 +67,6 @@ CAUSES: Mapping[str, str] = {
 """Causes of a trial → those of a diagnosis."""
 SENDER, RECEIVER, FIRST_PORT, PORT = "sender", "receiver", 49_152, 5201
 """The ends of a trial's flows, which have no addresses."""
-AS_TOLD = 0.95
-"""Goodput / the rate that iperf3 was told (-b) from which on that is what held the stream: what is written last is still under way at the end."""
 MOST_FLOWS = 64
 """Flows of a result that are taken."""
 FILE = Kind("lines of `tcpscape run --json`", "give the whole output of it", most=64 * MIB, error=InterchangeError)
@@ -123,8 +121,9 @@ def _stream(document: iperf3.Iperf3Test, place: int, client_sends: bool, socket:
     mss = document.start.tcp_mss or document.start.tcp_mss_default
     facts: dict[str, Any] = {"retransmissions": result.retransmits} if "retransmits" not in unknown else {}
     facts |= {"rtt": rtt} if (rtt := tcp_info.rtt_facts(samples)) else {}
-    target = document.start.test_start.target_bitrate
-    if target and result.goodput_mbps * 1e6 >= AS_TOLD * target:
+    target, payload = document.start.test_start.target_bitrate, mss or MTU - HEADERS
+    # A link as fast as iperf3 was told to send (-b) carries less payload than that: only a faster stream is held by what it was told.
+    if target and result.goodput_mbps * 1e6 > target * payload / (payload + HEADERS):
         facts["limited_by"] = {"application": 1.0}
     flow = _flow(result, samples, (local, remote) if sends else (remote, local), "sender" if sends else "receiver")
     return replace(flow, packets=None, facts={**facts, **({"segment_size": int(mss)} if mss else {})})

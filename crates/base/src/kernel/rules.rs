@@ -27,7 +27,7 @@ pub struct Rules {
     pub stamps_compressed_acks_anew: bool,
     /// SACK compression holds an ACK back for at most this share of the round-trip time, % (`net.ipv4.tcp_comp_sack_rtt_percent`) …
     pub compresses_for_percent: u64,
-    /// … and sends it so much later, ns: what is seen of `net.ipv4.tcp_comp_sack_slack_ns`, which is all of 100 µs and nothing of 10 µs (7.1.5).
+    /// … and sends it so much later, ns: what is seen of `net.ipv4.tcp_comp_sack_slack_ns`, which is all of 100 µs, all of 10 µs in 6.19.0 and nothing of them in 7.1.5.
     pub compression_slack_ns: u64,
     /// Bytes of options that each of the ten segments has besides its data which are supposed to have been read in the round trip before the first.
     pub supposed_options: u32,
