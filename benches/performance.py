@@ -292,7 +292,7 @@ def counts(module, scale: float, jobs: int) -> str:
     length = lambda rate: (200 * scale / rate, 600 * scale / rate) if rate < 1000 else (scale, 2 * scale)  # noqa: E731
     with ThreadPoolExecutor(jobs) as pool:
         got = list(pool.map(lambda c: per_arrival(module, length(c[1]), *c), cases))
-    names = [f"{cca}, {rate} Mbit/s, {n:,} flows, {loss:g} % loss" for cca, rate, n, loss in cases]
+    names = [f"{cca}, {rate} Mbit/s, {n:,} flow{'s' * (n > 1)}, {loss:g} % loss" for cca, rate, n, loss in cases]
     rows = [(name, f"{n[0]:,.0f}", *(f"{x:.1f}" for x in n[1:])) for name, n in zip(names, got, strict=True)]
     return markdown(("for each arrival", *COUNTS.values()), rows)
 
@@ -345,9 +345,9 @@ repetitions.
 ## What an arrival takes
 
 Instructions and cache misses for each packet that reaches an endpoint, counted by valgrind with a first cache of 32 KiB for instructions and one for data,
-and a second one of 1 MiB: the same on every run. One flow's packets come in bursts, and each part of the model does its work on many of them in a row. With
-many flows the events of all parts alternate, so that the code of all parts goes through the first cache for each arrival, and the flows' state, 9 kB each,
-is in neither.
+and a second one of 1 MiB: the same on every run. What the arrivals of one flow run is some 40 KiB of code, a little more than the first
+cache holds. With many flows the events of all parts of the model alternate, so that more of it has to come from the second cache for each arrival, and the
+flows' state, 9 kB each, is in neither.
 
 {counts}
 
