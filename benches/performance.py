@@ -272,8 +272,8 @@ def counted(module, plan: dict) -> Counter[str]:
         subprocess.run([*command, sys.executable, "-c", CHILD, module.__file__], input=json.dumps(plan), capture_output=True, text=True, check=True)
         lines = dict(line.split(":", 1) for line in pathlib.Path(out.name).read_text().splitlines() if re.match("events:|summary:", line))
     n = dict(zip(lines["events"].split(), map(int, lines["summary"].split()), strict=True))
-    got = {"Ir": n["Ir"], "I1mr": n["I1mr"], "D1m": n["D1mr"] + n["D1mw"], "LLm": n["ILmr"] + n["DLmr"] + n["DLmw"]}
-    return Counter(got, arrivals=measure(module, plan, 1).arrivals)
+    misses = {"I1mr": n["I1mr"], "D1m": n["D1mr"] + n["D1mw"], "LLm": n["ILmr"] + n["DLmr"] + n["DLmw"]}
+    return Counter(misses, Ir=n["Ir"], arrivals=measure(module, plan, 1).arrivals)
 
 
 def per_arrival(module, seconds: tuple[float, float], cca: str, rate_mbit: float, flows: int, loss_pct: float) -> list[float]:
@@ -291,9 +291,9 @@ def counts(module, scale: float, jobs: int) -> str:
     cases = [*ours, *((cca, 1000, n, loss) for cca, loss in (("cubic", 0.0), ("bbr", 0.1)) for n in FLOW_COUNTS)]
     length = lambda rate: (200 * scale / rate, 600 * scale / rate) if rate < 1000 else (scale, 2 * scale)  # noqa: E731
     with ThreadPoolExecutor(jobs) as pool:
-        got = list(pool.map(lambda c: per_arrival(module, length(c[1]), *c), cases))
+        measured = list(pool.map(lambda c: per_arrival(module, length(c[1]), *c), cases))
     names = [f"{cca}, {rate} Mbit/s, {n:,} flow{'s' * (n > 1)}, {loss:g} % loss" for cca, rate, n, loss in cases]
-    rows = [(name, f"{n[0]:,.0f}", *(f"{x:.1f}" for x in n[1:])) for name, n in zip(names, got, strict=True)]
+    rows = [(name, f"{n[0]:,.0f}", *(f"{x:.1f}" for x in n[1:])) for name, n in zip(names, measured, strict=True)]
     return markdown(("for each arrival", *COUNTS.values()), rows)
 
 
