@@ -29,7 +29,7 @@ class ProfileComparison:
 COMPARED: Mapping[str, ProfileComparison] = {
     "6.1": ProfileComparison("6.1.192", 0.006, 0.145, 0.003, 0.214),
     "6.6": ProfileComparison("6.6.87", 0.006, 0.160, 0.003, 0.159),
-    "6.12": ProfileComparison("6.12.117", 0.004, 0.116, 0.003, 0.107),
+    "6.12": ProfileComparison("6.12.117", 0.005, 0.120, 0.003, 0.160),
     "6.18": ProfileComparison("6.18.2", 0.004, 0.165, 0.003, 0.166),
     "6.19": ProfileComparison("6.19.0", 0.006, 0.152, 0.004, 0.191),
     "7.1": ProfileComparison("7.1.5", 0.004, 0.204, 0.003, 0.183),

@@ -13,7 +13,7 @@ pub(super) static RULES: Rules = Rules {
     measures_out_of_order: true,
     autotunes_without_unread: true,
     delays_below_least_rto: true,
-    stamps_compressed_acks_anew: true,
+    stamps_compressed_acks_anew: false,
     compresses_for_percent: 5,
     compression_slack_ns: 100_000,
     supposed_options: 0,

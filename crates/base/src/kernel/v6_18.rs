@@ -2,8 +2,14 @@
 
 use super::{v6_12, Kernel, Rules, Version};
 
-pub(super) static RULES: Rules =
-    Rules { opens_to_offer: true, spare_segments: 0, skips_larger_unread: true, autotunes_for_gaps: true, ..v6_12::RULES };
+pub(super) static RULES: Rules = Rules {
+    opens_to_offer: true,
+    stamps_compressed_acks_anew: true,
+    spare_segments: 0,
+    skips_larger_unread: true,
+    autotunes_for_gaps: true,
+    ..v6_12::RULES
+};
 
 pub(super) const KERNEL: Kernel = Kernel {
     rules: Version::V6_18,
