@@ -10,7 +10,7 @@ import pytest
 from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis.fitted import FittedPath
-from tcpscape.findings.diagnosis.path import before, fit, fitting
+from tcpscape.findings.diagnosis.path import before, fit, fitting, own
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.columns import Turns
 from tcpscape.scenario.scenario import Scenario
@@ -155,3 +155,63 @@ def test_data_that_change_their_order_have_jitter_also_where_the_acks_alone_show
     assert words.jittered(p) == "of the ACKs and an unknown one of the data", "the table says the same as the sentence"
     assert p.jitter_reverse_ms is not None
     assert p.jitter_reverse_ms.value == pytest.approx(0.35, rel=0.15)
+
+
+def in_order(sent: Floats, delay: Floats) -> tuple[Floats, Floats, Floats]:
+    """Of packets that keep their order: their delays, how long after the one before it each was sent, and how long after it it came."""
+    came = np.maximum.accumulate(sent + delay)
+    return came - sent, np.diff(sent, prepend=-np.inf), np.diff(came, prepend=-np.inf)
+
+
+@pytest.mark.parametrize("distribution", ["normal", "skewed"])
+@pytest.mark.parametrize("gap_ms", [0.7, 2.0, 20.0])
+def test_packets_that_were_held_do_not_hide_their_own_delays(gap_ms: float, distribution: str) -> None:
+    """Bursts in a jitter of 2 ms that keeps their order: the mean of what is seen is far above the path's, that of the packets' own is not."""
+    random = np.random.default_rng(5)
+    sent = np.cumsum(random.exponential(gap_ms, 8_000))
+    delay = 50 + (random.normal(0, 2.0, sent.size) if distribution == "normal" else 2 * (random.exponential(1.0, sent.size) - 1))
+    seen, since, together = in_order(sent, delay)
+    found = own.level_of(sent, seen, since, together)
+    assert found is not None
+    assert found.is_jitter
+    assert found.level == pytest.approx(50, abs=max(0.15, 1.5 * found.half))
+    assert found.half < 1.0
+    assert (seen.mean() > 50.5) == (gap_ms < 5)
+
+
+def test_a_queue_that_others_keep_busy_is_no_jitter() -> None:
+    """Its packets leave a packet's time apart, however they were sent, and what one waited the next one nearly waits too."""
+    random = np.random.default_rng(6)
+    sent = np.cumsum(random.exponential(4.0, 4_000))
+    slow = 20 + 8 * np.sin(sent / 300) + np.cumsum(random.normal(0, 0.2, sent.size))
+    came = sent + slow
+    for i in range(1, came.size):
+        came[i] = max(came[i], came[i - 1] + 1.2)
+    found = own.level_of(sent, came - sent, np.diff(sent, prepend=-np.inf), np.diff(came, prepend=-np.inf))
+    assert found is not None
+    assert not found.is_jitter
+
+
+def test_values_known_to_be_at_most_so_large_count_as_that() -> None:
+    assert own.product_limit(np.array([3.0, 1.0, 2.0]), np.array([False, False, False])) == pytest.approx(2.0)
+    assert own.product_limit(np.array([5.0, 1.0]), np.array([True, False])) == pytest.approx(1.0)
+    assert own.product_limit(np.array([4.0, 3.0, 1.0]), np.array([False, True, False])) == pytest.approx(4 / 3 + 1 * 2 / 3)
+
+
+@pytest.mark.parametrize("on", ["forward", "both"])
+def test_a_jitter_that_keeps_the_order_leaves_the_round_trip_of_what_an_application_sends(on: str, tmp_path: Path) -> None:
+    """Half of the packets wait for one before them that was late: the mean is 1.5 ms above the round trip, and the least 6 ms below it."""
+    jitter = {"jitter": "2ms", "distribution": "normal", "rate": "1gbit"}
+    fields = {
+        "forward": [{"at": "router", "delay": "25ms", **jitter}],
+        "reverse": {"at": "router", "delay": "25ms", **(jitter if on == "both" else {})},
+        "flows": [{"cca": "reno", "app": {"rate": "4mbit", "chunk": 1448}}],
+        "duration": "12s",
+    }
+    file = tmp_path / "a.pcapng"
+    Model().write_pcap(Scenario.model_validate(fields), 5, file)
+    p = fit(capture.read(file).flows[0])
+    assert p.rtt_ms is not None
+    assert p.rtt_ms.value == pytest.approx(50, abs=0.5)
+    assert p.rtt_ms.low <= 50.03 <= p.rtt_ms.high
+    assert p.rtt_ms.high - p.rtt_ms.low < 3

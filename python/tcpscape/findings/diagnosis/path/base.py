@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path import own
 from tcpscape.findings.diagnosis.path.before import is_exact, part_before
 from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, longest_busy, met_empty, met_idle, windows_of
 from tcpscape.findings.diagnosis.path.jitter import mean_by_blocks, with_interval
@@ -40,6 +41,8 @@ SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 FAR = 5.0
 """Standard deviations of a jitter in which two of a few delays hardly ever follow each other; as many times twice what those below them spread."""
+UNLIKELY = 3.0
+"""Deviations of the data's jitter by which the handshake's turn, with a jitter each way, hardly lies below their mean."""
 ALIKE = 1.5
 """Deviations of the jitter that was seen, below which the deviation of delays without a queue is taken for that jitter's."""
 
@@ -123,6 +126,9 @@ def part_behind(f: Fit) -> Estimate | None:
         return None
     if is_still(f) or has_sharp_least(f) or is_opened_so(f):
         return without_jitter(f)
+    if (known := own.behind(f)) is not None and known.is_jitter:
+        half = math.hypot(known.half, SYSTEMATIC * known.level)
+        return Estimate(known.level, max(shortest(f), known.level - half), known.level + half, known.n, "ms")
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
     windows = windows_of(rest, 24, 20)
@@ -148,6 +154,48 @@ def part_behind(f: Fit) -> Estimate | None:
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
     return not_above(replace(fitted, high=fitted.high + spread_out(f)), f)
+
+
+def in_order(f: Fit) -> Estimate | None:
+    """The round trip, ms, under a jitter that keeps the order, by packets' own delays; None where queues of others may be what spreads them.
+
+    Before the capture the sender may have waited in each turn, so that only its least one is sure to lie below the base, and its usual one above.
+    """
+    parts: list[Estimate | None] = []
+    own_behind, own_before = own.behind(f), own.before(f)
+    is_jittered = own_behind is not None and own_behind.is_jitter
+    if not is_jittered and (own_before is None or not own_before.is_jitter):
+        return None
+    if not f.is_receiver:
+        is_known = f.bottleneck is not None and not f.is_before
+        is_sharp = f.behind.row.size >= LEAST_TURNS and has_sharp_least(f)
+        parts.append(part_behind(f) if is_jittered or is_known or is_sharp else None)
+    if f.has_before:
+        parts.append(part_before_in_order(f, own_before, own_behind.sigma if own_behind is not None and is_jittered else 0.0))
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    low, value, high = (sum(same) for same in zip(*((p.low, p.value, p.high) for p in known), strict=True))
+    return Estimate(value, low, high, min(p.n for p in known), "ms")
+
+
+def part_before_in_order(f: Fit, jittered: own.Own | None, sigma: float) -> Estimate | None:
+    """The part before the capture where delays vary in order, ms.
+
+    :param jittered: the data's own delays there.
+
+    :param sigma: of the jitter behind the capture, which the handshake's single turn may have too where no other turn shows; 0: none is known.
+    """
+    level = part_before(f)
+    if level is None or is_exact(f):
+        return level
+    if jittered is not None and jittered.is_jitter:
+        most = float(f.flow.facts.get("handshake_sender_part_ms") or math.inf) + UNLIKELY * jittered.sigma
+        usual = _usual(f.before.rtt) if f.before.row.size else level.high
+        return replace(level, low=min(level.low, shortest_before(f)), high=max(level.high, min(usual, most)))
+    if sigma and f.before.row.size < LEAST_TURNS:
+        return replace(level, low=max(0.0, min(level.low, level.value - 1.96 * sigma)), high=max(level.high, level.value + 1.96 * sigma))
+    return None
 
 
 def jitter_that_reorders(f: Fit) -> float:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path import own
 from tcpscape.findings.diagnosis.path.bottleneck import windows_of
 from tcpscape.findings.diagnosis.path.columns import Turns
 from tcpscape.findings.diagnosis.path.jitter import Spread, mean_by_blocks, with_interval
@@ -48,6 +49,8 @@ def part_before(f: Fit) -> Estimate | None:
     windows = windows_of(data, 24, 20)
     _, its_error, blocks = mean_by_blocks(data, windows)
     forward = float(np.median(np.bincount(windows, data) / np.bincount(windows)))
+    if (known := own.before(f)) is not None and known.is_jitter:  # without what packets held each other
+        forward, its_error = known.level, max(its_error, known.error)
     back = prompt_turn(turns.reverse, w.sender_tick)
     mean, error, k = mean_by_blocks(back, windows_of(back, 24, 10))
     if min(k, blocks) < 2:

@@ -344,10 +344,12 @@ def withheld(f: Fit, rtt: Estimate | None) -> Estimate | None:
     A queue leaves the base at the least round trip, a jitter at the middle of them.
 
     Where no queue of the flow's own is known, others may fill one all the time, and the least round trip is none of an empty path, unless it
-    came again at another time (:func:`base.least_again`).
+    came again at another time (:func:`base.least_again`), or a jitter shows that it is one (:func:`base.in_order`).
     """
     if (again := base.least_again(f)) is not None:
         return again
+    if (known := base.in_order(f)) is not None:
+        return known
     high = max(rtt.high, usual) if rtt and math.isfinite(rtt.high) and (usual := base.usual_round_trip(f)) is not None else None
     low = base.least_round_trip(f)
     if f.bottleneck is None or rtt is None or high is None or low is None:

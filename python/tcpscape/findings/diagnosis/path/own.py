@@ -1,0 +1,143 @@
+"""The level of delays that keep their order, by what shows each packet's own delay.
+
+A jitter that keeps the order holds a packet behind the one before it that was late: in a dense stream nearly every packet has the delay of a late
+one, so that the mean lies far above the path's own. Two things undo that. A packet that was sent alone, longer after the one before it than delays
+vary, was held by none. And one that left later than the one before it, by more than a packet's own time, was not held there either; of one that left
+with it the own delay is known to be at most what was seen. From such values, known or known to be at most so large, the product-limit estimate
+(Kaplan and Meier, Journal of the American Statistical Association 53, 1958) makes the distribution of the delays themselves.
+
+A queue that others keep busy spreads delays in order as well, and its least is none of an empty path. It lets no two packets leave together that
+were sent apart, as others' packets arrived between them, and delays of packets one after the other are alike in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path.state import LEAST_TURNS, Fit, is_one_sided, is_reordered, is_sharp
+from tcpscape.stats.estimate import Flags, Floats
+
+TOGETHER = 0.03
+"""ms between two packets that left together: a packet's own time at 400 Mbit/s."""
+ALONE = ((0.25, 0.24), (0.5, 0.083), (1.0, 0.004))
+"""How long after the one before it a packet was sent, in ranges that hold 90 % of the delays, and by how many deviations the mean of such packets
+lies above their own: √2 E[max(0, z − k · 3.29 / √2)] of a normal z, where each is held by the one before it alone."""
+RANGE = 3.29
+"""Deviations in the range that holds 90 % of normal delays."""
+FEWEST = 8
+"""Packets that were sent alone, below which they show no level."""
+APART, HELD = 0.1, 10
+"""How far apart two packets must be sent, in such ranges, to show that they were held as they left together; how many that takes."""
+LOOKS, CHANCE = 300, 2.5
+"""Delays that were sent alone, from which on it shows that they are not alike: by a correlation of 0.15, which is 2.5 of its standard errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The mean of packets' own delays, ms."""
+
+    level: float
+    error: float
+    """Its standard error, with what packets that were not quite alone may have been held."""
+    is_jitter: bool
+    """Whether a jitter is what spreads them: packets were held that were sent apart, or those sent alone have delays that are not alike."""
+    sigma: float
+    """Deviation of the delays, ms."""
+    n: int
+
+    @property
+    def half(self) -> float:
+        """Half of the 95 % interval, ms."""
+        return jitters.student(self.n) * self.error
+
+
+def behind(f: Fit) -> Own | None:
+    """The part behind the capture; None where too few were sent alone, a queue of the flow's own is in the delays, or they change places."""
+    s, w = f.behind, f.wire
+    if f.is_receiver or f.bottleneck is not None or s.row.size < LEAST_TURNS or is_reordered(f):
+        return None
+    sent = np.concatenate([w.t, w.again_t])
+    order = np.lexsort((np.concatenate([np.arange(w.t.size), w.again_row]), sent))
+    since = np.empty(sent.size)
+    since[order] = np.diff(sent[order], prepend=-np.inf)
+    return level_of(s.at, s.rtt, since[s.row], since_one_before(w.ack_t, s.at + s.rtt))
+
+
+def before(f: Fit) -> Own | None:
+    """The one-way delay of the data before the capture, by the sender's clock, from an unknown constant on; None as :func:`behind`."""
+    w = f.wire
+    if not f.has_before or f.is_before or not w.sender_tick or is_reordered(f):
+        return None
+    row = np.flatnonzero(~np.isnan(w.stamp) & (w.sends == 1))
+    row = row[np.argsort(w.t[row], kind="stable")]
+    if row.size < LEAST_TURNS:
+        return None
+    since = np.diff(w.stamp[row], prepend=-np.inf) - w.sender_tick
+    return level_of(w.stamp[row], (w.t - w.stamp)[row], since, since_one_before(w.t, w.t[row]))
+
+
+def since_one_before(times: Floats, at: Floats) -> Floats:
+    """How long after the last earlier one of these times each of others is, ms; infinite for the first."""
+    known = np.sort(times)
+    place = np.searchsorted(known, at - 1e-6)
+    return np.where(place > 0, at - known[np.maximum(place - 1, 0)], np.inf)
+
+
+def level_of(at: Floats, delay: Floats, since: Floats, together: Floats) -> Own | None:
+    """The mean of packets' own delays, by those whose error is least: the more alone packets were sent, the fewer they are.
+
+    :param since: how long after the packet before it each was sent, ms. :param together: how long after it each left.
+    """
+    kept = jitters.inliers(delay)
+    order = np.flatnonzero(kept)[np.argsort(at[kept], kind="stable")]
+    at, delay, since, together = at[order], delay[order], since[order], together[order]
+    usual = ranged(delay)
+    if (nearly := since > ALONE[0][0] * usual).sum() >= LEAST_TURNS:
+        usual = ranged(delay[nearly])  # that of a dense stream has what packets held each other in it
+    sigma = usual / RANGE
+    found: list[tuple[float, Flags]] = []
+    for reach, above in ALONE:
+        chosen = since > reach * usual
+        if (n := int(chosen.sum())) >= FEWEST:
+            found.append((math.hypot(sigma / math.sqrt(n), above * sigma), chosen))
+    if not found:
+        return None
+    error, chosen = min(found, key=lambda one: one[0])
+    alone = [those for _, those in found if LOOKS <= those.sum() <= chosen.sum()]
+    is_jitter = are_held(together[since > APART * usual]) or (bool(alone) and all(are_independent(delay[those]) for those in alone))
+    return Own(product_limit(delay[chosen], together[chosen] < TOGETHER), error, is_jitter, sigma, int(chosen.sum()))
+
+
+def are_held(together: Floats) -> bool:
+    """Whether packets that were sent apart left together: several, and far more than left in the next time of that length, as by chance.
+
+    :param together: how long after the one before it each left, ms.
+    """
+    first, second = int(np.sum(together < TOGETHER)), int(np.sum((together >= TOGETHER) & (together < 2 * TOGETHER)))
+    return first >= HELD and first > 3 * second
+
+
+def ranged(delay: Floats) -> float:
+    """The range that holds the middle 90 % of delays, ms."""
+    return float(np.subtract(*np.quantile(delay, (0.95, 0.05))))
+
+
+def are_independent(delay: Floats) -> bool:
+    """Whether delays, in the order of sending, are not alike one after the other, and neither sharp nor one-sided at their least, as waits are."""
+    off = delay - delay.mean()
+    power = float(np.mean(off**2))
+    if not power or is_one_sided(delay) or is_sharp(delay):
+        return False
+    return bool(abs(float(np.mean(off[1:] * off[:-1]))) / power < CHANCE / math.sqrt(delay.size))
+
+
+def product_limit(x: Floats, at_most: Flags) -> float:
+    """The mean of values of which some are known to be at most so large; what lies below the least of all counts as that."""
+    order = np.lexsort((at_most, -x))
+    x, at_most = x[order], at_most[order]
+    left = np.cumprod(np.where(at_most, 1.0, 1.0 - 1.0 / np.arange(x.size, 0, -1)))
+    return float(np.sum(-np.diff(left, prepend=1.0) * x) + left[-1] * x[-1])
