@@ -14,6 +14,7 @@ import pytest
 import observations
 from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape import formats
+from tcpscape.capture import Pseudonyms
 from tcpscape.engines.model import Model
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice.choice import ChoiceVerdict
@@ -21,7 +22,7 @@ from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import checked, diagnosis, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice
-from tcpscape.findings.diagnosis.observed import Cause, Vantage
+from tcpscape.findings.diagnosis.observed import Attempt, Cause, SocketAddress, Vantage
 from tcpscape.findings.diagnosis.reasons import Reason, Why
 from tcpscape.findings.diagnosis.replay.scenario import fitted
 from tcpscape.interchange import observing
@@ -31,7 +32,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.schemas.documents import DOCUMENTS
 from tcpscape.stats import Estimate
 from tcpscape.words import diagnosis as answer
-from tcpscape.words import fitted_path, reasons
+from tcpscape.words import fitted_path, next_look, reasons
 from tcpscape.words import flow as words
 
 SAYS = {
@@ -180,11 +181,11 @@ def test_a_repair_of_what_came_late_is_not_called_one_of_losses(tmp_path):
 def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     rows = {"t": np.arange(3)}
     seen = flow(vantage="receiver", segments=rows, facts={} if opened is None else {"sender_opened": opened})
-    line = answer.what_to_ask(whole(diagnosed(seen, control="unknown")))
+    line = next_look.what_to_ask(whole(diagnosed(seen, control="unknown")))
     assert f"on 10.0.0.1, the sender: tcpdump -i any -s 160 -w sender.pcap host 10.0.0.2 and tcp port {port} " in line
-    assert "the sender" not in answer.what_to_ask(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
-    assert not answer.what_to_ask(whole(diagnosed(seen)))
-    assert not answer.what_to_ask(whole(diagnosed(replace(seen, segments={}), control="unknown")))
+    assert "the sender" not in next_look.what_to_ask(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
+    assert not next_look.what_to_ask(whole(diagnosed(seen)))
+    assert not next_look.what_to_ask(whole(diagnosed(replace(seen, segments={}), control="unknown")))
 
 
 @pytest.mark.parametrize(
@@ -203,9 +204,40 @@ def test_what_to_ask_next_at_the_sender_depends_on_what_is_missing(why, doubt, l
     seen = flow(vantage="sender", segments={"t": np.arange(3)}, facts={"sender_opened": True, "limits_doubt": doubt})
     one = diagnosed(seen, control="unknown", limited_by={"unknown": 0.9} if doubt else {"congestion_window": 1.0})
     one = replace(one, control=replace(one.control, reason=Reason(why)))
-    asked = answer.what_to_ask(whole(one))
+    asked = next_look.what_to_ask(whole(one))
     assert line in asked
     assert bool(asked) == bool(line)
+
+
+def test_no_capture_is_asked_for_that_would_not_tell_more():
+    """Of a flow that an end held no window shows at any place, and a delay that varies in order looks the same at the sender."""
+    seen = flow(vantage="receiver", segments={"t": np.arange(3)}, facts={"sender_opened": True}, seconds=30.0)
+    held = {"application": 0.9, "recovery": 0.1}
+    no_window = diagnosis._uncontradicted(RecognisedControl("unknown", 0.0, {}, Reason("not at the sender", {"vantage": "receiver"})), held)
+    assert "100 % of the time without repairs" in reasons.text(no_window.reason)
+    one = replace(diagnosed(seen, limited_by=held), control=no_window)
+    assert not next_look.what_to_ask(whole(one))
+    one = replace(one, path=replace(observations.PATH, rtt_ms=None, reasons={"rtt_ms": Reason("delays vary in order", {"ms": 40.0})}))
+    assert not next_look.what_to_ask(whole(one))
+    one = replace(one, path=replace(observations.PATH, loss_pct=None, reasons={"loss_pct": Reason("queue unseen")}))
+    assert next_look.what_to_ask(whole(one)).endswith("(only there the window shows)")
+    assert not next_look.what_to_ask(whole(replace(one, flow=replace(seen, vantage="sender"))))
+    reader = diagnosis._uncontradicted(no_window, {"receive_window": 0.9, "congestion_window": 0.1})
+    assert (reader.name, reader.reason.why) == ("unknown", "window held")
+    short = diagnosed(replace(seen, seconds=4.0), control="unknown")
+    assert "for 30 s and more (only there the window shows)" in next_look.what_to_ask(whole(short))
+    known = RecognisedControl("cubic", 1.0, {"cubic": 1.0}, Reason("named by the user"))
+    assert diagnosis._uncontradicted(known, held) is known
+
+
+def test_a_queue_is_not_called_a_flows_own_beside_others_that_went_the_same_way():
+    from_same = replace(flow(), source=SocketAddress("10.0.0.1", 40001))
+    for other, count in ((from_same, 1), (replace(from_same, start_s=100.0), 0), (replace(from_same, source=SocketAddress("10.0.0.9", 1)), 0)):
+        one, _ = diagnosis.diagnose(observation(flow(), other), DiagnosisSettings()).flows
+        assert one.beside == count
+    assert "its queue is this flow's own" in answer.of_flow(diagnosed(flow())).text(200)
+    shared = answer.of_flow(replace(diagnosed(flow()), beside=2)).text(200)
+    assert "its queue grows with this flow, and 2 other flows went this way too" in shared
 
 
 @pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps")])
@@ -430,11 +462,11 @@ def test_a_reason_that_the_answer_has_is_not_repeated_in_its_table():
 def test_parts_that_contradict_each_other_are_not_both_told():
     reno, bbr = (RecognisedControl(name, 0.96, {name: 0.96}, Reason("recognised")) for name in ("reno", "bbr"))
     idle, busy = {"application": 0.7, "send_buffer": 0.15}, {"application": 0.7, "congestion_window": 0.3}
-    assert diagnosis._uncontradicted(reno, idle).reason == Reason("application held", {"share": pytest.approx(0.85)})
+    assert diagnosis._uncontradicted(reno, idle).reason == Reason("application held", {"share": pytest.approx(0.85), "of": "time"})
     assert diagnosis._uncontradicted(reno, busy) is reno
     assert diagnosis._uncontradicted(bbr, idle) is bbr, "a pace shows all the same"
     repairing = {"application": 0.49, "recovery": 0.49, "congestion_window": 0.02}
-    assert diagnosis._uncontradicted(reno, repairing).reason == Reason("application held", {"share": pytest.approx(0.49 / 0.51)}), (
+    assert diagnosis._uncontradicted(reno, repairing).reason == Reason("application held", {"share": pytest.approx(0.49 / 0.51), "of": "time"}), (
         "nothing else shows"
     )
     path = observations.fitted(rate_mbps=20.0, buffer_bytes=90_000.0)
@@ -448,6 +480,50 @@ def test_a_source_without_flows_says_so():
     shown = answer.screen(whole(notes=("It ends in the middle of a packet.",))).text(80)
     assert "→ There is no flow with data in it" in shown
     assert "caveat: It ends in the middle of a packet." in shown
+
+
+@pytest.mark.parametrize(
+    ("syns", "answers", "is_reset", "says", "next_"),
+    [
+        (
+            7,
+            0,
+            False,
+            "7 SYNs in 63.0 s and no answer. A host on which nobody listens answers with a reset (RST): silence is",
+            "on 10.0.0.2: tcpdump",
+        ),
+        (1, 0, True, "1 SYN in 63.0 s, answered by a reset (RST). So packets pass in both directions", "on 10.0.0.2: ss -ltn sport = :5201"),
+        (1, 3, False, "1 SYN and 3 SYN-ACKs in 63.0 s, and no ACK completes the handshake.", "on 10.0.0.1: tcpdump -n -i any host 10.0.0.2 and tcp"),
+    ],
+)
+def test_a_connection_that_was_not_established_is_told(syns, answers, is_reset, says, next_):
+    ends = SocketAddress("10.0.0.1", 40000), SocketAddress("10.0.0.2", 5201)
+    counts = {"unanswered": 0, "refused": 0, "half_open": 0} | {"half_open" if answers else "refused" if is_reset else "unanswered": 1}
+    facts = {"frames": 8, "packets": 8, "flows": {"connections": 1, **counts}}
+    seen = replace(whole(), observation=replace(observation(), facts=facts, attempt=Attempt(*ends, syns, answers, is_reset, 63.0)))
+    said = answer.screen(seen).answer
+    assert f"No connection was established: 10.0.0.1:40000 → 10.0.0.2:5201, {says}" in said
+    assert next_look.what_to_ask(seen).startswith(next_)
+    document = answer.document(seen)
+    jsonschema.validate(document, DOCUMENTS["diagnosis"].schema())
+    assert document["source"]["attempt"]["tuple"] == ["10.0.0.1", 40000, "10.0.0.2", 5201]
+    icmp = replace(seen, observation=replace(seen.observation, facts={**facts, "skipped": {"not_tcp": 2}}))
+    assert any("2 packets of other" in line for line in answer.screen(icmp).caveats) is (not answers)
+    hidden = Pseudonyms().observation(seen.observation).attempt
+    assert hidden is not None
+    assert (hidden.source.address != "10.0.0.1", hidden.destination.port) == (True, 5201)
+    several = replace(seen, observation=replace(seen.observation, facts={**facts, "flows": {**facts["flows"], "connections": 3}}))
+    assert "nothing to diagnose: of 3 connections none carries any; 1 " in answer.screen(several).answer
+    beside = answer.what_weakens(replace(seen, flows=[diagnosed(flow())]))
+    assert any(line.startswith("1 other connection asked for and not established (1 ") for line in beside)
+
+
+def test_a_capture_without_tcp_says_so():
+    facts = {"frames": 12, "packets": 0, "flows": {"connections": 0, "unanswered": 0, "refused": 0, "half_open": 0}}
+    seen = replace(whole(), observation=replace(observation(), facts=facts))
+    assert answer.screen(seen).answer == "There is no TCP packet among its 12 frames, so there is nothing to diagnose."
+    seen = replace(seen, observation=replace(seen.observation, facts={**facts, "frames": 0}))
+    assert answer.screen(seen).answer == "There is no TCP packet, so there is nothing to diagnose."
 
 
 def test_the_control_that_is_said_or_named_needs_no_evidence():

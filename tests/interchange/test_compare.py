@@ -106,6 +106,17 @@ def test_what_was_exported_is_paired_with_what_it_came_from(tmp_path):
     assert (got.rows[0].pairs, got.rows[0].verdict) == (8, "alike")
 
 
+def test_a_directory_without_results_says_what_is_missing(cli, tmp_path):
+    (tmp_path / "empty").mkdir()
+    said = cli("compare", tmp_path / "empty", tmp_path / "empty")
+    assert (said.status, said.err.count("\n")) == (2, 1)
+    assert "has no results.sqlite, and no file of iperf3, Flent or a table in its place; name a directory that --out wrote" in said.err
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "results.sqlite").touch()
+    with pytest.raises(TcpscapeError, match=r"inner, which has one"):
+        sources.load(tmp_path)
+
+
 def test_measurements_of_iperf3_are_compared_but_not_paired():
     got = answer(DATA / "iperf3-up-2.json", DATA / "iperf3-reverse.json")
     assert got.rows[0].comparison.ratio.value == pytest.approx(50_644.0987 / 34_016.5498)

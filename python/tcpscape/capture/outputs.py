@@ -64,10 +64,12 @@ class Pseudonyms:
     def observation(self, observation: Observation) -> Observation:
         """The same observation with pseudonyms; its name and the names of its interfaces are left out."""
         flows = [replace(flow, source=self._end(flow.source), destination=self._end(flow.destination)) for flow in observation.flows]
+        asked = observation.attempt
+        attempt = replace(asked, source=self._end(asked.source), destination=self._end(asked.destination)) if asked else None
         facts = dict(observation.facts)
         if "interfaces" in facts:
             facts["interfaces"] = [{**interface, "name": ""} for interface in facts["interfaces"]]
-        return replace(observation, name=ANONYMOUS_NAME, flows=flows, facts=facts)
+        return replace(observation, name=ANONYMOUS_NAME, flows=flows, facts=facts, attempt=attempt)
 
     def _end(self, end: SocketAddress) -> SocketAddress:
         return SocketAddress(self.address(end.address), end.port)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from tcpscape import _core
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
+from tcpscape.findings.diagnosis.observed import Attempt, LimitInterval, Observation, ObservedFlow, SocketAddress
 from tcpscape.reading.files import Kind
 from tcpscape.reading.streams import Stream
+from tcpscape.units import NS_PER_S
 
 MAGICS = tuple(bytes.fromhex(magic) for magic in ("0a0d0d0a", "d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "34cdb2a1"))
 """First bytes of pcapng, and of pcap in both byte orders, with microseconds, nanoseconds, and modified."""
@@ -57,7 +58,15 @@ def read(source: Path | str | Stream, progress: Callable[[int, int | None], None
         notes.insert(0, f"The capture was not read to its end: {source.damage}.")
     facts = {key: value for key, value in report.items() if key not in ("format", "notes")}
     facts["compression"] = source.compression
-    return Observation(kind=report["format"], name=source.origin.name, flows=[_flow(flow) for flow in flows], notes=notes, facts=facts)
+    attempt = _attempt(facts["flows"].pop("attempt"))
+    return Observation(report["format"], source.origin.name, [_flow(flow) for flow in flows], notes, facts, attempt)
+
+
+def _attempt(asked: Mapping[str, Any] | None) -> Attempt | None:
+    if asked is None:
+        return None
+    ends = SocketAddress(*asked["from"]), SocketAddress(*asked["to"])
+    return Attempt(*ends, asked["syns"], asked["answers"], asked["is_reset"], asked["over_ns"] / NS_PER_S)
 
 
 def _left_out(totals: Mapping[str, int]) -> Iterator[str]:

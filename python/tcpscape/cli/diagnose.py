@@ -181,15 +181,15 @@ def _write(result: Diagnosis, shown: Diagnosis, results: DiagnosisOutput, known:
 
 def _next(result: Diagnosis, results: DiagnosisOutput, output: options.ScreenOptions) -> list[str]:
     """What is worth typing next: a look at the page or at the path, a capture that shows more, or what writes them."""
-    from tcpscape.words import diagnosis as answer
+    from tcpscape.words import next_look
 
     if results.report:
         return [terminal.to_open(results.report)]
     if results.out:
         return [f"tcpscape run {names.argument(results.out)} --cca all (the same path under every congestion control)"]
     more = "" if output.verbose else ", --verbose for every interval and reason"
-    again = "" if results.anonymise else answer.what_to_ask(result)
-    return [*filter(None, [again]), f"add --report page.html for figures{more}"] if result.flows else []
+    again = "" if results.anonymise else next_look.what_to_ask(result)
+    return [*filter(None, [again]), *([f"add --report page.html for figures{more}"] if result.flows else [])]
 
 
 def _reading(source: str, done: int, total: int | None) -> str:

@@ -14,7 +14,7 @@ from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, RecognisedControl, Replay, ReplayAdvice, Withheld, Zone
-from tcpscape.findings.diagnosis.observed import Cause, Doubt, FlowCounts, LimitInterval, ObservedFlow, Vantage
+from tcpscape.findings.diagnosis.observed import Attempt, Cause, FlowCounts, FlowEnds, LimitInterval, ObservedFlow, Vantage
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.formats import printed
 from tcpscape.interchange import observing
@@ -24,7 +24,7 @@ from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import counted
-from tcpscape.words import fitted_path, reasons
+from tcpscape.words import fitted_path, handshakes, reasons
 from tcpscape.words import flow as words
 from tcpscape.words.terms import glossed
 
@@ -66,6 +66,14 @@ NO_PATH = FittedPath()
 """What a document has where no path was fitted."""
 
 
+@dataclass(frozen=True)
+class FlowTuple:
+    """Who talks to whom."""
+
+    tuple: tuple[str, int, str, int]
+    """Address and port of the sender of the data, or of who asked for the connection, then of the other end; empty and 0 where not known."""
+
+
 class OtherFlowsDocument(TypedDict):
     """The flows of a source that were not diagnosed."""
 
@@ -73,6 +81,20 @@ class OtherFlowsDocument(TypedDict):
     """Their number."""
     bytes: int
     """Payload that they delivered, bytes."""
+
+
+@dataclass(frozen=True)
+class AttemptDocument(FlowTuple):
+    """A connection that was asked for and, as far as the source shows, not established."""
+
+    syns: int
+    """SYNs that were seen."""
+    answers: int
+    """SYN-ACKs that were seen."""
+    is_reset: bool
+    """Whether a reset ended it."""
+    seconds: float
+    """From its first packet to its last, s."""
 
 
 class SourceDocument(TypedDict):
@@ -88,6 +110,8 @@ class SourceDocument(TypedDict):
     """What could not be read or is not in it, a sentence each."""
     flows: int
     """Number of flows in it."""
+    attempt: AttemptDocument | None
+    """Of the connections that were not established the one with most SYNs."""
     others: OtherFlowsDocument
     """Those of them that were not diagnosed."""
 
@@ -124,14 +148,6 @@ class ReplayAdviceDocument(ReplayAdvice):
     """better, as good, undecided, or why there is no advice."""
     assumption: str = ""  # type: ignore[assignment]
     """The largest assumption."""
-
-
-@dataclass(frozen=True)
-class FlowTuple:
-    """Who talks to whom."""
-
-    tuple: tuple[str, int, str, int]
-    """Address and port of the sender of the data, then of the receiver; empty and 0 where the source has none."""
 
 
 @dataclass(frozen=True)
@@ -174,56 +190,14 @@ class DiagnosisDocument(TypedDict):
     """The flows that were diagnosed, the largest first."""
 
 
-SOCKET: Mapping[Doubt | None, str] = {
-    "small_writes": "app_limited, and sndbuf_limited",
-    "pace_or_application": "its congestion control, and app_limited",
-    "unused_window": "app_limited, rwnd_limited and sndbuf_limited",
-}
-"""Doubt → what the sender's socket says of it."""
-LONGER: Mapping[str, str] = {
-    "few seconds": "for 30 s and more",
-    "few round trips": "for longer than this one",
-    "few reductions": "for a minute and more, so that the window falls more often",
-    "begins in mid-connection": "begun before the connection",
-    "no probes of the RTT": "for 30 s and more",
-    "busy at the begin": "begun before the connection",
-    "nothing before the capture": "begun before the connection",
-}
-"""Why something is unknown that another capture at the same place shows → which capture."""
-
-
-def what_to_ask(diagnosis: Diagnosis) -> str:
-    """What to type, and where, so that the next look shows what that of the largest flow leaves open; empty where nothing is, or nothing would.
-
-    A capture at the sender, where this one is from elsewhere; a longer or earlier one at the same place; what the sender's own socket says.
-    """
-    one = next(iter(diagnosis.flows), None)
-    if one is None or one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET):
-        return ""
-    if not (one.doubt or one.control.name == UNKNOWN or "path.rtt_ms" in one.not_identifiable):
-        return ""
-    source, destination = one.flow.source, one.flow.destination
-    opened = one.flow.facts.get("sender_opened")
-    port = min(source.port, destination.port) if opened is None else (source, destination)[opened].port
-    capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
-    if one.doubt == "no_timestamps":
-        return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
-    at_sender = f"on {source.address}, the sender: "
-    if one.flow.vantage != "sender" and one.doubt != "small_writes":
-        return f"{at_sender}{capture} (only there the window shows)"
-    if one.doubt in SOCKET:
-        return f"{at_sender}ss -tin dst {destination.address} ({SOCKET[one.doubt]})"
-    whys = [reason.why for part, reason in one.not_identifiable.items() if part in ("cca", "path.rtt_ms")]
-    how = next((LONGER[why] for why in whys if why in LONGER), "")
-    return f"on {source.address}: {capture}, {how}" if how else ""
-
-
 def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> Screen:
     """The screen of a diagnosis: the answer is of the largest flow."""
     observation = diagnosis.observation
     source = f"{observation.name}: {observing.TITLES.get(observation.kind, observation.kind)}, {counted(len(observation.flows), 'flow')}"
     if not diagnosis.flows:
-        return Screen(source, "There is no flow with data in it, so there is nothing to diagnose.", caveats=observation.notes)
+        return Screen(
+            source, handshakes.without_flows(observation), caveats=[*observation.notes, *filter(None, [handshakes.unread(observation)])], next=next_
+        )
     first = diagnosis.flows[0]
     tables = [of_flow(first), *([summary(diagnosis)] if len(diagnosis.flows) + len(diagnosis.others) > 1 else [])]
     details = [table for one in diagnosis.flows for table in _details(one, is_first=one is first)]
@@ -337,12 +311,19 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     lost = path.queue_loss_pct
     dropped = f"{words.dropping(path)} dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
     yield _row(path, "random loss", "loss_pct", "%", dropped)
-    yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", QUEUES[path.queue] if path.queue else "")
+    yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", _queue(path, diagnosis.beside))
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
     for change in path.changes[:3]:
         yield "change", f"at {change.at_s:.2f} s", f"{words.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
     if len(path.changes) > 3:
         yield "", f"{len(path.changes) - 3} more changes", "--json has them"
+
+
+def _queue(path: FittedPath, beside: int) -> str:
+    """What fills the queue of the bottleneck, and which flows of the source went the same way."""
+    if path.queue == "self-induced" and beside:
+        return f"its queue grows with this flow, and {counted(beside, 'other flow')} went this way too"
+    return QUEUES[path.queue] if path.queue else ""
 
 
 def _row(path: FittedPath, title: str, field: str, unit: str, remark: str, factor: float = 1.0) -> tuple[str, str, str]:
@@ -413,7 +394,8 @@ def _alternative(one: Alternative) -> TableRow:
 def what_weakens(diagnosis: Diagnosis) -> list[str]:
     """What weakens the answer: what could not be read, what is not identifiable, what the replay says, what is assumed."""
     first = diagnosis.flows[0]
-    caveats = [note.removesuffix(".") for note in diagnosis.observation.notes]
+    observation = diagnosis.observation
+    caveats = [note.removesuffix(".") for note in observation.notes] + list(filter(None, [handshakes.caveat(observation)]))
     if first.zone and first.zone.side in ("chaos zone", "collapsed"):
         caveats.append(guidance(first.zone).removesuffix("."))
     if first.advice and first.advice.assumption:
@@ -459,15 +441,24 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
         facts=_plain(observation.facts),
         notes=list(observation.notes),
         flows=len(observation.flows),
+        attempt=_attempt_document(observation.attempt) if observation.attempt else None,
         others=OtherFlowsDocument(flows=len(others), bytes=sum(flow.bytes or 0 for flow in others)),
     )
     return printed(DiagnosisDocument, DiagnosisDocument(format=1, source=source, flows=[_flow_document(one) for one in diagnosis.flows]))
 
 
+def _attempt_document(attempt: Attempt) -> AttemptDocument:
+    return AttemptDocument(_tuple(attempt), attempt.syns, attempt.answers, attempt.is_reset, attempt.seconds)
+
+
+def _tuple(ends: FlowEnds) -> tuple[str, int, str, int]:
+    return ends.source.address, ends.source.port, ends.destination.address, ends.destination.port
+
+
 def _flow_document(one: FlowDiagnosis) -> DiagnosedFlowDocument:
     flow = one.flow
     return DiagnosedFlowDocument(
-        tuple=(flow.source.address, flow.source.port, flow.destination.address, flow.destination.port),
+        tuple=_tuple(flow),
         **{field.name: getattr(flow, field.name) for field in fields(FlowCounts)},
         answer=words.answer(one),
         cca=_with(ControlDocument, one.control, reason=reasons.text(one.control.reason)),

@@ -17,6 +17,9 @@ ALIKE: Mapping[frozenset[str], str] = {
 }
 """Congestion controls that are the same on some paths → why."""
 
+HELD_FOR: Mapping[str, str] = {"time": "for {} of the time without repairs", "round trips": "in {} of the round trips"}
+"""What a share is of → how long a flow was held."""
+
 
 def text(reason: Reason | None, default: str = "") -> str:
     """The sentence of a reason; the default where there is none."""
@@ -128,7 +131,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "never filled a queue": "the flow never filled a queue",
     "queue of unknown rate": "packets were lost as a full queue or a policer drops them, and its rate is not known",
     "queue always full": "the queue was nearly full all the time: its drops and random loss cannot be told apart",
-    "queue unseen": "no delay of the data is seen here, so that random loss and the drops of a full queue look alike: capture at the sender",
+    "queue unseen": "no delay of the data is seen here, so that random loss and the drops of a full queue look alike",
     "lost together": "packets were lost together, as a policer or a full queue drops them, or a link in bursts, and no delay tells which",
     "few lost": "few packets were lost",
     "policed": "packets were lost when more had been sent than a policer's bucket holds: how many were lost at random besides is not known",
@@ -168,10 +171,12 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "not at the sender": _not_at_the_sender,
     "few seconds": "{seconds:.2g} s are too short for the window to show its law; capture 30 s or more",
     "few round trips": "too few round trips for the window to show its law; capture for longer",
-    "application held": lambda share: (
-        f"the application or the send buffer held the flow for {percent(share)} of the time without repairs, so the window hardly shows"
+    "application held": lambda share, of: (
+        f"the application or the send buffer held the flow {HELD_FOR[of].format(percent(share))}, so that the congestion window hardly shows"
     ),
-    "window held": lambda share: f"the receive window held the flow in {percent(share)} of the round trips, so the congestion window hardly shows",
+    "window held": lambda share, of: (
+        f"the receive window held the flow {HELD_FOR[of].format(percent(share))}, so that the congestion window hardly shows"
+    ),
     "no probes of the RTT": "the sending rate is like BBR's, but the flow never drained its queue for the least RTT, as BBR does every 10 s",
     "begins in mid-connection": (
         "the capture begins in mid-connection and may lack the least RTT by which {name} or another control judges the queue"

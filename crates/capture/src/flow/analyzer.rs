@@ -6,7 +6,7 @@
 use super::connection::Connection;
 use super::direction::Direction;
 use super::log::EVENTS;
-use super::record::{self, FlowRecord};
+use super::record::{self, Attempt, FlowRecord};
 use super::table::halve;
 use crate::packet::{Endpoint, Packet};
 use serde::Serialize;
@@ -51,6 +51,14 @@ pub struct Totals {
     pub left_out_bytes: u64,
     /// Packets seen again on their way through the capturing machine.
     pub forwarded: u64,
+    /// Connections that were asked for and not established: of these nothing answered,
+    pub unanswered: u64,
+    /// of these a reset was the only answer,
+    pub refused: u64,
+    /// and these were answered, and the answer was not acknowledged.
+    pub half_open: u64,
+    /// The one of them with most SYNs.
+    pub attempt: Option<Attempt>,
 }
 
 /// Packets between two looks at what connections hold.
@@ -169,9 +177,23 @@ impl Analyzer {
 
     fn conclude(&mut self, c: Connection) {
         self.totals.forwarded += c.forwarded.count;
+        if let Some(attempt) = record::attempt(&c) {
+            self.attempted(attempt);
+        }
         record::records(c, &mut self.done);
         if self.done.len() > 2 * self.budget.flows {
             self.choose();
+        }
+    }
+
+    fn attempted(&mut self, attempt: Attempt) {
+        match (attempt.answers, attempt.is_reset) {
+            (0, false) => self.totals.unanswered += 1,
+            (0, true) => self.totals.refused += 1,
+            _ => self.totals.half_open += 1,
+        }
+        if self.totals.attempt.map_or(true, |most| attempt.syns > most.syns) {
+            self.totals.attempt = Some(attempt);
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Connection {
     pub handshake: Handshake,
     /// How it ended.
     pub ended: Option<&'static str>,
+    /// Whether a packet was seen that only an established connection has: an acknowledgement after the SYNs.
+    pub is_established: bool,
     /// Packets seen more than once on their way.
     pub forwarded: Forwarded,
     /// Whether a packet of the end was seen.
@@ -67,6 +69,7 @@ impl Connection {
             directions: Default::default(),
             handshake: Handshake::default(),
             ended: None,
+            is_established: false,
             forwarded: Forwarded::default(),
             is_seen: [false; 2],
             has_timestamps: false,
@@ -105,6 +108,7 @@ impl Connection {
             self.handshake.syn(side, t, p);
             self.agree();
         } else if p.flags.has(Flags::ACK) {
+            self.is_established |= !p.flags.has(Flags::RST);
             self.handshake.ack(side, t, p.frame);
             self.measure();
         }

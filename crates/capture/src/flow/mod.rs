@@ -34,7 +34,7 @@ mod window;
 
 pub use analyzer::{Analyzer, Budget, Totals};
 pub use log::Counts;
-pub use record::{Facts, FlowRecord};
+pub use record::{Attempt, Facts, FlowRecord};
 pub use rtt::Summary;
 pub use table::{AckRow, EventRow, Fate, Kind, SegmentRow, Side};
 pub use vantage::{Place, Vantage};

@@ -12,6 +12,7 @@ use crate::limits::{self, Doubt, Interval};
 use crate::packet::Endpoint;
 use serde::Serialize;
 use serde_json::Value;
+use std::net::IpAddr;
 
 /// One direction of a connection: the data and what acknowledges it.
 #[derive(Debug)]
@@ -42,6 +43,40 @@ impl FlowRecord {
             self.limits = limits::thinned(std::mem::take(&mut self.limits), most);
         }
     }
+}
+
+/// A connection that was asked for and, as far as the capture shows, not established.
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+pub struct Attempt {
+    /// Who asked for it: address and port.
+    pub from: (IpAddr, u16),
+    /// Who was asked.
+    pub to: (IpAddr, u16),
+    /// SYNs that were seen.
+    pub syns: u32,
+    /// SYN-ACKs that answered them.
+    pub answers: u32,
+    /// Whether a reset ended it.
+    pub is_reset: bool,
+    /// From its first packet to its last, ns.
+    pub over_ns: u64,
+}
+
+/// What a connection is where its SYN was seen and nothing that an established one has.
+pub fn attempt(c: &Connection) -> Option<Attempt> {
+    let client = c.handshake.client.filter(|_| !c.is_established)?;
+    let (syn, answer) = (&c.handshake.syn[client], &c.handshake.syn[1 - client]);
+    let end = |e: Endpoint| (e.address, e.port);
+    let is_reset = c.ended == Some("rst");
+    let attempt = Attempt {
+        from: end(c.ends[client]),
+        to: end(c.ends[1 - client]),
+        syns: syn.times,
+        answers: answer.times,
+        is_reset,
+        over_ns: c.span.end - c.span.start,
+    };
+    (syn.times > 0 && !c.directions.iter().any(Direction::carries)).then_some(attempt)
 }
 
 /// Facts of one direction. What is `None` the capture does not show.

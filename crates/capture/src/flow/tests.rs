@@ -101,6 +101,38 @@ impl Script {
     }
 }
 
+#[test]
+fn syns_without_a_connection_are_told() {
+    let attempted = |s: &Script| {
+        let mut a = Analyzer::new(Budget::default());
+        s.packets.iter().for_each(|p| a.packet(p));
+        let (flows, totals) = a.finish();
+        assert!(flows.is_empty());
+        totals
+    };
+    let mut s = Script::new(false, true);
+    for ms in [0, 1_000, 3_000, 7_000] {
+        s.push(0, ms, Flags::SYN, 0, 0, 0, 0);
+    }
+    let silent = attempted(&s);
+    let asked = silent.attempt.expect("an attempt");
+    assert_eq!((silent.unanswered, silent.refused, silent.half_open), (1, 0, 0));
+    assert_eq!((asked.from.1, asked.to.1, asked.syns, asked.answers, asked.over_ns), (5_000, 5_001, 4, 0, 7_000 * MS));
+    s.push(1, 7_020, Flags::RST.with(Flags::ACK), 0, 1, 0, 0);
+    let refused = attempted(&s);
+    assert_eq!((refused.unanswered, refused.refused, refused.half_open), (0, 1, 0));
+    assert!(refused.attempt.is_some_and(|asked| asked.is_reset));
+    let mut s = Script::new(false, true);
+    s.handshake(20);
+    let established = s.packets.pop();
+    s.push(1, 1_020, Flags::SYN.with(Flags::ACK), 0, 1, 0, 0);
+    let half = attempted(&s);
+    assert_eq!((half.unanswered, half.refused, half.half_open), (0, 0, 1));
+    assert_eq!(half.attempt.map(|asked| (asked.syns, asked.answers)), Some((1, 2)));
+    s.packets.extend(established);
+    assert_eq!(attempted(&s).attempt, None, "what acknowledges the answer is a connection without data");
+}
+
 /// What every record obeys.
 fn laws(f: &FlowRecord) {
     let c = &f.facts.counts;

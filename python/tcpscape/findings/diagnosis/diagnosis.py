@@ -18,7 +18,7 @@ from tcpscape.findings.diagnosis import control as recognised
 from tcpscape.findings.diagnosis import limits, observed, path
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, DiagnosisSettings, FittedPath, RecognisedControl, Replay, ReplayAdvice, ReplaySettings, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, Observation, ObservedFlow
-from tcpscape.findings.diagnosis.reasons import Reason, Reasons
+from tcpscape.findings.diagnosis.reasons import Reason, Reasons, Why
 from tcpscape.findings.diagnosis.replay import zone
 from tcpscape.findings.steps import Tell, untold
 from tcpscape.text.table import ShownAsTable
@@ -31,7 +31,7 @@ RUN_PARTS = ("replay", "advice")
 """Parts that are None without a replay."""
 NO_REPLAY = Reason("no replay")
 IDLE = 0.8
-"""Share of the time for which a sender without data to send leaves no name to its congestion control."""
+"""Share of the time without repairs for which an end that holds a flow leaves no name to the sender's congestion control."""
 FASTER = 1.02
 """Goodput / upper end of a bottleneck's rate above which the two contradict each other."""
 DOUBTED = 0.02
@@ -54,6 +54,8 @@ class FlowDiagnosis:
     """Part → why it is None: `limited_by`, `path`, `zone`, `replay`, `advice`."""
     repeated: ReplayedRun | None = None
     """What the replay ran; None where nothing was run."""
+    beside: int = 0
+    """Other flows with data that the source has between the same two addresses, in this direction, for a part of this flow's time."""
 
     @property
     def doubt(self) -> Doubt | None:
@@ -98,7 +100,7 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
             tell("flow", f"{number} of {len(chosen)}")
         else:
             tell("diagnosis", "")
-        diagnoses.append(of_flow(flow, settings))
+        diagnoses.append(replace(of_flow(flow, settings), beside=sum(_is_beside(one, flow) for one in observation.flows)))
     return Diagnosis(observation, diagnoses, others)
 
 
@@ -106,6 +108,13 @@ def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
     diagnosis = before_replay(flow, settings)
     return diagnosis if settings.replay is None else replayed(diagnosis, settings.replay)
+
+
+def _is_beside(one: ObservedFlow, flow: ObservedFlow) -> bool:
+    """Whether one flow is another one than `flow`, and went the same way for a part of its time."""
+    ends = [(it.source.address, it.destination.address) for it in (one, flow)]
+    both_from, both_to = max(one.start_s, flow.start_s), min(one.start_s + one.seconds, flow.start_s + flow.seconds)
+    return one is not flow and ends[0] == ends[1] != ("", "") and bool(one.bytes) and both_from < both_to
 
 
 def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
@@ -132,11 +141,20 @@ def replayed(diagnosis: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosi
 
 
 def _uncontradicted(control: RecognisedControl, limited_by: Mapping[Cause, float]) -> RecognisedControl:
-    """The control, unless its window hardly held the flow while nothing was repaired: what was named by a window that did not is no name."""
-    repairs, held = (sum(limited_by.get(cause, 0.0) for cause in causes) for causes in (("recovery", "timeout"), ("application", "send_buffer")))
-    share = held / max(1.0 - repairs, 1e-9)
-    is_seen = control.reason is not None and control.reason.why == "recognised" and not limits.spaces(control.name)
-    return replace(control, name=UNKNOWN, reason=Reason("application held", {"share": share})) if is_seen and share >= IDLE else control
+    """The control, unless its window hardly held the flow while nothing was repaired: what was named by a window that did not is no name.
+
+    Where there is no name, that is the reason which counts: neither a longer capture nor one at the sender would show the window.
+    """
+    why = control.reason.why if control.reason else ""
+    if why in ("named by the user", "named by the source", "no packets") or limits.spaces(control.name):
+        return control
+    alone = max(1.0 - sum(limited_by.get(cause, 0.0) for cause in ("recovery", "timeout")), 1e-9)
+    causes: Mapping[Why, Sequence[Cause]] = {"application held": ("application", "send_buffer"), "window held": ("receive_window",)}
+    for reason, held in causes.items():
+        share = sum(limited_by.get(cause, 0.0) for cause in held) / alone
+        if share >= IDLE:
+            return RecognisedControl(UNKNOWN, 0.0, {}, Reason(reason, {"share": share, "of": "time"}))
+    return control
 
 
 def _slower(path: FittedPath, flow: ObservedFlow) -> FittedPath:

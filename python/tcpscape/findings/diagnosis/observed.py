@@ -71,6 +71,25 @@ class FlowEnds:
     """Who sends the data."""
     destination: SocketAddress
 
+    @property
+    def name(self) -> str:
+        """`10.0.0.1:40000 → 10.0.0.2:5201`."""
+        return f"{self.source.text} → {self.destination.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(FlowEnds):
+    """A connection that was asked for and, as far as its source shows, not established; `source` asked for it."""
+
+    syns: int
+    """SYNs that were seen."""
+    answers: int
+    """SYN-ACKs that were seen."""
+    is_reset: bool
+    """Whether a reset ended it."""
+    seconds: float
+    """From its first packet to its last, s."""
+
 
 @dataclass(frozen=True)
 class FlowCounts:
@@ -126,11 +145,6 @@ class ObservedFlow(FlowCounts, FlowEnds):
         again = self.facts.get("retransmissions") or 0
         return (self.facts.get("reordered") or 0) > again > 2 * self.surely_lost
 
-    @property
-    def name(self) -> str:
-        """`10.0.0.1:40000 → 10.0.0.2:5201`."""
-        return f"{self.source.text} → {self.destination.text}"
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -146,6 +160,8 @@ class Observation:
     """What could not be read or is not in it; whole sentences."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Of the source as a whole: packets, bytes, seconds, interfaces, clock steps."""
+    attempt: Attempt | None = None
+    """Of the connections that were not established the one with most SYNs."""
 
 
 SMALL = 0.01

@@ -347,9 +347,9 @@ def _held(watched: Watched) -> Reason | None:
     """Why the window does not show."""
     window, application = watched.limited
     if application > MOST_HELD:
-        return Reason("application held", {"share": application})
+        return Reason("application held", {"share": application, "of": "round trips"})
     if window > MOST_HELD:
-        return Reason("window held", {"share": window})
+        return Reason("window held", {"share": window, "of": "round trips"})
     return None
 
 
