@@ -121,7 +121,7 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
     ],
 )
 def test_losses_of_which_nobody_knows_what_lost_them_explain_a_small_window(why, control, lost, part):
-    seen = flow(goodput_mbps=5.0, facts={"losses": lost + 5, "losses_uncertain": 5, "segments": 10_000, "retransmissions": lost + 5})
+    seen = flow(goodput_mbps=5.0, facts={"losses": lost, "losses_uncertain": 0, "segments": 10_000, "retransmissions": lost})
     path = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=None, reasons={"loss_pct": Reason(why)})
     held = {"congestion_window": 1.0}
     assert f"What limits you is the congestion window (100 % of the time): {part}" in words.answer(
@@ -129,6 +129,9 @@ def test_losses_of_which_nobody_knows_what_lost_them_explain_a_small_window(why,
     )
     repaired = words.answer(diagnosed(seen, control=control, path=path, limited_by={"recovery": 1.0}))
     assert ("% of the packets were lost" in repaired) is (lost > 2)
+    unsure = replace(seen, facts={**seen.facts, "losses": lost + 400, "losses_uncertain": 400, "retransmissions": lost + 400})
+    said = words.answer(diagnosed(unsure, control=control, path=path, limited_by={"recovery": 1.0}))
+    assert ("between 0.30 and 4.3 % of the packets were lost" in said) is (lost > 2)
 
 
 def test_sentences_claim_no_more_than_is_known():
@@ -180,11 +183,12 @@ def test_a_repair_of_what_came_late_is_not_called_one_of_losses(tmp_path):
 @pytest.mark.parametrize(("opened", "port"), [(True, 5201), (False, 40000), (None, 5201)])  # who accepted has the port that stays
 def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     rows = {"t": np.arange(3)}
-    seen = flow(vantage="receiver", segments=rows, facts={} if opened is None else {"sender_opened": opened})
+    seen = flow(goodput_mbps=9.0, vantage="receiver", segments=rows, facts={} if opened is None else {"sender_opened": opened})
     line = next_look.what_to_ask(whole(diagnosed(seen, control="unknown")))
     assert f"on 10.0.0.1, the sender: tcpdump -i any -s 160 -w sender.pcap host 10.0.0.2 and tcp port {port} " in line
     assert "the sender" not in next_look.what_to_ask(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
     assert not next_look.what_to_ask(whole(diagnosed(seen)))
+    assert not next_look.what_to_ask(whole(diagnosed(replace(seen, goodput_mbps=18.5), control="unknown"))), "no control carries more"
     assert not next_look.what_to_ask(whole(diagnosed(replace(seen, segments={}), control="unknown")))
 
 
@@ -201,7 +205,7 @@ def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     ],
 )
 def test_what_to_ask_next_at_the_sender_depends_on_what_is_missing(why, doubt, line):
-    seen = flow(vantage="sender", segments={"t": np.arange(3)}, facts={"sender_opened": True, "limits_doubt": doubt})
+    seen = flow(goodput_mbps=9.0, vantage="sender", segments={"t": np.arange(3)}, facts={"sender_opened": True, "limits_doubt": doubt})
     one = diagnosed(seen, control="unknown", limited_by={"unknown": 0.9} if doubt else {"congestion_window": 1.0})
     one = replace(one, control=replace(one.control, reason=Reason(why)))
     asked = next_look.what_to_ask(whole(one))
@@ -211,7 +215,7 @@ def test_what_to_ask_next_at_the_sender_depends_on_what_is_missing(why, doubt, l
 
 def test_no_capture_is_asked_for_that_would_not_tell_more():
     """Of a flow that an end held no window shows at any place, and a delay that varies in order looks the same at the sender."""
-    seen = flow(vantage="receiver", segments={"t": np.arange(3)}, facts={"sender_opened": True}, seconds=30.0)
+    seen = flow(goodput_mbps=9.0, vantage="receiver", segments={"t": np.arange(3)}, facts={"sender_opened": True}, seconds=30.0)
     held = {"application": 0.9, "recovery": 0.1}
     no_window = diagnosis._uncontradicted(RecognisedControl("unknown", 0.0, {}, Reason("not at the sender", {"vantage": "receiver"})), held)
     assert "100 % of the time without repairs" in reasons.text(no_window.reason)

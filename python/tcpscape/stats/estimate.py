@@ -42,6 +42,8 @@ UNSEEN_BELOW = 10
 """Fewest values of which a mode with a share of a quarter is missed no more often than an interval may miss."""
 INTERVAL_DIGITS = 2
 """Significant digits that are written of the way from a value to the nearer end of its interval."""
+INWARD = 10.0 ** (1 - INTERVAL_DIGITS)
+"""Share of the way from a value to an end of its interval by which rounding may make the interval narrower: its second significant digit."""
 SKEWNESS = 1.0
 """Sample skewness from which a CV rests on few runs: with heavy tails its interval was measured to cover less than 80 %."""
 
@@ -131,20 +133,21 @@ class Estimate:
         """The value and `[11.8, 12.9]` for a table; an open end is ∞.
 
         `most`: the rate of the link, which the quantity cannot exceed, in the estimate's unit: an end above it is shown as `≤ link`.
-        No digit stands behind the second one of the way from the value to the nearer end: `57 [36, 71]`, not `56.5 [36.4, 70.5]`.
+        No digit stands behind the second one of the way from the value to the nearer end: `57 [36, 71]`, not `56.5 [36.4, 70.5]`. An end that
+        rounding would move by more than that towards the value is rounded away from it: 55.14 ± 0.03 is `55.1 [55.1, 55.2]`.
         `unit`: what stands between the value and its interval, `12.3 Mbit/s [11.8, 12.9]`, `6.42 × cubic [6.03, 6.91]`.
         """
         if self.n < 2 or math.isnan(self.low):
             return Number(self.value, f"{number(self.value, digits)} {unit}".rstrip())
         places = self._places(digits)
-        low, high = (_end(end, min(places, decimal_places(end, digits))) for end in (self.low, self.high))
+        low, high = (_end(end, min(places, decimal_places(end, digits)), self.value) for end in (self.low, self.high))
         high = "≤ link" if most is not None and self.high > most else high
         return Number(self.value, f"{_rounded(self.value, places)} {unit}".rstrip(), f"[{low}, {high}]")
 
     def _places(self, digits: int) -> int:
         """Decimal places: those of `digits` significant ones of the value, and no more than the way to the nearer end has in its first two."""
         ways = [abs(end - self.value) for end in (self.low, self.high) if math.isfinite(end) and end != self.value]
-        own = decimal_places(self.value, digits)
+        own = decimal_places(self.value or min(ways, default=0.0), digits)  # a value of 0 has no digits of its own
         return min(own, decimal_places(min(ways), INTERVAL_DIGITS)) if ways else own
 
     def percent(self) -> str:
@@ -152,7 +155,7 @@ class Estimate:
         text = percent(self.value)
         if self.n < 2 or math.isnan(self.low):
             return text
-        low, high = (f"{100 * end:.0f}" if math.isfinite(end) else _end(end, 0) for end in (self.low, self.high))
+        low, high = (_end(100 * end, 0, 100 * self.value, least=0) for end in (self.low, self.high))
         return f"{text} [{low}, {high}]"
 
     def excludes(self, value: float) -> bool:
@@ -196,8 +199,17 @@ def _rounded(value: float, places: int) -> str:
     return number(value, 1) if abs(value) <= 10.0**-places / 2 else f"{value:.{places}f}" if math.isfinite(value) else number(value)
 
 
-def _end(value: float, places: int) -> str:
-    return _rounded(value, places) if math.isfinite(value) else ("∞" if value > 0 else "−∞")
+def _end(end: float, places: int, value: float, least: int = 6) -> str:
+    """An end of a value's interval, with so many decimal places, or at most `least` where its first significant digit takes more."""
+    if not math.isfinite(end):
+        return "∞" if end > 0 else "−∞"
+    if abs(end) <= 10.0**-places / 2:
+        places = max(places, min(least, decimal_places(end, 1)))
+    rounded, way = round(end, places), value - end
+    if math.isfinite(way) and (rounded - end) * math.copysign(1.0, way) > INWARD * abs(way):
+        step = 10.0**places
+        rounded = (math.floor if way > 0 else math.ceil)(end * step) / step
+    return f"{rounded + 0.0:.{places}f}" if rounded else "0"
 
 
 def known(values: Iterable[float]) -> list[float]:

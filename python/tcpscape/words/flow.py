@@ -453,14 +453,16 @@ def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
 
 
 def _lost_somehow(diagnosis: FlowDiagnosis) -> str:
-    """How many packets were lost, where it is not identifiable by what; empty where few surely were."""
+    """How many packets were lost, where it is not identifiable by what; empty where few surely were. Some of the losses may be no losses."""
     flow, path = diagnosis.flow, diagnosis.path
     share = 100 * flow.surely_lost / max(1, flow.facts.get("segments") or 0)
     if flow.surely_lost < FEWEST_LOST or share < SHOWN_LOST_PCT or flow.answers_reordering:
         return ""
     why = path.reasons.get("loss_pct") if path and path.loss_pct is None else None
     how = SOMEHOW.get(why.why if why else "", "at random or in a full queue")
-    return f": {number(share, 2)} % of the packets were lost, {how}"
+    most = 100 * (flow.facts.get("losses") or 0) / max(1, flow.facts.get("segments") or 0)
+    least, up_to = number(share, 2), number(most, 2)
+    return f": {least if least == up_to else f'between {least} and {up_to}'} % of the packets were lost, {how}"
 
 
 def _late(diagnosis: FlowDiagnosis, control: str) -> str:

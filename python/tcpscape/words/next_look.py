@@ -8,6 +8,7 @@ from tcpscape.findings.diagnosis.control.classify import LEAST_S
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.observed import Doubt
 from tcpscape.words import handshakes
+from tcpscape.words.flow import contradicted, filled
 
 SOCKET: Mapping[Doubt | None, str] = {
     "small_writes": "app_limited, and sndbuf_limited",
@@ -62,8 +63,12 @@ def _of_flow(one: FlowDiagnosis) -> str:
 
 
 def _open(one: FlowDiagnosis) -> list[str]:
-    """Why the control, the round trip or what lost packets is not known, where another capture may show it."""
+    """Why the control, the round trip or what lost packets is not known, where another capture may show it.
+
+    The control does not matter where the bottleneck is full: none would carry more.
+    """
     missing = one.not_identifiable
-    whys: list[str] = [why.why for part, why in missing.items() if part in ("cca", "path.rtt_ms") and why.why not in ANYWHERE]
+    parts = ("path.rtt_ms",) if filled(one) and not contradicted(one) else ("cca", "path.rtt_ms")
+    whys: list[str] = [why.why for part, why in missing.items() if part in parts and why.why not in ANYWHERE]
     lost = missing.get("path.loss_pct")
     return [*whys, lost.why] if lost and lost.why == "queue unseen" and one.flow.vantage != "sender" else whys
