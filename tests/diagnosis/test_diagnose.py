@@ -21,7 +21,7 @@ from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.cliff.levels import Side
 from tcpscape.findings.diagnosis import checked, diagnosis, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
-from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice
+from tcpscape.findings.diagnosis.fitted import Alternative, DiagnosisSettings, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.observed import Attempt, Cause, SocketAddress, Vantage
 from tcpscape.findings.diagnosis.reasons import Reason, Why
 from tcpscape.findings.diagnosis.replay.scenario import fitted
@@ -49,7 +49,7 @@ SAYS = {
         "Your path has a round trip of 50.0 ms with 12.0 ms of jitter of the data that reorders packets and no random loss (not identifiable from this measurement: rate of the bottleneck, its buffer).",
         "What limits you is the congestion window (70 % of the time): jitter puts packets out of order, cubic takes that for loss",
         "(the jitter cliff).",
-        "bbr would carry 3.20 × as much as cubic [3.04, 3.36].",
+        "bbr would carry 3.20 × as much as cubic [3.04, 3.36], unless the bottleneck, whose rate does not show, ends that before.",
     ),
     "random loss": ("cubic takes the random loss of 0.50 % for congestion", "bbr would carry 3.20 ×"),
     "bufferbloat": (
@@ -242,6 +242,18 @@ def test_a_queue_is_not_called_a_flows_own_beside_others_that_went_the_same_way(
     assert "its queue is this flow's own" in answer.of_flow(diagnosed(flow())).text(200)
     shared = answer.of_flow(replace(diagnosed(flow()), beside=2)).text(200)
     assert "its queue grows with this flow, and 2 other flows went this way too" in shared
+
+
+def test_a_gain_hangs_on_a_bottleneck_that_was_not_seen():
+    """A larger buffer on a path whose rate was assumed: 4.14 × was told, and the path carries 1.74 × as much. The table has what the answer has."""
+    setting = Alternative("Receive buffer 34.8kB", Estimate(4.134, 4.13, 4.14, 6), None, None)
+    advice, unseen = replace(observations.SAME, settings=(setting,)), replace(observations.PATH, rate_mbps=None, buffer_bytes=None)
+    for path, gain, end in ((unseen, "up to 4.13 ×{}", words.UNLESS), (observations.PATH, "4.13 ×{} [4.13, 4.14]", "")):
+        one = diagnosed(flow(goodput_mbps=5.0), path=path, limited_by={"receive_window": 1.0}, advice=advice)
+        assert f"but this setting would carry {gain.format(' as much')}: receive buffer 34.8kB{end}." in words.answer(one)
+        assert f"Receive buffer 34.8kB, {gain.format('')}" in answer.of_flow(one).text(300)
+    better = diagnosed(flow(goodput_mbps=5.0), path=unseen, limited_by={"recovery": 1.0}, advice=observations.BBR)
+    assert words.answer(better).endswith(f"[3.04, 3.36]{words.UNLESS}.")
 
 
 @pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps")])

@@ -272,10 +272,14 @@ def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     if diagnosis.zone:
         zone = diagnosis.zone
         side = SIDES[zone.side] if zone.side else UNKNOWN_FIELD
-        yield "zone", side, f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else reasons.brief(zone.reasons.get("side"))
+        yield (
+            "zone",
+            side,
+            f"by jitter / RTT alone: {SIDES[zone.published]}" if zone.published else words.clause(reasons.brief(zone.reasons.get("side"))),
+        )
     if diagnosis.replay:
         replay = diagnosis.replay
-        reason = f": {reasons.brief(replay.reason)}" if replay.reason else ""
+        reason = f": {words.clause(reasons.brief(replay.reason))}" if replay.reason else ""
         yield "replay", replay.goodput_mbps.text(unit="Mbit/s") if replay.goodput_mbps else "–", f"{REPLAYS[replay.verdict]}{reason}"
     yield "better", *_better(diagnosis)
 
@@ -343,10 +347,11 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
         return "–", words.no_advice(replace(advice.verdict, reason=None))  # the replay's row has it
     if advice.choice is None or advice.gain is None:
         return "–", COMPARED[advice.verdict]
-    own = words.in_use(diagnosis)
+    own, setting, is_open = words.in_use(diagnosis), words.best_setting(advice), diagnosis.path is None or diagnosis.path.rate_mbps is None
+    more = f"{setting.name}, {words.setting_gain(setting, is_open)}" if setting else ""
     if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
-        return "–", f"no other congestion control carries clearly more than {own}"
-    return f"{advice.choice}, {advice.gain.text()} ×", COMPARED[advice.verdict].format(own=own)
+        return more or "–", f"no other congestion control carries clearly more than {own}"
+    return f"{advice.choice}, {advice.gain.text()} ×", f"{COMPARED[advice.verdict].format(own=own)}{f'; {more}' if more else ''}"
 
 
 def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:

@@ -100,6 +100,8 @@ IGNORE_LOSS = ("bbr", "bbr3")
 """Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
 UNSEEN = "the source does not show it"
 """Why something is missing of which nothing else is said."""
+UNLESS = ", unless the bottleneck, whose rate does not show, ends that before"
+"""What a gain hangs on where the flow never filled its bottleneck."""
 HELD = 0.5
 """Share of the time from which a cause is what limits a flow."""
 
@@ -123,7 +125,7 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
     parts = _known(path)
     if not parts:
         why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), None)
-        return f"What your path is cannot be told: {_clause(reasons.text(why, UNSEEN))}."
+        return f"What your path is cannot be told: {clause(reasons.text(why, UNSEEN))}."
     missing = [name for field, name in ASIDE.items() if getattr(path, field) is None and not (field == "rtt_ms" and _longest_trip(path))]
     aside = f" (not identifiable from this measurement: {', '.join(missing)})" if missing else ""
     return f"Your path has {joined(parts)}{aside}{_changes(path)}."
@@ -139,12 +141,13 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
     advice = diagnosis.advice
     if advice is None or isinstance(advice.verdict, Withheld):
         return _without_advice(diagnosis)
-    setting = best_setting(advice)
+    setting, is_open = best_setting(advice), diagnosis.path is None or diagnosis.path.rate_mbps is None
+    end = UNLESS if is_open else ""
     if advice.verdict == "better" and advice.choice and advice.gain:
-        more = f"; {_setting(setting)}" if setting else ""
-        return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}."
+        more = f"; {_setting(setting, is_open)}" if setting else ""
+        return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}{end}."
     if setting:
-        return f"No other congestion control would carry clearly more, but {_setting(setting)}."
+        return f"No other congestion control would carry clearly more, but {_setting(setting, is_open)}{end}."
     own = in_use(diagnosis)
     return f"{VERDICTS[advice.verdict].format(choice=advice.choice or own, own=own)}."
 
@@ -178,9 +181,9 @@ def _without_advice(diagnosis: FlowDiagnosis) -> str:
     withheld = diagnosis.advice.verdict if diagnosis.advice else None
     if isinstance(withheld, Withheld):
         is_told = diagnosis.path is None or not _known(diagnosis.path)  # the first sentence has the reason
-        why = _clause(reasons.brief(withheld.reason) if is_told else reasons.text(withheld.reason))
+        why = clause(reasons.brief(withheld.reason) if is_told else reasons.text(withheld.reason))
     else:
-        why = _clause(reasons.text(diagnosis.reasons.get("advice"), "there was no replay"))
+        why = clause(reasons.text(diagnosis.reasons.get("advice"), "there was no replay"))
     if isinstance(withheld, Withheld) and withheld.why != "no replay":
         why = f"{WITHHELD[withheld.why]}{_colon(why)}"
     if holds(diagnosis, "receive_window") or holds(diagnosis, "send_buffer"):
@@ -188,9 +191,15 @@ def _without_advice(diagnosis: FlowDiagnosis) -> str:
     return f"What would carry more is not known: {why}."
 
 
-def _setting(setting: Alternative) -> str:
+def _setting(setting: Alternative, is_open: bool) -> str:
     name = setting.name[:1].lower() + setting.name[1:]
-    return f"this setting would carry {_times(setting.gain)}: {name}"
+    gain = f"{setting_gain(setting, is_open)} as much" if is_open else _times(setting.gain)
+    return f"this setting would carry {gain}: {name}"
+
+
+def setting_gain(setting: Alternative, is_open: bool) -> str:
+    """`4.14 × [4.10, 4.18]`; of a bottleneck whose rate is not known, `is_open`, `up to 4.14 ×`: its runs are on one assumed rate."""
+    return f"up to {number(setting.gain.value)} ×" if is_open else setting.gain.text(unit="×")
 
 
 def _times(gain: Estimate, other: str = "") -> str:
@@ -281,7 +290,7 @@ def _colon(text: str) -> str:
     return f": {text}" if text else ""
 
 
-def _clause(text: str) -> str:
+def clause(text: str) -> str:
     """A sentence as a clause: without its full stop, with a small letter where a word begins it."""
     text = text.strip().removesuffix(".")
     return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
