@@ -19,7 +19,7 @@ from tcpscape.engines.model import Model
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.cliff.levels import Side
-from tcpscape.findings.diagnosis import checked, diagnosis, observed
+from tcpscape.findings.diagnosis import checked, diagnosis, limits, observed
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.fitted import Alternative, DiagnosisSettings, FittedPath, PathChange, RecognisedControl, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.observed import Attempt, Cause, SocketAddress, Vantage
@@ -254,6 +254,35 @@ def test_a_gain_hangs_on_a_bottleneck_that_was_not_seen():
         assert f"Receive buffer 34.8kB, {gain.format('')}" in answer.of_flow(one).text(300)
     better = diagnosed(flow(goodput_mbps=5.0), path=unseen, limited_by={"recovery": 1.0}, advice=observations.BBR)
     assert words.answer(better).endswith(f"[3.04, 3.36]{words.UNLESS}.")
+
+
+@pytest.mark.parametrize(("missing", "facts"), [(0.6, {}), (0.0, {"acks_missing": True}), (0.4, {}), (0.6, {"segment_stride": 2})])
+def test_a_capture_that_lacks_the_packets_does_not_tell_what_held_the_flow(missing, facts):
+    """Of 5.4 GB of a public capture 47 frames are in it, and the application was told for all of its time."""
+    held = {"application": 0.9, "congestion_window": 0.1}
+    seen = flow(
+        goodput_mbps=5.0, limits=held, segments={"t": np.arange(60), "len": np.full(60, 1000)}, bytes=round(60_000 / (1 - missing)), facts=facts
+    )
+    doubted = limits.doubted(seen)
+    assert (doubted.limits_doubt == "packets_missing") is ((missing > 0.5 and not facts) or "acks_missing" in facts)
+    if doubted.limits_doubt:
+        one = diagnosed(doubted, limited_by=limits.shares_of(doubted), replay=None, advice=None)
+        assert "What limits you is not identifiable here: the capture lacks the acknowledgements or most of the data" in words.answer(one)
+        assert "tcpdump -i any -B 65536 " in next_look.what_to_ask(whole(one))
+
+
+def test_what_a_capture_of_acknowledgements_alone_does_not_show_has_that_reason():
+    seen = flow(packets=0, facts={"data_missing": True}, segments={"t": np.arange(0)})
+    one = diagnosis.before_replay(seen, DiagnosisSettings())
+    assert {one.not_identifiable[part].why for part in ("limited_by", "cca", "path.rtt_ms", "path.loss_pct")} == {"data missing"}
+
+
+def test_a_single_packet_has_no_rate_and_asks_for_no_other_capture():
+    one = diagnosed(flow(packets=1, goodput_mbps=45.2, vantage="receiver", segments={"t": np.arange(1)}), control="unknown")
+    shown = answer.of_flow(one).text(200)
+    assert "a single packet has no rate" in shown
+    assert "45.2" not in shown
+    assert not next_look.what_to_ask(whole(one))
 
 
 @pytest.mark.parametrize(("doubt", "capture_again"), [("far_from_sender", "at the sender"), ("no_timestamps", "with timestamps")])

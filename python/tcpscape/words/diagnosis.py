@@ -261,7 +261,9 @@ def _subject(diagnosis: Diagnosis) -> str:
 def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
     """The rows of a flow's table: what, value, remark."""
     flow, control, path = diagnosis.flow, diagnosis.control, diagnosis.path
-    yield "goodput", f"{number(flow.goodput_mbps)} Mbit/s" if flow.goodput_mbps is not None else UNKNOWN_FIELD, ""
+    is_single = flow.packets == 1
+    rate = f"{number(flow.goodput_mbps)} Mbit/s" if flow.goodput_mbps is not None and not is_single else UNKNOWN_FIELD
+    yield "goodput", rate, "a single packet has no rate" if is_single else ""
     sure = f"{percent(control.confidence)} sure" if control.name != UNKNOWN and control.confidence < 1 else ""
     yield "congestion control", control.name, "; ".join(part for part in (sure, reasons.text(control.reason)) if part)
     yield from _limits(diagnosis)

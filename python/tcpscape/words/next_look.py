@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tcpscape.findings.diagnosis.control.classify import LEAST_S
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.limits import FEWEST_SEGMENTS
 from tcpscape.findings.diagnosis.observed import Doubt
 from tcpscape.words import handshakes
 from tcpscape.words.flow import contradicted, filled
@@ -43,8 +44,8 @@ def what_to_ask(diagnosis: Diagnosis) -> str:
 
 
 def _of_flow(one: FlowDiagnosis) -> str:
-    whys = _open(one)
-    if one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET) or not (one.doubt or whys):
+    whys, has_ended = _open(one), 0 < (one.flow.packets or 0) < FEWEST_SEGMENTS and one.doubt != "packets_missing"
+    if has_ended or one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET) or not (one.doubt or whys):
         return ""
     source, destination = one.flow.source, one.flow.destination
     opened = one.flow.facts.get("sender_opened")
@@ -52,6 +53,8 @@ def _of_flow(one: FlowDiagnosis) -> str:
     capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
     if one.doubt == "no_timestamps":
         return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
+    if one.doubt == "packets_missing":
+        return f"on {source.address}: {capture.replace('-i any', '-i any -B 65536')} (both directions, without drops)"
     at_sender = f"on {source.address}, the sender: "
     if one.flow.vantage != "sender" and one.doubt not in SOCKET:
         long = f", {LONGER['few seconds']}" if one.flow.seconds < LEAST_S else ""

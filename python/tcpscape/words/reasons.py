@@ -102,6 +102,11 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " the sender's own interface holds the flow, not the path behind it"
     ),
     "few_segments": "too few segments were sent to show what their sender waits for again and again: capture a longer transfer",
+    "packets_missing": (
+        "the capture lacks the acknowledgements or most of the data, so that a pause in it need be none of the sender's: capture both directions,"
+        " with a larger buffer (tcpdump -B)"
+    ),
+    "data missing": "only acknowledgements of these data are in the capture: capture both directions",
     "few packets": "too few packets in both directions",
     "few delays measured": "too few delays of single packets can be measured",
     "busy at the begin": "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known",

@@ -125,7 +125,7 @@ def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagno
     flow = limits.doubted(replace(flow, limits=limits.refined(flow, control, fitted)), control, fitted)
     limited_by = limits.shares_of(flow) or None
     if limited_by is None:
-        reasons["limited_by"] = Reason("limits unseen")
+        reasons["limited_by"] = Reason("data missing" if flow.facts.get("data_missing") else "limits unseen")
     control, fitted = _uncontradicted(control, limited_by or {}), _slower(fitted, flow)
     reasons |= dict.fromkeys(RUN_PARTS, NO_REPLAY)
     return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)

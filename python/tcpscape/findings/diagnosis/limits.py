@@ -67,6 +67,8 @@ NEARLY = 0.8
 """Goodput / rate of the bottleneck from which on its queue may be what spaces the packets."""
 LEAST_WINDOW_S, PER_WINDOW = 0.02, 12
 """Least length of a window, s, and segments that it has at least in the mean."""
+SEEN = 0.5
+"""Share of the data below which most of them are not in the capture."""
 FEWEST_SEGMENTS = 30
 """Segments from which on what a sender does again and again shows."""
 BY_HABIT: tuple[Cause, ...] = ("send_buffer", "congestion_window", "pacing")
@@ -143,6 +145,8 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     rows = len(flow.segments.get("t", ()))
     if not rows:
         return replace(flow, facts={**flow.facts, "limited_by": {"unknown": 1.0}, "limits_doubt": "unused_window"}) if _is_unused(flow) else flow
+    if lacks_packets(flow):
+        return _without(flow, set(held), "packets_missing")
     if int(np.sum(flow.segments.get("segs", rows))) < FEWEST_SEGMENTS:  # a row may be a super-packet
         return _without(flow, {cause for cause in BY_HABIT if held.get(cause, 0.0) > 0}, "few_segments")
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
@@ -160,6 +164,12 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     else:  # too few round trips to show a flight of one size
         about, doubt = {"send_buffer": True, "application": is_served(flow, path)}, "end_of_writes"
     return _without(flow, {cause for cause, is_denied in about.items() if is_denied and held.get(cause, 0.0) >= SURE}, doubt)
+
+
+def lacks_packets(flow: ObservedFlow) -> bool:
+    """Whether the capture has no ACK of the data, or less than half of the data that were acknowledged."""
+    seen = float(np.sum(flow.segments.get("len", 0), dtype=np.float64)) * (flow.facts.get("segment_stride") or 1)
+    return bool(flow.facts.get("acks_missing")) or seen < SEEN * (flow.bytes or 0)
 
 
 def _is_unused(flow: ObservedFlow) -> bool:

@@ -10,6 +10,7 @@ from tcpscape.findings.diagnosis.observed import Doubt
 
 OfPath = Literal[
     "few packets",
+    "data missing",
     "few delays measured",
     "busy at the begin",
     "nothing before the capture",

@@ -331,7 +331,7 @@ def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
 def _unseen(flow: ObservedFlow) -> Reason | None:
     """Why the source does not show the window."""
     if not len(flow.segments.get("t", ())):
-        return Reason("no packets")
+        return Reason("data missing" if flow.facts.get("data_missing") else "no packets")
     if flow.vantage != "sender":
         return Reason("not at the sender", {"vantage": flow.vantage})
     if flow.seconds < LEAST_S:

@@ -8,8 +8,11 @@ accuracy: docs/models/methods/path-fit.md.
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import fitting, from_samples
+from tcpscape.findings.diagnosis.reasons import Reason
 
 
 def fit(flow: ObservedFlow) -> FittedPath:
     """The path that explains a flow; None in a field that is not identifiable, with the reason in `reasons`."""
+    if flow.facts.get("data_missing"):
+        return fitting.nothing(Reason("data missing"))
     return fitting.fit(flow) if len(flow.segments.get("t", ())) else from_samples.fit(flow)
