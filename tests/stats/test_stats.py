@@ -289,6 +289,34 @@ def test_an_estimate_says_what_it_is_of_and_shares_in_percent():
 @pytest.mark.parametrize(
     ("value", "low", "high", "text"),
     [
+        (55.14, 55.11, 55.17, "55.1 [55.1, 55.2]"),
+        (0.0, 0.0, 0.0243, "0 [0, 0.024]"),
+        (0.0, 0.0, 1.4, "0 [0, 1.4]"),
+        (99.4, 96.5, 102.4, "99.4 [96.5, 102.4]"),
+        (1318.0, 1317.9, 1318.3, "1318 [1317, 1319]"),
+        (12.34, 11.84, 12.87, "12.3 [11.8, 12.9]"),
+        (5.0, 5.0, 5.0, "5.00 [5.00, 5.00]"),
+    ],
+)
+def test_rounding_does_not_make_an_interval_narrower(value, low, high, text):
+    assert Estimate(value, low, high, 5).text() == text
+
+
+def test_a_written_interval_holds_its_value_and_has_two_ends():
+    drawn = np.random.default_rng(1)
+    for value, below, above in zip(10 ** drawn.uniform(-3, 5, 3000), 10 ** drawn.uniform(-5, 0, 3000), 10 ** drawn.uniform(-5, 0, 3000), strict=True):
+        low, high = value * (1 - below), value * (1 + above)
+        shown, ends = Estimate(value, low, high, 5).text().split(" [")
+        left, right = map(float, ends.removesuffix("]").split(", "))
+        assert left <= float(shown) <= right
+        assert left < right
+        assert left <= low + 0.10001 * (value - low)
+        assert right >= high - 0.10001 * (high - value)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
         (0.7, 0.62, 24, "0.700 [0.620, 24.0]"),
         (1.12, 1.05, 30, "1.12 [1.05, 30.0]"),
         (56.6, 36.4, 70.6, "57 [36, 71]"),

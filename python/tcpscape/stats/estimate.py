@@ -140,7 +140,7 @@ class Estimate:
         if self.n < 2 or math.isnan(self.low):
             return Number(self.value, f"{number(self.value, digits)} {unit}".rstrip())
         places = self._places(digits)
-        low, high = (_end(end, min(places, decimal_places(end, digits)), self.value) for end in (self.low, self.high))
+        low, high = (_end(end, min(places, decimal_places(end, digits)), places, self.value) for end in (self.low, self.high))
         high = "≤ link" if most is not None and self.high > most else high
         return Number(self.value, f"{_rounded(self.value, places)} {unit}".rstrip(), f"[{low}, {high}]")
 
@@ -155,7 +155,7 @@ class Estimate:
         text = percent(self.value)
         if self.n < 2 or math.isnan(self.low):
             return text
-        low, high = (_end(100 * end, 0, 100 * self.value, least=0) for end in (self.low, self.high))
+        low, high = (_end(100 * end, 0, 0, 100 * self.value, least=0) for end in (self.low, self.high))
         return f"{text} [{low}, {high}]"
 
     def excludes(self, value: float) -> bool:
@@ -199,17 +199,22 @@ def _rounded(value: float, places: int) -> str:
     return number(value, 1) if abs(value) <= 10.0**-places / 2 else f"{value:.{places}f}" if math.isfinite(value) else number(value)
 
 
-def _end(end: float, places: int, value: float, least: int = 6) -> str:
-    """An end of a value's interval, with so many decimal places, or at most `least` where its first significant digit takes more."""
+def _end(end: float, fewest: int, places: int, value: float, least: int = 6) -> str:
+    """An end of a value's interval with `fewest` decimal places, or `places` where those would move it far towards the value.
+
+    At most `least` places where its first significant digit takes more than these.
+    """
     if not math.isfinite(end):
         return "∞" if end > 0 else "−∞"
-    if abs(end) <= 10.0**-places / 2:
-        places = max(places, min(least, decimal_places(end, 1)))
-    rounded, way = round(end, places), value - end
-    if math.isfinite(way) and (rounded - end) * math.copysign(1.0, way) > INWARD * abs(way):
-        step = 10.0**places
-        rounded = (math.floor if way > 0 else math.ceil)(end * step) / step
-    return f"{rounded + 0.0:.{places}f}" if rounded else "0"
+    way = value - end
+    for wanted in (fewest, places):
+        digits = max(wanted, min(least, decimal_places(end, 1))) if abs(end) <= 10.0**-wanted / 2 else wanted
+        rounded = round(end, digits)
+        if not (math.isfinite(way) and (rounded - end) * math.copysign(1.0, way) > INWARD * abs(way)):
+            break
+    else:
+        rounded = (math.floor if way > 0 else math.ceil)(end * 10.0**digits) / 10.0**digits
+    return f"{rounded:.{digits}f}" if rounded else "0"
 
 
 def known(values: Iterable[float]) -> list[float]:

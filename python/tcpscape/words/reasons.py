@@ -136,7 +136,9 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "never filled a queue": "the flow never filled a queue",
     "queue of unknown rate": "packets were lost as a full queue or a policer drops them, and its rate is not known",
     "queue always full": "the queue was nearly full all the time: its drops and random loss cannot be told apart",
-    "queue unseen": "no delay of the data is seen here, so that random loss and the drops of a full queue look alike",
+    "queue unseen": (
+        "no delay that is seen here shows how long the queue was where packets were lost: random loss and the drops of a full queue look alike"
+    ),
     "lost together": "packets were lost together, as a policer or a full queue drops them, or a link in bursts, and no delay tells which",
     "few lost": "few packets were lost",
     "policed": "packets were lost when more had been sent than a policer's bucket holds: how many were lost at random besides is not known",
