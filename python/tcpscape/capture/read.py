@@ -58,7 +58,7 @@ def read(source: Path | str | Stream, progress: Callable[[int, int | None], None
         notes.insert(0, f"The capture was not read to its end: {source.damage}.")
     facts = {key: value for key, value in report.items() if key not in ("format", "notes")}
     facts["compression"] = source.compression
-    attempt = _attempt(facts["flows"].pop("attempt"))
+    attempt = _attempt(facts["flows"].pop("attempt", None))
     return Observation(report["format"], source.origin.name, [_flow(flow) for flow in flows], notes, facts, attempt)
 
 
