@@ -134,6 +134,13 @@ def test_losses_of_which_nobody_knows_what_lost_them_explain_a_small_window(why,
     assert ("between 0.30 and 4.3 % of the packets were lost" in said) is (lost > 2)
 
 
+def test_an_application_in_turn_with_another_cause_is_not_all_that_could_help():
+    for shares, is_alone in (({"application": 0.51, "handshake": 0.49}, False), ({"application": 0.6, "congestion_window": 0.4}, True)):
+        said = words.answer(diagnosed(flow(goodput_mbps=5.0), limited_by=shares, replay=None, advice=None))
+        assert ("Nothing to change on the path or in TCP" in said) is is_alone
+        assert ("so a faster path would carry no more" in said) is is_alone
+
+
 def test_sentences_claim_no_more_than_is_known():
     """Of sentences that were read beside the truth: what an unnamed control does, a loss that is small, two causes that held nearly as long."""
     lossy = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=Estimate(0.05, 0.0, 0.07, 9000, "%"))
@@ -537,6 +544,7 @@ def test_a_source_without_flows_says_so():
             "7 SYNs in 63.0 s and no answer. A host on which nobody listens answers with a reset (RST): silence is",
             "on 10.0.0.2: tcpdump",
         ),
+        (1, 0, False, "1 SYN and no answer. A second SYN would follow after a second (RFC 6298 §2)", "on 10.0.0.2: tcpdump"),
         (1, 0, True, "1 SYN in 63.0 s, answered by a reset (RST). So packets pass in both directions", "on 10.0.0.2: ss -ltn sport = :5201"),
         (1, 3, False, "1 SYN and 3 SYN-ACKs in 63.0 s, and no ACK completes the handshake.", "on 10.0.0.1: tcpdump -n -i any host 10.0.0.2 and tcp"),
     ],

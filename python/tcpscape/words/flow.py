@@ -174,7 +174,7 @@ def best_setting(advice: ReplayAdvice) -> Alternative | None:
 
 def _without_advice(diagnosis: FlowDiagnosis) -> str:
     """Why nothing is advised; where the application is slow or the bottleneck full, that nothing has to be."""
-    if holds(diagnosis, "application") and not contradicted(diagnosis):
+    if is_application_alone(diagnosis) and not contradicted(diagnosis):
         return "Nothing to change on the path or in TCP: only the application could make it faster."
     if filled(diagnosis) and not contradicted(diagnosis):
         return "No congestion control can carry much more than that."
@@ -301,9 +301,19 @@ def holds(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
     return bool(diagnosis.limited_by) and (diagnosis.limited_by or {}).get(cause, 0.0) >= HELD
 
 
+def is_application_alone(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the application held the flow most of the time, and nothing else nearly as long."""
+    return holds(diagnosis, "application") and _longest(_shares(diagnosis))[1] is None
+
+
+def _shares(diagnosis: FlowDiagnosis) -> dict[Cause, float]:
+    """Cause → share of the time, with what is unknown where that is a doubt."""
+    return {cause: share for cause, share in (diagnosis.limited_by or {}).items() if share > 0 and (cause != "unknown" or diagnosis.doubt)}
+
+
 def limit_sentence(diagnosis: FlowDiagnosis) -> str:
     """`What limits you is the receive window (82 % of the time): …`, or that it is not identifiable, and which capture would tell."""
-    shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if share > 0 and (cause != "unknown" or diagnosis.doubt)}
+    shares = _shares(diagnosis)
     top, second = _longest(shares)
     is_open = top in (None, "congestion_window", "pacing", "recovery")
     if (fill := filled(diagnosis)) and (is_open or _share_of_rate(diagnosis) >= SURELY_FULL):
@@ -389,7 +399,7 @@ def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     """The cause with its share of the time, the reason and the remedy."""
     control = SOME_CONTROL if diagnosis.control.name == UNKNOWN else diagnosis.control.name
     why = {
-        "application": f": it offers no more data{', so a faster path would carry no more' if holds(diagnosis, cause) else ' then'}",
+        "application": f": it offers no more data{', so a faster path would carry no more' if is_application_alone(diagnosis) else ' then'}",
         "send_buffer": f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)",
         "receive_window": _reader(diagnosis),
         "recovery": _why_lost(diagnosis, control),

@@ -14,6 +14,7 @@ SILENCE = (
     "A host on which nobody listens answers with a reset (RST): silence is that of a firewall that drops packets, of an address that no host has"
     " or whose host is down, or of answers that go another way than past this capture."
 )
+SINGLE = "A second SYN would follow after a second (RFC 6298 §2): the capture, or the program that asked, ended before."
 REFUSED = "So packets pass in both directions, and nobody listens there, or a firewall rejects connections."
 INCOMPLETE = "The SYN-ACK or the ACK that answers it was lost or filtered, goes another way than past this capture, or is later than its end."
 GIVEN_UP = "Whoever asked did not want the connection any more or knows nothing of it: a test whether the port is open does that."
@@ -35,7 +36,8 @@ def without_flows(observation: Observation) -> str:
         more = f"; {_counts(totals)}" if attempt else ""
         return f"There is no flow with data in it, so there is nothing to diagnose{kept}{more}."
     if _number(totals) > 1:
-        return f"None of {_number(totals)} connections was established: {_counts(totals)}. Most SYNs: {_told(attempt)}"
+        which = "Most SYNs" if attempt.syns > 1 else "One of them"
+        return f"None of {_number(totals)} connections was established: {_counts(totals)}. {which}: {_told(attempt)}"
     return _told(attempt, "No connection was established: ")
 
 
@@ -81,6 +83,8 @@ def _told(attempt: Attempt, before: str = "") -> str:
     if attempt.answers:
         end = "ended by a reset" if attempt.is_reset else "and no ACK completes the handshake"
         return f"{sent} and {counted(attempt.answers, 'SYN-ACK')}{over}, {end}. {GIVEN_UP if attempt.is_reset else INCOMPLETE}"
+    if attempt.syns == 1 and not attempt.is_reset:
+        return f"{sent} and no answer. {SINGLE}"
     if attempt.is_reset:
         return f"{sent}{over}, answered by a reset (RST). {REFUSED}"
     return f"{sent}{over} and no answer. {SILENCE}"

@@ -313,7 +313,8 @@ impl Acks {
     /// that byte, so its RTT is no sample.
     ///
     /// An ACK is of what has just come: the next above the last number, or what is in its first block (RFC 2018 §4). The rest that it covers
-    /// came before, and where an ACK since its sending is missing, that one may have said so.
+    /// came before, and where an ACK since its sending is missing, that one may have said so: unless ACKs come late in this flow, where what is
+    /// missing may be on its way, and says then what the receiver lacked (`delivered`).
     fn judge_all(&mut self, r: &Report<'_>, covered: &[Sent], una: u64, high_row: u64, log: &mut Log) {
         let (mut end, mut newest, mut sample) = (0, 0, None);
         let block = r.split_dsack().1.first();
