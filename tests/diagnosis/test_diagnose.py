@@ -141,6 +141,14 @@ def test_an_application_in_turn_with_another_cause_is_not_all_that_could_help():
         assert ("so a faster path would carry no more" in said) is is_alone
 
 
+def test_what_packets_met_is_not_told_of_the_time():
+    """A flow of 5 % of the rate sends in bursts: its packets meet a queue, which is empty for most of the time."""
+    for why, values in (("jitter hidden", {"ms": 0.22}), ("queue always full", {})):
+        said = reasons.text(Reason(why, values))
+        assert "packet" in said
+        assert "time" not in said
+
+
 def test_sentences_claim_no_more_than_is_known():
     """Of sentences that were read beside the truth: what an unnamed control does, a loss that is small, two causes that held nearly as long."""
     lossy = replace(observations.PATH, rate_mbps=None, buffer_bytes=None, loss_pct=Estimate(0.05, 0.0, 0.07, 9000, "%"))
@@ -783,7 +791,13 @@ def test_terms_of_a_flows_table_are_glossed_under_it(name):
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(136.3, 142.8, "between 136 and 143 ms"), (134.0, 139.2, "of 137 ms"), (136.3, 138.0, "of 137 ms"), (130.0, 137.0, "between 130")],
+    [
+        (136.3, 142.8, "between 136 and 143 ms"),
+        (134.0, 139.2, "of 137 ms"),
+        (136.3, 138.0, "of 137 ms"),
+        (130.0, 137.0, "between 130"),
+        (0.06, 137.0, "of at most 137 ms"),
+    ],
 )
 def test_a_round_trip_whose_interval_is_on_one_side_has_its_ends(low, high, said):
     """Of 136.6 ms with [136.3, 142.8] one number was told, and 140.4 was true."""

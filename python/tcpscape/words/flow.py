@@ -11,7 +11,7 @@ from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath,
 from tcpscape.findings.diagnosis.observed import Cause, observed_rtt
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import joined, number, percent
+from tcpscape.text.numbers import decimal_places, joined, number, percent
 from tcpscape.units import counted
 from tcpscape.words import reasons
 
@@ -215,7 +215,8 @@ def _trip(path: FittedPath) -> str:
     low, high = path.rtt_ms.low, path.rtt_ms.high
     off = max(high - path.rtt_ms.value, path.rtt_ms.value - low)
     is_wide = math.isfinite(off) and 2 * off > max(WIDE_MS, WIDE * path.rtt_ms.value)
-    ends = f"between {number(low)} and {number(high)} ms" if low else f"of at most {number(high)} ms"
+    is_open = low < 10.0 ** -decimal_places(high, 3)  # of the upper end's digits none is left of the lower one
+    ends = f"of at most {number(high)} ms" if is_open else f"between {number(low)} and {number(high)} ms"
     trip = f"a round trip {ends}" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
     jitter = _jitter(path)
     return f"{trip} with {jitter}" if jitter else trip

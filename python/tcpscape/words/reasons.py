@@ -122,7 +122,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " of its rate"
     ),
     "jitter hidden": lambda ms: (
-        f"the queue was busy nearly all the time: it hides a jitter of the data of up to {number(ms, 2)} ms that changes their order,"
+        f"nearly all packets waited in the queue: that hides a jitter of the data of up to {number(ms, 2)} ms that changes their order,"
         " and any that does not"
     ),
     "ends wait": "the sender or the receiver waits before it answers, and jitter cannot be told from that",
@@ -135,7 +135,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "packets far apart": "packets were too far apart for the jitter to change their order",
     "never filled a queue": "the flow never filled a queue",
     "queue of unknown rate": "packets were lost as a full queue or a policer drops them, and its rate is not known",
-    "queue always full": "the queue was nearly full all the time: its drops and random loss cannot be told apart",
+    "queue always full": "hardly any packet met a short queue: its drops and random loss cannot be told apart",
     "queue unseen": (
         "no delay that is seen here shows how long the queue was where packets were lost: random loss and the drops of a full queue look alike"
     ),
