@@ -366,3 +366,8 @@ def test_what_a_screen_shows_is_what_a_shell_reads(width):
 )
 def test_what_weakens_an_interval_has_a_sentence(caveat, text):
     assert sentences.caveat(caveat) == text
+
+
+def test_jains_index_is_at_most_1():
+    """The interval of a mean, 0.90 [0.79, 1.04], passes it."""
+    assert sentences._jain(Estimate(0.9, 0.79, 1.04, 3)) == "0.90 [0.79, 1.0]"

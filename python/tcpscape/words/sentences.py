@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from tcpscape import metrics, stats
@@ -129,7 +129,12 @@ def _mixture(cell: Cell, of: Sequence[Group]) -> str:
     certain = "" if not even or not highest > UNSURE else " on average, though not surely"
     verdict = f"The flows share evenly{certain}" if even else f"{order[0].title} gets {number(over_equal[order[0]], 2)} × its equal share"
     index = stats.mean([jain_index([f.goodput_mbps for group in greedy for f in group.of(trial)]) for trial in cell.trials])
-    return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {index.text(2)}{beside}.{adds}"
+    return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {_jain(index)}{beside}.{adds}"
+
+
+def _jain(index: Estimate) -> str:
+    """The index with its interval, which as one of a mean may pass 1, the index's largest value."""
+    return replace(index, high=min(1.0, index.high)).text(2)
 
 
 def carried(cell: Cell, of: Iterable[Group]) -> Estimate:
@@ -315,7 +320,7 @@ def _sharing(outcome: Outcome) -> str:
         return "No cell has two flows that carry anything."
     (worst, at_worst), (best, at_best) = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
     favoured, over_equal = _favoured(at_worst)
-    ends = f"most evenly at {_where(at_best, outcome)} (Jain's index {best.text(2)}), least at {_where(at_worst, outcome)} ({worst.text(2)})"
+    ends = f"most evenly at {_where(at_best, outcome)} (Jain's index {_jain(best)}), least at {_where(at_worst, outcome)} ({_jain(worst)})"
     text = f"The flows share {ends}: there {favoured} gets {number(over_equal, 2)} × its equal share"
     if worst.value >= EVEN_INDEX:
         text = f"The flows share evenly at every point (Jain's index {number(worst.value, 2)} or more)"
