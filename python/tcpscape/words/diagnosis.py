@@ -317,6 +317,8 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     lost = path.queue_loss_pct
     dropped = f"{words.dropping(path)} dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
     yield _row(path, "random loss", "loss_pct", "%", dropped)
+    if path.ack_loss_pct is not None and path.ack_loss_pct.low > 0:
+        yield _row(path, "ACKs lost", "ack_loss_pct", "%", "between the receiver and the capture")
     yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", _queue(path, diagnosis.beside))
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
     for change in path.changes[:3]:

@@ -69,7 +69,7 @@ def _exact(value: float | None, unit: str) -> Estimate | None:
     return None if value is None else without_interval(value, 1, unit)
 
 
-_PATH = {"rtt_ms": "ms", "jitter_ms": "ms", "loss_pct": "%", "queue_loss_pct": "%", "rate_mbps": "Mbit/s", "buffer_bytes": "B"}
+_PATH = {"rtt_ms": "ms", "jitter_ms": "ms", "loss_pct": "%", "queue_loss_pct": "%", "ack_loss_pct": "%", "rate_mbps": "Mbit/s", "buffer_bytes": "B"}
 """Fields of a fitted path → their units."""
 READERS: Mapping[str, Reader] = {
     "goodput_mbps": lambda one: _exact(one.flow.goodput_mbps, "Mbit/s"),

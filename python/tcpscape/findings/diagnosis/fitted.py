@@ -82,6 +82,8 @@ class FittedPath:
     """Random loss of data packets, %, without what a full queue dropped."""
     queue_loss_pct: WithInterval | None = None
     """Data packets that a full queue dropped, %."""
+    ack_loss_pct: WithInterval | None = None
+    """Packets of the receiver that were lost on their way to the capture, %."""
     rate_mbps: WithInterval | None = None
     """Rate of the bottleneck as tc is told (with Ethernet headers)."""
     buffer_bytes: WithInterval | None = None

@@ -44,6 +44,9 @@ OfPath = Literal[
     "length unsure",
     "changed",
     "carried more",
+    "seen where it is sent",
+    "identification alike",
+    "not all captured",
 ]
 """Of a path that packets show."""
 OfSamples = Literal[

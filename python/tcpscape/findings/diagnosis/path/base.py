@@ -126,9 +126,9 @@ def part_behind(f: Fit) -> Estimate | None:
         return None
     if is_still(f) or has_sharp_least(f) or is_opened_so(f):
         return without_jitter(f)
-    if (known := own.behind(f)) is not None and known.is_jitter:
-        half = math.hypot(known.half, SYSTEMATIC * known.level)
-        return Estimate(known.level, max(shortest(f), known.level - half), known.level + half, known.n, "ms")
+    if (each := own.behind(f)) is not None and each.is_jitter:
+        half = math.hypot(each.half, SYSTEMATIC * each.level)
+        return Estimate(each.level, max(shortest(f), each.level - half), each.level + half, each.n, "ms")
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
     windows = windows_of(rest, 24, 20)

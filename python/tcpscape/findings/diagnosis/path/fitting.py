@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.path import acks as acknowledgements
 from tcpscape.findings.diagnosis.path import base, before, changes, hidden, losses, state
 from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
@@ -317,6 +318,8 @@ def answer(f: Fit) -> FittedPath:
             reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
+    acks_lost = acknowledgements.lost(f.flow)
+    reasons |= {"ack_loss_pct": acks_lost} if isinstance(acks_lost, Reason) else {}
     found_changes = changes.found(f.flow, w, f.behind, f.before)
     reasons |= changes.reasons(found_changes)
     return FittedPath(
@@ -330,6 +333,7 @@ def answer(f: Fit) -> FittedPath:
         correlation_ms=correlation(f),
         loss_pct=found.random,
         queue_loss_pct=found.queue,
+        ack_loss_pct=acks_lost if isinstance(acks_lost, Estimate) else None,
         rate_mbps=rate,
         buffer_bytes=found.buffer,
         queue=("self-induced" if b else "none"),

@@ -55,7 +55,7 @@ BIAS = 0.1
 """Where no queue shows, the part of the median smoothed RTT above the smallest one that is not the path's."""
 MOST_HELD = 0.3
 """Share of the samples that an end may have held where jitter is told."""
-PER_PACKET = ("distribution", "correlation_ms", "jitter_on", "jitter_forward_ms", "jitter_reverse_ms", "order_kept")
+PER_PACKET = ("distribution", "correlation_ms", "jitter_on", "jitter_forward_ms", "jitter_reverse_ms", "order_kept", "ack_loss_pct")
 """Fields that take packets."""
 MEASURED = ("rtt_ms", "jitter_ms", "loss_pct", "queue_loss_pct", "rate_mbps", "buffer_bytes", "queue")
 """Fields that samples can give."""
