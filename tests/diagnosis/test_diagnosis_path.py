@@ -24,7 +24,7 @@ from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compar
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
-from tcpscape.findings.diagnosis.path import base, before, fit, fitting, hidden, losses, state
+from tcpscape.findings.diagnosis.path import base, before, bottleneck, fit, fitting, hidden, losses, state
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
@@ -1214,3 +1214,16 @@ def test_packets_one_by_one_at_equal_distances_are_a_bottlenecks_as_well_as_an_a
     assert {one.cause for one in limits.doubted(seen).limits} == {"unknown" if is_doubted else "application"}
     assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), jitter_on="none"))
     assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), rate_mbps=Estimate(20.0, 19.9, 20.1, 900, "Mbit/s")))
+
+
+@pytest.mark.parametrize(("packets", "is_made_up_for"), [(3, True), (4, False), (5, False)])
+def test_bursts_of_which_one_packet_waited_show_no_rate(packets: int, is_made_up_for: bool) -> None:
+    """A bucket takes two packets of each burst: a rate 5 % lower beside a bucket 60 bytes larger makes the third one wait just as long."""
+    sent = np.repeat(np.arange(300) * 120.0, packets) + np.tile(np.arange(packets) * 0.01, 300)
+    observed = flow(sent, 6 + through(sent, 1.1, 3_028.0), np.full(sent.size, 25.0))
+    wire = wire_of(observed)
+    f = state.Fit(observed, wire, sampled(wire), turns_of(wire))
+    delays = fitting.delays_behind(f)
+    right = bottleneck.judged(delays, 1.1, 3_028.0)
+    assert right.noise < 0.01
+    assert bottleneck.is_made_up_for(delays, right) == is_made_up_for

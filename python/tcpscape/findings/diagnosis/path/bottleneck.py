@@ -121,6 +121,8 @@ NEAR = 1.03
 """Above a rate, how far rates reach that are near it, as a factor."""
 WINDOWS = 24
 """Windows in time, each with a level of its own."""
+FEW, OFF, PACKET = 3.0, 0.05, 1514
+"""Packets up to which a queue may be that of bursts of which one waited; how far off, as a share, a rate is tried there; bytes of a packet."""
 YOUNG = 64
 """Packets since the queue was empty within which a burst shows: more than tc's usual bursts."""
 
@@ -251,7 +253,18 @@ def fit(d: QueueDelays) -> FittedBottleneck | None:
         burst = best_burst(few, rate)
         rate = best_rate(few, rate, burst)
     rate, burst = together(few, rate, burst)
-    return judged(d, over_all(few, rate, burst), burst)
+    found = judged(d, over_all(few, rate, burst), burst)
+    return replace(found, error=max(found.error, OFF * found.rate)) if is_made_up_for(few, found) else found
+
+
+def is_made_up_for(d: QueueDelays, b: FittedBottleneck) -> bool:
+    """Whether another rate, with another burst, explains the delays as well: where of each burst of packets just one waited, and all waited alike."""
+    waited = b.queue[b.queue > 0]
+    if not waited.size or float(np.quantile(b.queue, 0.98)) > FEW * PACKET * 8e-3 / b.rate:
+        return False
+    most, usual = deviation(d, b.rate, b.burst) + 1e-3, float(np.median(waited))
+    others = [b.rate * (1 - OFF), b.rate * (1 + OFF)]
+    return any(deviation(d, rate, max(0.0, b.burst + usual * (b.rate - rate) * 125)) < most for rate in others)
 
 
 def together(d: QueueDelays, rate: float, burst: float) -> tuple[float, float]:

@@ -294,6 +294,7 @@ def answer(f: Fit) -> FittedPath:
     rate = None
     if b and (error := base.rate_error(f, b)) > RATE_ERROR * b.rate:
         reasons["rate_mbps"] = Reason("short bursts")
+        found = replace(found, queue=None, reason=reasons["rate_mbps"])
     elif b and losses.may_have_passed(f.flow.facts) > UNCOUNTED:
         reasons["rate_mbps"] = Reason("segments discarded")
         found = replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
