@@ -200,12 +200,12 @@ def test_values_known_to_be_at_most_so_large_count_as_that() -> None:
 
 @pytest.mark.parametrize("on", ["forward", "both"])
 def test_a_jitter_that_keeps_the_order_leaves_the_round_trip_of_what_an_application_sends(on: str, tmp_path: Path) -> None:
-    """Half of the packets wait for one before them that was late: the mean is 1.5 ms above the round trip, and the least 6 ms below it."""
+    """Packets that wait for one before them that was late make the mean too long, and the least is many deviations below it."""
     jitter = {"jitter": "2ms", "distribution": "normal", "rate": "1gbit"}
     fields = {
         "forward": [{"at": "router", "delay": "25ms", **jitter}],
         "reverse": {"at": "router", "delay": "25ms", **(jitter if on == "both" else {})},
-        "flows": [{"cca": "reno", "app": {"rate": "4mbit", "chunk": 1448}}],
+        "flows": [{"cca": "reno", "app": {"rate": "2mbit", "chunk": 1448}}],
         "duration": "12s",
     }
     file = tmp_path / "a.pcapng"
@@ -215,3 +215,17 @@ def test_a_jitter_that_keeps_the_order_leaves_the_round_trip_of_what_an_applicat
     assert p.rtt_ms.value == pytest.approx(50, abs=0.5)
     assert p.rtt_ms.low <= 50.03 <= p.rtt_ms.high
     assert p.rtt_ms.high - p.rtt_ms.low < 3
+
+
+def test_a_small_jitter_beside_a_queue_of_others_does_not_explain_it() -> None:
+    """It holds packets that were sent a millisecond apart, and the queue makes the delays of those sent far apart alike."""
+    random = np.random.default_rng(6)
+    sent = np.cumsum(random.exponential(4.0, 4_000))
+    queue = 20 + 8 * np.sin(sent / 300)
+    seen, since, together = in_order(sent, 30 + queue + random.normal(0, 1.0, sent.size))
+    found = own.level_of(sent, seen, since, together)
+    assert found is not None
+    assert not found.is_jitter
+    alone = own.level_of(*(sent, *in_order(sent, 30 + random.normal(0, 1.0, sent.size))))
+    assert alone is not None
+    assert alone.is_jitter

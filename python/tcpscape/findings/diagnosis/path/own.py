@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.state import LEAST_TURNS, Fit, is_one_sided, is_reordered, is_sharp
@@ -32,8 +33,8 @@ FEWEST = 8
 """Packets that were sent alone, below which they show no level."""
 APART, HELD = 0.1, 10
 """How far apart two packets must be sent, in such ranges, to show that they were held as they left together; how many that takes."""
-LOOKS, CHANCE = 300, 2.5
-"""Delays that were sent alone, from which on it shows that they are not alike: by a correlation of 0.15, which is 2.5 of its standard errors."""
+LOOKS, CHANCE = 300, 1.96
+"""Packets that were sent alone, from which on it is enough that their delays are not alike; standard errors of a correlation that chance leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Own:
     error: float
     """Its standard error, with what packets that were not quite alone may have been held."""
     is_jitter: bool
-    """Whether a jitter is what spreads them: packets were held that were sent apart, or those sent alone have delays that are not alike."""
+    """Whether a jitter is what spreads them: those sent alone have delays that are not alike, and others were held, or they are many."""
     sigma: float
     """Deviation of the delays, ms."""
     n: int
@@ -107,18 +108,26 @@ def level_of(at: Floats, delay: Floats, since: Floats, together: Floats) -> Own 
     if not found:
         return None
     error, chosen = min(found, key=lambda one: one[0])
-    alone = [those for _, those in found if LOOKS <= those.sum() <= chosen.sum()]
-    is_jitter = are_held(together[since > APART * usual]) or (bool(alone) and all(are_independent(delay[those]) for those in alone))
+    drawn = np.maximum.accumulate(at + sigma * np.random.default_rng(0).standard_normal(at.size)) - at
+    alone = [those for _, those in found if those.sum() <= chosen.sum()]
+    is_jitter = not any(are_alike(delay[those], drawn[those]) for those in alone) and (
+        are_held(since, together, usual) or (chosen.sum() >= LOOKS and not any(is_waiting(delay[those]) for those in alone))
+    )
     return Own(product_limit(delay[chosen], together[chosen] < TOGETHER), error, is_jitter, sigma, int(chosen.sum()))
 
 
-def are_held(together: Floats) -> bool:
-    """Whether packets that were sent apart left together: several, and far more than left in the next time of that length, as by chance.
+def are_held(since: Floats, together: Floats, usual: float) -> bool:
+    """Whether packets that were sent apart left together, far more than in the next time of that length, and as many as a jitter holds.
 
-    :param together: how long after the one before it each left, ms.
+    It must be all that the delays vary by: a small jitter beside a queue of others holds fewer.
+
+    :param usual: the range that holds 90 % of the delays, ms.
     """
-    first, second = int(np.sum(together < TOGETHER)), int(np.sum((together >= TOGETHER) & (together < 2 * TOGETHER)))
-    return first >= HELD and first > 3 * second
+    is_apart = (since > APART * usual) & np.isfinite(since)
+    after = together[is_apart]
+    first, second = int(np.sum(after < TOGETHER)), int(np.sum((after >= TOGETHER) & (after < 2 * TOGETHER)))
+    expected = float(np.sum(ndtr(-since[is_apart] / (math.sqrt(2) * usual / RANGE)))) if usual else math.inf
+    return first >= max(HELD, expected / 2) and first > 3 * second
 
 
 def ranged(delay: Floats) -> float:
@@ -126,13 +135,24 @@ def ranged(delay: Floats) -> float:
     return float(np.subtract(*np.quantile(delay, (0.95, 0.05))))
 
 
-def are_independent(delay: Floats) -> bool:
-    """Whether delays, in the order of sending, are not alike one after the other, and neither sharp nor one-sided at their least, as waits are."""
-    off = delay - delay.mean()
+def are_alike(delay: Floats, drawn: Floats) -> bool:
+    """Whether delays, in the order of sending, are alike one after the other, as in a queue, by more than chance and a jitter leave.
+
+    :param drawn: delays of a jitter that holds packets sent at these times.
+    """
+    return neighbours_correlation(delay) - max(0.0, neighbours_correlation(drawn)) > CHANCE / math.sqrt(delay.size)
+
+
+def neighbours_correlation(x: Floats) -> float:
+    """The correlation of each value with the next one."""
+    off = x - x.mean()
     power = float(np.mean(off**2))
-    if not power or is_one_sided(delay) or is_sharp(delay):
-        return False
-    return bool(abs(float(np.mean(off[1:] * off[:-1]))) / power < CHANCE / math.sqrt(delay.size))
+    return float(np.mean(off[1:] * off[:-1])) / power if power else 0.0
+
+
+def is_waiting(delay: Floats) -> bool:
+    """Whether delays are sharp or one-sided at their least, as waits are."""
+    return not np.ptp(delay) or is_one_sided(delay) or is_sharp(delay)
 
 
 def product_limit(x: Floats, at_most: Flags) -> float:
