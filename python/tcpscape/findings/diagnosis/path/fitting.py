@@ -42,6 +42,8 @@ GROWN, PACKET = 0.5, 1514
 """Packets by which a queue must grow and shrink to be one; bytes of a packet."""
 ROUNDED = 2.0
 """Ticks of the timestamps that a queue must grow by to stand out of their rounding."""
+IMPOSSIBLE = 0.05
+"""Share of the turns that may be shorter than a queue was, by what else was counted into it, before there is none."""
 TICK_NOISE = 0.45
 """Ticks by which rounding alone moves delays, as a robust standard deviation, and a little more."""
 SHARP_RATE = 3e-4
@@ -114,13 +116,25 @@ def fit_queue(f: Fit, d: QueueDelays) -> None:
     if d.index.size < LEAST:
         return
     b = fit_bottleneck(d)
-    if b is None or not is_queue(b, d.tick):
+    if b is None or not is_queue(b, d.tick) or (f.is_before and is_longer_than_turns(f, d, b)):
         return
     if is_shared(f, b, d.tick):
         f.reasons["rate_mbps"] = SHARED_QUEUE
         return
     keep(f, d, b)
     find_jitter_before(f, d, b)
+
+
+def is_longer_than_turns(f: Fit, d: QueueDelays, b: FittedBottleneck) -> bool:
+    """Whether packets were in that queue for longer than the whole turns that they ended, beyond the clock's ticks: then it is none.
+
+    An application's period beside that of the sender's clock makes its rounded times drift as a queue does.
+    """
+    queue = np.full(f.wire.t.size, np.nan)
+    queue[d.arrivals.row[d.index]] = b.queue[d.index]
+    left = f.before.rtt - queue[f.before.row]
+    left = left[~np.isnan(left)]
+    return left.size >= state.LEAST_TURNS and float(np.quantile(left, IMPOSSIBLE)) < -ROUNDED * d.tick
 
 
 def keep(f: Fit, d: QueueDelays, b: FittedBottleneck) -> None:
