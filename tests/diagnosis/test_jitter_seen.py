@@ -229,3 +229,21 @@ def test_a_small_jitter_beside_a_queue_of_others_does_not_explain_it() -> None:
     alone = own.level_of(*(sent, *in_order(sent, 30 + random.normal(0, 1.0, sent.size))))
     assert alone is not None
     assert alone.is_jitter
+
+
+def test_a_queue_that_takes_longer_than_whole_turns_is_none() -> None:
+    """An application's period of 8.16 ms by a clock of 1 ms drifts as a queue does; the turns took 2 ms."""
+    rows = np.arange(100)
+    delays = SimpleNamespace(arrivals=SimpleNamespace(row=rows), index=rows, tick=1.0)
+    about = SimpleNamespace(wire=SimpleNamespace(t=np.arange(100.0)), before=Turns(rows, np.full(100, 2.0), np.zeros(100)))
+    longer = lambda queue_ms: fitting.is_longer_than_turns(about, delays, SimpleNamespace(queue=np.full(100, queue_ms)))  # type: ignore[arg-type]  # noqa: E731
+    assert longer(7.0)
+    assert not longer(1.5)
+    assert not longer(3.5), "within two ticks"
+
+
+def test_turns_that_may_have_waited_leave_the_handshakes_in_the_interval() -> None:
+    level, opening = Estimate(8.1, 8.0, 8.2, 900, "ms"), Estimate(7.7, 7.6, 7.8, 1, "ms")
+    about = lambda least: SimpleNamespace(is_before=False, before=Turns(np.arange(100), np.linspace(least, 8.5, 100), np.zeros(100)))  # noqa: E731
+    assert before.unwaited(about(7.9), level, opening).low == 7.6  # type: ignore[arg-type]
+    assert before.unwaited(about(7.0), level, opening) == level, "one of them"  # type: ignore[arg-type]

@@ -19,6 +19,8 @@ from tcpscape.stats.estimate import Floats
 
 TURN = 0.015
 """Share of the part before the capture that turns do not show: what the sender waits in the mean (of development captures)."""
+RARELY = 0.05
+"""Share of the turns below which the handshake's is by chance, where it is one of them."""
 UNSEEN_TURNS = 0.2
 """Error of the bound of a jitter by turns, a share: ACKs that others overtake are echoed by no segment."""
 ABOVE = 2 / 3
@@ -61,7 +63,7 @@ def part_before(f: Fit) -> Estimate | None:
     packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
     least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
     found = with_interval(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
-    return not_beyond(found if opening is None else with_hidden(f, both(found, opening), opening), f)
+    return not_beyond(found if opening is None else unwaited(f, with_hidden(f, both(found, opening), opening), opening), f)
 
 
 def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
@@ -78,6 +80,13 @@ def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
     return replace(
         level, low=max(0.0, min(level.low, opening.low, opening.value - half - packet)), high=max(level.high, opening.high, opening.value + half)
     )
+
+
+def unwaited(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
+    """A level whose interval has the handshake's turn too, where nearly all others took longer: they may have waited for the application."""
+    if f.is_before or opening.value >= float(np.quantile(f.before.rtt, RARELY)):
+        return level
+    return replace(level, low=min(level.low, opening.low), high=max(level.high, opening.high))
 
 
 def not_beyond(level: Estimate, f: Fit) -> Estimate:
