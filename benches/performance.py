@@ -32,28 +32,35 @@ from table import markdown, verdict
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 # Targets.
 SIM_SECONDS, ARRIVALS, COST_SPREAD, STUDIES_S, MEMORY_MB, FLOW_KB = 500, 4e6, 1.5, 15, 50, 10
+INSTRUCTIONS, MANY_SPREAD, LINKS_SPREAD, QUEUE_SPREAD, FAST_MB = 1_700, 2.0, 1.7, 1.5, 500
 # ns-3's development tree of July 2026, -O3: thousand data packets per CPU second (quoted, measured elsewhere).
 NS3_KPPS = (24, 47)
 RTT_MS = 50
 RATES_MBIT = (1, 10, 42, 100, 1000, 10000)
 FLOW_COUNTS = (1, 10, 100, 1000)
+MANY_FLOWS = 10_000
+FAST_MBIT = 100_000
+QUEUES = {"jitter": ("5ms", ""), "fq_codel": ("", "fq_codel"), "cake": ("", "cake")}
+"""Instead of a fixed delay and a FIFO: netem's jitter, the bottleneck's queue."""
 # Buffers out of the way, so that the path decides at every rate.
 BIG = 1 << 30
 KERNEL = {"profile": "6.1", "rmem_max": BIG, "wmem_max": BIG, "tcp_rmem_max": BIG, "tcp_wmem_max": BIG}
 
 
-def path_plan(module, cca: str, rate_mbit: float, seconds: float, *, flows: int = 1, loss_pct: float = 0) -> dict:
-    """Bulk flows over a bottleneck with a buffer of one bandwidth-delay product, 50 ms."""
+def path_plan(module, cca: str, rate_mbit: float, seconds: float, *, flows: int = 1, loss_pct: float = 0, jitter: str = "", queue: str = "") -> dict:
+    """Bulk flows over a bottleneck with a buffer of one bandwidth-delay product, 50 ms; `queue`: instead of its FIFO."""
     parse = engine.parser(module)
     bdp = int(rate_mbit * 125 * RTT_MS)
     loss = f" loss {loss_pct:g}%" if loss_pct else ""
     stop = round(seconds * 1e9)
+    narrow = parse(f"tbf rate {rate_mbit:g}mbit burst {max(6056, int(rate_mbit * 125))} limit {max(bdp, 30000)}")
+    if queue == "cake":
+        narrow = parse(f"cake bandwidth {rate_mbit:g}mbit")
+    elif queue:
+        narrow["child"] = parse(queue)
     return make_plan(
         duration_ns=stop,
-        forward=[
-            {"qdisc": parse(f"netem delay {RTT_MS / 2:g}ms{loss} limit 10000000"), "at": "sender"},
-            {"qdisc": parse(f"tbf rate {rate_mbit:g}mbit burst {max(6056, int(rate_mbit * 125))} limit {max(bdp, 30000)}"), "at": "router"},
-        ],
+        forward=[{"qdisc": parse(f"netem delay {RTT_MS / 2:g}ms {jitter}{loss} limit 10000000"), "at": "sender"}, {"qdisc": narrow, "at": "router"}],
         reverse=[{"qdisc": parse(f"netem delay {RTT_MS / 2:g}ms limit 10000000"), "at": "receiver"}],
         flows=[make_flow(cca, stop, rcvbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)), sndbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)))]
         * flows,
@@ -172,7 +179,7 @@ def rate_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run
 
 
 def flow_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
-    """1 to 1,000 flows on 1 Gbit/s."""
+    """1 to 10,000 flows on 1 Gbit/s."""
     out: dict[str, list[tuple[str, Run]]] = {}
     for label, cca, loss in (("cubic, no loss", "cubic", 0), ("cubic, 0.1 % loss", "cubic", 0.1), ("bbr, 0.1 % loss", "bbr", 0.1)):
         out[label] = [
@@ -180,7 +187,7 @@ def flow_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run
                 f"{label}, {n} flows",
                 measure(module, path_plan(module, cca, 1000, seconds_for(1000, 1e6 * scale, 3, 60), flows=n, loss_pct=loss), reps),
             )
-            for n in FLOW_COUNTS
+            for n in (*FLOW_COUNTS, MANY_FLOWS)
         ]
     return out
 
@@ -200,6 +207,23 @@ def chain_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Ru
     cases = ((1, 1), (1, 3), (1000, 1), (1000, 3))
     runs = [(f"cubic, {n} flows, {k} links", measure(module, chain_plan(module, n, k, seconds), reps)) for n, k in cases]
     return {"cubic": runs}
+
+
+def chain_targets(chains: dict[str, list[tuple[str, Run]]]) -> list[tuple]:
+    """What 1,000 flows over three links cost beside one over one."""
+    if not chains:
+        return []
+    (_, first), *_, (_, last) = chains["cubic"]
+    ratio = last.ns_per_packet / max(first.ns_per_packet, 1e-12)
+    return [
+        (
+            "cost per packet, 1,000 flows over three links beside one over one",
+            "2.6 ×",
+            f"within {LINKS_SPREAD} ×",
+            f"{ratio:.2f} ×",
+            verdict(ratio <= LINKS_SPREAD),
+        )
+    ]
 
 
 def cost_spread(runs: list[tuple[str, Run]]) -> float:
@@ -256,7 +280,8 @@ def memory(module) -> dict[str, float]:
     one = child_memory(module, path_plan(module, "cubic", 42, 60))
     few, many = (child_memory(module, path_plan(module, "cubic", 1000, 5, flows=n)) for n in (100, 1000))
     per_flow, window = (many[1] - few[1]) / 900, (many[2] - few[2]) / 900 * 1448 / 1024
-    return {"bare": one[0] / 1024, "one": one[1] / 1024, "per_flow": per_flow, "window": window}
+    fast = child_memory(module, path_plan(module, "cubic", FAST_MBIT, 2))[1] / 1024
+    return {"bare": one[0] / 1024, "one": one[1] / 1024, "per_flow": per_flow, "window": window, "fast": fast}
 
 
 CACHES = {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "1048576,16,64"}
@@ -276,25 +301,48 @@ def counted(module, plan: dict) -> Counter[str]:
     return Counter(misses, Ir=n["Ir"], arrivals=measure(module, plan, 1).arrivals)
 
 
-def per_arrival(module, seconds: tuple[float, float], cca: str, rate_mbit: float, flows: int, loss_pct: float) -> list[float]:
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A path whose arrivals are counted."""
+
+    cca: str
+    rate_mbit: int
+    flows: int = 1
+    loss_pct: float = 0.0
+    queue: str = ""
+    """Of QUEUES; empty is a fixed delay and a FIFO."""
+
+    def __str__(self) -> str:
+        flows = f"{self.flows:,} flow{'s' * (self.flows > 1)}"
+        return f"{self.cca}, {self.rate_mbit} Mbit/s, {flows}, {self.loss_pct:g} % loss" + f", {self.queue}" * bool(self.queue)
+
+
+def per_arrival(module, case: Case, scale: float) -> list[float]:
     """The counts of COUNTS for each packet arrival: two runs of different length, of which the difference counts."""
-    short, long = (counted(module, path_plan(module, cca, rate_mbit, s, flows=flows, loss_pct=loss_pct)) for s in seconds)
+    seconds = (200 * scale / case.rate_mbit, 600 * scale / case.rate_mbit) if case.rate_mbit < 1000 else (scale, 2 * scale)
+    jitter, queue = QUEUES.get(case.queue, ("", ""))
+    plan = lambda s: path_plan(module, case.cca, case.rate_mbit, s, flows=case.flows, loss_pct=case.loss_pct, jitter=jitter, queue=queue)  # noqa: E731
+    short, long = (counted(module, plan(s)) for s in seconds)
     more = long - short
     return [more[name] / more["arrivals"] for name in COUNTS]
 
 
-def counts(module, scale: float, jobs: int) -> str:
-    """What an arrival takes, in counts that no load of the machine changes; why there are none without valgrind."""
+def counts(module, scale: float, jobs: int) -> tuple[str, list[tuple]]:
+    """What an arrival takes, in counts that no load of the machine changes, and the targets about them; why there are none without valgrind."""
     if not shutil.which("valgrind"):
-        return "Not measured: valgrind is not installed."
-    ours = [("cubic", 42, 1, 0.0), ("bbr", 1, 1, 0.1)]
-    cases = [*ours, *((cca, 1000, n, loss) for cca, loss in (("cubic", 0.0), ("bbr", 0.1)) for n in FLOW_COUNTS)]
-    length = lambda rate: (200 * scale / rate, 600 * scale / rate) if rate < 1000 else (scale, 2 * scale)  # noqa: E731
+        return "Not measured: valgrind is not installed.", []
+    one = Case("cubic", 42)
+    cases = [one, *(Case("cubic", 42, queue=queue) for queue in QUEUES), Case("bbr", 1, loss_pct=0.1)]
+    cases += [Case(cca, 1000, n, loss) for cca, loss in (("cubic", 0.0), ("bbr", 0.1)) for n in FLOW_COUNTS]
     with ThreadPoolExecutor(jobs) as pool:
-        measured = list(pool.map(lambda c: per_arrival(module, length(c[1]), *c), cases))
-    names = [f"{cca}, {rate} Mbit/s, {n:,} flow{'s' * (n > 1)}, {loss:g} % loss" for cca, rate, n, loss in cases]
-    rows = [(name, f"{n[0]:,.0f}", *(f"{x:.1f}" for x in n[1:])) for name, n in zip(names, measured, strict=True)]
-    return markdown(("for each arrival", *COUNTS.values()), rows)
+        measured = dict(zip(cases, pool.map(lambda case: per_arrival(module, case, scale), cases), strict=True))
+    rows = [(str(case), f"{n[0]:,.0f}", *(f"{x:.1f}" for x in n[1:])) for case, n in measured.items()]
+    each = measured[one][0]
+    targets = [("instructions an arrival, cubic, 42 Mbit/s", "3,340", f"≤ {INSTRUCTIONS:,}", f"{each:,.0f}", verdict(each <= INSTRUCTIONS))]
+    for queue in QUEUES:
+        beside = measured[Case("cubic", 42, queue=queue)][0] / each
+        targets.append((f"the same with {queue}, beside a FIFO", "–", f"≤ {QUEUE_SPREAD} ×", f"{beside:.2f} ×", verdict(beside <= QUEUE_SPREAD)))
+    return markdown(("for each arrival", *COUNTS.values()), rows), targets
 
 
 PAGE = """\
@@ -307,9 +355,11 @@ An *arrival* is a packet that reaches an endpoint, data or ACK; a *packet* is an
 dropped and its retransmission are work too.
 
 What campaigns, real kernels and the explorer cost: [campaigns](performance-campaign.md), [the virtual engine](performance-virtual.md), [the live engine](performance-live.md),
-[the explorer](performance-explorer.md).
+[the explorer](performance-explorer.md), [what a user waits for](performance-waits.md).
 
 ## Targets
+
+*Before* is what was measured when the targets of a row were set; a row without it was not measured then.
 
 {targets}
 
@@ -334,7 +384,7 @@ repetitions.
 
 {rates}
 
-## From 1 to 1,000 flows (1 Gbit/s, 50 ms)
+## From 1 to 10,000 flows (1 Gbit/s, 50 ms)
 
 {flows}
 
@@ -388,12 +438,14 @@ def memory_lines(module) -> tuple[str, list[tuple]]:
         [
             ("interpreter with the extension, nothing run", f"{m['bare']:.1f} MB"),
             ("one flow at 42 Mbit/s, 60 s", f"{m['one']:.1f} MB"),
+            (f"one flow at {FAST_MBIT / 1000:g} Gbit/s, 2 s", f"{m['fast']:.0f} MB"),
             ("each further flow (100 → 1,000 flows)", f"{m['per_flow']:.1f} kB, of which its mean window is {m['window']:.1f} kB"),
         ],
     )
     return text, [
-        ("peak memory, one flow", f"< {MEMORY_MB} MB", f"{m['one']:.1f} MB", verdict(m["one"] < MEMORY_MB)),
-        ("each further flow", f"< {FLOW_KB} kB + window", f"{m['per_flow']:.1f} kB", verdict(m["per_flow"] < FLOW_KB + m["window"])),
+        ("peak memory, one flow", "–", f"< {MEMORY_MB} MB", f"{m['one']:.1f} MB", verdict(m["one"] < MEMORY_MB)),
+        (f"… at {FAST_MBIT / 1000:g} Gbit/s", "–", f"< {FAST_MB} MB", f"{m['fast']:.0f} MB", verdict(m["fast"] < FAST_MB)),
+        ("each further flow", "–", f"< {FLOW_KB} kB + window", f"{m['per_flow']:.1f} kB", verdict(m["per_flow"] < FLOW_KB + m["window"])),
     ]
 
 
@@ -436,35 +488,42 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path) -> None
     empty = floor(first.events, reps)
     wall, cpu, runs = studies(module, jobs)
     memory_text, memory_targets = memory_lines(module)
-    rate_worst, flow_worst = (max(cost_spread(runs) for runs in s.values()) for s in (rates, flows))
+    counts_text, counts_targets = counts(module, scale, jobs) if hasattr(module, "Plan") else ("Not measured with the stand-in.", [])
+    chains = chain_sweep(module, reps, scale) if hasattr(module, "Plan") else {}
+    rate_worst, many_worst = (max(cost_spread(runs) for runs in s.values()) for s in (rates, flows))
+    flow_worst = max(cost_spread(runs[:-1]) for runs in flows.values())
     targets = [
-        ("simulated seconds per CPU second, baseline", f"≥ {SIM_SECONDS}", f"{first.sim_rate:,.0f}", verdict(first.sim_rate >= SIM_SECONDS)),
+        ("simulated seconds per CPU second, baseline", "–", f"≥ {SIM_SECONDS}", f"{first.sim_rate:,.0f}", verdict(first.sim_rate >= SIM_SECONDS)),
         (
             "packet arrivals per CPU second, baseline",
+            "–",
             f"≥ {ARRIVALS / 1e6:g} M",
             f"{first.arrival_rate / 1e6:.2f} M",
             verdict(first.arrival_rate >= ARRIVALS),
         ),
-        ("cost per packet, 1 Mbit/s … 10 Gbit/s", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
-        ("cost per packet, 1 … 1,000 flows", f"within {COST_SPREAD} ×", f"{flow_worst:.2f} ×", verdict(flow_worst <= COST_SPREAD)),
-        (f"both studies, {runs} runs, {jobs} cores", f"< {STUDIES_S} s", f"{wall:.1f} s", verdict(wall < STUDIES_S)),
+        *counts_targets,
+        ("cost per packet, 1 Mbit/s … 10 Gbit/s", "1.94 ×", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
+        ("cost per packet, 1 … 1,000 flows", "2.91 ×", f"within {COST_SPREAD} ×", f"{flow_worst:.2f} ×", verdict(flow_worst <= COST_SPREAD)),
+        ("… to 10,000", "–", f"within {MANY_SPREAD:g} ×", f"{many_worst:.2f} ×", verdict(many_worst <= MANY_SPREAD)),
+        *chain_targets(chains),
+        (f"both studies, {runs} runs, {jobs} cores", "–", f"< {STUDIES_S} s", f"{wall:.1f} s", verdict(wall < STUDIES_S)),
         *(ack_cost.targets(ack) if ack else ()),
         *memory_targets,
     ]
     page = PAGE.format(
         machine=machine(),
         reps=reps,
-        targets=markdown(("what", "target", "reached", ""), targets),
+        targets=markdown(("what", "before", "target", "reached", ""), targets),
         baseline=markdown(HEAD, [row(name, r) for name, r in base]),
         floor=floor_text(first, empty),
         ns3=ns3_text(first),
         acks=ack_cost.table(ack) if ack else "Not measured with the stand-in.",
         rates=sweep_tables(rates),
         flows=sweep_tables(flows),
-        chains=sweep_tables(chain_sweep(module, reps, scale)) if hasattr(module, "Plan") else "Not measured with the stand-in.",
+        chains=sweep_tables(chains) if chains else "Not measured with the stand-in.",
         studies=f"{runs} runs of 10 s (42 jitter and 14 loss cells × 2 rates × 5): {wall:.1f} s on {jobs} cores, {cpu:.1f} CPU s, "
         f"{runs * 10 / max(cpu, 1e-9):,.0f} simulated seconds per CPU second.",
-        counts=counts(module, scale, jobs) if hasattr(module, "Plan") else "Not measured with the stand-in.",
+        counts=counts_text,
         memory=memory_text,
     )
     out.write_text(page)

@@ -74,6 +74,7 @@ FIGURES = (
     Figure("performance", ("docs/performance.md",), bench("performance"), by_cost=True),
     Figure("campaign", ("docs/performance-campaign.md",), bench("campaign")),
     Figure("virtual", ("docs/performance-virtual.md",), bench("virtual"), unavailable=no_kernel),
+    Figure("waits", ("docs/performance-waits.md",), bench("waits"), by_model=False, unavailable=no_kernel),
     Figure("live", ("docs/performance-live.md",), bench("live"), by_model=False),
     Figure("explorer", ("docs/performance-explorer.md",), bench("explorer"), by_model=False, unavailable=no_chromium),
     Figure(

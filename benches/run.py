@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make bench`: the fidelity and performance benchmarks, written to docs/.
 
-Pages: fidelity.md, cca-sweep.md, performance.md, performance-campaign.md, performance-virtual.md, performance-live.md and
-performance-explorer.md, and the calibration in diagnosis.md. The performance part runs
+Pages: fidelity.md, cca-sweep.md, performance.md, performance-campaign.md, performance-waits.md, performance-virtual.md,
+performance-live.md and performance-explorer.md, and the calibration in diagnosis.md. The performance part runs
 first and alone, so that nothing else of ours disturbs its clock.
 """
 
@@ -23,13 +23,14 @@ import packetdrill
 import performance
 import sweep
 import virtual
+import waits
 
 
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument(
-        "--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live", "explorer", "diagnosis", "packetdrill")
+        "--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "waits", "live", "explorer", "diagnosis", "packetdrill")
     )
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
@@ -53,6 +54,12 @@ def main() -> int:
     if a.only in (None, "sweep") and not a.fake:
         sweep.write(module, 6 if a.quick else 60, a.jobs, a.out / "cca-sweep.md")
         print(f"wrote {a.out / 'cca-sweep.md'}")
+    if a.only in (None, "waits") and not a.fake:
+        if why := virtual.engines.REGISTRY["virtual"]().unavailable():
+            print(f"skipped performance-waits.md: {why}")
+        else:
+            waits.write(a.quick, a.out / "performance-waits.md")
+            print(f"wrote {a.out / 'performance-waits.md'}")
     if a.only in (None, "virtual"):
         if why := virtual.engines.REGISTRY["virtual"]().unavailable():
             print(f"skipped performance-virtual.md: {why}")

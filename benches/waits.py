@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""What a user waits for: commands, their first words, a directory of a million trials, captures; docs/performance-waits.md.
+
+CPU seconds of a process of its own for each, the fastest of the repetitions, so that what else runs counts little; only the first
+words are by the clock. Before and goal are those of the work on waits (CHANGELOG.md); a row without *before* was not measured then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import campaign
+import capture
+from table import markdown, verdict
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+COMMAND = str(pathlib.Path(sys.executable).with_name("tcpscape"))
+CELLS, SEEDS = 20_000, 50
+PACKETS = 160_000
+"""Of the capture that `diagnose` reads."""
+PAGE = """# What a user waits for
+
+Written by `make bench` (benches/waits.py) on this machine; do not edit. {cpu}, {cores} cores, load {load:.1f}. CPU seconds of the command's own process, its start included, the fastest of {repeats};
+the first words on a terminal are by the clock. What the engine, campaigns, kernels and the explorer cost: [performance](performance.md).
+
+| what | before | goal | reached | |
+|---|---|---|---|---|
+{rows}
+
+- **Commands** run without anything kept from before, with all that they print by default.
+- **A million trials** are a directory of {cells:,} cells with {seeds} seeds each. *Opened* is its record with every cell, as `report`, `compare` and `export` begin; `compare` is of the directory with itself.
+- **Captures**: a recorded transfer with jitter, loss and SACK, as one flow and as 2,000 at once; the ratio is to tshark's `tcp.analysis` on the same file. Packets a second do not count the interpreter's start.
+"""
+
+Row = tuple[str, str, str, str, str]
+
+
+def row(what: str, before: str, goal: float, reached: float, unit: str, *, at_least: bool = False) -> Row:
+    """A row of the table: a number beside its goal."""
+    sign, met = ("≥", reached >= goal) if at_least else ("≤", reached <= goal)
+    return (what, before, f"{sign} {goal:g} {unit}", f"{reached:.3g} {unit}", verdict(met))
+
+
+def seconds(arguments: list[str], repeats: int) -> float:
+    """CPU seconds of a command of tcpscape in an empty directory."""
+    taken = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as empty:
+            taken.append(capture.measured(["env", "-C", empty, COMMAND, *arguments])[0])
+    return min(taken)
+
+
+def first_words(arguments: list[str]) -> float:
+    """Seconds by the clock until a command has written something to a terminal; then it is ended."""
+    with tempfile.TemporaryDirectory() as empty:
+        ours, its = pty.openpty()
+        began = time.monotonic()
+        process = subprocess.Popen([COMMAND, *arguments], stdin=its, stdout=its, stderr=its, cwd=empty, start_new_session=True)
+        os.close(its)
+        seen = b""
+        try:
+            while not seen.strip():
+                seen += os.read(ours, 4096)
+            return time.monotonic() - began
+        finally:
+            process.terminate()
+            process.wait()
+            os.close(ours)
+
+
+def commands(repeats: int) -> list[Row]:
+    """Starts, advice and cliffs."""
+    cliff, free, narrow = (
+        ["cliff", "--rtt", "50ms", "--cca", "cubic,bbr"],
+        ["advise", "--rtt", "50ms"],
+        ["advise", "--rtt", "50ms", "--rate", "20mbit"],
+    )
+    return [
+        row("`tcpscape --help`", "–", 0.05, seconds(["--help"], 5 * repeats), "s"),
+        row("`advise --rtt 50ms --rate 20mbit`", "–", 1.5, seconds(narrow, repeats), "s"),
+        row("`advise --rtt 50ms`", "35 s", 8, seconds(free, repeats), "s"),
+        row("`cliff --rtt 50ms --cca cubic,bbr`", "39 s", 12, seconds(cliff, 1), "s"),
+        row("its first words on a terminal, by the clock", "–", 1, min(first_words(cliff) for _ in range(repeats)), "s"),
+        row("first words of `advise --rtt 50ms`, by the clock", "–", 1, min(first_words(free) for _ in range(repeats)), "s"),
+    ]
+
+
+def million(cells: int, seeds: int) -> list[Row]:
+    """A directory with many trials: made, opened, reported, compared, exported."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, table = pathlib.Path(folder, "many"), str(pathlib.Path(folder, "table.parquet"))
+        campaign.make_record(root, cells, seeds)
+        opened, opened_mb = campaign.read(root, "record")
+        reported, reported_mb, _ = capture.measured([COMMAND, "report", str(root)])
+        compared, compared_mb, _ = capture.measured([COMMAND, "compare", str(root), str(root)])
+        exported, exported_mb, _ = capture.measured([COMMAND, "export", str(root), "--to", "parquet", "--out", table])
+    return [
+        row("a million trials: opened", "17 s", 3, opened, "s"),
+        row("… memory", "4000 MB", 500, opened_mb, "MB"),
+        row("… `report`", "–", 15, reported, "s"),
+        row("… memory", "–", 600, reported_mb, "MB"),
+        ("… `compare`", "–", "–", f"{compared:.3g} s, {compared_mb:.0f} MB", ""),
+        ("… `export --to parquet`", "–", "–", f"{exported:.3g} s, {exported_mb:.0f} MB", ""),
+    ]
+
+
+def captures(repeats: int) -> list[Row]:
+    """Reading of a capture with one flow and with many, and the command."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, empty, path = (pathlib.Path(folder, name) for name in ("transfer.pcap", "empty.pcap", "flows.pcap"))
+        subprocess.run([COMMAND, *capture.RECORDED, "--pcap", str(file)], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+        transfer = capture.Transfer(file)
+        empty.write_bytes(transfer.header + transfer.records[0].tobytes())
+        read = [sys.executable, "-c", capture.READ]
+        start = min(capture.measured([*read, str(empty)])[0] for _ in range(repeats))
+
+        def reading(flows: int, size: float) -> tuple[float, float, float]:
+            with path.open("wb") as out:
+                out.writelines(transfer.stream(flows, size))
+            runs = [capture.measured([*read, str(path)]) for _ in range(repeats)]
+            took = min(cpu for cpu, _, _ in runs) - start
+            return int(runs[0][2].split()[0]) / took / 1e6, took, min(mb for _, mb, _ in runs)
+
+        packet = sum(map(len, transfer.records)) / len(transfer.records)
+        one, took, _ = reading(1, PACKETS * packet)
+        ratio = capture.tshark(path) / took if shutil.which("tshark") else float("nan")
+        told = seconds(["diagnose", "--no-replay", str(path)], repeats)
+        many, _, memory = reading(2_000, 300e6)
+    return [
+        row("captures: one flow", "0.5 M packets/s", 1, one, "M packets/s", at_least=True),
+        row("… beside tshark", "–", 20, ratio, "×", at_least=True),
+        row("… 2,000 flows at once", "–", 1, many, "M packets/s", at_least=True),
+        row("… memory", "243 MB", 200, memory, "MB"),
+        row(f"… `diagnose --no-replay` of {PACKETS:,} packets", "4.4 s", 1.2, told, "s"),
+    ]
+
+
+def write(quick: bool, out: pathlib.Path) -> None:
+    """Measures and writes the page."""
+    load, repeats = os.getloadavg()[0], 1 if quick else 3
+    rows = [*commands(repeats), *captures(repeats), *million(CELLS // 100 if quick else CELLS, SEEDS)]
+    table = markdown(("what", "before", "goal", "reached", ""), rows).split("\n", 2)[2]
+    out.write_text(PAGE.format(cpu=campaign.cpu(), cores=os.cpu_count(), load=load, repeats=repeats, rows=table, cells=CELLS, seeds=SEEDS))
+
+
+def main() -> int:
+    """The command."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--quick", action="store_true", help="each once, a directory of 10,000 trials: a look, not a result")
+    p.add_argument("--out", type=pathlib.Path, default=DOCS / "performance-waits.md")
+    a = p.parse_args()
+    write(a.quick, a.out)
+    print(f"wrote {a.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
