@@ -46,6 +46,28 @@ def test_none_missing_is_none_lost_and_one_may_have_been_another_packet() -> Non
     assert one.low == 0.0
 
 
+def test_the_count_passes_0_and_that_is_no_loss() -> None:
+    found = seen(np.arange(1, 270_000) % 2**16)
+    assert isinstance(found, Estimate)
+    assert (found.value, found.low) == (0.0, 0.0)
+
+
+def test_an_outage_of_the_acknowledgements_is_not_told_as_none_lost() -> None:
+    assert seen(np.delete(np.arange(1, 30_000), slice(10_000, 12_000))) == Reason("identification alike")
+
+
+def test_losses_in_bursts_are_known_to_less_than_those_one_by_one() -> None:
+    random = np.random.default_rng(3)
+    apart, burst = random.random(20_000) < 0.05, np.repeat(random.random(100) < 0.05, 200)
+    ends = np.zeros(20_000, dtype=bool)
+    ends[[0, -1]] = True
+    one, many = (seen(np.arange(1, 20_001)[~lost | ends]) for lost in (apart, burst))
+    assert isinstance(one, Estimate)
+    assert isinstance(many, Estimate)
+    assert many.high - many.low > 3 * (one.high - one.low)
+    assert many.low < 5 < many.high
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [

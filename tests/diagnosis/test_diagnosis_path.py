@@ -377,6 +377,7 @@ def test_delays_that_vary_in_order_are_neither_jitter_nor_the_base() -> None:
     p = fit(f)
     assert (p.rtt_ms, p.jitter_ms, p.jitter_on) == (None, None, None)
     assert p.reasons["rtt_ms"].why == "delays vary in order"
+    assert (p.queue, p.reasons["queue"].why) == (None, "delays vary in order")
     assert "other flows in a queue" in reasons.text(p.reasons["jitter_ms"])
     assert p.reasons["rtt_ms"].values["ms"] >= 40, "the usual delay is at least the base"
     lossy = fit(flow(sent, 30 + queue, np.full(sent.size, 10.0), random.random(sent.size) < 0.005))
@@ -483,6 +484,7 @@ def test_a_queue_that_others_fill_too_has_no_rate_of_its_own(tmp_path: Path) -> 
     fields: dict[str, Any] = {"forward": [{"at": "router", "delay": "35ms"}], "reverse": {"at": "router", "delay": "23ms"}, "duration": "30s"}
     shared = found(tmp_path, **fields, bottleneck="tbf rate 15mbit burst 7470 limit 295682", flows=both)
     assert (shared.rate_mbps, shared.reasons["rate_mbps"]) == (None, Reason("shared queue"))
+    assert (shared.queue, "queue" in shared.reasons) == (None, True)
     assert shared.buffer_bytes is None
     alone = found(tmp_path, **fields, bottleneck="tbf rate 15mbit burst 7470 limit 295682", flows=both[:1])
     assert alone.rate_mbps.value == pytest.approx(15, rel=0.01)

@@ -322,7 +322,7 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> ResultSource:
             return ResultSource(path, _by_condition([SourceTrial(t) for t in _kept(store, tables)]))
     files = [f for f in reading.listed(path, RESULTS) if f.is_file() and _known(f)]
     if not files:
-        inside = next((f for f in reading.listed(path, RESULTS) if reading.folder(f, RESULTS) and results.holds(f)), None)
+        inside = next((f for f in reading.listed(path, RESULTS) if (f / results.FILE).is_file()), None)
         fix = f"name {inside}, which has one" if inside else "name a directory that --out wrote, or one with iperf3's .json files"
         refuse(path, "has no results.sqlite, and no file of iperf3, Flent or a table in its place", fix)
     return _of_files(path, files)

@@ -155,7 +155,7 @@ class Estimate:
         text = percent(self.value)
         if self.n < 2 or math.isnan(self.low):
             return text
-        low, high = (_end(100 * end, 0, 0, 100 * self.value, least=0) for end in (self.low, self.high))
+        low, high = (_end(100 * end, 0, 0, 100 * self.value, most_places=0) for end in (self.low, self.high))
         return f"{text} [{low}, {high}]"
 
     def excludes(self, value: float) -> bool:
@@ -199,16 +199,16 @@ def _rounded(value: float, places: int) -> str:
     return number(value, 1) if abs(value) <= 10.0**-places / 2 else f"{value:.{places}f}" if math.isfinite(value) else number(value)
 
 
-def _end(end: float, fewest: int, places: int, value: float, least: int = 6) -> str:
+def _end(end: float, fewest: int, places: int, value: float, most_places: int = 6) -> str:
     """An end of a value's interval with `fewest` decimal places, or `places` where those would move it far towards the value.
 
-    At most `least` places where its first significant digit takes more than these.
+    At most `most_places` where its first significant digit takes more than these.
     """
     if not math.isfinite(end):
         return "∞" if end > 0 else "−∞"
     way = value - end
     for wanted in (fewest, places):
-        digits = max(wanted, min(least, decimal_places(end, 1))) if abs(end) <= 10.0**-wanted / 2 else wanted
+        digits = max(wanted, min(most_places, decimal_places(end, 1))) if abs(end) <= 10.0**-wanted / 2 else wanted
         rounded = round(end, digits)
         if not (math.isfinite(way) and (rounded - end) * math.copysign(1.0, way) > INWARD * abs(way)):
             break

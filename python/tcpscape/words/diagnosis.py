@@ -36,7 +36,7 @@ PLACES: dict[Vantage, str] = {
     "unknown": "at a place that is not known",
 }
 """Vantage point in words."""
-QUEUES: Mapping[str, str] = {"self-induced": "its queue is this flow's own", "standing": "others fill its queue", "none": "no queue in it"}
+QUEUES: Mapping[str, str] = {"self-induced": "its queue is this flow's own", "none": "no queue in it"}
 """What fills the queue of a bottleneck, in words."""
 SIDES: Mapping[Side, str] = {"stable": "stable", "chaos zone": "in the chaos zone", "collapsed": "collapsed"}
 """Side of the jitter cliff, in words."""
@@ -318,7 +318,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     dropped = f"{words.dropping(path)} dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
     yield _row(path, "random loss", "loss_pct", "%", dropped)
     if path.ack_loss_pct is not None and path.ack_loss_pct.low > 0:
-        yield _row(path, "ACKs lost", "ack_loss_pct", "%", "between the receiver and the capture")
+        yield _row(path, "ACKs lost", "ack_loss_pct", "%", "between the receiver and the capture, or by it")
     yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", _queue(path, diagnosis.beside))
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
     for change in path.changes[:3]:

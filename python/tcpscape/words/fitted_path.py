@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 ASSUMPTIONS: Mapping[str, str] = {
     "busy sender": "The sender is assumed to have had data to send at all times, because what held it is not identifiable here.",
-    "standing queue": "The queue that others fill is part of the RTT and of the rate, so others do not answer to this flow.",
     "unseen rate": (
         f"The bottleneck is assumed to be {UNSEEN_RATE:.0f} times as fast as the fastest round trip of the flow, which never filled it: a gain may"
         " end at another rate."

@@ -198,8 +198,8 @@ def _setting(setting: Alternative, is_open: bool) -> str:
 
 
 def setting_gain(setting: Alternative, is_open: bool) -> str:
-    """`4.14 × [4.10, 4.18]`; of a bottleneck whose rate is not known, `is_open`, `up to 4.14 ×`: its runs are on one assumed rate."""
-    return f"up to {number(setting.gain.value)} ×" if is_open else setting.gain.text(unit="×")
+    """`4.14 × [4.10, 4.18]`; of a bottleneck whose rate is not known, `is_open`, `about 4.14 ×`: its runs are on one assumed rate."""
+    return f"about {number(setting.gain.value)} ×" if is_open else setting.gain.text(unit="×")
 
 
 def _times(gain: Estimate, other: str = "") -> str:
@@ -538,8 +538,7 @@ def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
         return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
     if control not in IGNORE_LOSS and (lost := _lost_somehow(diagnosis)):
         return f"{lost}{_answers(control)}"
-    is_standing = path is not None and path.queue == "standing"
-    return ": other traffic fills the queue of the bottleneck" if is_standing else f": {control} allows no more packets on their way at a time"
+    return f": {control} allows no more packets on their way at a time"
 
 
 def frame_notes(one: FlowDiagnosis) -> list[tuple[int, str]]:

@@ -14,10 +14,13 @@ SILENCE = (
     "A host on which nobody listens answers with a reset (RST): silence is that of a firewall that drops packets, of an address that no host has"
     " or whose host is down, or of answers that go another way than past this capture."
 )
-SINGLE = "A second SYN would follow after a second (RFC 6298 §2): the capture, or the program that asked, ended before."
-REFUSED = "So packets pass in both directions, and nobody listens there, or a firewall rejects connections."
+SINGLE = "A second SYN would follow after a second (RFC 6298 §2): the capture, or the program that asked, probably ended before."
+REFUSED = "If the other end sent it, packets pass in both directions, and nobody listens there, or a firewall rejects connections."
 INCOMPLETE = "The SYN-ACK or the ACK that answers it was lost or filtered, goes another way than past this capture, or is later than its end."
-GIVEN_UP = "Whoever asked did not want the connection any more or knows nothing of it: a test whether the port is open does that."
+GIVEN_UP = (
+    "If whoever asked sent it, they did not want the connection any more or know nothing of it, as in a test whether the port is open;"
+    " otherwise the other end or a firewall ended it."
+)
 KINDS: Mapping[str, str] = {"unanswered": "not answered", "refused": "refused", "half_open": "not completed"}
 """Counter of the source → what became of the connections that it counts."""
 
@@ -47,7 +50,7 @@ def unread(observation: Observation) -> str:
     if not others or attempt is None or attempt.answers:
         return ""
     read = "was not read" if others == 1 else "were not read"
-    return f"{counted(others, 'packet')} of other protocols {read}: an ICMP error among them says who refused the connection, and why"
+    return f"{counted(others, 'packet')} of other protocols {read}: an ICMP error, if one is among them, says who refused the connection, and why"
 
 
 def caveat(observation: Observation) -> str:
@@ -58,9 +61,11 @@ def caveat(observation: Observation) -> str:
 
 
 def what_to_ask(attempt: Attempt) -> str:
-    """What to type, and where, so that it shows why the connection was not established."""
+    """What to type, and where, so that it shows why the connection was not established; empty where the capture has all of it."""
     source, destination = attempt.source, attempt.destination
-    if attempt.is_reset and not attempt.answers:
+    if attempt.is_reset and attempt.answers:
+        return ""
+    if attempt.is_reset:
         return f"on {destination.address}: ss -ltn sport = :{destination.port} (whether anybody listens)"
     at, other = (source, destination) if attempt.answers else (destination, source)
     what = "the SYN-ACK arrives, and an ACK leaves" if attempt.answers else "the SYNs arrive, and an answer leaves"
@@ -86,5 +91,5 @@ def _told(attempt: Attempt, before: str = "") -> str:
     if attempt.syns == 1 and not attempt.is_reset:
         return f"{sent} and no answer. {SINGLE}"
     if attempt.is_reset:
-        return f"{sent}{over}, answered by a reset (RST). {REFUSED}"
+        return f"{sent}{over}, ended by a reset (RST). {REFUSED}"
     return f"{sent}{over} and no answer. {SILENCE}"

@@ -44,8 +44,8 @@ def what_to_ask(diagnosis: Diagnosis) -> str:
 
 
 def _of_flow(one: FlowDiagnosis) -> str:
-    whys, has_ended = _open(one), 0 < (one.flow.packets or 0) < FEWEST_SEGMENTS and one.doubt != "packets_missing"
-    if has_ended or one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET) or not (one.doubt or whys):
+    whys, is_short = _open(one), 0 < (one.flow.packets or 0) < FEWEST_SEGMENTS and one.doubt != "packets_missing"
+    if is_short or one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET) or not (one.doubt or whys):
         return ""
     source, destination = one.flow.source, one.flow.destination
     opened = one.flow.facts.get("sender_opened")
@@ -58,7 +58,7 @@ def _of_flow(one: FlowDiagnosis) -> str:
     at_sender = f"on {source.address}, the sender: "
     if one.flow.vantage != "sender" and one.doubt not in SOCKET:
         long = f", {LONGER['few seconds']}" if one.flow.seconds < LEAST_S else ""
-        return f"{at_sender}{capture}{long} (only there the window shows)"
+        return f"{at_sender}{capture}{long} (only there shows what left, and when)"
     if one.doubt in SOCKET:
         return f"{at_sender}ss -tin dst {destination.address} ({SOCKET[one.doubt]})"
     how = next((LONGER[why] for why in whys if why in LONGER), "")

@@ -153,7 +153,7 @@ def _uncontradicted(control: RecognisedControl, limited_by: Mapping[Cause, float
     for reason, held in causes.items():
         share = sum(limited_by.get(cause, 0.0) for cause in held) / alone
         if share >= IDLE:
-            return RecognisedControl(UNKNOWN, 0.0, {}, Reason(reason, {"share": share, "of": "time"}))
+            return replace(control, name=UNKNOWN, reason=Reason(reason, {"share": share, "of": "time"}))
     return control
 
 

@@ -88,8 +88,8 @@ class FittedPath:
     """Rate of the bottleneck as tc is told (with Ethernet headers)."""
     buffer_bytes: WithInterval | None = None
     """Buffer of the bottleneck, bytes."""
-    queue: Literal["self-induced", "standing", "none"] | None = None
-    """What fills the bottleneck's queue: this flow, others all the time, nothing."""
+    queue: Literal["self-induced", "none"] | None = None
+    """What fills the bottleneck's queue: this flow, nothing; None where others may fill it."""
     changes: Sequence[PathChange] = ()
     """Changes of the path during the observation, in their order."""
     reasons: Annotated[Reasons, Field(exclude=True)] = field(default_factory=dict)
@@ -181,7 +181,6 @@ class Assumption:
 
     kind: Literal[
         "busy sender",
-        "standing queue",
         "unseen rate",
         "unseen buffer",
         "queue",

@@ -5,15 +5,20 @@ RFC 6864 §4 leaves an identification to the sender where packets are not fragme
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.jitter import share
+from tcpscape.findings.diagnosis.path.jitter import mean_by_blocks, share, student
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 
 FARTHEST = 1_000
-"""Identifications that may be missing in a row: a larger step is another count."""
+"""Identifications that may be missing in a row: a larger step may be another count, or an outage of which nothing tells how long it was."""
+BLOCKS = 24
+"""Parts of the flow by whose differences the interval is told: losses may come in bursts."""
 UNSEEN = 2
 """Packets of the receiver that are none of the flow's acknowledgements, such as the answer to a SYN that came again."""
 
@@ -21,7 +26,8 @@ UNSEEN = 2
 def lost(flow: ObservedFlow) -> Estimate | Reason:
     """The share of the receiver's packets, %, that did not come to the capture; the reason where the identification does not show it.
 
-    A network that thins acknowledgements out looks the same. What is lost between the capture and the sender is not seen.
+    A network that thins acknowledgements out looks the same, and so does a capture that drops packets without saying so. What is lost between
+    the capture and the sender is not seen.
     """
     facts, acks = flow.facts, flow.acks
     if flow.vantage == "receiver":
@@ -32,11 +38,22 @@ def lost(flow: ObservedFlow) -> Estimate | Reason:
         return Reason("not all captured")
     if acks["len"].max(initial=0) > max((size for size in facts.get("mss") or () if size), default=536):
         return Reason("identification alike")  # parts of a super-packet have one each
+    return _missing(acks)
+
+
+def _missing(acks: Mapping[str, Any]) -> Estimate | Reason:
+    """The share, %, of the identifications in the receiver's count that no packet has; the reason where they are no count."""
     numbers = acks["id"][acks["id"] > 0].astype(np.int64)  # a SYN-ACK has none
     if numbers.size < 2:
         return Reason("identification alike")
-    place = np.unique(np.cumsum((np.diff(numbers, prepend=numbers[:1]) + 2**15) % 2**16 - 2**15))
-    steps = np.diff(place)
-    missing = int(np.sum(steps[steps <= FARTHEST] - 1))
-    found = share(missing, int(place.size) + missing)
-    return found if missing > UNSEEN else Estimate(found.value, 0.0, found.high, found.n, found.unit)
+    place = np.unique(numbers[0] + np.cumsum((np.diff(numbers, prepend=numbers[:1]) + 2**15) % 2**16 - 2**15))
+    if np.diff(place).max(initial=0) > FARTHEST:
+        return Reason("identification alike")
+    of_all = np.arange(place[0], place[-1] + 1)
+    are_lost = (~np.isin(of_all, place))[of_all % 2**16 > 0].astype(float)  # the count passes 0, which is left out above
+    missing = int(are_lost.sum())
+    found = share(missing, are_lost.size)
+    _, error, blocks = mean_by_blocks(are_lost, np.arange(are_lost.size) * BLOCKS // are_lost.size)
+    half = 100 * student(blocks) * error if blocks > 1 else 0.0  # losses one after the other
+    low, high = (min(found.low, found.value - half), max(found.high, found.value + half)) if missing else (found.low, found.high)
+    return Estimate(found.value, max(0.0, low) if missing > UNSEEN else 0.0, min(100.0, high), found.n, found.unit)

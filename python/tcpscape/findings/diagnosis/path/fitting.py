@@ -326,13 +326,15 @@ def answer(f: Fit) -> FittedPath:
     one, jf, jr = jitter_estimates(f)
     kept = order_kept(f)
     shows_no_order = f.is_receiver and f.jitter_on == "reverse" and f.bottleneck is None
-    if kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order:
+    may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order)
+    if may_be_others:
         rtt = withheld(f, rtt)
         if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data in order
             one = jf = jr = f.jitter_on = None
             reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
+    reasons |= {"queue": why} if (why := unseen_queue(f, may_be_others)) else {}
     acks_lost = acknowledgements.lost(f.flow)
     reasons |= {"ack_loss_pct": acks_lost} if isinstance(acks_lost, Reason) else {}
     found_changes = changes.found(f.flow, w, f.behind, f.before)
@@ -351,10 +353,22 @@ def answer(f: Fit) -> FittedPath:
         ack_loss_pct=acks_lost if isinstance(acks_lost, Estimate) else None,
         rate_mbps=rate,
         buffer_bytes=found.buffer,
-        queue=("self-induced" if b else "none"),
+        queue="self-induced" if b else None if "queue" in reasons else "none",
         changes=tuple(found_changes),
         reasons=reasons,
     )
+
+
+def unseen_queue(f: Fit, may_be_others: bool) -> Reason | None:
+    """Why it is not known whether a queue is filled; None where it is this flow's, or nothing fills it.
+
+    :param may_be_others: whether others may be what delays vary by.
+    """
+    if f.bottleneck is not None:
+        return None
+    if may_be_others:
+        return Reason("delays vary in order", {"ms": None})
+    return SHARED_QUEUE if f.reasons["rate_mbps"] == SHARED_QUEUE else None
 
 
 def withheld(f: Fit, rtt: Estimate | None) -> Estimate | None:

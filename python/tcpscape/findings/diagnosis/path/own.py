@@ -94,6 +94,8 @@ def level_of(at: Floats, delay: Floats, since: Floats, together: Floats) -> Own 
     :param since: how long after the packet before it each was sent, ms. :param together: how long after it each left.
     """
     kept = jitters.inliers(delay)
+    if kept.sum() < FEWEST:
+        return None
     order = np.flatnonzero(kept)[np.argsort(at[kept], kind="stable")]
     at, delay, since, together = at[order], delay[order], since[order], together[order]
     usual = ranged(delay)

@@ -259,8 +259,6 @@ def _assumptions(flow: ObservedFlow, path: FittedPath, hosts: Hosts) -> Iterator
     """What stands for what is not identifiable, the largest first."""
     if flow.limits_doubt and hosts.shares.get("unknown", 0.0) >= ends.SHARE:
         yield Assumption("busy sender")
-    if path.queue == "standing":
-        yield Assumption("standing queue")
     if path.rate_mbps is None:
         yield Assumption("unseen rate")
     elif path.buffer_bytes is None:
