@@ -187,8 +187,6 @@ def contents(figure: Figure) -> dict[str, str]:
 
 def why_stale(figure: Figure, record: dict[str, Made]) -> str | None:
     """Why a figure has to be made again, or None."""
-    if missing := [name for name in figure.files if not (ROOT / name.partition("#")[0]).exists()]:
-        return f"{', '.join(missing)} is not there"
     made = record.get(figure.name)
     if made is None:
         return "there is no record of how it was made" if figure.by_model else None
