@@ -415,7 +415,7 @@ def kill(moments, only):
 
 
 def test_commands_that_are_ended_go_on_as_if_nothing_had_happened(need_model):
-    kill(3, ["small"])
+    kill(2, ["small"])
 
 
 @pytest.mark.slow
