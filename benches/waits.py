@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What a user waits for: commands, their first words, a directory of a million trials, captures; docs/performance-waits.md.
 
 CPU seconds of a process of its own for each, the fastest of the repetitions, so that what else runs counts little; only the first
@@ -7,7 +6,6 @@ words are by the clock. Before and goal are those of the work on waits (CHANGELO
 
 from __future__ import annotations
 
-import argparse
 import os
 import pathlib
 import pty
@@ -23,7 +21,6 @@ import campaign
 import capture
 from table import markdown, verdict
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 COMMAND = str(pathlib.Path(sys.executable).with_name("tcpscape"))
 CELLS, SEEDS = 20_000, 50
 PACKETS = 160_000
@@ -37,9 +34,7 @@ PAGE = """# What a user waits for
 Written by `make bench` (benches/waits.py) on this machine; do not edit. {cpu}, {cores} cores, load {load:.1f}. CPU seconds of the command's own process, its start included, the fastest of {repeats};
 the first words on a terminal are by the clock. What the engine, campaigns, kernels and the explorer cost: [performance](performance.md).
 
-| what | before | goal | reached | |
-|---|---|---|---|---|
-{rows}
+{table}
 
 - **Commands** run without anything kept from before, with all that they print by default.
 - **Trials** are a directory of {cells:,} cells with {seeds} seeds each. *Opened* is its record with every cell, as `report`, `compare` and `export` begin; `compare` is of the directory with itself.
@@ -156,20 +151,5 @@ def write(quick: bool, out: pathlib.Path) -> None:
     load, repeats = os.getloadavg()[0], 1 if quick else 3
     cells = CELLS // 100 if quick else CELLS
     rows = [*commands(repeats), *captures(repeats), *many_trials(cells, SEEDS)]
-    table = markdown(("what", "before", "goal", "reached", ""), rows).split("\n", 2)[2]
-    out.write_text(PAGE.format(cpu=campaign.cpu(), cores=os.cpu_count(), load=load, repeats=repeats, rows=table, cells=cells, seeds=SEEDS))
-
-
-def main() -> int:
-    """The command."""
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--quick", action="store_true", help="each once, a directory of 10,000 trials: a look, not a result")
-    p.add_argument("--out", type=pathlib.Path, default=DOCS / "performance-waits.md")
-    a = p.parse_args()
-    write(a.quick, a.out)
-    print(f"wrote {a.out}")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    table = markdown(("what", "before", "goal", "reached", ""), rows)
+    out.write_text(PAGE.format(cpu=campaign.cpu(), cores=os.cpu_count(), load=load, repeats=repeats, table=table, cells=cells, seeds=SEEDS))

@@ -351,8 +351,8 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
         return "–", words.no_advice(replace(advice.verdict, reason=None))  # the replay's row has it
     if advice.choice is None or advice.gain is None:
         return "–", COMPARED[advice.verdict]
-    own, setting, is_open = words.in_use(diagnosis), words.best_setting(advice), diagnosis.path is None or diagnosis.path.rate_mbps is None
-    more = f"{setting.name}, {words.setting_gain(setting, is_open)}" if setting else ""
+    own, setting = words.in_use(diagnosis), words.best_setting(advice)
+    more = f"{setting.name}, {words.setting_gain(setting, words.hangs_on_rate(diagnosis))}" if setting else ""
     if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
         return more or "–", f"no other congestion control carries clearly more than {own}"
     return f"{advice.choice}, {advice.gain.text()} ×", f"{COMPARED[advice.verdict].format(own=own)}{f'; {more}' if more else ''}"

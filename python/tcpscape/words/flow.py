@@ -141,7 +141,7 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
     advice = diagnosis.advice
     if advice is None or isinstance(advice.verdict, Withheld):
         return _without_advice(diagnosis)
-    setting, is_open = best_setting(advice), diagnosis.path is None or diagnosis.path.rate_mbps is None
+    setting, is_open = best_setting(advice), hangs_on_rate(diagnosis)
     end = UNLESS if is_open else ""
     if advice.verdict == "better" and advice.choice and advice.gain:
         more = f"; {_setting(setting, is_open)}" if setting else ""
@@ -195,6 +195,11 @@ def _setting(setting: Alternative, is_open: bool) -> str:
     name = setting.name[:1].lower() + setting.name[1:]
     gain = f"{setting_gain(setting, is_open)} as much" if is_open else _times(setting.gain)
     return f"this setting would carry {gain}: {name}"
+
+
+def hangs_on_rate(diagnosis: FlowDiagnosis) -> bool:
+    """Whether a gain hangs on the rate of a bottleneck that was not seen."""
+    return diagnosis.path is None or diagnosis.path.rate_mbps is None
 
 
 def setting_gain(setting: Alternative, is_open: bool) -> str:

@@ -121,8 +121,10 @@ NEAR = 1.03
 """Above a rate, how far rates reach that are near it, as a factor."""
 WINDOWS = 24
 """Windows in time, each with a level of its own."""
-FEW, OFF, PACKET = 3.0, 0.05, 1514
-"""Packets up to which a queue may be that of bursts of which one waited; how far off, as a share, a rate is tried there; bytes of a packet."""
+PACKET = 1514
+"""Bytes of a packet."""
+FEW, OFF = 3.0, 0.05
+"""Packets up to which a queue may be that of bursts of which one waited; how far off, as a share, a rate is tried there."""
 YOUNG = 64
 """Packets since the queue was empty within which a burst shows: more than tc's usual bursts."""
 

@@ -14,7 +14,7 @@ from tcpscape.findings.diagnosis.path import acks as acknowledgements
 from tcpscape.findings.diagnosis.path import base, before, changes, hidden, losses, state
 from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays, delays_of, jittered
+from tcpscape.findings.diagnosis.path.bottleneck import PACKET, FittedBottleneck, QueueDelays, delays_of, jittered
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
 from tcpscape.findings.diagnosis.path.columns import LOST, sampled, turns_of, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
@@ -38,8 +38,8 @@ UNCOUNTED = 0.025
 """Share of the segments that may have passed the bottleneck beside those that are known to, above which its rate is not known to 5 %."""
 HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
-GROWN, PACKET = 0.5, 1514
-"""Packets by which a queue must grow and shrink to be one; bytes of a packet."""
+GROWN = 0.5
+"""Packets by which a queue must grow and shrink to be one."""
 ROUNDED = 2.0
 """Ticks of the timestamps that a queue must grow by to stand out of their rounding."""
 IMPOSSIBLE = 0.05

@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, QueueDelays, longest_busy, waits
+from tcpscape.findings.diagnosis.path.bottleneck import PACKET, Arrivals, FittedBottleneck, QueueDelays, longest_busy, waits
 from tcpscape.findings.diagnosis.path.columns import LOST, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -65,8 +65,6 @@ EMPTY = 0.02
 """Share of the packets that must have met a short queue, for a loss that depends on no delay to be the path's."""
 SHORT_QUEUE = 3.0
 """Packets that a queue must hold for its length at a lost one to be more than a guess: each that leaves changes it by its own time."""
-PACKET = 1514
-"""Bytes of a packet."""
 SIZE_PACKETS, SIZE_METHOD = 2.0, 0.06
 """Error of a buffer's size by the method itself, on development captures: packets, and a share."""
 GUESSED = 0.6
