@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
-import { read, write } from "../src/state/address";
+import { effect } from "@preact/signals";
+import { expect, test, vi } from "vitest";
+import { follow, read, write } from "../src/state/address";
+import { state } from "../src/state/state";
 import type { State } from "../src/server/contract";
 
 const standard = { rtt: "50ms", ecn: false, cca: ["cubic", "bbr"], words: {}, changes: [] } as unknown as State;
@@ -38,4 +40,17 @@ test("tc's words with colons come back whole", () => {
 
 test("a list that an address leaves empty is the default: a page without congestion controls would show the answer of others", () => {
   expect(read("#cca=&changes=", standard).state).toEqual(standard);
+});
+
+test("a page that is opened at an address is about that address from the beginning, never about the defaults first", () => {
+  vi.stubGlobal("location", { hash: "#rtt=80ms", pathname: "/" });
+  vi.stubGlobal("window", { addEventListener: () => undefined });
+  const seen: string[] = [];
+  const end = effect(() => {
+    if (state.value.rtt !== undefined) seen.push(state.value.rtt);
+  });
+  follow(standard);
+  end();
+  vi.unstubAllGlobals();
+  expect(seen).toEqual(["80ms"]);
 });

@@ -50,8 +50,11 @@ export function follow(standard: State): void {
       options.value = there.options;
     });
   };
-  state.value = standard;
-  take();
+  // At once, so that nobody asks about the defaults first.
+  batch(() => {
+    state.value = standard;
+    take();
+  });
   window.addEventListener("hashchange", take);
   window.addEventListener("popstate", take);
   effect(() => {
