@@ -1,10 +1,6 @@
 """The fitted path: each step on columns whose truth is known, the whole on synthetic flows and on captures of the model."""
 
-import dataclasses
-import functools
-import importlib
 import math
-import tempfile
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +11,9 @@ import numpy as np
 import pytest
 from scipy.special import erf, ndtr
 
-from tcpscape import _core, capture
+from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import limits
-from tcpscape.findings.diagnosis.control import classify, watched
-from tcpscape.findings.diagnosis.control.classify import FILE, _doubt, features, nearer, trained
-from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
-from tcpscape.findings.diagnosis.diagnosis import before_replay
-from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, before, bottleneck, fit, fitting, hidden, losses, state
 from tcpscape.findings.diagnosis.path import jitter as jitters
@@ -849,165 +840,6 @@ def test_twin_of_the_model(cca: str, tmp_path: Path) -> None:
     assert p.jitter_ms.value == pytest.approx(1, rel=0.15)
 
 
-# The congestion control of a capture: what it is on runs of the model, and where the answer must be "unknown".
-
-
-@functools.cache
-def observed(cca: str, app: str = "") -> ObservedFlow:
-    """30 s of a flow at 10 Mbit/s, 40 ms, a buffer of one BDP, as a capture at its sender shows it."""
-    flow = {"cca": cca} | ({"app": app} if app else {})
-    scenario = Scenario.model_validate(
-        {
-            "forward": [{"at": "router", "delay": "20ms"}],
-            "bottleneck": {"rate": "10mbit", "buffer": "50000"},
-            "reverse": {"delay": "20ms"},
-            "flows": [flow],
-            "duration": "30s",
-        }
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "run.pcapng"
-        Model().write_pcap(scenario, 7, file)
-        return capture.read(file).flows[0]
-
-
-@pytest.mark.parametrize("cca", ["bbr", "cubic"])
-def test_a_control_whose_law_shows_is_named(cca: str) -> None:
-    control = classify(observed(cca))
-    assert control.name == cca, (control.candidates, control.reason)
-    assert 0.8 < control.confidence <= 1
-    assert next(iter(control.candidates)) == cca
-    assert control.reason.why == "recognised"
-    assert "round trips" in reasons.text(control.reason)
-
-
-@pytest.mark.parametrize("cca", ["highspeed", "hybla", "illinois", "reno", "scalable"])
-def test_a_control_is_named_or_unknown_with_itself_among_the_candidates(cca: str) -> None:
-    control = classify(observed(cca))
-    assert control.name in (cca, "unknown"), (control.candidates, control.reason)
-    assert cca in list(control.candidates)[:2]
-
-
-@pytest.mark.parametrize("cca", ["cubic", "highspeed", "illinois", "reno", "scalable"])
-def test_a_control_that_watches_its_own_flow_has_the_window_that_was_seen(cca: str) -> None:
-    watched = watch(observed(cca))
-    assert watched is not None
-    measures = compare(watched)
-    assert measures[cca]["close_short"] > 0.9
-    assert measures[cca]["error_long"] < 1.0
-    assert measures[cca]["backoff_error"] < 0.06
-
-
-def test_windows_and_reductions_are_those_of_the_law() -> None:
-    watched = watch(observed("cubic"))
-    ratios = [c.after / c.before for c in watched.cuts if c.state != LOSS and np.isfinite(c.after)]
-    assert len(ratios) >= 3
-    # RFC 9438 §4.6: β = 0.7; the first round trip after the reduction has grown by a packet or two.
-    assert 0.67 < np.median(ratios) < 0.74
-    assert watched.mss == 1448
-
-
-def test_what_does_not_show_the_window_is_unknown_with_the_reason() -> None:
-    flow = observed("cubic")
-    for change, reason in [
-        ({"vantage": "receiver"}, Reason("not at the sender", {"vantage": "receiver"})),
-        ({"vantage": "middle"}, Reason("not at the sender", {"vantage": "middle"})),
-        ({"seconds": 5.0}, Reason("few seconds", {"seconds": 5.0})),
-        ({"segments": {}}, Reason("no packets")),
-    ]:
-        control = classify(dataclasses.replace(flow, **change))
-        assert control.name == "unknown"
-        assert control.reason == reason
-    assert classify(dataclasses.replace(flow, cca="htcp")).name == "htcp"
-
-
-def test_bbr_is_not_named_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A forest that takes everything for BBR.
-    believer = SimpleNamespace(probabilities=lambda _: {"bbr": 0.99, "cubic": 0.01}, certainty=lambda _: 0.99, least={"bbr": 0.5})
-    monkeypatch.setattr(importlib.import_module("tcpscape.findings.diagnosis.control.classify"), "trained", lambda: believer)
-    assert classify(observed("bbr")).name == "bbr"
-    control = classify(observed("cubic"))
-    assert control.name == "unknown"
-    assert control.reason == Reason("no probes of the RTT")
-
-
-def test_a_name_that_others_may_have_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without SACK windows were not learnt, and only BBR's pace and probes show; kernels before 5.7 counted ACKs in four more controls; Reno, LP and DCTCP without marks do the same."""
-    module = importlib.import_module("tcpscape.findings.diagnosis.control.classify")
-    unsure = {"reno": 0.74, "lp": 0.2, "dctcp": 0.05}
-    believer = SimpleNamespace(probabilities=lambda _: unsure, certainty=lambda p: p, least=dict.fromkeys(unsure, 0.9))
-    monkeypatch.setattr(module, "trained", lambda: believer)
-    family = classify(observed("reno"))
-    assert (family.name, family.reason, family.confidence) == ("unknown", Reason("family", {"names": ("reno", "lp", "dctcp")}), pytest.approx(0.99))
-    monkeypatch.undo()
-    flow = observed("cubic")
-    bare = classify(dataclasses.replace(flow, facts={**flow.facts, "sack": False}))
-    assert (bare.name, bare.reason, next(iter(bare.candidates))) == ("unknown", Reason("without SACK"), "cubic")
-    paced = observed("bbr")
-    assert classify(dataclasses.replace(paced, facts={**paced.facts, "sack": False})).name == "bbr"
-
-
-def test_a_control_that_does_not_pace_is_not_named_where_a_timer_spaced_the_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "is_steady", lambda flow: False)  # an application by a clock is steady
-    seen = observed("cubic")
-    assert before_replay(seen, DiagnosisSettings()).control.name == "cubic"
-    spaced = dataclasses.replace(seen, limits=(LimitInterval(0, 30, "pacing"), LimitInterval(30, 50, "recovery")))
-    control = before_replay(spaced, DiagnosisSettings()).control
-    assert (control.name, next(iter(control.candidates)), control.reason) == (
-        "unknown",
-        "cubic",
-        Reason("spaced by a timer", {"name": "cubic", "share": 0.6}),
-    )
-    assert before_replay(spaced, DiagnosisSettings(cca="cubic")).control.name == "cubic"
-
-
-@pytest.mark.parametrize("cca", ["scalable", "bic", "veno"])
-def test_a_law_that_counts_acks_is_told_from_highspeed(cca: str) -> None:
-    """The window that the older law would have had is nearer to that law than to HighSpeed's, which counts ACKs today; HighSpeed's own is not."""
-    own = watch(observed("highspeed"))
-    assert own is not None
-    assert not counting_acks(own, "highspeed")
-    seen = watch(observed(cca))
-    assert seen is not None
-    told = watched.one_each(watched.stretches(seen, watched.LONG).rows)
-    windows = np.frombuffer(_core.watch(cca, told.tobytes(), seen.mss, 250, False)[0], "<u4").astype(float)
-    older = dataclasses.replace(seen, rounds=dataclasses.replace(seen.rounds, window=windows[seen.rounds.peak]))
-    assert counting_acks(older, "highspeed")
-
-
-def test_a_window_of_a_few_packets_has_no_name() -> None:
-    """Half, 0.7 and 0.8 of four packets are two packets, or one more: what is known is that a law of losses moved it."""
-    capture_of = observed("cubic")
-    seen = watch(capture_of)
-    assert seen is not None
-    few = dataclasses.replace(seen, rounds=dataclasses.replace(seen.rounds, window=np.minimum(seen.rounds.window, 3.0)))
-    assert _doubt(capture_of, few, "cubic") == Reason("small windows", {"packets": 3.0})
-    assert _doubt(capture_of, few, "bbr") is None, "its pace shows"
-    assert _doubt(capture_of, seen, "cubic") is None
-
-
-def test_a_control_that_others_are_nearer_to_is_no_name() -> None:
-    """Behind a policer at windows of seven packets, an H-TCP was called CUBIC: its own shadow was as close, but for the fractions of a packet."""
-    values = {f"{name}.{measure}": 0.5 for name in CANDIDATES for measure in ("close_short", "backoff_close")}
-    values |= {"cubic.close_short": 0.993, "cubic.backoff_close": 0.975, "htcp.close_short": 1.0, "htcp.backoff_close": 0.987}
-    assert nearer(values, "cubic") == ["htcp"]
-    assert not nearer(values | {"htcp.backoff_close": 0.96}, "cubic")  # a reduction tells them apart
-    assert not nearer(values, "htcp")
-    assert not nearer(values | {"cubic.backoff_close": math.nan}, "cubic")  # nothing to compare
-
-
-def test_a_window_that_answered_reordering_alone_has_no_name(tmp_path: Path) -> None:
-    """CUBIC under a jitter of 6 ms that loses nothing moved as Illinois does: of twelve such flows five had a wrong name with 0.96 and more."""
-    file, hop = tmp_path / "late.pcapng", {"at": "router", "delay": "20ms"}
-    fields = {"forward": [{**hop, "jitter": "6ms"}], "reverse": hop, "bottleneck": "tbf rate 40mbit burst 6056 limit 400000", "duration": "12s"}
-    Model().write_pcap(Scenario.model_validate({**fields, "flows": [{"cca": "cubic"}]}), 1, file)
-    seen = capture.read(file).flows[0]
-    assert seen.answers_reordering
-    found = classify(seen)
-    assert (found.name, found.reason.why) == ("unknown", "answers reordering")
-    assert classify(replace(seen, facts={**seen.facts, "reordered": 0})).name == "illinois"
-
-
 @pytest.mark.parametrize(
     ("flow", "rtt_ms", "jitter_ms", "also", "bottleneck"),
     [
@@ -1031,36 +863,6 @@ def test_a_jitter_that_reorders_is_in_its_interval_as_is_the_round_trip(
     assert path.rtt_ms.low <= rtt_ms <= path.rtt_ms.high
     assert path.jitter_forward_ms
     assert path.jitter_forward_ms.low <= jitter_ms <= path.jitter_forward_ms.high
-
-
-def test_an_application_that_sends_little_hides_the_control() -> None:
-    assert classify(observed("cubic", "2mbit")).name == "unknown"
-
-
-def test_a_capture_that_is_cut_shows_the_same_control() -> None:
-    flow = observed("illinois")
-
-    def late(columns):
-        chosen = np.asarray(columns["t"]) > 8_000_000_000
-        return {name: values[chosen] for name, values in columns.items()}
-
-    cut = dataclasses.replace(flow, segments=late(flow.segments), acks=late(flow.acks), events=late(flow.events), seconds=flow.seconds - 8)
-    assert classify(cut).name in ("illinois", "unknown")
-
-
-def test_the_forest_is_plain_data_and_says_where_it_comes_from() -> None:
-    forest = trained()
-    assert set(CANDIDATES) | {"bbr"} <= set(forest.controls)
-    assert forest.provenance["made_by"] == "benches/control.py train"
-    assert FILE.stat().st_size < 4_000_000
-    watched = watch(observed("cubic"))
-    assert watched is not None
-    values = features(watched)
-    assert set(values) == set(forest.features)
-    probabilities = forest.probabilities(values)
-    assert sum(probabilities.values()) == pytest.approx(1)
-    assert list(probabilities.values()) == sorted(probabilities.values(), reverse=True)
-    assert 0 <= forest.certainty(0.1) <= forest.certainty(0.9) <= 1
 
 
 # Changes of the path: found where captures of the model have one, and not where only the flow changes.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.findings.diagnosis.control.elsewhere import as_sender
 from tcpscape.findings.diagnosis.control.watched import (
     CANDIDATES,
     CWR,
@@ -271,6 +272,9 @@ LEAST_ROUNDS = 30
 """Round trips below which nothing is said."""
 MOST_HELD = 0.6
 """Share of the round trips that the application or the receive window may hold."""
+MOST_HELD_ELSEWHERE = MOST_HELD / 2
+"""The same for the application where the capture was not taken at the sender: a segment that was kept back seems to have left with its ACK there, so
+that more of the round trips are the application's than show it."""
 FEW_CUTS = 2
 """Reductions below which their number is named as the reason."""
 ALIKE = tuple(map(frozenset, (("reno", "lp"), ("reno", "dctcp"), ("lp", "dctcp"), ("scalable", "yeah"))))
@@ -294,19 +298,20 @@ MOST_PER_ACK = 2.2
 
 
 def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedControl:
-    """The congestion control of the flow, by its packets at the sender.
+    """The congestion control of the flow, by its packets: at the sender as they are, elsewhere as the sender saw them, which takes timestamps.
 
     :param path: not needed; a place for what is known of the path.
     """
     del path
     if flow.cca:
         return RecognisedControl(flow.cca, 1.0, {flow.cca: 1.0}, Reason("named by the source"))
-    if reason := _unseen(flow):
+    at_sender = flow if flow.vantage == "sender" else as_sender(flow)
+    if reason := _unseen(flow, at_sender):
         return _unknown(reason)
-    watched = watch(flow)
+    watched = watch(at_sender or flow)
     if watched is None or len(watched.rounds.ack) < LEAST_ROUNDS:
         return _unknown(Reason("few round trips"))
-    if reason := _held(watched):
+    if reason := _held(watched, MOST_HELD if flow is at_sender else MOST_HELD_ELSEWHERE):
         return _unknown(reason)
     found = _answer(watched, trained(), bool(flow.facts.get("begins_in_mid_connection")))
     if found.name != UNKNOWN and (doubt := _doubt(flow, watched, found.name)):
@@ -328,11 +333,11 @@ def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
     return None
 
 
-def _unseen(flow: ObservedFlow) -> Reason | None:
-    """Why the source does not show the window."""
+def _unseen(flow: ObservedFlow, at_sender: ObservedFlow | None) -> Reason | None:
+    """Why the source does not show the window; `at_sender` is the flow as its sender saw it, None where that does not show."""
     if not len(flow.segments.get("t", ())):
         return Reason("data missing" if flow.facts.get("data_missing") else "no packets")
-    if flow.vantage != "sender":
+    if at_sender is None:
         return Reason("not at the sender", {"vantage": flow.vantage})
     if flow.seconds < LEAST_S:
         return Reason("few seconds", {"seconds": flow.seconds})
@@ -343,10 +348,10 @@ def _unknown(reason: Reason, candidates: Mapping[str, float] | None = None, conf
     return RecognisedControl(UNKNOWN, confidence, candidates or {}, reason)
 
 
-def _held(watched: Watched) -> Reason | None:
-    """Why the window does not show."""
+def _held(watched: Watched, most: float) -> Reason | None:
+    """Why the window does not show; the application may hold `most` of the round trips."""
     window, application = watched.limited
-    if application > MOST_HELD:
+    if application > most:
         return Reason("application held", {"share": application, "of": "round trips"})
     if window > MOST_HELD:
         return Reason("window held", {"share": window, "of": "round trips"})

@@ -111,7 +111,7 @@ class Watched:
 
 def watch(flow: ObservedFlow) -> Watched | None:
     """The flow, or None where it has too few segments to say anything."""
-    segments, acks = _plain(flow.segments), _plain(flow.acks)
+    segments, acks = plain(flow.segments), plain(flow.acks)
     if flow.facts.get("events_left_out") and len(flow.events.get("t", ())):
         # What comes after the last event that was kept has reductions of which nothing is known.
         until = int(flow.events["t"][-1])
@@ -124,7 +124,7 @@ def watch(flow: ObservedFlow) -> Watched | None:
     end = np.maximum.accumulate(segments["seq"] + segments["len"])
     sent_before = np.searchsorted(segments["t"], acks["t"], side="right")
     nxt = np.where(sent_before > 0, end[np.maximum(sent_before - 1, 0)], una)
-    before, held_back = _sacked(newly, acks["sacked"])
+    before, held_back = held_by_sack(newly, acks["sacked"])
     delivered = np.maximum(newly - before, 0) + acks["sacked"]
     rtt, since = _rtts(segments, acks["t"], delivered)
     flight = _flight(segments, sent_before, mss)
@@ -153,7 +153,7 @@ def watch(flow: ObservedFlow) -> Watched | None:
     )
 
 
-def _plain(columns: Columns) -> dict[str, NDArray[Any]]:
+def plain(columns: Columns) -> dict[str, NDArray[Any]]:
     """As signed numbers, so that differences have a sign."""
     return {name: np.asarray(values).astype(np.int64) for name, values in columns.items()}
 
@@ -176,7 +176,7 @@ def _mss(segments: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> int:
     return announced - TIMESTAMPS if segments["tsval"].any() and announced > 1448 else announced
 
 
-def _sacked(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
+def held_by_sack(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
     """Of the bytes newly acknowledged, those that had been SACKed (what was SACKed first goes first), and what is SACKed after each ACK."""
     before, after, held = np.zeros_like(newly), np.zeros_like(newly), 0
     if sacked.any():
