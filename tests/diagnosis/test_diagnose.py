@@ -115,7 +115,7 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
             30,
             "0.30 % of the packets were lost, in groups, as a policer, a full queue or a bursty link loses them, and cubic",
         ),
-        ("queue unseen", "unknown", 30, "0.30 % of the packets were lost, at random or in a full queue, and most congestion controls make"),
+        ("queue unseen", "unknown", 30, "0.30 % of the packets were lost, at random or in a full queue; whether its congestion control makes"),
         ("queue unseen", "bbr", 30, "bbr allows no more packets on their way at a time."),
         ("queue unseen", "cubic", 2, "cubic allows no more packets on their way at a time."),
     ],
@@ -159,7 +159,7 @@ def test_sentences_claim_no_more_than_is_known():
             "unknown",
             {"congestion_window": 1.0},
             replace(lossy, loss_pct=Estimate(0.5, 0.4, 0.6, 9000, "%")),
-            "most congestion controls take the random loss",
+            "the path loses 0.50 % of the packets at random; whether its congestion control makes the window smaller for that is not known.",
         ),
         ("unknown", {"pacing": 1.0}, lossy, "the sender's own pacing (100 % of the time): a timer spaces its segments."),
     ):

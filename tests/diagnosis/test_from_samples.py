@@ -360,10 +360,14 @@ def written(file: Path, size: int, number: int) -> ObservedFlow:
     return capture.read(file).flows[0]
 
 
-def arriving(file: Path, sent: Floats, sizes: Ints, ways: tuple[float, float], each_ms: float, mss: int = 1_460) -> ObservedFlow:
+def arriving(
+    file: Path, sent: Floats, sizes: Ints, ways: tuple[float, float], each_ms: float, mss: int = 1_460, *, is_stamped: bool = True
+) -> ObservedFlow:
     """A receiver's capture of bare IPv4 packets with timestamps of milliseconds, which acknowledges every second segment and each that is not full.
 
     :param sent: when the segments leave, ms. :param ways: of the data and of the ACKs, ms. :param each_ms: what a segment takes at the bottleneck, ms.
+
+    :param is_stamped: whether it has timestamps.
     """
     kept, packets = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 101)), []
     forward, reverse = ways
@@ -371,7 +375,8 @@ def arriving(file: Path, sent: Floats, sizes: Ints, ways: tuple[float, float], e
     def packet(ms: float, is_back: bool, numbers: tuple[int, int], flags: int, stamps: tuple[float, float], payload: int = 0) -> None:
         ends = (b"\x0a\0\0\1", 40_000), (b"\x0a\0\0\2", 9_000)
         (source, port), (destination, other) = ends[::-1] if is_back else ends
-        options = (struct.pack(">BBH", 2, 4, mss) if flags & 2 else b"") + struct.pack(">BBBBII", 1, 1, 8, 10, *map(int, stamps))
+        options = struct.pack(">BBH", 2, 4, mss) if flags & 2 else b""
+        options += struct.pack(">BBBBII", 1, 1, 8, 10, *map(int, stamps)) if is_stamped else b""
         tcp = struct.pack(">HHIIBBHHH", port, other, *numbers, (20 + len(options)) << 2, flags, 65_535, 0, 0) + options
         ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp) + payload, len(packets), 0x4000, 64, 6, 0, source, destination)
         packets.append((ms, struct.pack("<IIII", int(ms // 1e3), round(ms % 1e3 * 1e6), len(ip + tcp), len(ip + tcp) + payload) + ip + tcp))
@@ -418,6 +423,43 @@ def test_what_a_clock_sends_is_no_send_buffers_where_no_ack_released_it(tmp_path
     for seen, is_denied in ((by_acks, False), (shortly, True)):
         about, doubt = limits._by_flights(replace(seen, limits=both.limits), path, {"send_buffer": 1.0}, still)
         assert (about["send_buffer"], doubt) == (is_denied, "end_of_writes")
+
+
+@pytest.mark.parametrize(("apart", "is_stamped", "found"), [(55.5, False, "application"), (53.2, False, "unknown"), (55.5, True, "application")])
+def test_bursts_whose_distances_no_round_trip_explains_are_a_clocks(apart, is_stamped, found, tmp_path):
+    """Full segments written by a clock over 212.8 ms, seen at the receiver; of 53.2 ms four are a round trip, and bursts of a window would come so."""
+    seen = arriving(
+        tmp_path / "clock.pcap",
+        np.repeat(1_000 + apart * np.arange(240), 20),
+        np.full(4_800, 1_448 if is_stamped else 1_460),
+        (110.0, 102.8),
+        0.05,
+        is_stamped=is_stamped,
+    )
+    assert (seen.vantage, seen.facts["timestamps"]) == ("receiver", is_stamped)
+    path = FittedPath(rtt_ms=Estimate(212.8, 209.0, 216.0, 99, "ms"))
+    assert limits.is_clocked(seen, path) is (found == "application")
+    held_so = replace(seen, limits=(LimitInterval(0, 9, "congestion_window"),))
+    told = limits.doubted(replace(held_so, limits=limits.refined(held_so, None, path)), None, path)
+    assert [one.cause for one in told.limits] == [found]
+
+
+def test_without_a_timestamp_a_rate_that_never_grows_beside_pauses_is_no_congestion_windows(tmp_path):
+    """Bursts once a round trip of 100 ms: as many segments in each, one more in each, and the same where a queue leaves no pause."""
+    path = FittedPath(rtt_ms=Estimate(100.0, 98.0, 102.0, 99, "ms"))
+    at = 1_000 + 100.0 * np.arange(120)
+    cases = ((np.full(120, 16), 0.05, "unknown"), (10 + np.arange(120) // 2, 0.05, "congestion_window"), (np.full(120, 16), 6.2, "congestion_window"))
+    for sizes, each_ms, found in cases:
+        times = np.repeat(at, sizes)
+        seen = arriving(tmp_path / "window.pcap", times, np.full(times.size, 1_460), (60.0, 40.0), each_ms, is_stamped=False)
+        seen = replace(seen, limits=(LimitInterval(0, 12, "congestion_window"),))
+        assert [one.cause for one in limits.doubted(seen, None, path).limits] == [found]
+
+
+def test_packets_that_come_at_once_were_not_served_one_by_one():
+    burst = np.repeat(np.arange(100) * 0.05, 45)
+    assert not limits.is_served(held(burst, "middle"), FittedPath())
+    assert limits.is_served(held(np.arange(4_500) * 0.001, "middle"), FittedPath())
 
 
 @pytest.mark.parametrize(("is_alone", "doubt"), [(True, "small_writes"), (False, None)])
@@ -472,13 +514,15 @@ def test_a_flight_that_stays_the_same_without_a_loss_is_no_congestion_windows():
     seen = held(times, "middle", (LimitInterval(0, 20, "congestion_window"),))
 
     def doubt(flight, losses=0, path=FittedPath(), goodput=2.9):
-        facts = {**seen.facts, "losses": losses}
+        facts = {**seen.facts, "losses": losses, "segment_size": 1_448}
         segments = {**seen.segments, "flight_by_echo": flight.astype(np.uint32)}
         return limits.doubted(replace(seen, segments=segments, facts=facts, goodput_mbps=goodput), None, path).limits_doubt
 
     same = np.full(times.size, 29_000.0)
     full = FittedPath(rate_mbps=Estimate(3.0, 2.9, 3.1, 9))
-    assert [doubt(same), doubt(grows), doubt(same, losses=4), doubt(same, path=full)] == ["constant_flight", None, None, None]
+    assert [doubt(same), doubt(grows), doubt(same, path=full)] == ["constant_flight", None, None]
+    # Between losses the largest flight grows by half a segment a round trip: 20 segments stay the same to within 5 % for four of them.
+    assert [doubt(same, losses=losses) for losses in (4, 60, 160)] == ["constant_flight", "constant_flight", None]
 
 
 def test_a_timer_at_the_sender_is_a_pace_where_a_control_that_paces_shows():

@@ -96,6 +96,8 @@ SMALL = 0.02
 """Share of the time that is not told apart."""
 SOME_CONTROL = "the congestion control"
 """What a sentence calls one that was not named: what most do is not said of it."""
+WHETHER = "whether its congestion control makes the window smaller for that is not known"
+"""What is said of losses where the control has no name."""
 IGNORE_LOSS = ("bbr", "bbr3")
 """Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
 UNSEEN = "the source does not show it"
@@ -357,6 +359,8 @@ def _longest(shares: Mapping[Cause, float]) -> tuple[Cause | None, Cause | None]
 def _held_too(diagnosis: FlowDiagnosis) -> str:
     """What an end's buffer has to do with a full bottleneck: it held the flow, and a larger one would bring a longer queue alone."""
     held = next((cause for cause in WINDOWS if holds(diagnosis, cause)), None)
+    if held is None and diagnosis.doubt and holds(diagnosis, "unknown"):
+        return f" (what keeps its queue as it is, the congestion window or {BLAMED['send_buffer']}, does not show here)"
     if held is None:
         return ""
     share = percent((diagnosis.limited_by or {})[held])
@@ -526,7 +530,7 @@ def dropping(path: FittedPath | None) -> str:
 def _answers(control: str) -> str:
     """What the congestion control does about losses."""
     if control == SOME_CONTROL:
-        return ", and most congestion controls make their window smaller after each loss"
+        return f"; {WHETHER}"
     return "" if control in IGNORE_LOSS else f", and {control} makes its window smaller after each loss"
 
 
@@ -538,7 +542,7 @@ def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
     if (dropped := _dropped_pct(diagnosis)) > random:
         return f": {dropping(path)} drops {number(dropped, 2)} % of the packets{_others_lost(path)}{_answers(control)}{_bloat(diagnosis)}"
     if random and control == SOME_CONTROL:
-        return f": most congestion controls take the random loss of {number(random, 2)} % for congestion and keep their window small"
+        return f": the path loses {number(random, 2)} % of the packets at random{_answers(control)}"
     if random and control not in IGNORE_LOSS:
         return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
     if control not in IGNORE_LOSS and (lost := _lost_somehow(diagnosis)):

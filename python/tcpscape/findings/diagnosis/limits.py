@@ -56,6 +56,10 @@ BURST = 8
 """Gaps below this part of the longest ones are inside a burst."""
 EQUAL, CLOCKED = 0.05, 0.8
 """Distances within this share of the usual one are equal, and so are those of so many bursts that a clock sends."""
+TURN_S = 0.02
+"""s for which no shared medium gathers packets: IEEE 802.11 has turns of at most 8.2 ms (TXOP limit, 802.11-2020 §9.4.2.28), LTE frames of 10 ms."""
+ROUNDED = 0.01
+"""Share of a round trip by which its interval may be too narrow where a whole number of distances is compared with it."""
 FINEST_STAMP_S = 1e-3
 """The shortest tick of a clock of timestamps, s (RFC 7323 §5.4)."""
 LATE, LATE_TICKS = 0.1, 2
@@ -79,6 +83,8 @@ LEVEL, CONSTANT = 0.05, 0.5
 """Largest flights within this share of the usual one are the same, and a buffer of one size keeps so many of them the same."""
 STILL = 0.8
 """Round trips whose largest flight is the usual one, from which on it does not grow, as a share."""
+SLOWEST = 0.5
+"""Segments by which a window grows in a round trip without a loss at least: an ACK for two segments each (RFC 5681 §3.1, RFC 9438 §4.3)."""
 EMPTIED, UNSTEADY = 0.4, 0.3
 """Flight that is always left, as a share of the largest one, and spread of the rate, above both of which no application writes by itself."""
 FINEST_S = 0.01
@@ -196,11 +202,18 @@ def _by_flights(
         return {"application": True}, "constant_flight"
     if held.get("congestion_window", 0.0) >= SURE:
         fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
-        return {"congestion_window": alike >= STILL and not flow.facts.get("losses") and not fills}, "constant_flight"
+        segments = float(np.median(flights)) / max(float(flow.facts.get("segment_size") or 0.0), 1.0)
+        is_still = alike >= STILL and _outlasts(alike * flights.size, segments, flow.facts.get("losses") or 0)
+        return {"congestion_window": is_still and not fills}, "constant_flight"
     low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
     is_silent = silence(flow, path) >= SILENT * held.get("application", 0.0) > 0
     is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
     return {"send_buffer": alike < CONSTANT or is_late(flow), "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
+
+
+def _outlasts(trips: float, segments: float, losses: float) -> bool:
+    """Whether a flight of so many segments was the same for more round trips than a growing window could make it between so many losses."""
+    return not losses or trips > (losses + 1) * max(1.0, 2 * LEVEL * segments / SLOWEST)
 
 
 def _likely_spaces(control: RecognisedControl | None) -> bool:
@@ -250,19 +263,54 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
 
     A congestion control that paces tries more and less in turn, and a window that holds a flow grows until its packets queue. Behind a queue that is
     never empty packets come at equal distances too: so the delays must be seen here, and the flow must be slower than the bottleneck that they show.
-    Away from the sender timestamps show them, and no queue of a packet that takes less than two of their ticks.
+    Away from the sender timestamps show them, and no queue of a packet that takes less than two of their ticks. Without them bursts must show it
+    whose distances no round trip explains (:func:`_beats`).
     """
     t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
-    is_seen = flow.vantage == "sender" or (flow.facts.get("timestamps") is True and not is_served(flow, path))
-    if t.size < LEAST_BURSTS or not is_seen or (path.rate_mbps and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value):
+    if t.size < LEAST_BURSTS or t[-1] <= t[0] or (path.rate_mbps and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value):
         return False
+    apart, size = _bursts(t[t >= t[0] + (t[-1] - t[0]) / PARTS])  # without the slow start
+    if apart.size < LEAST_BURSTS:
+        return False
+    share = float(np.mean(np.abs(apart / np.median(apart) - 1) < EQUAL))
+    if flow.vantage != "sender" and flow.facts.get("timestamps") is not True:
+        is_seen = share >= SERVED and size > 1 and _beats(flow, path, float(np.median(apart)))
+    else:
+        is_seen = flow.vantage == "sender" or (not is_served(flow, path) and bool(np.median(apart) >= 2 * FINEST_STAMP_S))
+    return is_seen and share >= CLOCKED and _is_even(t)
+
+
+def _bursts(t: Floats) -> tuple[Floats, float]:
+    """The distances between the beginnings of bursts, s, and how many segments the usual burst has.
+
+    Half of the time lies between segments that are at least so far apart as those by which bursts are told. What is less than half of the usual burst
+    is the end of what was written, which left by itself (Nagle's algorithm), or what an ACK released.
+    """
     gaps = np.diff(t)
-    apart = np.diff(t[np.concatenate(([True], gaps > np.quantile(gaps, 0.95) / BURST))])
-    if apart.size < LEAST_BURSTS or (flow.vantage != "sender" and np.median(apart) < 2 * FINEST_STAMP_S):
-        return False
-    is_equal = np.abs(apart / np.median(apart) - 1) < EQUAL
+    ordered = np.sort(gaps)
+    usual = float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])
+    begins = np.flatnonzero(np.concatenate(([True], gaps > usual / BURST)))
+    sizes = np.diff(np.concatenate((begins, [t.size])))
+    size = float(np.median(np.repeat(sizes, sizes)))  # of the burst that the usual segment is in
+    return np.diff(t[begins[sizes >= size / 2]]), size
+
+
+def _is_even(t: Floats) -> bool:
+    """Whether as many segments come from the second part of a flow to its last one."""
     counts = np.histogram(t, np.linspace(t[0], t[-1], PARTS + 1))[0][1:]  # without the slow start
-    return bool(is_equal.mean() >= CLOCKED and np.ptp(counts) <= max(2.0, 2 * EQUAL * np.median(counts)))
+    return bool(np.ptp(counts) <= max(2.0, 2 * EQUAL * np.median(counts)))
+
+
+def _beats(flow: ObservedFlow, path: FittedPath, apart_s: float) -> bool:
+    """Whether bursts without a loss, so far apart, are those of a clock by their distance alone.
+
+    What a window or a buffer sends comes again a round trip later: in a clock's bursts no whole number of distances is a round trip, and several are
+    less than one. A medium that is shared gathers packets too, for less time than that between these bursts.
+    """
+    if path.rtt_ms is None or flow.facts.get("losses") or apart_s <= TURN_S:
+        return False
+    low, high = path.rtt_ms.low / (1e3 * apart_s), path.rtt_ms.high / (1e3 * apart_s)
+    return bool(low > 1 and np.floor(high * (1 + ROUNDED)) < np.ceil(low * (1 - ROUNDED)))
 
 
 def _turns_vary(flow: ObservedFlow) -> bool:
@@ -316,28 +364,46 @@ def is_alone(flow: ObservedFlow) -> bool:
 
 
 def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
-    """Whether packets come to a capture away from the sender one by one at equal distances, as from a busy bottleneck.
+    """Whether packets come to a capture away from the sender one by one at equal distances, for most of the time, as from a busy bottleneck.
 
     Where its rate is known, or delays are known not to vary, the goodput and the delays tell.
     """
     if flow.vantage == "sender" or path.rate_mbps is not None or path.jitter_on == "none":
         return False
     gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)))
-    return gaps.size >= FEWEST_SEGMENTS and bool(np.mean(np.abs(gaps - np.median(gaps)) <= EQUAL * np.median(gaps)) >= SERVED)
+    usual = float(np.median(gaps)) if gaps.size >= FEWEST_SEGMENTS else 0.0
+    is_equal = np.abs(gaps - usual) <= EQUAL * usual
+    return usual > 0 and bool(is_equal.mean() >= SERVED and gaps[is_equal].sum() >= SURE * gaps.sum())  # not what comes at once, pauses between
 
 
 def _untold(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -> set[Cause]:
     """What a sender seen elsewhere without timestamps may have waited for as well: an application, where an ACK seems to have been, or the reverse.
 
     Nothing shows which ACK a segment answers, nor for how long a busy path delayed it: only silences longer than that takes are an application's.
-    Where a busy bottleneck serves the segments and pauses lie between, it makes a window's even stream of any burst that was written.
+    Where a busy bottleneck serves the segments and pauses lie between, it makes a window's even stream of any burst that was written. Where nothing
+    is lost and pauses show that no bottleneck is full, a window grows, and the rate with it.
     """
     ends = held.get("application", 0.0) + held.get("send_buffer", 0.0)
-    if flow.facts.get("timestamps") is not False:
+    if flow.facts.get("timestamps") is not False or is_clocked(flow, path):
         return set()
+    if held.get("congestion_window", 0.0) >= SURE and _never_grows(flow, path):
+        return {"congestion_window"}
     if held.get("congestion_window", 0.0) >= SURE and ends + held.get("unknown", 0.0) >= PAUSED and is_served(flow, path):
         return {"send_buffer", "application", "congestion_window"}
     return {"send_buffer", "application"} if ends >= SURE and silence(flow, path) < SILENT * ends else set()
+
+
+def _never_grows(flow: ObservedFlow, path: FittedPath) -> bool:
+    """Whether segments come with pauses, without a loss, at a rate that stays the same where a window's would have grown."""
+    t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
+    rtt_s = max(_rtt_s(flow), path.rtt_ms.value / 1e3 if path.rtt_ms else 0.0)
+    if t.size < LEAST_BURSTS or t[-1] <= t[0] or flow.facts.get("losses") or not rtt_s or is_served(flow, path) or not _is_even(t):
+        return False
+    trips = (t[-1] - t[0]) / rtt_s
+    grown = SLOWEST * trips * (PARTS - 2) / PARTS / (t.size / trips)  # from the second part to the last one, as a share of the window
+    gaps = np.sort(np.diff(t))
+    pauses = float(gaps[gaps > BURST * np.median(gaps)].sum()) / (t[-1] - t[0])
+    return bool(grown > 4 * EQUAL and pauses >= SURE)  # twice of what counts as even
 
 
 def silence(flow: ObservedFlow, path: FittedPath) -> float:
