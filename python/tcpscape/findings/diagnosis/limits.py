@@ -204,6 +204,8 @@ def _by_flights(
         fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
         segments = float(np.median(flights)) / max(float(flow.facts.get("segment_size") or 0.0), 1.0)
         is_still = alike >= STILL and _outlasts(alike * flights.size, segments, flow.facts.get("losses") or 0)
+        if flow.facts.get("losses") and is_left:  # a control that measures delays keeps its window behind a bottleneck that it fills
+            is_still = is_still and not comes_evenly(flow)
         return {"congestion_window": is_still and not fills}, "constant_flight"
     low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
     is_silent = silence(flow, path) >= SILENT * held.get("application", 0.0) > 0
@@ -368,8 +370,11 @@ def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
 
     Where its rate is known, or delays are known not to vary, the goodput and the delays tell.
     """
-    if flow.vantage == "sender" or path.rate_mbps is not None or path.jitter_on == "none":
-        return False
+    return not (flow.vantage == "sender" or path.rate_mbps is not None or path.jitter_on == "none") and comes_evenly(flow)
+
+
+def comes_evenly(flow: ObservedFlow) -> bool:
+    """Whether packets come one by one at equal distances for most of the time."""
     gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)))
     usual = float(np.median(gaps)) if gaps.size >= FEWEST_SEGMENTS else 0.0
     is_equal = np.abs(gaps - usual) <= EQUAL * usual

@@ -12,6 +12,7 @@ from tcpscape.findings.diagnosis.path import own
 from tcpscape.findings.diagnosis.path.bottleneck import windows_of
 from tcpscape.findings.diagnosis.path.columns import Turns
 from tcpscape.findings.diagnosis.path.jitter import Spread, mean_by_blocks, with_interval
+from tcpscape.findings.diagnosis.path.opening import opened
 from tcpscape.findings.diagnosis.path.state import LEAST_TURNS, SHARP, STILL, Fit, hides_jitter, is_one_sided, is_reordered, is_sharp, starts_late
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
@@ -37,10 +38,8 @@ def part_before(f: Fit) -> Estimate | None:
     if turns.row.size < LEAST_TURNS:
         if opening is None:
             f.reasons["rtt_ms"] = Reason("nothing before the capture")
-        elif is_reordered(f) and f.is_receiver:
-            f.reasons["rtt_ms"] = Reason("handshake alone")
             return None
-        return opening
+        return opened(f, opening)
     if is_exact(f):
         value = float(turns.rtt.min())
         return Estimate(value, 0.997 * value - 0.02, 1.003 * value + 0.02, int(turns.row.size), "ms")
