@@ -17,12 +17,12 @@ from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.control import classify, watched
 from tcpscape.findings.diagnosis.control.classify import FILE, _doubt, features, nearer, trained
-from tcpscape.findings.diagnosis.control.elsewhere import as_sender
 from tcpscape.findings.diagnosis.control.watched import CANDIDATES, LOSS, compare, counting_acks, watch
 from tcpscape.findings.diagnosis.diagnosis import before_replay
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow
 from tcpscape.findings.diagnosis.reasons import Reason
+from tcpscape.findings.diagnosis.sender_side import as_sender, observed_rtt
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.words import reasons
 
@@ -246,6 +246,7 @@ def test_round_trips_and_flights_are_those_of_the_sender() -> None:
     assert np.percentile(np.abs(rtt[once][100:]), 99) < 1 * MS
     flight = (np.asarray(flow.segments["flight"], np.int64) - seen.segments["flight"][rows]) / 1448
     assert np.mean(np.abs(flight[once]) < 1.5) > 0.95
+    assert observed_rtt(on_the_way(flow, 15)) == pytest.approx(observed_rtt(flow), rel=0.01)
 
 
 @pytest.mark.parametrize("cca", ["bbr", "cubic"])

@@ -11,10 +11,11 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.findings.diagnosis.fitted import Assumption, FittedPath, PathChange, RecognisedControl, Replay, ReplaySettings, Withheld
-from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress, observed_rtt, smoothed_rtt
+from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.replay import advice, hosts, judging, scenario, zone
 from tcpscape.findings.diagnosis.replay.lab import MOST_EVENTS, open_lab
+from tcpscape.findings.diagnosis.sender_side import observed_rtt, smoothed_rtt
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate

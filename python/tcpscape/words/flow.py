@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
-from tcpscape.findings.diagnosis.observed import Cause, observed_rtt
+from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.reasons import Reason
+from tcpscape.findings.diagnosis.sender_side import observed_rtt
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import decimal_places, joined, number, percent
 from tcpscape.units import counted

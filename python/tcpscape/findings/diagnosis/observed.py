@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.errors import refuse, shown
-from tcpscape.units import NS_PER_S
 
 Vantage = Literal["sender", "receiver", "middle", "unknown"]
 """Where a capture was taken, as its packets show it."""
@@ -244,50 +242,3 @@ MOST_BINS = 1 << 21  # at 50 ms 29 hours, and 16 MB
 def edges(start: float, end: float, width: float) -> NDArray[np.float64]:
     """From `start` on, in steps of `width`, what lies before `end`; in wider steps where there would be more than `MOST_BINS`."""
     return np.arange(start, end, max(width, (end - start) / MOST_BINS))
-
-
-GAIN = 1 / 8
-"""Weight of a new round trip in the smoothed RTT (RFC 6298)."""
-GRID_S = 0.1
-"""Interval at which the smoothed RTT is taken, s."""
-LEAST_ROWS = 8
-"""Fewest round trips from which a smoothed RTT is taken."""
-
-
-def observed_rtt(flow: ObservedFlow, after_s: float = 0.0) -> float | None:
-    """The median over time of the smoothed RTT after the first `after_s`, ms; None where the source does not show it."""
-    t, srtt = smoothed_rtt(flow)
-    keep = t >= (t[0] if len(t) else 0.0) + after_s
-    return float(np.median(srtt[keep])) if keep.any() else None
-
-
-def smoothed_rtt(flow: ObservedFlow) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Times, s, at :data:`GRID_S`, and the smoothed RTT then, ms; empty where the source does not show the sender's round trips."""
-    nothing = np.array([]), np.array([])
-    for name, scale in (("rtt", 1e-3), ("tcpi_rtt", 1e-3), ("srtt_us", 1e-3)):
-        if len(flow.samples.get(name, ())) and "t_s" in flow.samples:
-            values = np.asarray(flow.samples[name]).astype(float) * scale
-            return np.asarray(flow.samples["t_s"], dtype=float)[values > 0], values[values > 0]
-    if flow.vantage != "sender" or not len(flow.segments.get("rtt", ())):
-        return nothing
-    when, rtt = (np.asarray(flow.segments[name]).astype(float) for name in ("acked", "rtt"))
-    known = (rtt > 0) & (when > 0)
-    if known.sum() < LEAST_ROWS:
-        return nothing
-    times, values = _of_each_ack(when[known], rtt[known])
-    grid = edges(times[0], times[-1], GRID_S)
-    place = np.searchsorted(times, grid, "right") - 1
-    return grid, _smooth(values)[place]
-
-
-def _of_each_ack(when: NDArray[np.float64], rtt: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One round trip of each ACK, as a sender takes it: of the earliest segment that it acknowledged. Times in s, RTT in ms."""
-    order = np.lexsort((-rtt, when))
-    when, rtt = when[order], rtt[order]
-    first = np.concatenate(([True], np.diff(when) > 0))
-    return when[first] / NS_PER_S, rtt[first] / 1e6
-
-
-def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The smoothed RTT after each round trip."""
-    return np.fromiter(accumulate(values.tolist(), lambda srtt, rtt: srtt + GAIN * (rtt - srtt)), float, len(values))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.findings.diagnosis.control.elsewhere import as_sender
 from tcpscape.findings.diagnosis.control.watched import (
     CANDIDATES,
     CWR,
@@ -35,6 +34,7 @@ from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import MOST_BINS, ObservedFlow
 from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.findings.diagnosis.reasons import Reason
+from tcpscape.findings.diagnosis.sender_side import as_sender
 from tcpscape.stats.estimate import Floats
 
 COMPARED = (
@@ -305,7 +305,7 @@ def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedCo
     del path
     if flow.cca:
         return RecognisedControl(flow.cca, 1.0, {flow.cca: 1.0}, Reason("named by the source"))
-    at_sender = flow if flow.vantage == "sender" else as_sender(flow)
+    at_sender = as_sender(flow)
     if reason := _unseen(flow, at_sender):
         return _unknown(reason)
     watched = watch(at_sender or flow)

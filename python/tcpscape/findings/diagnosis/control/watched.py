@@ -24,6 +24,7 @@ from tcpscape import _core
 from tcpscape.controls.spelling import LINUX
 from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
 from tcpscape.findings.diagnosis.path.columns import Ints
+from tcpscape.findings.diagnosis.sender_side import held_by_sack, plain
 from tcpscape.stats.estimate import Flags, Floats
 
 OPEN, DISORDER, CWR, RECOVERY, LOSS = 0, 1, 2, 3, 4
@@ -153,11 +154,6 @@ def watch(flow: ObservedFlow) -> Watched | None:
     )
 
 
-def plain(columns: Columns) -> dict[str, NDArray[Any]]:
-    """As signed numbers, so that differences have a sign."""
-    return {name: np.asarray(values).astype(np.int64) for name, values in columns.items()}
-
-
 def _until(columns: Mapping[str, NDArray[Any]], until: int) -> dict[str, NDArray[Any]]:
     kept = columns["t"] <= until
     return {name: values[kept] for name, values in columns.items()}
@@ -174,19 +170,6 @@ def _mss(segments: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> int:
     both = facts.get("mss") or 1460
     announced = int(both) if isinstance(both, (int, float)) else min((int(one) for one in both if one), default=1460)
     return announced - TIMESTAMPS if segments["tsval"].any() and announced > 1448 else announced
-
-
-def held_by_sack(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
-    """Of the bytes newly acknowledged, those that had been SACKed (what was SACKed first goes first), and what is SACKed after each ACK."""
-    before, after, held = np.zeros_like(newly), np.zeros_like(newly), 0
-    if sacked.any():
-        for i, (new, block) in enumerate(zip(newly.tolist(), sacked.tolist(), strict=True)):
-            if held and new:
-                before[i] = min(held, new)
-                held -= int(before[i])
-            held += block
-            after[i] = held
-    return before, after
 
 
 def _reordered(segments: Mapping[str, NDArray[Any]], t: Ints) -> Flags:

@@ -27,11 +27,12 @@ import numpy as np
 from tcpscape import stats
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Assumption, FittedPath, RecognisedControl, Replay, ReplayAdvice, ReplaySettings, Zone
 from tcpscape.findings.diagnosis.limits import paces, spaces
-from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, observed_rtt
+from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.replay import advice, zone
 from tcpscape.findings.diagnosis.replay.lab import RUNS, WITHIN, Lab, ReplayRun, open_lab, seen_goodput
 from tcpscape.findings.diagnosis.replay.scenario import PathValues
+from tcpscape.findings.diagnosis.sender_side import observed_rtt
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE

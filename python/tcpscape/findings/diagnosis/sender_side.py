@@ -1,4 +1,4 @@
-"""A flow as its sender saw it, from a capture at the receiver or on the way: by the timestamps of both ends.
+"""What the sender of a flow saw: at its own capture the packets as they are, elsewhere by the timestamps of both ends.
 
 A segment echoes the timestamp of the newest acknowledgement that its sender had (RFC 7323 §4.2), so a capture shows at any place which one released
 it. The clock is that of the acknowledgements as they pass the capture: where their way from there to the sender has no jitter, each takes the same
@@ -12,25 +12,53 @@ application had nothing to send) does not show.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.findings.diagnosis.control.watched import held_by_sack, plain
-from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow, edges
 from tcpscape.findings.diagnosis.path.columns import LOST, Ints, near, unwrapped
+from tcpscape.units import NS_PER_S
 
+GAIN = 1 / 8
+"""Weight of a new round trip in the smoothed RTT (RFC 6298)."""
+GRID_S = 0.1
+"""Interval at which the smoothed RTT is taken, s."""
+LEAST_ROWS = 8
+"""Fewest round trips from which a smoothed RTT is taken."""
 Rows = dict[str, NDArray[Any]]
 
 
-def as_sender(flow: ObservedFlow) -> ObservedFlow | None:
-    """The flow with the times, round trips and flights that its sender had, but for a constant; None where its packets have no timestamps.
+def plain(columns: Columns) -> dict[str, NDArray[Any]]:
+    """As signed numbers, so that differences have a sign."""
+    return {name: np.asarray(values).astype(np.int64) for name, values in columns.items()}
 
-    The columns are those that :func:`watched.watch` reads.
+
+def held_by_sack(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
+    """Of the bytes newly acknowledged, those that had been SACKed (what was SACKed first goes first), and what is SACKed after each ACK."""
+    before, after, held = np.zeros_like(newly), np.zeros_like(newly), 0
+    if sacked.any():
+        for i, (new, block) in enumerate(zip(newly.tolist(), sacked.tolist(), strict=True)):
+            if held and new:
+                before[i] = min(held, new)
+                held -= int(before[i])
+            held += block
+            after[i] = held
+    return before, after
+
+
+def as_sender(flow: ObservedFlow) -> ObservedFlow | None:
+    """The flow as its sender saw it.
+
+    Where it was seen at its sender, the flow itself; elsewhere with the times, round trips and flights that its sender had, all times too early by
+    one constant; None where its packets have no timestamps.
     """
+    if flow.vantage == "sender":
+        return flow
     segments, acks, events = plain(flow.segments), plain(flow.acks), plain(flow.events)
-    if not all(len(rows.get("t", ())) and rows["tsval"].any() for rows in (segments, acks)):
+    if not all(len(rows.get("t", ())) and np.any(rows.get("tsval", 0)) for rows in (segments, acks)):
         return None
     segments = _ordered(segments, "seq")
     released = _released(segments, acks)
@@ -95,3 +123,43 @@ def _outstanding(segments: Rows, acks: Rows) -> Rows:
     newest = np.maximum(had, 0)
     end = np.maximum.accumulate(segments["seq"] + segments["len"])
     return {"flight": np.maximum(end - una[newest] - held[newest], 0), "delivered": np.where(had >= 0, delivered[newest], 0)}
+
+
+def observed_rtt(flow: ObservedFlow, after_s: float = 0.0) -> float | None:
+    """The median over time of the smoothed RTT after the first `after_s`, ms; None where the source does not show it."""
+    t, srtt = smoothed_rtt(flow)
+    keep = t >= (t[0] if len(t) else 0.0) + after_s
+    return float(np.median(srtt[keep])) if keep.any() else None
+
+
+def smoothed_rtt(flow: ObservedFlow) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times, s, at :data:`GRID_S`, and the smoothed RTT then, ms; empty where the source does not show the sender's round trips."""
+    nothing = np.array([]), np.array([])
+    for name, scale in (("rtt", 1e-3), ("tcpi_rtt", 1e-3), ("srtt_us", 1e-3)):
+        if len(flow.samples.get(name, ())) and "t_s" in flow.samples:
+            values = np.asarray(flow.samples[name]).astype(float) * scale
+            return np.asarray(flow.samples["t_s"], dtype=float)[values > 0], values[values > 0]
+    seen = as_sender(flow)
+    if seen is None or not len(seen.segments.get("rtt", ())):
+        return nothing
+    when, rtt = (np.asarray(seen.segments[name]).astype(float) for name in ("acked", "rtt"))
+    known = (rtt > 0) & (when > 0)
+    if known.sum() < LEAST_ROWS:
+        return nothing
+    times, values = _of_each_ack(when[known], rtt[known])
+    grid = edges(times[0], times[-1], GRID_S)
+    place = np.searchsorted(times, grid, "right") - 1
+    return grid, _smooth(values)[place]
+
+
+def _of_each_ack(when: NDArray[np.float64], rtt: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """One round trip of each ACK, as a sender takes it: of the earliest segment that it acknowledged. Times in s, RTT in ms."""
+    order = np.lexsort((-rtt, when))
+    when, rtt = when[order], rtt[order]
+    first = np.concatenate(([True], np.diff(when) > 0))
+    return when[first] / NS_PER_S, rtt[first] / 1e6
+
+
+def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The smoothed RTT after each round trip."""
+    return np.fromiter(accumulate(values.tolist(), lambda srtt, rtt: srtt + GAIN * (rtt - srtt)), float, len(values))
