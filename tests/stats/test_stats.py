@@ -1,12 +1,15 @@
 """Estimates: coverage, pairing, edge cases."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from tcpscape import stats
-from tcpscape.stats import Estimate
+from tcpscape.stats import Estimate, few, order
 from tcpscape.words.sentences import runs_text
 
 
@@ -18,6 +21,21 @@ def test_intervals_cover(estimate, truth):
     rng = np.random.default_rng(1)
     hits = [result.low <= truth <= result.high for result in (estimate(rng.lognormal(0, 0.2, 20)) for _ in range(200))]
     assert 0.86 <= np.mean(hits) <= 1.0
+
+
+def test_numbers_for_few_values_are_scipys(monkeypatch):
+    assert (len(few.STUDENT), len(few.MEDIAN)) == (29, 26)
+    assert list(few.STUDENT.values()) == pytest.approx([float(stdtrit(n - 1, 0.975)) for n in few.STUDENT], rel=1e-14)
+    known = dict(few.MEDIAN)
+    monkeypatch.setattr(order, "MEDIAN", {})
+    of_scipy = {n: order._rank.__wrapped__(n, 0.5) for n in known}
+    assert {n: rank for n, (rank, _) in known.items()} == {n: rank for n, (rank, _) in of_scipy.items()}
+    assert [part for _, part in known.values()] == pytest.approx([part for _, part in of_scipy.values()], rel=1e-12)
+
+
+def test_a_short_command_needs_no_scipy():
+    code = "import sys; from tcpscape import stats; x = [*range(1, 21)]; stats.mean(x); stats.median(x); stats.cv(x); stats.ratio(x, x[::-1]); stats.runs_needed(0.1)"
+    subprocess.run([sys.executable, "-c", f"{code}; assert not [name for name in sys.modules if name.startswith('scipy')]"], check=True)
 
 
 def test_pairing_takes_the_common_noise_away():

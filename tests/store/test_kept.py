@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tcpscape import metrics, report
-from tcpscape.campaign import record
+from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.errors import StoreError
@@ -102,7 +102,7 @@ def test_a_comparison_is_the_same_and_makes_no_trial(both, monkeypatch):
     assert [row.a.scenarios for row in compare.compare(x, y).rows] == [row.a.scenarios for row in result.rows]
     made.clear()
     delays = compare.compare(a, b, "rtt_p95")
-    assert len(made) == 2 * 12, "those of each side for the metric; their traces, which are wanted as the RTTs are equal, were read with them"
+    assert len(made) == 12 + 9, "none for the metric; for their traces, which are wanted as the RTTs are equal, those from the first of each side on"
     assert shown(compare.compare(x, y, "rtt_p95")) == shown(delays)
 
 
@@ -129,3 +129,50 @@ def test_an_export_makes_each_trial_once_and_few_at_a_time(both, monkeypatch):
     assert frame.equals(sources.of_outcome(at_once.outcomes[0]).rows())
     assert at_a_time[3:] == [24]
     assert frame["address"].to_list() == [trial.address for trial in at_once.outcomes[0].trials]
+
+
+@pytest.mark.parametrize("more", [{}, {"pool": ["jitter"]}, {"samples": "100ms"}, {"precision": "20%", "max_seeds": 12, "metric": "rtt_p95"}])
+def test_a_campaign_of_many_trials_holds_none_and_says_the_same(tmp_path, monkeypatch, more):
+    campaign = Campaign.of({**CAMPAIGN, "engines": ["model"], "conditions": {**CAMPAIGN["conditions"], "duration": "1s"}, **more})
+    with Store(tmp_path / "held") as store:
+        held, _ = record.measure("sweep", campaign, Execution(store=store), "tcpscape sweep")
+    monkeypatch.setattr(execute, "MOST_HELD", 0)
+    told = []
+    with Store(tmp_path / "forgotten") as store:
+        forgotten, _ = record.measure("sweep", campaign, Execution(store=store, progress=lambda *of: told.append(of)), "tcpscape sweep")
+        ran = store.saved
+    assert told[-1] == (ran, ran) == (held.trial_count, held.trial_count)
+    for a, b in zip(held.cells, forgotten.cells, strict=True):
+        assert isinstance(b.trials, KeptTrials)
+        assert (list(b.trials), [list(run) for run in b.runs]) == (list(a.trials), [list(run) for run in a.runs])
+        assert [t.address for t in b.having("samples")] == [t.address for t in a.having("samples")]
+    assert forgotten.frame().equals(held.frame())
+    assert forgotten.flows().equals(held.flows())
+    assert record.document(forgotten, {}, "") == record.document(held, {}, "")
+    with Store(tmp_path / "forgotten") as store:
+        again, _ = record.measure("sweep", campaign, Execution(store=store), "tcpscape sweep")
+        assert store.saved == 0, "what is kept does not run again"
+    assert list(again.each_trial()) == list(held.trials)
+
+
+def test_trials_that_are_not_held_have_the_name_of_their_scenario(tmp_path, monkeypatch):
+    campaigns = [Campaign.of({**CAMPAIGN, "name": name}) for name in ("first", "second")]
+    monkeypatch.setattr(execute, "MOST_HELD", 0)
+    for campaign in campaigns:
+        with Store(tmp_path) as store:
+            outcome = execute.run(campaign, Execution(store=store))
+        assert {trial.scenario for trial in outcome.each_trial()} == {cell.scenarios[0].name for cell in outcome.cells}
+        assert {cell.trials[0].scenario for cell in outcome.cells} == {cell.scenarios[0].name for cell in outcome.cells}
+
+
+def test_a_metric_is_read_without_the_trials(both, monkeypatch):
+    at_once, lazily, _ = both()
+    decode, made = rows.decode, []
+    monkeypatch.setattr(rows, "decode", lambda *row: made.append(row) or decode(*row))
+    for name in ("added_rtt", "retransmits", "jain", "rpm", "cwnd_limited", "completion", "goodput:bbr"):
+        for a, b in zip(at_once.outcomes[0].cells, lazily.outcomes[0].cells, strict=True):
+            assert all(x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(a.values(name), b.values(name), strict=True)), name
+        assert bool(made) == (name == "goodput:bbr"), "a metric of some flows makes another trial of each"
+    shelf = lazily.outcomes[0].cells[0].trials._shelf
+    with pytest.raises(LookupError, match="queues is not in a row"):
+        shelf._excerpted(metrics.find("queue").of)

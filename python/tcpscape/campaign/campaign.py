@@ -298,6 +298,11 @@ class Case:
     engine: str
     scenario: Scenario
 
+    @property
+    def cell(self) -> tuple[Any, ...]:
+        """What the cases of a cell have in common: all but what is pooled."""
+        return (self.engine, self.cca, *sorted(self.at.items()))
+
 
 def by_engine(cases: Iterable[Case]) -> dict[str, list[Scenario]]:
     """The scenarios of cases by the name of their engine."""

@@ -1,12 +1,14 @@
 """Runs campaigns and scenarios: :func:`run` a whole campaign, each cell as often as its precision asks; :class:`Runner` many scenarios × seeds.
 
-Every trial of every command goes through :meth:`Runner.run_all`: what the store has does not run again, the rest runs where the executor runs it
-and is kept before the next trials begin.
+Every trial of every command goes through a :class:`Runner`: what the store has does not run again, the rest runs where the executor runs it and is
+kept before the next trials begin. A campaign of many trials with a store holds none of them: its outcome reads them when they are asked for.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -17,10 +19,12 @@ from tcpscape.campaign.adaptive import Repetition, repeat, repetition
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.campaign.executors import Executor, Local, ScenarioTrials, Task
-from tcpscape.campaign.outcome import Outcome, gather
+from tcpscape.campaign.outcome import Outcome, gather, side_by_side
 from tcpscape.engines import Engine
 from tcpscape.errors import refuse
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.database import batches
+from tcpscape.store.kept import KeptTrials, Shelf
 from tcpscape.store.results import Store
 from tcpscape.trial import Capture, Trial
 
@@ -58,39 +62,56 @@ class Runner:
 
         :raises TcpscapeError: one line, before anything runs, for a scenario that the engine or the executor cannot run.
         """
+        trials: dict[str, Trial] = {}
+        addresses = self._run(work, _Over(trials))
+        return [[_named(trials[address], scenario) for address in group] for group, (scenario, _) in zip(addresses, work, strict=True)]
+
+    def keep_all(self, work: ScenarioSeeds) -> list[Sequence[str]]:
+        """Runs the same into the store, which must be there, and holds no trial. Returns the addresses of each scenario's, in the seeds' order.
+
+        :raises TcpscapeError: as :meth:`run_all`.
+        """
+        return self._run(work, _Over())
+
+    def _run(self, work: ScenarioSeeds, over: _Over) -> list[Sequence[str]]:
+        """Adds all trials to `over`; returns their addresses."""
         executor = self.executor or Local(self.jobs)
         for scenario, _ in work:
             self.engine.check(scenario)
         executor.check(self.engine, [scenario for scenario, _ in work])
-        addresses = [self.engine.addresses(scenario, seeds) for scenario, seeds in work]
-        trials = self.kept([address for group in addresses for address in group])
-        self._run_missing(executor, work, addresses, trials)
-        return [[_named(trials[address], scenario) for address in group] for group, (scenario, _) in zip(addresses, work, strict=True)]
+        addresses: list[Sequence[str]] = [self.engine.addresses(scenario, seeds) for scenario, seeds in work]
+        self._take_kept([address for group in addresses for address in group], over)
+        self._run_missing(executor, work, addresses, over)
+        return addresses
 
     def kept(self, addresses: Sequence[str]) -> dict[str, Trial]:
         """The trials with these addresses that the store has, with everything that is to be captured."""
         return self.store.load_many(addresses, self.capture.tables) if self.store else {}
 
-    def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: dict[str, Trial]) -> None:
-        """Runs what is not in `trials`, each once, and adds it; what other writers of the store run meanwhile is waited for."""
+    def _take_kept(self, addresses: Sequence[str], over: _Over) -> None:
+        """Adds those of the trials that the store has, some at a time in memory."""
+        for some in batches(addresses) if self.store else ():
+            for address, trial in self.kept(some).items():
+                over.add(address, trial)
+
+    def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], over: _Over) -> None:
+        """Runs what is not over, each trial once, and adds it; what other writers of the store run meanwhile is waited for."""
         total = len({address for group in addresses for address in group})
-        if self.progress and trials:
-            self.progress(len(trials), total)
-        while by_seed := _missing(work, addresses, trials):
-            self._run_claimed(executor, work, by_seed, trials, total)
-            left = [address for places in _missing(work, addresses, trials) or () for address in places.values()]
+        if self.progress and len(over):
+            self.progress(len(over), total)
+        while by_seed := _missing(work, addresses, over):
+            self._run_claimed(executor, work, by_seed, over, total)
+            left = [address for places in _missing(work, addresses, over) or () for address in places.values()]
             if not (left and self.store):
                 return
-            trials |= self.kept(left)
+            self._take_kept(left, over)
             if self.progress:
-                self.progress(len(trials), total)
-            if others := [address for address in left if address not in trials]:
+                self.progress(len(over), total)
+            if others := [address for address in left if address not in over]:
                 self.store.release(others)
                 time.sleep(LOOK_S)
 
-    def _run_claimed(
-        self, executor: Executor, work: ScenarioSeeds, by_seed: Sequence[Mapping[int, str]], trials: dict[str, Trial], total: int
-    ) -> None:
+    def _run_claimed(self, executor: Executor, work: ScenarioSeeds, by_seed: Sequence[Mapping[int, str]], over: _Over, total: int) -> None:
         """Runs those of the trials that no other writer has claimed, and adds them."""
         missing = [ScenarioTrials(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
 
@@ -100,9 +121,9 @@ class Runner:
         task = Task(self.engine, self.capture, self._keep, claim, lambda place, seed: by_seed[place][seed])
         with closing(executor.run(task, missing)) as finished:  # whatever happens here, nothing runs on
             for place, trial in finished:
-                trials[by_seed[place][trial.seed]] = trial
+                over.add(by_seed[place][trial.seed], trial)
                 if self.progress:
-                    self.progress(len(trials), total)
+                    self.progress(len(over), total)
 
     def _claim(self, addresses: Sequence[str]) -> list[bool]:
         """Of each trial whether it is to be run here: no other writer of the store runs it, and none has kept it meanwhile."""
@@ -117,13 +138,34 @@ class Runner:
             self.store.save_many(trials)
 
 
-def _missing(work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: Mapping[str, Trial]) -> list[dict[int, str]] | None:
+class _Over:
+    """The trials that are over, by their addresses."""
+
+    def __init__(self, trials: dict[str, Trial] | None = None) -> None:
+        """`trials`: where they are held; None forgets them."""
+        self._trials = trials
+        self._addresses: set[str] = set()
+
+    def add(self, address: str, trial: Trial) -> None:
+        """A trial that is over."""
+        self._addresses.add(address)
+        if self._trials is not None:
+            self._trials[address] = trial
+
+    def __contains__(self, address: object) -> bool:
+        return address in self._addresses
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+
+def _missing(work: ScenarioSeeds, addresses: Sequence[Sequence[str]], over: _Over) -> list[dict[int, str]] | None:
     """Of each scenario the seeds that are to be run, with their addresses, each address once; None where nothing is."""
     by_seed: list[dict[int, str]] = []
-    known = set(trials)
+    taken: set[str] = set()
     for (_, seeds), group in zip(work, addresses, strict=True):
-        by_seed.append({seed: address for seed, address in zip(seeds, group, strict=True) if address not in known})
-        known |= set(group)
+        by_seed.append({seed: address for seed, address in zip(seeds, group, strict=True) if address not in over and address not in taken})
+        taken.update(by_seed[-1].values())
     return by_seed if any(by_seed) else None
 
 
@@ -163,9 +205,19 @@ def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
     versions = {name: engine.version for name, engine in by_name.items()}
     if execution.store is not None:
         execution.store.announce({"campaign": campaign.to_dict(), "versions": versions, **_case_versions(cases, by_name)})
-    rule, seeds, runner = repetition(campaign), parse_seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
-    trials = _repeated(runner, rule) if rule else runner.run([(place, seeds) for place in range(len(cases))])
-    return gather(campaign, cases, trials, versions)
+    rule, seeds = repetition(campaign), parse_seeds(campaign.seeds)
+    most = len(cases) * (rule.cap if rule else len(seeds))
+    runner = _CaseRunner(campaign, cases, by_name, execution, holds=execution.store is None or most <= _most_held(campaign))
+    rounds = _repeated(runner, rule) if rule else [[trials] for trials in runner.run([(place, seeds) for place in range(len(cases))])]
+    return gather(campaign, cases, runner.joined(rounds), versions)
+
+
+MOST_HELD = 20_000
+"""Most trials of a campaign with a store that are held in memory, some 11 kB each; with samples a tenth of it."""
+
+
+def _most_held(campaign: Campaign) -> int:
+    return MOST_HELD // 10 if campaign.capture().tables else MOST_HELD
 
 
 def _case_versions(cases: Sequence[Case], by_name: Mapping[str, Engine]) -> dict[str, list[str]]:
@@ -200,13 +252,14 @@ class _Together:
             self._show(self._before + done, self._before + total + self._to_come)
 
 
-def _repeated(runner: _CaseRunner, rule: Repetition) -> list[list[Trial]]:
-    """The trials of each case, as many as the cells need. Run n of a cell with k pooled cases is run n // k of its case n % k."""
+def _repeated(runner: _CaseRunner, rule: Repetition) -> list[list[Sequence[Trial]]]:
+    """The trials of each case, round by round, as many as the cells need. Run n of a cell with k pooled cases is run n // k of its case n % k."""
     cells: dict[tuple[object, ...], list[int]] = {}
     for place, case in enumerate(runner.cases):
-        cells.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append(place)
+        cells.setdefault(case.cell, []).append(place)
     places, metric = list(cells.values()), metrics.find(runner.campaign.metric)
-    trials: list[list[Trial]] = [[] for _ in runner.cases]
+    trials: list[list[Sequence[Trial]]] = [[] for _ in runner.cases]
+    of_cases: list[list[float]] = [[] for _ in runner.cases]
 
     def run_round(cell_runs: Sequence[tuple[int, range]]) -> list[list[float]]:
         """Runs these runs of these cells; returns the metric of each."""
@@ -214,12 +267,13 @@ def _repeated(runner: _CaseRunner, rule: Repetition) -> list[list[Trial]]:
         for cell, runs in cell_runs:
             count = len(places[cell])
             work += [(place, [run // count for run in runs if run % count == turn]) for turn, place in enumerate(places[cell])]
-        for (place, _), new in zip(work, runner.run(work, sum(len(t) for t in trials)), strict=True):
-            trials[place] += new
+        for (place, _), new in zip(work, runner.run(work, sum(map(len, of_cases))), strict=True):
+            trials[place].append(new)
+            of_cases[place] += map(metric.of, new)
         values = []
         for cell, runs in cell_runs:
             count = len(places[cell])
-            values.append([metric.of(trials[places[cell][run % count]][run // count]) for run in runs])
+            values.append([of_cases[places[cell][run % count]][run // count] for run in runs])
             _expect_known(metric.name, values[-1], runner.cases[places[cell][0]])
         return values
 
@@ -242,17 +296,37 @@ class _CaseRunner:
     cases: Sequence[Case]
     engines: Mapping[str, Engine]
     execution: Execution
+    holds: bool
+    """Whether trials are held in memory. Otherwise they are read from the store when they are asked for."""
 
-    def run(self, work: Cases, done: int = 0) -> list[list[Trial]]:
+    def run(self, work: Cases, done: int = 0) -> list[Sequence[Trial]]:
         """The trials of each entry of `work`, in its order. `done`: trials that earlier rounds ran, for the progress."""
-        trials: dict[int, list[Trial]] = {}
+        trials: dict[int, Sequence[Trial]] = {}
         for name, engine in self.engines.items():
             entries = [i for i, (place, _) in enumerate(work) if self.cases[place].engine == name]
             to_come = sum(len(seeds) for i, (_, seeds) in enumerate(work) if i not in trials and i not in entries)
-            groups = self._runner(engine, done, to_come).run_all([(self.cases[work[i][0]].scenario, work[i][1]) for i in entries])
+            runner = self._runner(engine, done, to_come)
+            asked = [(self.cases[work[i][0]].scenario, work[i][1]) for i in entries]
+            groups = runner.run_all(asked) if self.holds else self._kept([work[i][0] for i in entries], runner.keep_all(asked))
             trials |= dict(zip(entries, groups, strict=True))
             done += sum(len(group) for group in groups)
         return [trials[i] for i in range(len(work))]
+
+    def joined(self, rounds: Sequence[Sequence[Sequence[Trial]]]) -> list[Sequence[Trial]]:
+        """The trials of each case, of all rounds. Those that are not held stand on one shelf, the ones of a cell beside each other."""
+        if self.holds:
+            return [tuple(itertools.chain.from_iterable(parts)) for parts in rounds]
+        addresses = [[a for part in parts if isinstance(part, KeptTrials) for a in part.addresses] for parts in rounds]
+        places = side_by_side(self.cases)
+        kept = dict(zip(places, self._kept(places, [addresses[place] for place in places]), strict=True))
+        return [kept[place] for place in range(len(self.cases))]
+
+    def _kept(self, places: Sequence[int], addresses: Sequence[Sequence[str]]) -> list[KeptTrials]:
+        """Trials of the cases at these places, from the store."""
+        store, scenarios = self.execution.store, [self.cases[place].scenario for place in places]
+        assert store is not None
+        reader = Store(os.path.abspath(store.root), create=False)
+        return Shelf(reader, self.campaign.capture().tables).put(addresses, [scenario.name for scenario in scenarios])
 
     def _runner(self, engine: Engine, done: int, to_come: int) -> Runner:
         """A runner on one engine. `done` and `to_come`: trials of other engines and rounds."""

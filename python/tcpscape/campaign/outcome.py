@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -20,7 +20,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.kept import KeptTrials
-from tcpscape.store.results import flow_rows
+from tcpscape.store.results import flow_rows, labelled_rows
 from tcpscape.text.table import ShownAsTable, Table, table_of
 from tcpscape.trial import Trial
 
@@ -109,6 +109,11 @@ class Cell:
     def ccas(self) -> tuple[str, ...]:
         """Congestion controls of its flows, each once, in the order of the flows."""
         return tuple(dict.fromkeys(flow.cca for trial in self.trials[:1] for flow in trial.flows))
+
+    @property
+    def addresses(self) -> list[list[str]]:
+        """Of each scenario the addresses of its trials."""
+        return [[*trials.addresses] if isinstance(trials, KeptTrials) else [trial.address for trial in trials] for trials in self.runs]
 
     @cached_property
     def trials(self) -> Sequence[Trial]:
@@ -261,7 +266,11 @@ class Outcome(ShownAsTable):
     @property
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, cell by cell."""
-        return tuple(t for c in self.cells for t in c.trials)
+        return tuple(self.each_trial())
+
+    def each_trial(self) -> Iterator[Trial]:
+        """The same one by one: those of many are not in memory together."""
+        return itertools.chain.from_iterable(cell.trials for cell in self.cells)
 
     @property
     def trial_count(self) -> int:
@@ -378,6 +387,8 @@ class Outcome(ShownAsTable):
 
     def flows(self) -> pl.DataFrame:
         """One row for each flow of each trial: `goodput_mbps`, `rtt_ms_p50`, `limited_by_cwnd`, …"""
+        if any(isinstance(cell.trials, KeptTrials) for cell in self.cells):
+            return labelled_rows(({}, cell.trials) for cell in self.cells)
         return flow_rows(self.trials)
 
     def summaries(self) -> tuple[CellSummary, ...]:
@@ -426,15 +437,23 @@ def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:
 
 def gather(campaign: Campaign, cases: Iterable[Case], runs: Iterable[Iterable[Trial]], versions: Mapping[str, str]) -> Outcome:
     """The outcome of a campaign from its cases and the trials of each, in the same order; pooled cases become one cell."""
-    pooled: dict[tuple[Any, ...], list[tuple[Case, tuple[Trial, ...]]]] = {}
+    pooled: dict[tuple[Any, ...], list[tuple[Case, Sequence[Trial]]]] = {}
     for case, trials in zip(cases, runs, strict=True):
-        pooled.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append((case, tuple(trials)))
+        pooled.setdefault(case.cell, []).append((case, trials if isinstance(trials, KeptTrials) else tuple(trials)))
     precise = campaign.precision is not None
     cells = []
     for members in pooled.values():
         first = members[0][0]
         cells.append(Cell(first.at, first.cca, first.engine, tuple(c.scenario for c, _ in members), tuple(t for _, t in members), precise))
     return Outcome(campaign, tuple(cells), dict(versions))
+
+
+def side_by_side(cases: Sequence[Case]) -> list[int]:
+    """Places of the cases, those of a cell one behind the other."""
+    cells: dict[tuple[Any, ...], list[int]] = {}
+    for place, case in enumerate(cases):
+        cells.setdefault(case.cell, []).append(place)
+    return [place for places in cells.values() for place in places]
 
 
 def smoothed(outcome: Outcome, shown: Sequence[str]) -> list[str]:

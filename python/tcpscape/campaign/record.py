@@ -18,6 +18,7 @@ A study's part has one document. What would need two is refused before it runs: 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +35,7 @@ from tcpscape.campaign.outcome import Cell, LazyScenarios, Outcome
 from tcpscape.errors import ScenarioError, StoreError, TcpscapeError, refuse, shown
 from tcpscape.reading.documents import field_problem
 from tcpscape.scenario.scenario import PARTS
-from tcpscape.store.kept import KeptTrials, Shelf, missing_trial
+from tcpscape.store.kept import Shelf, missing_trial
 from tcpscape.store.results import FILE, Store, uncollected
 from tcpscape.store.rows import MOST_OF_LABEL
 from tcpscape.trial import Trial
@@ -61,7 +62,7 @@ def document(outcome: Outcome, head: Mapping[str, Any], command: str) -> Manifes
             "until_precise": cell.until_precise,
             "command": command,
             "scenarios": list(cell.specs),
-            "runs": [[*trials.addresses] if isinstance(trials, KeptTrials) else [trial.address for trial in trials] for trials in cell.runs],
+            "runs": cell.addresses,
         }
         for cell in outcome.cells
     ]
@@ -410,34 +411,22 @@ def _outcome(document: ManifestEntry, store: Store) -> Outcome:
         if cell["engine"] not in document["versions"]:
             raise _damaged(store.root, f"the version of the engine {shown(cell['engine'])} is missing")
     addresses = [address for cell in document["cells"] for run in cell["runs"] for address in run]
-    choices = (tables, *((t,) for t in tables if tables[1:]), *([()] if tables else []))  # an engine may not see all that was asked for
-    shelf = Shelf(store, addresses, choices)
+    shelf = Shelf(store, tables)
     if len(addresses) > AT_ONCE:
         known = store.addresses()
         if not known.issuperset(addresses):
             raise missing_trial(store, next(address for address in addresses if address not in known))
-        runs = _kept(document, shelf)
+        kept: Iterator[Sequence[Trial]] = iter(shelf.put(run for cell in document["cells"] for run in cell["runs"]))
     else:
         trials = dict(zip(addresses, shelf.load(addresses), strict=True))
-        runs = (tuple(tuple(trials[address] for address in run) for run in cell["runs"]) for cell in document["cells"])
+        kept = iter([tuple(trials[address] for address in run) for cell in document["cells"] for run in cell["runs"]])
+    runs = (tuple(itertools.islice(kept, len(cell["runs"]))) for cell in document["cells"])
     file = store.root / FILE
     return Outcome(campaign, tuple(_cell(c, of, file) for c, of in zip(document["cells"], runs, strict=True)), document["versions"])
 
 
 AT_ONCE = 50_000
 """Most trials of a manifest that are read when it is opened; of more, each is read when it is asked for."""
-
-
-def _kept(document: ManifestEntry, shelf: Shelf) -> Iterator[tuple[Sequence[Trial], ...]]:
-    """The trials of each cell, run by run, as parts of the shelf."""
-    end = 0
-    for cell in document["cells"]:
-        runs = []
-        for run in cell["runs"]:
-            begin, end = end, end + len(run)
-            shelf.begins.append(begin)
-            runs.append(KeptTrials(shelf, begin, end))
-        yield tuple(runs)
 
 
 def _cell(values: Mapping[str, Any], runs: tuple[Sequence[Trial], ...], file: Path) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ SYNONYMS = {
     "seeds": "most",
 }
 """Other names of an option → its name."""
+OBJECTS = 20_000
+"""New objects after which Python looks for garbage. Modules make tens of thousands that stay, and looking at them is a tenth of a short command."""
 FEWEST_LETTERS = 6
 """Letters from which another name of an option may be misspelt."""
 ALIKE = 0.75
@@ -36,6 +39,7 @@ ALIKE = 0.75
 
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
+    gc.set_threshold(OBJECTS)
     streams.listen()
     usercode.environment = dict(os.environ)
     _settle_environment()
@@ -50,12 +54,13 @@ def main() -> None:
 
 
 def _settle_environment() -> None:
-    """Takes out of the environment what would end the libraries that draw and compute: no figure of ours is shown on a screen.
+    """Takes out of the environment what would end the libraries that draw and compute, or slow them down: no figure of ours is shown on a screen.
 
     Matrices are small, so one thread of OpenBLAS multiplies them: more of them would spin, and add in an order that depends on their number. What a
     user has run gets none of this (:data:`usercode.environment`).
     """
     os.environ["MPLBACKEND"] = "agg"
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every package that is installed
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not os.environ.get("POLARS_MAX_THREADS", "1").strip("0").isdigit():
         del os.environ["POLARS_MAX_THREADS"]

@@ -134,7 +134,7 @@ def run(
         _write_pcap(engine, outcome, results.pcap)
     page = reports.write(out) if out and report else None
     if results.as_json:
-        for trial in outcome.trials:
+        for trial in outcome.each_trial():
             print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
     else:
         costs = [cost for cell in outcome.cells if (cost := terminal.hook_cost(cell.trials))]

@@ -186,7 +186,7 @@ def _directory(campaign: Campaign) -> str:
 
 def _count(outcome: Outcome, ran: int, root: Path) -> str:
     """How many trials ran, how many were kept already, and where all of them are."""
-    every = len({t.address for cell in outcome.cells for t in cell.trials})
+    every = len({address for cell in outcome.cells for run in cell.addresses for address in run})
     if not ran:
         return f"nothing ran: {f'all {every} trials were' if every > 1 else 'the trial was'} kept in {root}"
     before = f", {every - ran} were kept already" if every > ran else ""

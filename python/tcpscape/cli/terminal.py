@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgressLine", "announce", "console", "hook_cost", "note", "prepare", "print_table", "resumable", "show", "to_open"]
 
-SILENT_S = 1.0
+SILENT_S = 0.2
 """Nothing is shown before this, s."""
 EVERY_S = 0.1
 """Redraws at most this often, s."""

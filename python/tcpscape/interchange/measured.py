@@ -18,7 +18,6 @@ from typing import Any
 from tcpscape import units
 from tcpscape.campaign import record
 from tcpscape.errors import refuse as refuse_option
-from tcpscape.interchange import flent, iperf3
 from tcpscape.interchange.base import InterchangeError, refuse
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind
@@ -178,6 +177,8 @@ def loaded_rtt(source: Path) -> int:
 
 def _of_iperf3(source: Path) -> MeasuredPath:
     """The smallest RTT that the sender's TCP reported: a loaded path says nothing of the idle one's spread."""
+    from tcpscape.interchange import iperf3
+
     trials = iperf3.read(source).trials
     rtts = [f.rtt_ms.min for t in trials for f in t.flows if f.rtt_ms.min]
     if not rtts:
@@ -188,6 +189,8 @@ def _of_iperf3(source: Path) -> MeasuredPath:
 
 def _of_flent(source: Path) -> MeasuredPath:
     """Mean and deviation of the pings before the flows begin."""
+    from tcpscape.interchange import flent
+
     idle = flent.idle_pings(source)
     if len(idle) < FEWEST_PINGS:
         refuse(source, f"has {len(idle)} pings of the idle path before its flows", "give a test with ping (tcp_1up, rrul), or ping's own output")

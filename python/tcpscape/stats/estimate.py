@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer, SerializationInfo, WrapSerializer
 from typing_extensions import TypedDict
 
+from tcpscape.stats.few import STUDENT
 from tcpscape.text.numbers import Number, decimal_places, number, percent
 
 Floats = NDArray[np.float64]
@@ -320,6 +321,8 @@ NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 @lru_cache(maxsize=256)
 def student(n: int) -> float:
     """Quantile of Student's t for the interval of n values."""
+    if n in STUDENT:
+        return STUDENT[n]
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))

@@ -29,6 +29,7 @@ from tcpscape.stats.estimate import (
     student,
     without_interval,
 )
+from tcpscape.stats.few import MEDIAN
 from tcpscape.stats.means import mover
 
 RANGE = 5
@@ -132,6 +133,8 @@ def _correlation(a: Floats, b: Floats) -> Floats:
 @lru_cache(maxsize=512)
 def _rank(n: int, q: float) -> tuple[int, float]:
     """Where the lower end of the quantile q's interval lies: the order statistic below it (from 1; 0 is none) and the part of the way to the next."""
+    if q == 0.5 and n in MEDIAN:
+        return MEDIAN[n]
     from scipy.special import bdtr
 
     miss = np.concatenate([[0.0], bdtr(np.arange(n), n, q)])

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from tcpscape.stats.estimate import (
+    CONFIDENCE,
     LEAST,
     MOST,
     TAIL,
@@ -64,10 +65,9 @@ def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) ->
 
     n = (t(n−1) · cv / precision)², solved for n; at least 2, because one measurement has no interval.
     """
-    from scipy.special import stdtrit
 
     def wide(n: int) -> bool:
-        return float(stdtrit(n - 1, (1 + confidence) / 2)) * cv / math.sqrt(n) > precision
+        return _quantile(n, confidence) * cv / math.sqrt(n) > precision
 
     if not math.isfinite(cv) or cv <= 0:
         return 2
@@ -80,6 +80,15 @@ def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) ->
         middle = (low + high) // 2
         low, high = (middle + 1, high) if wide(middle) else (low, middle)
     return high
+
+
+def _quantile(n: int, confidence: float) -> float:
+    """Quantile of Student's t for an interval of n values with this confidence."""
+    if confidence == CONFIDENCE:
+        return student(n)
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, (1 + confidence) / 2))
 
 
 def runs_needed_from(values: Numbers, precision: float = 0.10) -> Estimate:

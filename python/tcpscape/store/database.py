@@ -9,6 +9,7 @@ docs/decisions.md has the alternatives.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sqlite3
 import stat
@@ -69,6 +70,18 @@ _inherited: list[_Connection | None] = []
 def batches(values: Sequence[Any], most: int = PARAMETERS) -> Iterator[Sequence[Any]]:
     """Values in parts of so many at most: as many as one statement can have as parameters."""
     return (values[begin : begin + most] for begin in range(0, len(values), most))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector, which would look at all that is read again and again while it becomes much."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Database:

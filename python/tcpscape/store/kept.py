@@ -1,16 +1,17 @@
 """Trials of a large result directory, read each time they are asked for: a million of them take no memory.
 
-A :class:`Shelf` knows the addresses of all trials of a manifest, one cell behind the other; a :class:`KeptTrials` is a part of it and a sequence of
+A :class:`Shelf` knows the addresses of all trials of a campaign, one cell behind the other; a :class:`KeptTrials` is a part of it and a sequence of
 trials like any other. What a report asks of every trial (its seed, its goodput, its caveats) is read from the database once for all, without making
 trials; the value of any other metric is computed from each trial, which is forgotten then.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
-from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from tcpscape.errors import StoreError
 from tcpscape.store import side_tables
+from tcpscape.store.database import uncollected
+from tcpscape.store.excerpts import Excerpt
 from tcpscape.store.rows import shared_facts
 from tcpscape.trial import Trial
 
@@ -61,19 +64,39 @@ class Summary:
 
 
 class Shelf:
-    """The trials of a manifest. Threads may share it."""
+    """The trials of a campaign. Threads may share it."""
 
-    def __init__(self, store: Store, addresses: Sequence[str], tables: Sequence[tuple[str, ...]] = ((),)) -> None:
-        """`tables`: the side tables to bring with a trial; where it has not all of them, those of the next entry."""
-        self._store, self.addresses, self._tables = store, addresses, tuple(tables)
+    def __init__(self, store: Store, tables: Sequence[str] = ()) -> None:
+        """`tables`: the side tables to bring with a trial; where it has not all of them, one of them, or none."""
+        choices = (
+            tuple(tables),
+            *((t,) for t in tables if len(tables) > 1),
+            *([()] if tables else []),
+        )  # an engine may not see all that was asked for
+        self._store, self._tables = store, choices
+        self.addresses: list[str] = []
         self._firsts: dict[int, Trial] = {}
-        self.begins: list[int] = []
+        self._begins: list[int] = []
         """Where the runs of scenarios begin: tables and figures ask for the first trial of each again and again."""
-        self._values: dict[Callable[[Trial], float], array[float]] = {}
+        self._names: list[str] = []
+        self._values: dict[Callable[[Trial], float], NDArray[np.float64]] = {}
         self._beside: dict[str, frozenset[str]] = {}
         self._block: tuple[int, list[Trial]] = (0, [])
         """The trials that were read last, and the place of the first."""
         self.root = store.root
+
+    def put(self, runs: Iterable[Sequence[str]], names: Iterable[str] = ()) -> list[KeptTrials]:
+        """Adds the trials of scenarios, given by their addresses, one scenario behind the other.
+
+        `names`: those of the scenarios, where trials that were kept under another one (their addresses do not depend on it) get them.
+        """
+        kept = []
+        for run in runs:
+            self._begins.append(len(self.addresses))
+            self.addresses += run
+            kept.append(KeptTrials(self, self._begins[-1], len(self.addresses)))
+        self._names += names
+        return kept
 
     def load(self, addresses: Sequence[str]) -> list[Trial]:
         """Trials of it. :raises StoreError: one is damaged or gone."""
@@ -88,9 +111,15 @@ class Shelf:
     def one(self, place: int) -> Trial:
         """The trial at this place. The first one of each run is remembered."""
         if not self._firsts:
-            begins = self.begins[:FIRSTS]
+            begins = [begin for begin in self._begins[:FIRSTS] if begin < len(self.addresses)]
             self._firsts = dict(zip(begins, self.load([self.addresses[begin] for begin in begins]), strict=True))
-        return self._firsts[place] if place in self._firsts else self.load([self.addresses[place]])[0]
+        trial = self._firsts[place] if place in self._firsts else self.load([self.addresses[place]])[0]
+        return self._named(place, trial)
+
+    def _named(self, place: int, trial: Trial) -> Trial:
+        """The trial at this place under the name of its scenario."""
+        name = self._names[bisect_right(self._begins, place) - 1] if self._names else trial.scenario
+        return trial if trial.scenario == name else replace(trial, scenario=name)
 
     def each(self, begin: int, end: int) -> Iterator[Trial]:
         """The trials from a place to another one, some at a time in memory. What follows them is read with them: mostly it is asked for next."""
@@ -99,8 +128,13 @@ class Shelf:
             if not first <= begin < first + len(block):
                 ahead = begin + AT_A_TIME if self._tables == ((),) else min(end, begin + AT_A_TIME)
                 first, block = self._block = begin, self.load(self.addresses[begin:ahead])
-            yield from block[begin - first : end - first]
+            some = block[begin - first : end - first]
+            yield from map(self._named, itertools.count(begin), some) if self._names else some
             begin = first + len(block)
+
+    def some(self, places: Sequence[int]) -> list[Trial]:
+        """The trials at these places."""
+        return list(map(self._named, places, self.load([self.addresses[place] for place in places])))
 
     @cached_property
     def summary(self) -> Summary:
@@ -111,22 +145,15 @@ class Shelf:
             return Summary.of(self.each(0, len(self.addresses)))
 
     def _scanned(self) -> Summary:
-        """The summary by one pass over the whole table in its own order: rows that are sought one by one take three times as long."""
+        """The summary by one pass over the whole table."""
         count = len(self.addresses)
-        places = dict(zip(self.addresses, range(count), strict=True))
-        if len(places) < count:
-            raise LookupError("a trial is in several cells")
         seeds, goodputs, of_kinds = np.zeros(count, dtype=np.int64), np.zeros(count), np.full(count, NONE, dtype=np.uint32)
         kinds: dict[str, int] = {}
 
-        def put(rows: list[tuple[str, str]]) -> None:
-            at = np.fromiter((places.get(address, -1) for address, _ in rows), np.int64, len(rows))
-            wanted = at >= 0
-            texts = [text for _, text in rows] if wanted.all() else [text for (_, text), is_wanted in zip(rows, wanted, strict=True) if is_wanted]
-            at = at[wanted]
+        def put(at: NDArray[Any], texts: list[str]) -> None:
             seeds[at], goodputs[at], of_kinds[at] = _facts(texts, kinds)
 
-        self._store.each_part(_SHORT, put)
+        self._scan(_SHORT, put)
         if (of_kinds == NONE).any():
             raise LookupError("a trial is missing")
         return Summary(seeds, goodputs, of_kinds, tuple(shared_facts(f"[{text}") for text in kinds))
@@ -138,11 +165,45 @@ class Shelf:
             self._beside[table] = frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
         return self._beside[table]
 
-    def values(self, of: Callable[[Trial], float]) -> array[float]:
+    def values(self, of: Callable[[Trial], float]) -> NDArray[np.float64]:
         """What `of` says of every trial."""
         if of not in self._values:
-            self._values[of] = array("d", (of(trial) for trial in self.each(0, len(self.addresses))))
+            try:
+                self._values[of] = self._excerpted(of)
+            except (StoreError, LookupError, ValueError, TypeError):  # a row that is damaged or missing, or `of` looks at more than it
+                self._values[of] = np.fromiter(map(of, self.each(0, len(self.addresses))), float, len(self.addresses))
         return self._values[of]
+
+    def _excerpted(self, of: Callable[[Trial], float]) -> NDArray[np.float64]:
+        """The same by one pass over the whole table, without making trials."""
+        if self._tables != ((),):
+            raise LookupError("what is beside the trials is read with them")
+        excerpt, values, missing = Excerpt(of), np.zeros(len(self.addresses)), np.ones(len(self.addresses), dtype=bool)
+
+        def put(at: NDArray[Any], texts: list[str]) -> None:
+            values[at], missing[at] = [excerpt(text) for text in texts], False
+
+        self._scan("SELECT address, trial FROM trials", put)
+        if missing.any():
+            raise LookupError("a trial is missing")
+        return values
+
+    def _scan(self, query: str, put: Callable[[NDArray[Any], list[str]], None]) -> None:
+        """Goes once over the whole table in its own order: rows that are sought one by one take three times as long.
+
+        `query`: an address and a text of each; `put` is called with the places on the shelf and the texts of those that stand on it.
+        """
+        places = dict(zip(self.addresses, range(len(self.addresses)), strict=True))
+        if len(places) < len(self.addresses):
+            raise LookupError("a trial is in several cells")
+
+        def some(rows: list[tuple[str, str]]) -> None:
+            at = np.fromiter((places.get(address, -1) for address, _ in rows), np.int64, len(rows))
+            wanted = at >= 0
+            put(at[wanted], [text for (_, text), is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted])
+
+        with uncollected():
+            self._store.each_part(query, some)
 
 
 AT_A_TIME = 1000
@@ -247,11 +308,13 @@ class KeptTrials(Sequence[Trial]):
     def having(self, table: str) -> list[Trial]:
         """Those that have a side table."""
         known = self._shelf.kept_beside(table)
-        return self._shelf.load([a for a in self.addresses if side_tables.path(self._shelf.root, a, table).name in known]) if known else []
+        places = [i for i, a in enumerate(self.addresses, self._begin) if side_tables.path(self._shelf.root, a, table).name in known] if known else []
+        return self._shelf.some(places)
 
     def values(self, of: Callable[[Trial], float]) -> list[float]:
         """What `of` says of each."""
-        return self._shelf.values(of)[self._begin : self._end].tolist()
+        values: list[float] = self._shelf.values(of)[self._begin : self._end].tolist()
+        return values
 
     def beside(self, others: KeptTrials) -> KeptTrials:
         """These and the ones that follow them on the shelf."""

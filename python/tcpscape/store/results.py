@@ -8,11 +8,9 @@ does not lock files between hosts, a claim of another host looks dead: its trial
 
 from __future__ import annotations
 
-import gc
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,7 @@ from pydantic_core import from_json, to_json
 from tcpscape import writing
 from tcpscape.errors import StoreError
 from tcpscape.store import rows, side_tables
-from tcpscape.store.database import FILE, Database, batches
+from tcpscape.store.database import FILE, Database, batches, uncollected
 from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
 from tcpscape.store.side_tables import SIDE_TABLES
 from tcpscape.trial import Trial
@@ -199,18 +197,6 @@ def _read_documents(texts: Sequence[tuple[str]], root: Path) -> Documents:
         return [from_json(text) for (text,) in texts]
     except (ValueError, TypeError):
         raise StoreError(f"{root / FILE}: a manifest in it is damaged; move the file away and run again, or choose another directory") from None
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the garbage collector, which would look at all that is read again and again while it becomes much."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 NAME = "writer"

@@ -68,9 +68,9 @@ def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
 
     `wide`: with the number of trials, and the interval of the added RTT.
     """
-    has_marks = any(flow.delivered_ce for trial in outcome.trials for flow in trial.flows)
+    has_marks = any(flow.delivered_ce for trial in outcome.each_trial() for flow in trial.flows)
     has_changes = any(cell.scenarios[0].changes for cell in outcome.cells)
-    several = any(len(trial.flows) > 1 for trial in outcome.trials)
+    several = any(len(trial.flows) > 1 for trial in outcome.each_trial())
     engines = len(outcome.versions) > 1
     shown = {"engine": engines, "flows": several, "highest RTT ms": has_changes, "CE marks": has_marks, "n": wide, ADDED: not wide, ADDED_WIDE: wide}
     columns = [name for name in ("cca", "engine", *ROW[1:]) if shown.get(name, True)]

@@ -156,12 +156,12 @@ def _times(each: Sequence[Rtt]) -> Iterator[Number]:
 
 def caveats(outcome: Outcome) -> list[str]:
     """What weakens percentiles of probes and of transfers."""
-    trials, texts = outcome.trials, []
-    few = {probe.name for trial in trials for probe in trial.probes if probe.received < LEAST_ANSWERED}
+    texts = []
+    few = {probe.name for trial in outcome.each_trial() for probe in trial.probes if probe.received < LEAST_ANSWERED}
     if few:
         names = " and ".join(sorted(few))
         texts.append(f"fewer than {LEAST_ANSWERED} packets of {names} arrived: the 99th percentile is nearly the largest; give a longer --duration")
-    lacking = stats.known(metrics.find("unfinished").of(trial) for trial in trials)
+    lacking = stats.known(metrics.find("unfinished").of(trial) for trial in outcome.each_trial())
     if lacking and (share := sum(lacking) / len(lacking)) > MOST_UNFINISHED:
         texts.append(f"{percent(share)} of the transfers were under way at the end: times of completion leave out the slowest")
     return texts
