@@ -7,7 +7,6 @@ line, leaves its directory or is read as an option, also where it was not checke
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +59,9 @@ def component(text: str, keep: str = "") -> str:
     encoded = safe.encode()
     if len(encoded) <= MOST_BYTES:
         return safe
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    from hashlib import sha256  # it takes longer to import than all else here
+
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     return f"{encoded[: MOST_BYTES - _DIGITS - 1].decode('utf-8', 'ignore')}-{digest}"
 
 

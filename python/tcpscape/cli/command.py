@@ -27,16 +27,17 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
-from typing_extensions import is_typeddict
 
 from tcpscape.errors import refuse, shown
 from tcpscape.names import expect_texts
-from tcpscape.scenario.vocabulary import About
 from tcpscape.units import NUMBER, RATE_UNITS, SIZE_UNITS, TIME_UNITS
+
+if TYPE_CHECKING:
+    from tcpscape.scenario.vocabulary import About
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,8 @@ def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+COMPLETION = "_TCPSCAPE_COMPLETE"
+"""Environment variable with which a shell's script asks for completions: its value names the shell (:mod:`tcpscape.cli.completion`)."""
 EXAMPLES = 2
 """Examples that a command's help ends with."""
 
@@ -203,6 +206,10 @@ def _continued(example: str) -> str:
 
 def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]:
     """The parameter that a field is, or those of the fields of its dataclass. `default` is MISSING where it is required."""
+    from typing_extensions import is_typeddict
+
+    from tcpscape.scenario.vocabulary import About
+
     if is_dataclass(hint):
         hints = get_type_hints(hint, include_extras=True)
         for field in fields(hint):
@@ -261,6 +268,8 @@ def _typed(name: str) -> str:
 
 def _value(name: str, hint: Any, values: Mapping[str, Any]) -> Any:
     """The value of a field: what was given for it, or its dataclass made of the values of its own fields."""
+    from typing_extensions import is_typeddict
+
     if is_typeddict(hint):
         return {key: values[key] for key in get_type_hints(hint) if values[key] is not None}
     if not is_dataclass(hint):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 from click.shell_completion import CompletionItem, ShellComplete
 
-from tcpscape.cli.command import Argument, command
+from tcpscape.cli.command import COMPLETION, Argument, command
 from tcpscape.errors import TcpscapeError, refuse
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tcpscape.controls.spelling import Param
 
-VARIABLE, LINE = "_TCPSCAPE_COMPLETE", "_TCPSCAPE_LINE"
+VARIABLE, LINE = COMPLETION, "_TCPSCAPE_LINE"
 """Environment variables with which a script asks: its shell, and the command line up to the cursor."""
 _BREAKS = re.compile(r".*[:=]", re.DOTALL)
 """What bash leaves of a word on the line and does not replace: everything up to the last colon or equals sign."""
@@ -116,11 +116,6 @@ def completion(shell: Annotated[str, Argument("bash, zsh or fish.", complete="ba
     if shell not in SCRIPTS:
         refuse("shell", f"{shell!r} is unknown", f"choose {', '.join(SCRIPTS)}")
     sys.stdout.write(SCRIPTS[shell])
-
-
-def is_asked() -> bool:
-    """Whether a shell's script started this process."""
-    return VARIABLE in os.environ
 
 
 def answer(app: click.Group) -> int:

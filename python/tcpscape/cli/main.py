@@ -6,12 +6,11 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from difflib import SequenceMatcher, get_close_matches
 
 import click
 
-from tcpscape.cli import completion, streams
-from tcpscape.cli.command import COMMANDS, app, typed_name
+from tcpscape.cli import streams
+from tcpscape.cli.command import COMMANDS, COMPLETION, app, typed_name
 from tcpscape.controls import usercode
 from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 
@@ -81,7 +80,7 @@ def call(args: list[str]) -> int:
 def _answered(args: list[str]) -> int:
     """Runs one command line; what the user can mend becomes one line."""
     try:
-        return completion.answer(app) if completion.is_asked() else _invoke(args)
+        return _completed() if COMPLETION in os.environ else _invoke(args)
     except TcpscapeError as e:
         if streams.signalled() is not None:
             raise
@@ -92,6 +91,13 @@ def _answered(args: list[str]) -> int:
         if line := streams.refusal(e):
             return _refuse(line)
         raise
+
+
+def _completed() -> int:
+    """Prints what a shell's script asks for."""
+    from tcpscape.cli import completion
+
+    return completion.answer(app)
 
 
 def _interrupted(status: int) -> int:
@@ -133,6 +139,8 @@ def _usage(e: click.UsageError, args: Sequence[str]) -> str:
 
 def _same_thing(e: click.NoSuchOption | click.exceptions.NoSuchCommand) -> list[str]:
     """The option of the command that means what was typed, by another name of the field; none where there is none."""
+    from difflib import get_close_matches
+
     typed = e.option_name.lstrip("-") if isinstance(e, click.NoSuchOption) else ""
     near = get_close_matches(typed, SYNONYMS, 1, ALIKE) if len(typed) >= FEWEST_LETTERS else []  # --bandwith is --bandwidth
     own = f"--{SYNONYMS.get(typed) or (SYNONYMS[near[0]] if near and not e.possibilities else '')}"
@@ -147,6 +155,8 @@ def _short(text: str, most: int) -> str:
 
 def _alike(typed: str, names: Sequence[str]) -> list[str]:
     """Those of the names that begin with what was typed or differ from it by a letter or two; dashes do not count."""
+    from difflib import SequenceMatcher
+
     word = typed.strip("-")
     return [n for n in names if n.strip("-").startswith(word) or SequenceMatcher(None, word, n.strip("-")).ratio() >= ALIKE]
 

@@ -13,7 +13,6 @@ What cannot be caught: `os._exit`, a signal that it sends to itself, a crash of 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import locale
 import math
 import os
@@ -179,4 +178,6 @@ def _directory() -> str | None:
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     """Raises an exception in a thread, as soon as it executes Python; None takes one back that it has not met yet."""
+    import ctypes
+
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
