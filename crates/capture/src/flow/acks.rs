@@ -87,6 +87,8 @@ pub struct Acks {
     /// The largest place of an ACK among the receiver's, and when one was last missing before the next that came.
     last_place: Option<u64>,
     missed_t: u64,
+    /// How many were missing so, with those that came late.
+    missed: u64,
     /// Scratch: what an ACK covers first.
     covered: Vec<Sent>,
 }
@@ -205,8 +207,9 @@ impl Acks {
         let (dsack, blocks) = r.split_dsack();
         let (una, high_row, delivered) = (self.board.una(), self.board.high_row(), self.board.delivered());
         let is_late = r.ack < una || s.is_late == Some(true);
-        if s.place.zip(self.last_place).is_some_and(|(place, last)| place > last + 1) {
-            self.missed_t = s.t;
+        let missed = s.place.zip(self.last_place).map_or(0, |(place, last)| place.saturating_sub(last + 1));
+        if missed > 0 {
+            (self.missed, self.missed_t) = (self.missed + missed, s.t);
         }
         self.last_place = self.last_place.max(s.place);
         let mut covered = std::mem::take(&mut self.covered);
@@ -313,11 +316,12 @@ impl Acks {
     /// that byte, so its RTT is no sample.
     ///
     /// An ACK is of what has just come: the next above the last number, or what is in its first block (RFC 2018 §4). The rest that it covers
-    /// came before, and where an ACK since its sending is missing, that one may have said so: unless ACKs come late in this flow, where what is
-    /// missing may be on its way, and says then what the receiver lacked (`delivered`).
+    /// came before, and where an ACK since its sending is missing, that one may have said so: unless half of what was missing in this flow, or more,
+    /// came late, where it is likely on its way, and says then what the receiver lacked (`delivered`).
     fn judge_all(&mut self, r: &Report<'_>, covered: &[Sent], una: u64, high_row: u64, log: &mut Log) {
         let (mut end, mut newest, mut sample) = (0, 0, None);
         let block = r.split_dsack().1.first();
+        let come_late = 2 * log.counts.acks_reordered >= self.missed;
         for c in covered {
             if c.start != end {
                 newest = 0;
@@ -327,7 +331,7 @@ impl Acks {
             let rtt = is_sample.then(|| r.seen.t.saturating_sub(c.first_t));
             sample = rtt.or(sample);
             let is_new = c.start <= una || block.is_some_and(|b| b.0 <= c.start && c.end <= b.1);
-            let is_told = is_new || c.first_t >= self.missed_t || log.counts.acks_reordered > 0;
+            let is_told = is_new || c.first_t >= self.missed_t || come_late;
             let is_passed = c.passed_t > 0 && c.row < high_row && is_told && !is_earlier(r.seen.place, c.passed_by);
             let passed = is_passed.then(|| r.seen.t.saturating_sub(c.passed_t));
             let fate = if c.sends > 1 {
