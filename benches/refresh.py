@@ -116,6 +116,8 @@ FIGURES = (
         by_model=False,
         unavailable=no_kernel,
     ),
+    # What the pages show whose commands take too long for `make test`; their text is nobody's figure.
+    Figure("recipes", (), (("-m", "pytest", "-q", "-m", "slow", "tests/docs/test_how_to.py", "-k", "recipe_of_many_trials"),)),
     Figure("coverage", ("docs/coverage.csv", f"{METHODS}/statistics.md#coverage"), (("benches/coverage.py",),), by_model=False),
     Figure(
         "pictures",
@@ -217,7 +219,8 @@ def make(figure: Figure) -> Made:
     began = time.monotonic()
     path = os.pathsep.join(filter(None, (str(ROOT / "benches"), os.environ.get("PYTHONPATH"))))
     for command in figure.commands:
-        subprocess.run([sys.executable, *command], check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
+        environment = {**os.environ, "PYTHONPATH": path, "UPDATE_PAGES": "1"}
+        subprocess.run([sys.executable, *command], check=True, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
     return Made(rows, table, contents(figure), round(time.monotonic() - began), f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")
 
 
@@ -249,7 +252,7 @@ def refresh(figures: Sequence[Figure]) -> int:
             failed += 1
             continue
         keep(figure.name, made)
-        print(f"{figure.name}: {', '.join(figure.files)} in {duration(made.seconds)}", flush=True)
+        print(f"{figure.name}: {', '.join(figure.files) or 'outputs in pages'} in {duration(made.seconds)}", flush=True)
     return failed
 
 
