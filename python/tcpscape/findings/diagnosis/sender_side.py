@@ -1,6 +1,6 @@
 """What the sender of a flow saw: at its own capture the packets as they are, elsewhere by the timestamps of both ends.
 
-A segment echoes the timestamp of the newest acknowledgement that its sender had (RFC 7323 §4.2), so a capture shows at any place which one released
+A segment echoes the timestamp of the newest acknowledgement that its sender had (RFC 7323 §4.3), so a capture shows at any place which one released
 it. The clock is that of the acknowledgements as they pass the capture: where their way from there to the sender has no jitter, each takes the same
 time, so that all times of the sender are too early by one constant, and round trips, flights and windows are the sender's own.
 
@@ -31,7 +31,7 @@ LEAST_ROWS = 8
 Rows = dict[str, NDArray[Any]]
 
 
-def plain(columns: Columns) -> dict[str, NDArray[Any]]:
+def plain(columns: Columns) -> Rows:
     """As signed numbers, so that differences have a sign."""
     return {name: np.asarray(values).astype(np.int64) for name, values in columns.items()}
 
