@@ -254,6 +254,10 @@ def test_a_control_has_its_name_on_the_way_too(cca: str) -> None:
     there = classify(on_the_way(observed(cca), 15))
     assert there.name == cca, (there.candidates, there.reason)
     assert there.confidence > 0.8
+    thinned = dataclasses.replace(observed(cca), facts={**observed(cca).facts, "ack_stride": 2})
+    assert classify(thinned).name == cca
+    # BIC at 100 Mbit/s was called Illinois with 0.95.
+    assert classify(on_the_way(thinned, 15)).name == (cca if cca == "bbr" else "unknown")
 
 
 def receiver() -> ObservedFlow:

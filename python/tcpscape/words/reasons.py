@@ -201,6 +201,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     ),
     "answers reordering": "most of what it sent again may have come late: what it took back of its reductions after that does not show",
     "small windows": "half of its windows are of {packets:.0f} packets or less, where congestion controls hardly differ",
+    "thinned": (
+        "the capture has more packets than are kept, of the ACKs one in {every}, and away from the sender each of them counts:"
+        " capture 30 s of this flow alone"
+    ),
     "spaced by a timer": lambda name, share: (
         f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"
         " it is another control, or the host paces (fq)"

@@ -92,6 +92,7 @@ OfControl = Literal[
     "counts ACKs",
     "small windows",
     "answers reordering",
+    "thinned",
     "spaced by a timer",
 ]
 """Of a congestion control: what its name rests on, or why it is unknown."""

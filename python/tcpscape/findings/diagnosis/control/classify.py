@@ -327,6 +327,8 @@ def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
         return Reason("counts ACKs", {"name": name, "names": OLDER})
     if name != "bbr" and flow.answers_reordering:
         return Reason("answers reordering")
+    if name != "bbr" and flow.vantage != "sender" and (every := flow.facts.get("ack_stride") or 1) > 1:
+        return Reason("thinned", {"every": every})  # which ACK had come decides what was in flight
     windows = watched.rounds.window[np.isfinite(watched.rounds.window)]
     if name != "bbr" and windows.size and (packets := float(np.median(windows))) <= SMALL_WINDOW:
         return Reason("small windows", {"packets": packets})
