@@ -28,8 +28,8 @@ SYNONYMS = {
     "seeds": "most",
 }
 """Other names of an option → its name."""
-OBJECTS = 20_000
-"""New objects after which Python looks for garbage. Modules make tens of thousands that stay, and looking at them is a tenth of a short command."""
+OBJECTS = 100_000
+"""New objects after which Python looks for garbage. Modules make a hundred thousand that stay, and looking at them is a tenth of a short command."""
 FEWEST_LETTERS = 6
 """Letters from which another name of an option may be misspelt."""
 ALIKE = 0.75

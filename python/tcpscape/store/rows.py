@@ -339,6 +339,8 @@ def _series(name: str, values: list[Any]) -> pl.Series:
 
     dtype = _types().get(name, pl.Float64() if name.startswith("limited_by_") else pl.String())
     try:
+        if dtype == pl.String and len(places := {value: place for place, value in enumerate(dict.fromkeys(values))}) < len(values) // 2:
+            return pl.Series(name, list(places), dtype=dtype).gather([places[value] for value in values])  # a text that stands often is held once
         return pl.Series(name, values, dtype=dtype, strict=not dtype.is_float())
     except TypeError:
         return pl.Series(name, values, strict=False)
