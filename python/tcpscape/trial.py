@@ -154,7 +154,7 @@ class Rtt:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Rtt:
         """From plain values; unknown keys are ignored."""
-        return cls(**{name: value for name, value in values.items() if name in cls.__slots__})
+        return cls(*map(values.get, cls.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,13 +316,14 @@ class FlowResult:
         if (receiver := values.get("receiver")) and "zero_windows" not in fields:
             fields["zero_windows"] = receiver.get("zero_window_acks")
         fields |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if fields.get(k, 0.0) is None}
-        cwnd = {k: v for k, v in (fields.get("cwnd") or {}).items() if k in Cwnd.__slots__}
-        limited = {k: v for k, v in (fields.get("limited_by") or {}).items() if v is not None}
+        fields["rtt_ms"] = Rtt.of(fields.get("rtt_ms") or {})
+        fields["cwnd"] = Cwnd(**{k: v for k, v in (fields.get("cwnd") or {}).items() if k in Cwnd.__slots__})
+        fields["limited_by"] = {k: v for k, v in (fields.get("limited_by") or {}).items() if v is not None}
         if player := fields.get("player"):
             fields["player"] = PlayerResult(**{k: player[k] for k in PlayerResult.__slots__})
         if isinstance(responses := fields.get("responses"), Mapping):
             fields["responses"] = ResponseResult.of(responses)
-        return cls(**{**fields, "rtt_ms": Rtt.of(fields.get("rtt_ms") or {}), "cwnd": Cwnd(**cwnd), "limited_by": limited})
+        return cls(**fields)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; those of :data:`OF_NETWORKS` only where they differ from their defaults."""
