@@ -264,13 +264,14 @@ def not_above(fitted: Estimate, f: Fit) -> Estimate:
     queue may only hide, and that nothing shows, widens the interval and leaves the least round trip as the value.
     """
     low = shortest(f)
+    least = about(low, fitted.n).low  # packets take time on the links too
     is_bare = f.hidden > STILL and not is_varying(f)
     if not fitted.low > low:
         most = math.inf if is_varying(f) else max(fitted.value, (1 + SYSTEMATIC) * low + REACH * f.hidden)
         return replace(fitted, value=low if is_bare else fitted.value, high=max(low, min(fitted.high, most)))
     if is_varying(f) or is_bare:
-        return Estimate(low if is_bare else fitted.value, low, fitted.high, fitted.n, fitted.unit)
-    return Estimate(low, 0.998 * low - 0.02, fitted.high, fitted.n, fitted.unit)
+        return Estimate(low if is_bare else fitted.value, least, fitted.high, fitted.n, fitted.unit)
+    return Estimate(low, least, fitted.high, fitted.n, fitted.unit)
 
 
 def least_again(f: Fit) -> Estimate | None:

@@ -299,12 +299,12 @@ def answer(f: Fit) -> FittedPath:
     w, b, reasons = f.wire, f.bottleneck, f.reasons
     sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward and f.forward.is_there else 0.0
     skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
-    level = delay_levels(f)
+    level, acks_lost = delay_levels(f), acknowledgements.lost(f.flow)
     found = losses.of_queue(w, skip, f.delays, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
     if losses.are_guessed(f.flow.facts):
         found = replace(found, random=None, queue=None, reason=Reason("repeated without SACK"))
     elif found.random is not None:
-        found = replace(found, random=losses.beside_discards(found.random, f.flow.facts))
+        found = replace(found, random=losses.beside_others(found.random, f.flow.facts, acks_lost if isinstance(acks_lost, Estimate) else None))
     rate = None
     if b and (error := base.rate_error(f, b)) > RATE_ERROR * b.rate:
         reasons["rate_mbps"] = Reason("short bursts")
@@ -335,7 +335,6 @@ def answer(f: Fit) -> FittedPath:
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
     reasons |= {"queue": why} if (why := unseen_queue(f, may_be_others)) else {}
-    acks_lost = acknowledgements.lost(f.flow)
     reasons |= {"ack_loss_pct": acks_lost} if isinstance(acks_lost, Reason) else {}
     found_changes = changes.found(f.flow, w, f.behind, f.before)
     reasons |= changes.reasons(found_changes)

@@ -94,10 +94,20 @@ def are_guessed(facts: Mapping[str, Any]) -> bool:
     return facts.get("sack") is False and (facts.get("after_timeout") or 0) > MANY * (facts.get("retransmissions") or 0)
 
 
-def beside_discards(random: Estimate, facts: Mapping[str, Any]) -> Estimate:
-    """The random loss where the receiver discarded segments for their timestamp (RFC 7323 §5.3): some that seem lost may be others of these."""
-    unsure = may_have_passed(facts) * (facts.get("segments") or 0)
+def beside_others(random: Estimate, facts: Mapping[str, Any], acks_lost: Estimate | None) -> Estimate:
+    """The random loss with the losses that may be none: the receiver discarded segments for their timestamp (RFC 7323 §5.3), or a DSACK was lost."""
+    unsure = may_have_passed(facts) * (facts.get("segments") or 0) + unseen_needless(facts, acks_lost)
     return replace(random, low=max(0.0, random.low - 100 * unsure / max(1, random.n)))
+
+
+def unseen_needless(facts: Mapping[str, Any], acks_lost: Estimate | None) -> float:
+    """How many segments at the most were repeated though they had arrived, and seem lost because the DSACK that says so (RFC 2883) was lost.
+
+    Where a share `a` of the ACKs is lost, `1 − a` of them come: the 97.5th percentile of how many others there are, as a negative binomial has it.
+    """
+    seen = facts.get("spurious_by_dsack") or 0
+    share_lost = min(0.99, acks_lost.high / 100) if acks_lost is not None and seen else 0.0
+    return (seen * share_lost + 1.96 * math.sqrt(seen * share_lost)) / (1 - share_lost)
 
 
 def may_have_passed(facts: Mapping[str, Any]) -> float:
