@@ -203,6 +203,12 @@ def test_the_capture_that_would_tell_more_is_a_command(opened, port):
     assert f"on 10.0.0.1, the sender: tcpdump -i any -s 160 -w sender.pcap host 10.0.0.2 and tcp port {port} " in line
     assert "the sender" not in next_look.what_to_ask(whole(diagnosed(replace(seen, vantage="sender"), control="unknown")))
     assert not next_look.what_to_ask(whole(diagnosed(seen)))
+    longer = replace(
+        diagnosed(replace(seen, facts={**seen.facts, "timestamps": True})), control=RecognisedControl("unknown", 0.0, {}, Reason("few seconds"))
+    )
+    assert next_look.what_to_ask(whole(longer)).startswith("at the same place: tcpdump -i any -s 160 -w longer.pcap host 10.0.0.2")
+    alike = replace(longer, control=RecognisedControl("unknown", 0.0, {}, Reason("family", {"names": ("reno", "lp", "dctcp")})))
+    assert not next_look.what_to_ask(whole(alike)), "another capture would say the same"
     assert not next_look.what_to_ask(whole(diagnosed(replace(seen, goodput_mbps=18.5), control="unknown"))), "no control carries more"
     assert not next_look.what_to_ask(whole(diagnosed(replace(seen, segments={}), control="unknown")))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice, Withheld
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, RecognisedControl, ReplayAdvice, Withheld
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.sender_side import observed_rtt
@@ -408,7 +408,7 @@ def _bloat(diagnosis: FlowDiagnosis) -> str:
 
 def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     """The cause with its share of the time, the reason and the remedy."""
-    control = SOME_CONTROL if diagnosis.control.name == UNKNOWN else diagnosis.control.name
+    control = _named(diagnosis.control)
     why = {
         "application": f": it offers no more data{', so a faster path would carry no more' if is_application_alone(diagnosis) else ' then'}",
         "send_buffer": f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)",
@@ -526,6 +526,15 @@ def dropping(path: FittedPath | None) -> str:
     if path and path.rate_mbps is None:
         return "a full queue, a policer or a bursty link"
     return f"the {'' if why and why.why == 'drops at many lengths' else 'full '}queue of the bottleneck"
+
+
+def _named(control: RecognisedControl) -> str:
+    """What a sentence calls a congestion control: its name, those of a family that do the same, or words for an unknown one."""
+    if control.name != UNKNOWN:
+        return control.name
+    if control.reason and control.reason.why == "family":
+        return f"{SOME_CONTROL} (Reno, LP or DCTCP)"
+    return SOME_CONTROL
 
 
 def _answers(control: str) -> str:

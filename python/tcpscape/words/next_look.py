@@ -27,7 +27,7 @@ LONGER: Mapping[str, str] = {
     "nothing before the capture": "begun before the connection",
 }
 """Why something is unknown that another capture at the same place shows → which capture."""
-ANYWHERE = ("application held", "window held", "delays vary in order")
+ANYWHERE = ("application held", "window held", "family", "delays vary in order")
 """Why something is unknown that a capture at no place would show."""
 
 
@@ -55,14 +55,15 @@ def _of_flow(one: FlowDiagnosis) -> str:
         return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
     if one.doubt == "packets_missing":
         return f"on {source.address}: {capture.replace('-i any', '-i any -B 65536')} (both directions, without drops)"
+    how = next((LONGER[why] for why in whys if why in LONGER), "")
     at_sender = f"on {source.address}, the sender: "
     if one.flow.vantage != "sender" and one.doubt not in SOCKET:
+        if one.flow.facts.get("timestamps") and not one.doubt and all(why in LONGER for why in whys):
+            return f"at the same place: {capture.replace('sender.pcap', 'longer.pcap')}, {how}"
         long = f", {LONGER['few seconds']}" if one.flow.seconds < LEAST_S else ""
         return f"{at_sender}{capture}{long} (only there shows what left, and when)"
-    if one.doubt in SOCKET:
-        return f"{at_sender}ss -tin dst {destination.address} ({SOCKET[one.doubt]})"
-    how = next((LONGER[why] for why in whys if why in LONGER), "")
-    return f"on {source.address}: {capture}, {how}" if how else ""
+    socket = f"{at_sender}ss -tin dst {destination.address} ({SOCKET[one.doubt]})" if one.doubt in SOCKET else ""
+    return socket or (f"on {source.address}: {capture}, {how}" if how else "")
 
 
 def _open(one: FlowDiagnosis) -> list[str]:

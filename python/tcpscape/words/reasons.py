@@ -205,6 +205,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "the capture has more packets than are kept, of the ACKs one in {every}, and away from the sender each of them counts:"
         " capture 30 s of this flow alone"
     ),
+    "reductions unseen": "its windows are like those of {name}, but {cuts} repairs of losses did not make them smaller, as they do with {name}",
     "spaced by a timer": lambda name, share: (
         f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"
         " it is another control, or the host paces (fq)"

@@ -93,6 +93,7 @@ OfControl = Literal[
     "small windows",
     "answers reordering",
     "thinned",
+    "reductions unseen",
     "spaced by a timer",
 ]
 """Of a congestion control: what its name rests on, or why it is unknown."""

@@ -321,18 +321,34 @@ def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedCo
 
 def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
     """Why a name is not given that the features speak for: they lie outside of what it was trained on, or others do the same."""
-    if flow.facts.get("sack") is False and name != "bbr":  # its pace and its probes need no SACK to be seen
+    if name == "bbr":  # its pace and its probes need neither SACK nor a window that follows losses
+        return None
+    if flow.facts.get("sack") is False:
         return Reason("without SACK")
     if name in COUNT_ACKS and (segments_per_ack(watched) > MOST_PER_ACK or counting_acks(watched, name)):
         return Reason("counts ACKs", {"name": name, "names": OLDER})
-    if name != "bbr" and flow.answers_reordering:
+    if flow.answers_reordering:
         return Reason("answers reordering")
-    if name != "bbr" and flow.vantage != "sender" and (every := flow.facts.get("ack_stride") or 1) > 1:
+    if flow.vantage != "sender" and (every := flow.facts.get("ack_stride") or 1) > 1:
         return Reason("thinned", {"every": every})  # which ACK had come decides what was in flight
+    return _doubt_of_window(watched, name)
+
+
+def _doubt_of_window(watched: Watched, name: str) -> Reason | None:
+    """Why the window of a control that does not pace gives no name: losses did not make it smaller, or it is of a few packets."""
+    if len(watched.cuts) >= FEW_CUTS and not left_of_window(watched) < 1:
+        return Reason("reductions unseen", {"name": name, "cuts": len(watched.cuts)})
     windows = watched.rounds.window[np.isfinite(watched.rounds.window)]
-    if name != "bbr" and windows.size and (packets := float(np.median(windows))) <= SMALL_WINDOW:
+    if windows.size and (packets := float(np.median(windows))) <= SMALL_WINDOW:
         return Reason("small windows", {"packets": packets})
     return None
+
+
+def left_of_window(watched: Watched) -> float:
+    """What the reductions that were no timeouts leave of the window, in the median; NaN where none shows it."""
+    ratios = np.array([cut.after / cut.before for cut in watched.cuts if cut.state != LOSS and cut.before > 0], float)
+    shown = ratios[np.isfinite(ratios)]
+    return float(np.median(shown)) if shown.size else math.nan
 
 
 def _unseen(flow: ObservedFlow, at_sender: ObservedFlow | None) -> Reason | None:

@@ -88,7 +88,7 @@ class Wire:
 
 def wire_of(flow: ObservedFlow) -> Wire:
     """The flow's segments and acknowledgements."""
-    segments, acks = flow.segments, _stamped(flow.acks)
+    segments, acks = flow.segments, stamped(flow.acks)
     order = np.argsort(segments["seq"], kind="stable")
     rows = {name: np.asarray(segments[name])[order] for name in segments}
     stamps = unwrapped(rows["tsval"])
@@ -139,7 +139,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
     )
 
 
-def _stamped(acks: Columns) -> Columns:
+def stamped(acks: Columns) -> Columns:
     """The ACKs of the connection: where it has timestamps, an end ignores what comes without (RFC 7323 §3.2), such as a closed socket's answer."""
     has = acks["tsval"] != 0
     return {name: column[has] for name, column in acks.items()} if has.any() else acks
