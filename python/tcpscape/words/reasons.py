@@ -60,7 +60,7 @@ def _few_reductions(names: Sequence[str], cuts: int, rounds: int) -> str:
 
 def _not_at_the_sender(vantage: str) -> str:
     where = {"receiver": "at the receiver", "middle": "on the way"}.get(vantage, "at an unknown place")
-    return f"the capture was taken {where}; without timestamps what is in flight, and so the window, can be seen at the sender alone"
+    return f"the capture was taken {where}; what is in flight shows there by timestamps of both ends alone, finer than the round trip"
 
 
 def _vary_in_order(ms: float | None) -> str:
