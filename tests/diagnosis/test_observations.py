@@ -14,7 +14,7 @@ import forked
 from conftest import TESTS
 from patience import PATIENCE_S
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.diagnosis import limits
+from tcpscape.findings.diagnosis import counters, limits
 from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
 from tcpscape.interchange import observing, tcp_info
 
@@ -225,13 +225,13 @@ class TestLimits:
             "snd_cwnd": np.full(3, 10.0),
             "notsent_bytes": np.zeros(3),
         }
-        assert [i.cause for i in limits.of_samples(columns)] == ["application"]
+        assert [i.cause for i in counters.of_samples(columns)] == ["application"]
         waiting = {**columns, "notsent_bytes": np.full(3, 1e5)}
-        assert [i.cause for i in limits.of_samples(waiting, "bbr")] == ["pacing"]
-        assert [i.cause for i in limits.of_samples(waiting, "cubic")] == ["congestion_window"]
+        assert [i.cause for i in counters.of_samples(waiting, "bbr")] == ["pacing"]
+        assert [i.cause for i in counters.of_samples(waiting, "cubic")] == ["congestion_window"]
 
     def test_without_the_counters_nothing_is_said(self) -> None:
-        assert limits.of_samples({"t_s": np.arange(3.0)}) == ()
+        assert counters.of_samples({"t_s": np.arange(3.0)}) == ()
 
 
 _END = tcp_info.SocketAddress("192.0.2.1", 1)

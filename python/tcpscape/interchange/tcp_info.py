@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpscape.errors import refuse
-from tcpscape.findings.diagnosis import limits
+from tcpscape.findings.diagnosis import counters
 from tcpscape.findings.diagnosis.observed import Columns, Observation, ObservedFlow, SocketAddress
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.stats.estimate import Floats
@@ -110,7 +110,7 @@ def _sending(end: SampledEnd, columns: dict[str, Floats]) -> ObservedFlow:
         goodput_mbps=_rate(size, seconds),
         facts=_facts(end, columns, False),
         samples=columns,
-        limits=limits.of_samples(columns, end.control),
+        limits=counters.of_samples(columns, end.control),
         cca=end.control or None,
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tcpscape.controls import spelling
 from tcpscape.errors import printable
-from tcpscape.findings.diagnosis import limits
+from tcpscape.findings.diagnosis import counters
 from tcpscape.findings.diagnosis.observed import Columns, Observation, ObservedFlow, SocketAddress, Vantage
 from tcpscape.interchange import tcp_info
 from tcpscape.interchange.base import HEADERS, LONGEST_TEXT, MTU, InterchangeError, by_flow
@@ -211,7 +211,7 @@ def _flow(result: FlowResult, samples: Columns, ends: tuple[SocketAddress, Socke
         vantage=vantage,
         goodput_mbps=result.goodput_mbps,
         samples=samples,
-        limits=limits.of_samples(samples, control),
+        limits=counters.of_samples(samples, control),
         cca=control,
     )
 
