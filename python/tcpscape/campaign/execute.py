@@ -90,8 +90,8 @@ class Runner:
 
     def _take_kept(self, addresses: Sequence[str], over: _Over) -> None:
         """Adds those of the trials that the store has, some at a time in memory."""
-        for some in batches(addresses) if self.store else ():
-            for address, trial in self.kept(some).items():
+        for batch in batches(addresses) if self.store else ():
+            for address, trial in self.kept(batch).items():
                 over.add(address, trial)
 
     def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], over: _Over) -> None:

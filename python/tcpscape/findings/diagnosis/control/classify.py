@@ -192,8 +192,13 @@ def _conditions(watched: Watched) -> dict[str, float]:
     }
 
 
+def reductions(watched: Watched) -> Floats:
+    """Window after / window before each reduction that is no timeout; NaN where the window after it is not seen."""
+    return np.array([cut.after / cut.before for cut in watched.cuts if cut.state != LOSS and cut.before > 0], float)
+
+
 def _reductions(watched: Watched) -> dict[str, float]:
-    ratios = np.array([c.after / c.before for c in watched.cuts if c.state != LOSS and c.before > 0], float)
+    ratios = reductions(watched)
     timeouts = float(np.mean([c.state == LOSS for c in watched.cuts])) if watched.cuts else 0.0
     return _quantiles("ratio", ratios, (10, 25, 50, 75, 90)) | _shares("ratio", ratios, RATIOS) | {"timeouts": timeouts}
 
@@ -346,7 +351,7 @@ def _doubt_of_window(watched: Watched, name: str) -> Reason | None:
 
 def left_of_window(watched: Watched) -> float:
     """What the reductions that were no timeouts leave of the window, in the median; NaN where none shows it."""
-    ratios = np.array([cut.after / cut.before for cut in watched.cuts if cut.state != LOSS and cut.before > 0], float)
+    ratios = reductions(watched)
     shown = ratios[np.isfinite(ratios)]
     return float(np.median(shown)) if shown.size else math.nan
 
