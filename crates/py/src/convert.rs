@@ -38,7 +38,7 @@ fn control<'py>(py: Python<'py>, record: &ControlRecord) -> PyResult<Bound<'py, 
 /// A serialisable value as Python objects; numbers that are not finite become None.
 pub fn json<'py>(py: Python<'py>, v: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(v).map_err(crate::refused)?;
-    py.import("json")?.call_method1("loads", (text,))
+    py.import("pydantic_core")?.call_method1("from_json", (text,))
 }
 
 /// A table: the type and the bytes of each column, by its name.
