@@ -51,7 +51,7 @@ of the whole process, the database included, the fastest of {repeats} repetition
 {overhead}
 
 *Beyond the engine* is: finding out which trials the store has, the plan, conversions between Rust and Python, the `Trial` value, its row in the
-database (one transaction for the trials of some 20 ms, before the next ones begin on that core).
+database (one transaction for the trials of some 50 ms, before the next ones begin on that core).
 Continuing is the same campaign again: every trial is read from the store, none is run.
 
 ## All cores

@@ -37,7 +37,7 @@ from tcpscape.trial import Capture, Trial
 if TYPE_CHECKING:
     from distributed import Future
 
-BATCH_S, BATCH_TRIALS = 0.02, 128
+BATCH_S, BATCH_TRIALS = 0.05, 256
 """Short trials are run and saved together, as many as take about so many seconds, and so many at most: a transaction costs as much as they do."""
 ALIKE = 1.5
 """A scenario's trials are run together with those of another one where they are expected to take at most so many times as long."""
