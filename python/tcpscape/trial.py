@@ -337,10 +337,6 @@ class FlowResult:
                 del values[name]
         return values
 
-    def has(self, name: str) -> bool:
-        """Whether a field differs from its default."""
-        return bool(getattr(self, name) != _FLOW[name])
-
     @property
     def limit(self) -> str:
         """The cause that limited the flow for most of its time; `?` where none is known."""

@@ -10,6 +10,7 @@ import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, overload
 
@@ -274,8 +275,17 @@ def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str
     """What decides on the columns of a group's rows and their order: its labels, what held its flows back, and :data:`OPTIONAL` fields."""
     labels, trials = group
     flows = [f for t in trials for f in t.flows]
-    reasons = tuple(dict.fromkeys(reason for f in flows for reason in f.limited_by)) if flows else None
-    return tuple(labels), reasons, [name for name in OPTIONAL if any(f.has(name) for f in flows)]
+    return tuple(labels), tuple(_reasons(flows)) if flows else None, _given(flows)
+
+
+def _reasons(flows: Sequence[FlowResult]) -> dict[str, None]:
+    """What held flows back, each once."""
+    return dict.fromkeys(itertools.chain.from_iterable(map(attrgetter("limited_by"), flows)))
+
+
+def _given(flows: Sequence[FlowResult]) -> list[str]:
+    """The :data:`OPTIONAL` fields in which a flow differs from the default."""
+    return [name for name in OPTIONAL if [*map(attrgetter(name), flows)].count(DEFAULTS[name]) < len(flows)]
 
 
 def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
@@ -283,23 +293,24 @@ def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     places = [(t, i, f) for t in trials for i, f in (enumerate(t.flows) if t.flows else ((0, None),))]
     if not places:
         return {}
-    columns: dict[str, list[Any]] = {name: [getattr(t, name) for t, _, _ in places] for name in HEAD}
-    columns["caveats"] = ["\n".join(t.caveats) for t, _, _ in places]
+    of_each = [t for t, _, _ in places]
+    columns: dict[str, list[Any]] = {name: [*map(attrgetter(name), of_each)] for name in HEAD}
+    columns["caveats"] = ["\n".join(t.caveats) for t in of_each]
     columns["flow"] = [i for _, i, _ in places]
     flows = [f for _, _, f in places]
     if not any(flows):
         return columns
-    reasons = dict.fromkeys(reason for f in flows if f for reason in f.limited_by)
-    first = next(f for f in flows if f).limited_by
+    there = [f for f in flows if f]
+    reasons, given, first = _reasons(there), _given(there), there[0].limited_by
     for field in fields(FlowResult):
         if field.name == "limited_by":
             columns |= {f"limited_by_{reason}": _shares(flows, reason) for reason in first}
-        elif field.name in OPTIONAL and not any(f and f.has(field.name) for f in flows):
+        elif field.name in OPTIONAL and field.name not in given:
             continue
-        elif field.name in NESTED:
-            columns |= _parts(field.name, [getattr(f, field.name) if f else None for f in flows])
         else:
-            columns[field.name] = [getattr(f, field.name, None) for f in flows]
+            of = attrgetter(field.name)
+            values = [*map(of, there)] if len(there) == len(flows) else [of(f) if f else None for f in flows]
+            columns |= _parts(field.name, values) if field.name in NESTED else {field.name: values}
     return columns | {f"limited_by_{reason}": _shares(flows, reason) for reason in reasons if reason not in first}
 
 
@@ -307,6 +318,8 @@ NESTED: Mapping[str, type[Any]] = {"rtt_ms": Rtt, "cwnd": Cwnd, "player": Player
 """Fields of a flow that are several columns."""
 OPTIONAL = ("player", *OF_NETWORKS)
 """Fields that are columns only where one of the flows differs from their default."""
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(FlowResult) if f.name in OPTIONAL}
+"""Those defaults."""
 
 
 def parts(group: str) -> dict[str, Any]:
@@ -322,7 +335,7 @@ def _parts(name: str, values: Sequence[Any]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for part in fields(NESTED[name]):
         column = [getattr(value, part.name, None) for value in values]
-        if any(isinstance(value, Rtt) for value in column):
+        if isinstance(next((value for value in column if value is not None), None), Rtt):
             columns |= {f"{name}_{part.name}_{p.name}": [getattr(v, p.name, None) for v in column] for p in fields(Rtt)}
         else:
             columns[f"{name}_{part.name}"] = column
