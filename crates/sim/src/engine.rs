@@ -120,7 +120,10 @@ impl Engine<'_> {
         while self.observer.work() < most_work {
             let next_look = most_work.min(self.progress.due());
             while self.observer.work() < next_look {
-                let Some((t, node)) = self.next(limit) else { return Ended::Over };
+                let Some((t, node)) = self.next(limit) else {
+                    self.pass_dozing(limit);
+                    return Ended::Over;
+                };
                 self.now = t;
                 self.observer.event();
                 self.call(node);
@@ -177,7 +180,20 @@ impl Engine<'_> {
         }
     }
 
+    /// Nothing else happens up to `limit` but that readers find nothing.
+    #[cold]
+    fn pass_dozing(&mut self, limit: Time) {
+        for i in 0..self.flows.len() {
+            if let Some((t, _)) = self.flows[i].reader.dozes().filter(|(t, _)| *t <= limit) {
+                self.flows[i].reader.wake();
+                self.observer.event();
+                self.now = self.now.max(t);
+            }
+        }
+    }
+
     fn finish(mut self) -> TrialOutput {
+        (0..self.flows.len()).for_each(|i| self.end_doze(i));
         self.observer.traffic(self.probes.summaries(self.end), self.probes.samples(), self.transfers.summaries(&self.flows));
         self.observer.finish(self.now, self.end, &mut self.flows[..self.plan_flows], &self.network)
     }
@@ -228,8 +244,10 @@ impl Engine<'_> {
         if f.read(self.now, self.costs, self.half) {
             return self.flush_receiver(i);
         }
-        if let Some(t) = f.read_due(self.now) {
-            self.events.want(Node::Flow(i as u32, Part::Reader), t);
+        match f.read_due(self.now) {
+            Some(t) if self.clock.is_some() => self.events.want(Node::Flow(i as u32, Part::Reader), t),
+            Some(t) => self.want_reader(i, t),
+            None => {}
         }
     }
 }

@@ -56,6 +56,10 @@ pub const MAX_NODES: usize = 1 << INDEX_BITS;
 /// Bits of the order of insertion.
 const SEQ_BITS: u32 = 40;
 
+/// A place among the entries of one instant and phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn(u64);
+
 fn time_of(k: Key) -> Time {
     Time((k >> 64) as u64)
 }
@@ -133,16 +137,37 @@ impl<N: Node> Events<N> {
         let queued = &mut self.at[index as usize];
         if t < *queued {
             *queued = t;
-            self.enter(t, (node.phase() as u64) << 62 | u64::from(index));
+            let Turn(seq) = self.reserve();
+            self.enter(t, (node.phase() as u64) << 62 | u64::from(index), seq);
         }
+    }
+
+    /// Whether an entry of `node` is queued.
+    #[inline]
+    pub fn is_queued(&self, node: N) -> bool {
+        self.at[node.index() as usize] != Time::MAX
+    }
+
+    /// The place that an entry has which is queued now.
+    #[inline]
+    pub fn reserve(&mut self) -> Turn {
+        self.seq += 1;
+        Turn(self.seq)
+    }
+
+    /// `node`, of which nothing is queued, wants to be called at `t`, as if it had asked when it got its place.
+    pub fn want_in_turn(&mut self, node: N, t: Time, Turn(seq): Turn) {
+        let index = node.index();
+        debug_assert!(!self.is_queued(node));
+        self.at[index as usize] = t;
+        self.enter(t, (node.phase() as u64) << 62 | u64::from(index), seq);
     }
 
     /// Queues an entry of time `t`; `node` is the phase and number of its node, where they stand in a key.
     #[inline]
-    fn enter(&mut self, t: Time, node: u64) {
-        self.seq += 1;
-        debug_assert!(self.seq < 1 << SEQ_BITS);
-        let order = node | self.seq << INDEX_BITS;
+    fn enter(&mut self, t: Time, node: u64, seq: u64) {
+        debug_assert!(seq < 1 << SEQ_BITS);
+        let order = node | seq << INDEX_BITS;
         self.file(Key::from(t.0) << 64 | Key::from(order));
     }
 
@@ -343,6 +368,18 @@ mod tests {
         e.want(Numbered(2), Time(6));
         let order: Vec<(u64, u32)> = std::iter::from_fn(|| e.pop(Time::MAX)).map(|(t, n)| (t.0, n.0)).collect();
         assert_eq!(order, [(6, 2), (7, 1)]);
+    }
+
+    /// Node 1 has its place before node 2 asks, and is queued after it.
+    #[test]
+    fn a_place_that_was_reserved_is_kept() {
+        let mut e = Events::new(3);
+        let place = e.reserve();
+        e.want(Numbered(2), Time(5));
+        assert!(!e.is_queued(Numbered(1)));
+        e.want_in_turn(Numbered(1), Time(5), place);
+        let order: Vec<u32> = std::iter::from_fn(|| e.pop(Time::MAX)).map(|(_, n)| n.0).collect();
+        assert_eq!(order, [1, 2]);
     }
 
     #[test]

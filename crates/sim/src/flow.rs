@@ -38,7 +38,7 @@ pub(crate) struct Flow<'a> {
     /// When connect() returned.
     begin: Option<Time>,
     writer: Writer,
-    reader: Reader,
+    pub reader: Reader,
     /// What asks for data, where the receiving application does.
     client: Option<Box<Client>>,
     /// By how much longer its applications' sleeps last.
@@ -194,6 +194,12 @@ impl<'a> Flow<'a> {
             Some(own) => Some(due.map_or(own, |reader| reader.min(own)).max(now)),
             None => due,
         }
+    }
+
+    /// Whether the receiving application will go on to find nothing, unless data come, and does nothing else.
+    #[inline]
+    pub fn finds_nothing(&self) -> bool {
+        self.client.is_none() && self.reader.finds_nothing(&self.receiver)
     }
 
     /// Whether the receiving application neither sleeps nor waits.

@@ -4,6 +4,7 @@
 //! which costs time for each segment, and reads it as well. Only the end of the call says whether an ACK is due.
 
 use super::Costs;
+use crate::events::Turn;
 use std::collections::VecDeque;
 use tcpscape_base::{Duration, Segment, Stream, Time};
 use tcpscape_plan::Read;
@@ -21,9 +22,11 @@ enum State {
     Blocked,
 }
 
-pub(super) struct Reader {
+pub(crate) struct Reader {
     plan: Read,
     state: State,
+    /// Its place among what happens when it goes on to find nothing, while it is not called for that.
+    dozes: Option<Turn>,
     /// What came while the reader held the socket.
     backlog: VecDeque<Segment>,
     /// The receiver has taken segments in from there.
@@ -35,7 +38,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub fn new(plan: Read) -> Reader {
-        Reader { plan, state: State::Blocked, backlog: VecDeque::new(), absorbed: false, received: 0, received_first_half: 0 }
+        Reader { plan, state: State::Blocked, dozes: None, backlog: VecDeque::new(), absorbed: false, received: 0, received_first_half: 0 }
     }
 
     /// Bytes read.
@@ -75,6 +78,32 @@ impl Reader {
             State::Blocked if receiver.readable() > 0 => Some(now),
             State::Blocked => None,
         }
+    }
+
+    /// Whether it will go on to find nothing, unless data come: it need not be called for that.
+    #[inline]
+    pub fn finds_nothing(&self, receiver: &Receiver) -> bool {
+        matches!(self.state, State::Busy(_)) && receiver.readable() == 0
+    }
+    /// It is not called before there are data, and keeps this place among what happens when it would have been.
+    #[inline]
+    pub fn doze(&mut self, turn: Turn) {
+        self.dozes = Some(turn);
+    }
+    /// When it would have been called, and its place, while it dozes.
+    #[inline]
+    pub fn dozes(&self) -> Option<(Time, Turn)> {
+        match self.state {
+            State::Busy(t) => self.dozes.map(|turn| (t, turn)),
+            _ => None,
+        }
+    }
+    /// It dozes no longer. When it would have been called, and its place, if it did.
+    #[inline]
+    pub fn wake(&mut self) -> Option<(Time, Turn)> {
+        let dozed = self.dozes();
+        self.dozes = None;
+        dozed
     }
 
     /// A segment comes: the receiver takes it in, unless the socket is locked; false then.
