@@ -16,21 +16,29 @@ impl Histogram {
         self.add_many(us, 1);
     }
     /// Counts `n` samples of `us` µs.
+    #[inline]
     pub fn add_many(&mut self, us: u32, n: u32) {
         if n == 0 {
             return;
         }
         let v = u64::from(us) + 64;
-        let oct = (63 - v.leading_zeros()) as usize - 6;
+        let oct = (v.ilog2() - 6) as usize;
         let sub = ((v >> oct) & 63) as usize;
-        if self.octaves.len() <= oct {
-            self.octaves.resize(oct + 1, None);
+        match self.octaves.get_mut(oct) {
+            Some(Some(counts)) => counts[sub] += n,
+            _ => self.first_of_octave(oct)[sub] += n,
         }
-        self.octaves[oct].get_or_insert_with(|| Box::new([0; 64]))[sub] += n;
         self.min = if self.n == 0 { us } else { self.min.min(us) };
         self.max = self.max.max(us);
         self.n += u64::from(n);
         self.sum += u64::from(us) * u64::from(n);
+    }
+    #[cold]
+    fn first_of_octave(&mut self, oct: usize) -> &mut [u32; 64] {
+        if self.octaves.len() <= oct {
+            self.octaves.resize(oct + 1, None);
+        }
+        self.octaves[oct].get_or_insert_with(|| Box::new([0; 64]))
     }
     /// Number of samples.
     pub fn count(&self) -> u64 {

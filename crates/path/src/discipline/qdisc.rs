@@ -59,6 +59,45 @@ pub trait Qdisc<B>: Send {
 /// A queue discipline of any kind.
 pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
 
+impl<B> Qdisc<B> for AnyQdisc<B> {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
+        (**self).enqueue(now, p, freed)
+    }
+    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
+        (**self).dequeue(now, freed)
+    }
+    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
+        (**self).peek(now, freed)
+    }
+    fn head(&self) -> Option<u32> {
+        (**self).head()
+    }
+    fn next_event(&self) -> Time {
+        (**self).next_event()
+    }
+    fn below(&self) -> Option<&dyn Qdisc<B>> {
+        (**self).below()
+    }
+    fn packets(&self) -> u64 {
+        (**self).packets()
+    }
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+    fn orphans(&self) -> bool {
+        (**self).orphans()
+    }
+    fn change(&mut self, now: Time, depth: usize, patch: &Patch) {
+        (**self).change(now, depth, patch);
+    }
+    fn current(&self, depth: usize) -> Patch {
+        (**self).current(depth)
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        (**self).report(out);
+    }
+}
+
 /// A packet with the time when it came.
 pub type Aged<B> = (Time, Packet<B>);
 

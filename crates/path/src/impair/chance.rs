@@ -68,6 +68,10 @@ impl Chance {
     pub fn new(p: Prob, correlation: Prob, stream: Stream) -> Chance {
         Chance { p, random: Crandom::new(correlation, stream) }
     }
+    /// Whether it strikes no packet.
+    pub fn never_strikes(&self) -> bool {
+        self.p == Prob::ZERO
+    }
     /// Whether it strikes the next packet.
     #[inline]
     pub fn strikes(&mut self) -> bool {
@@ -91,6 +95,10 @@ impl Reorder {
     pub fn new(p: Prob, correlation: Prob, gap: u32, stream: Stream) -> Reorder {
         let least = gap.checked_sub(1);
         Reorder { p, least, waiting: least.unwrap_or(0), random: Crandom::new(correlation, stream) }
+    }
+    /// Whether any packet may overtake.
+    pub fn is_on(&self) -> bool {
+        self.least.is_some()
     }
     /// Whether this packet goes at once. Nothing is drawn for one that has to wait.
     #[inline]

@@ -89,6 +89,14 @@ impl<B> Due<B> {
         let time = u128::from(due as u64 ^ (1 << 63)) << 64;
         self.heap.push(Reverse(time | u128::from(self.inserted) << SLOT_BITS | u128::from(slot)));
     }
+    /// Takes the packet with the earliest due time, if that is not after `t`.
+    #[inline(always)]
+    pub fn pop_due(&mut self, t: i64) -> Option<Held<B>> {
+        if self.first_due()? > t {
+            return None;
+        }
+        self.pop()
+    }
     /// Takes the packet with the earliest due time; at a tie, the list's.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Held<B>> {

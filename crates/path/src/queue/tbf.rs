@@ -7,6 +7,7 @@
 //! timer or at the next arrival, whichever is first. Offloaded packets are always cut when they exceed the bucket.
 //! What it does not model: `mpu`, `overhead` and `linklayer` (refused).
 
+use super::fifo::{BfifoSpec, Fifo};
 use crate::discipline::{
     report_parent, segments, AnyQdisc, Body, Cause, Child, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats,
 };
@@ -128,12 +129,10 @@ impl<C: Child> Discipline for TbfSpec<C> {
         self.child.is_none().then(|| C::bfifo(self.limit).describe_alone())
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
-        let child = match &self.child {
-            Some(c) => c.build(seed, name),
-            None => C::bfifo(self.limit).build(seed, name),
-        };
-        let bytes = self.child.as_ref().map_or(true, |c| c.name() == C::bfifo(0).name());
-        Box::new(Tbf::new(self.without_child(), child, bytes))
+        match &self.child {
+            Some(c) => Box::new(Tbf::new(self.without_child(), c.build::<B>(seed, name), c.name() == BfifoSpec::NAME)),
+            None => Box::new(Tbf::new(self.without_child(), Fifo::bytes(self.limit), true)),
+        }
     }
 }
 
@@ -163,8 +162,8 @@ struct Tokens {
     peak: i64,
 }
 
-/// The queue itself.
-pub struct Tbf<B> {
+/// The queue itself, in front of a child of this kind.
+pub struct Tbf<Q> {
     spec: TbfSpec<()>,
     main: Bucket,
     peak: Option<Bucket>,
@@ -173,14 +172,14 @@ pub struct Tbf<B> {
     last: Time,
     max_size: u32,
     wake: Time,
-    child: AnyQdisc<B>,
+    child: Q,
     passes_limit_on: bool,
     meter: Meter,
 }
 
-impl<B: Body> Tbf<B> {
+impl<Q> Tbf<Q> {
     /// A full bucket in front of `child`. `passes_limit_on`: the child is a byte FIFO, whose limit is that of the specification.
-    pub fn new(spec: TbfSpec<()>, child: AnyQdisc<B>, passes_limit_on: bool) -> Tbf<B> {
+    pub fn new(spec: TbfSpec<()>, child: Q, passes_limit_on: bool) -> Tbf<Q> {
         let (main, tokens, meter) = Default::default();
         let (last, wake) = (Time::ZERO, Time::ZERO);
         let mut q = Tbf { spec, main, peak: None, tokens, last, max_size: 0, wake, child, passes_limit_on, meter };
@@ -200,7 +199,7 @@ impl<B: Body> Tbf<B> {
     }
 }
 
-impl<B: Body> Tbf<B> {
+impl<Q> Tbf<Q> {
     /// What the buckets hold when a packet of this size leaves now: page tbf, "Paying".
     #[inline]
     fn paid(&self, now: Time, size: u32) -> Tokens {
@@ -212,7 +211,10 @@ impl<B: Body> Tbf<B> {
     }
     /// The size of the next packet and what the buckets hold after it, if it may leave now; otherwise remembers when it may.
     #[inline]
-    fn offer(&mut self, now: Time, freed: &mut Freed) -> Option<(u32, Tokens)> {
+    fn offer<B>(&mut self, now: Time, freed: &mut Freed) -> Option<(u32, Tokens)>
+    where
+        Q: Qdisc<B>,
+    {
         if now < self.wake {
             return None;
         }
@@ -233,7 +235,7 @@ impl<B: Body> Tbf<B> {
     }
 }
 
-impl<B: Body> Qdisc<B> for Tbf<B> {
+impl<B: Body, Q: Qdisc<B>> Qdisc<B> for Tbf<Q> {
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
         let mut taken = false;
@@ -273,7 +275,7 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         self.wake.max(self.child.next_event())
     }
     fn below(&self) -> Option<&dyn Qdisc<B>> {
-        Some(self.child.as_ref())
+        Some(&self.child)
     }
     fn change(&mut self, now: Time, depth: usize, patch: &Patch) {
         if depth > 0 {
@@ -305,7 +307,7 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         Patch { rate: Some(self.spec.rate), burst: Some(self.spec.burst), limit: Some(self.spec.limit), ..Default::default() }
     }
     fn report(&self, out: &mut Vec<StageStats>) {
-        report_parent(&self.meter, "tbf", self.child.as_ref(), out);
+        report_parent(&self.meter, "tbf", &self.child, out);
     }
 }
 
@@ -315,15 +317,15 @@ mod tests {
     use crate::discipline::spec;
     use crate::QdiscSpec;
 
-    fn tbf(words: &str) -> Tbf<u32> {
+    fn tbf(words: &str) -> Tbf<Fifo<u32>> {
         let s: TbfSpec<QdiscSpec> = spec(words);
-        Tbf::new(s.without_child(), QdiscSpec::bfifo(s.limit).build(1, "t"), true)
+        Tbf::new(s.without_child(), Fifo::bytes(s.limit), true)
     }
     fn full(n: u32) -> Packet<u32> {
         Packet { size: 1514, segs: 1, body: n, ..Default::default() }
     }
     /// Departure times when `n` packets come at time 0 and every wake-up is obeyed.
-    fn departures(q: &mut Tbf<u32>, n: u32) -> Vec<u64> {
+    fn departures(q: &mut Tbf<Fifo<u32>>, n: u32) -> Vec<u64> {
         let (mut f, mut out, mut now) = (Freed::default(), vec![], Time::ZERO);
         (0..n).for_each(|i| assert!(q.enqueue(now, full(i), &mut f)));
         while q.packets() > 0 {

@@ -31,6 +31,8 @@ pub struct Netem<B> {
     backlog: u64,
     orphans: bool,
     base_loss: Loss,
+    /// It delays all packets alike, and does nothing else to them.
+    plain: bool,
     meter: Meter,
 }
 
@@ -85,7 +87,7 @@ impl<B: Body> Netem<B> {
     pub fn new<C>(s: &NetemSpec<C>, child: Option<AnyQdisc<B>>, seed: u64, name: &str) -> Netem<B> {
         let stream = |purpose: &str| Stream::new(seed, &format!("{name}/{purpose}"));
         let cells = |rate| Cells { rate, packet_overhead: s.packet_overhead, cell_size: s.cell_size, cell_overhead: s.cell_overhead };
-        Netem {
+        let mut q = Netem {
             limit: u64::from(s.limit),
             delays: Delays {
                 delay: s.delay.0 as i64,
@@ -109,8 +111,18 @@ impl<B: Body> Netem<B> {
             // A copy has no sender, so that one may be given back too often: with copies everything is orphaned.
             orphans: s.delay.0 > 0 || s.jitter.0 > 0 || s.rate.is_some() || s.duplicate.0 > 0,
             base_loss: s.loss,
+            plain: false,
             meter: Meter::default(),
-        }
+        };
+        q.plain = q.is_plain();
+        q
+    }
+
+    /// Whether all packets have the same delay and nothing else happens to them.
+    fn is_plain(&self) -> bool {
+        let keeps_all = self.loss.model().is_none() && self.duplicate.never_strikes() && self.corrupt.never_strikes();
+        let keeps_order = !self.reorder.is_on() && self.slot.is_none() && self.delays.jitter == 0 && self.delays.rate.is_none();
+        keeps_all && keeps_order && self.child.is_none()
     }
 
     /// The order of decisions: duplicate, lose or mark, corrupt, limit (docs/models/queues/netem.md).
@@ -122,6 +134,11 @@ impl<B: Body> Netem<B> {
             return self.lose_or_copy(now, p, lost, copy, freed);
         }
         self.corrupt_and_hold(now, p, freed)
+    }
+
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
+        self.admit(now, p, true, freed)
     }
 
     fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, lost: bool, copy: bool, freed: &mut Freed) -> bool {
@@ -172,6 +189,15 @@ impl<B: Body> Netem<B> {
             }
         }
         taken
+    }
+
+    /// What becomes of a packet where all are delayed alike: what [`Netem::admit`] does then.
+    #[inline]
+    fn delay(&mut self, now: Time, p: Packet<B>) {
+        self.backlog += u64::from(p.size);
+        let ticket = self.meter.ticket();
+        self.queue.push(Held { due: now.0 as i64 + self.delays.delay, arrived: now, ticket, packet: p });
+        self.meter.held(self.own_packets(), self.backlog);
     }
 
     /// The limit, then the due time.
@@ -233,6 +259,7 @@ impl<B: Body> Netem<B> {
     fn next_out(&mut self, now: Time) -> Option<Held<B>> {
         self.peeked.take().or_else(|| self.ready.pop_front()).or_else(|| self.due(now))
     }
+    #[inline]
     fn own_packets(&self) -> u64 {
         (self.queue.len() + self.ready.len() + usize::from(self.peeked.is_some())) as u64
     }
@@ -254,11 +281,19 @@ impl<B: Body> Netem<B> {
 impl<B: Body> Qdisc<B> for Netem<B> {
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
-        self.admit(now, p, true, freed)
+        if self.plain && self.own_packets() < self.limit {
+            self.delay(now, p);
+            return true;
+        }
+        self.enqueue_any(now, p, freed)
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
+        if self.plain && self.peeked.is_none() {
+            let h = self.queue.pop_due(now.0 as i64)?;
+            return Some(self.count_out(now, h));
+        }
         self.poked = false;
         if self.child.is_none() {
             let plain = self.peeked.is_none() && self.ready.is_empty();
@@ -289,6 +324,9 @@ impl<B: Body> Qdisc<B> for Netem<B> {
 
     #[inline]
     fn next_event(&self) -> Time {
+        if self.plain && self.peeked.is_none() {
+            return self.queue.first_due().map_or(Time::MAX, |due| Time(due.max(0) as u64));
+        }
         if self.peeked.is_some() || !self.ready.is_empty() || self.poked {
             return Time::ZERO;
         }
@@ -334,6 +372,7 @@ impl<B: Body> Qdisc<B> for Netem<B> {
             delays.rate = (rate.bytes_per_sec() > 0).then_some(Cells { rate, ..cells });
         }
         self.reorder.restart();
+        self.plain = self.is_plain();
     }
     fn current(&self, depth: usize) -> Patch {
         if depth > 0 {
