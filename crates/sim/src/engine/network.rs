@@ -21,7 +21,7 @@ const DISCOVERY_BYTES: u32 = 28 + ETH_HEADER;
 
 /// What comes next on a way.
 #[derive(Clone, Copy, Debug)]
-enum Hop {
+pub(super) enum Hop {
     Pipe(u32),
     /// The machine that gets data.
     Receiver,
@@ -322,26 +322,37 @@ impl Network {
 
     /// The next thing that has come out of a pipe: moved into the next one on its way, or, at its end, intact and with the marks that data got.
     /// Marks on ACKs are not seen: TCP does not read them.
-    #[inline]
     pub fn arrived(&mut self, pipe: u32, now: Time) -> Option<Arrival> {
         loop {
-            let mut p = self.legs[pipe as usize].pipe.pop(now)?;
-            let next = self.hops[p.body.next as usize];
-            if let Hop::Pipe(next) = next {
-                p.body.next += 1;
-                self.legs[next as usize].pipe.push(now, p);
-                return Some(Arrival::Moved(next));
+            let p = self.pop(pipe, now)?;
+            match self.hop(&p) {
+                Hop::Pipe(next) => {
+                    self.move_on(now, p, next);
+                    return Some(Arrival::Moved(next));
+                }
+                _ if p.corrupt => {}
+                end => return Some(arrival(&p, end)),
             }
-            // The receiving device's checksum.
-            if p.corrupt {
-                continue;
-            }
-            let Load::Segment(segment) = p.body.load else { return Some(other(p.body.load, next)) };
-            return Some(match next {
-                Hop::Receiver => Arrival::Data(p.flow as usize, Segment { ecn: p.ecn, ..segment }),
-                _ => Arrival::Back(p.flow as usize, segment),
-            });
         }
+    }
+
+    /// The next packet that has come out of a pipe.
+    #[inline(always)] // a packet is large: it is not to be passed on and on
+    pub(super) fn pop(&mut self, pipe: u32, now: Time) -> Option<Packet<Wire>> {
+        self.legs[pipe as usize].pipe.pop(now)
+    }
+
+    /// Where a packet goes that has come out of a pipe.
+    #[inline]
+    pub(super) fn hop(&self, p: &Packet<Wire>) -> Hop {
+        self.hops[p.body.next as usize]
+    }
+
+    /// Moves a packet into the next pipe on its way.
+    #[inline]
+    pub(super) fn move_on(&mut self, now: Time, mut p: Packet<Wire>, next: u32) {
+        p.body.next += 1;
+        self.legs[next as usize].pipe.push(now, p);
     }
 
     /// How much has left a host of which its sender was not told.
@@ -375,14 +386,14 @@ impl Network {
     }
 }
 
-/// What is no segment of a connection, at the end of its way.
-#[cold]
-fn other(load: Load, end: Hop) -> Arrival {
-    match (load, end) {
-        (Load::Probe(packet), _) => Arrival::Probe(packet),
-        (Load::Discovery { up }, Hop::Receiver) => Arrival::Question { up },
-        (Load::Discovery { up }, _) => Arrival::Answer { up },
-        (Load::Segment(_), _) => unreachable!("segments are handed over before"),
+/// What a packet is at the end of its way.
+pub(super) fn arrival(p: &Packet<Wire>, end: Hop) -> Arrival {
+    match (&p.body.load, end) {
+        (Load::Segment(segment), Hop::Receiver) => Arrival::Data(p.flow as usize, Segment { ecn: p.ecn, ..*segment }),
+        (Load::Segment(segment), _) => Arrival::Back(p.flow as usize, *segment),
+        (&Load::Probe(packet), _) => Arrival::Probe(packet),
+        (&Load::Discovery { up }, Hop::Receiver) => Arrival::Question { up },
+        (&Load::Discovery { up }, _) => Arrival::Answer { up },
     }
 }
 

@@ -6,11 +6,11 @@
 //! packets of all of them wait in one line. Not modelled: that a host with much to do takes longer, and hands several packets over at once.
 
 use super::clock::Clock;
-use super::network::Arrival;
+use super::network::{arrival, Arrival, Hop, Load, Wire};
 use super::node::{Node, Part};
 use super::Engine;
 use std::collections::VecDeque;
-use tcpscape_base::{Duration, Flags, Segment, Time};
+use tcpscape_base::{Duration, Flags, Packet, Segment, Time};
 use tcpscape_tcp::Transmit;
 
 impl Engine<'_> {
@@ -112,11 +112,15 @@ impl Engine<'_> {
 
     /// Hands over what has come out of a pipe.
     pub(super) fn deliver_from(&mut self, pipe: u32) {
-        while let Some(arrival) = self.network.arrived(pipe, self.now) {
-            match arrival {
-                Arrival::Moved(next) => self.wake(next),
-                arrival if self.stack.takes_time() => self.stack.enter(self.now, pipe, arrival),
-                arrival => self.hand_over(arrival),
+        while let Some(mut p) = self.network.pop(pipe, self.now) {
+            match self.network.hop(&p) {
+                Hop::Pipe(next) => {
+                    self.network.move_on(self.now, p, next);
+                    self.wake(next);
+                }
+                _ if p.corrupt => {} // the receiving device's checksum
+                end if self.stack.takes_time() => self.stack.enter(self.now, pipe, arrival(&p, end)),
+                end => self.take_in(&mut p, end),
             }
         }
         self.end_batch(pipe);
@@ -152,6 +156,19 @@ impl Engine<'_> {
             self.end_batch(last);
         }
         self.wake_hosts();
+    }
+
+    /// Hands over a packet at the end of its way; data with the mark that they got.
+    #[inline]
+    fn take_in(&mut self, p: &mut Packet<Wire>, end: Hop) {
+        match (&mut p.body.load, end) {
+            (Load::Segment(segment), Hop::Receiver) => {
+                segment.ecn = p.ecn;
+                self.deliver(p.flow as usize, segment);
+            }
+            (Load::Segment(segment), _) => self.acknowledge(p.flow as usize, segment),
+            _ => self.hand_over(arrival(p, end)),
+        }
     }
 
     /// Hands a packet to whom it is for.
