@@ -3,7 +3,7 @@
 //! An event calls a [`Node`]: a pipe of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
 //! within an instant is that of `events.rs`: all packets and timers, then applications (as a process runs when the interrupts are done),
 //! then samples. Each part of a trial has a file with its own state: `pipes.rs` which pipes there are, `network.rs` the packets in them,
-//! `neighbours.rs` address resolution, `cpu.rs` the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `probes.rs` and
+//! `neighbours.rs` address resolution, `cpu.rs` the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `reading.rs` when readers run; `probes.rs` and
 //! `transfers.rs` the traffic besides the plan's flows; `packets.rs` and `connections.rs` are what they do together.
 
 mod clock;
@@ -17,6 +17,7 @@ mod packets;
 mod pipes;
 mod probes;
 mod progress;
+mod reading;
 mod setup;
 mod transfers;
 
@@ -72,6 +73,7 @@ struct Engine<'a> {
     costs: Costs,
     half: Time,
     cpu: Cpu,
+    next_reader: reading::Next,
     observer: Observer,
     progress: Progress,
 }
@@ -130,6 +132,7 @@ impl Engine<'_> {
                 if self.alive == 0 {
                     return Ended::Over;
                 }
+                self.read_next();
             }
             if let Some(problem) = self.progress.missing(self.now, &self.observer) {
                 self.observer.stalled(problem);
@@ -180,20 +183,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Nothing else happens up to `limit` but that readers find nothing.
-    #[cold]
-    fn pass_dozing(&mut self, limit: Time) {
-        for i in 0..self.flows.len() {
-            if let Some((t, _)) = self.flows[i].reader.dozes().filter(|(t, _)| *t <= limit) {
-                self.flows[i].reader.wake();
-                self.observer.event();
-                self.now = self.now.max(t);
-            }
-        }
-    }
-
     fn finish(mut self) -> TrialOutput {
-        (0..self.flows.len()).for_each(|i| self.end_doze(i));
+        (0..self.flows.len()).for_each(|i| self.forget_reader(i));
         self.observer.traffic(self.probes.summaries(self.end), self.probes.samples(), self.transfers.summaries(&self.flows));
         self.observer.finish(self.now, self.end, &mut self.flows[..self.plan_flows], &self.network)
     }
@@ -236,19 +227,6 @@ impl Engine<'_> {
             receiver.on_timer(self.now);
         }
         self.flush_receiver(i);
-    }
-
-    /// A receiving application runs.
-    fn read(&mut self, i: usize) {
-        let f = &mut self.flows[i];
-        if f.read(self.now, self.costs, self.half) {
-            return self.flush_receiver(i);
-        }
-        match f.read_due(self.now) {
-            Some(t) if self.clock.is_some() => self.events.want(Node::Flow(i as u32, Part::Reader), t),
-            Some(t) => self.want_reader(i, t),
-            None => {}
-        }
     }
 }
 

@@ -148,6 +148,12 @@ impl<N: Node> Events<N> {
         self.at[node.index() as usize] != Time::MAX
     }
 
+    /// Whether it is quickly seen that nothing is queued for `t` or earlier.
+    #[inline]
+    pub fn has_nothing_until(&self, t: Time) -> bool {
+        self.near.is_after(t) && self.next_page > t.0 >> SHIFT
+    }
+
     /// The place that an entry has which is queued now.
     #[inline]
     pub fn reserve(&mut self) -> Turn {

@@ -228,32 +228,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A receiving application wants to go on at `t`. If it will find nothing then it need not be called: it keeps its place among what happens at that time
-    /// until there are data.
-    #[inline]
-    pub(super) fn want_reader(&mut self, i: usize, t: Time) {
-        let (node, f) = (Node::Flow(i as u32, Part::Reader), &mut self.flows[i]);
-        if f.finds_nothing() {
-            if f.reader.dozes().is_none() && !self.events.is_queued(node) {
-                f.reader.doze(self.events.reserve());
-            }
-            return;
-        }
-        match f.reader.wake() {
-            Some((due, turn)) if due >= self.now => return self.events.want_in_turn(node, due, turn),
-            Some(_) => self.observer.event(),
-            None => {}
-        }
-        self.events.want(node, t);
-    }
-
-    /// A receiving application dozes no longer: that it found nothing counts as an event.
-    pub(super) fn end_doze(&mut self, i: usize) {
-        if self.flows[i].reader.wake().is_some_and(|(due, _)| due < self.now) {
-            self.observer.event();
-        }
-    }
-
     // ---- the sender ----
 
     /// A segment has come back to the sender.

@@ -129,6 +129,7 @@ impl<'a> Engine<'a> {
                 noise: Duration(plan.wake_noise_ns),
             },
             half: Time(plan.duration_ns / 2),
+            next_reader: None,
             observer,
             progress: Progress::default(),
             hosts,

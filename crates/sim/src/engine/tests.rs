@@ -29,6 +29,7 @@ fn most_held(plan: &CheckedPlan<'_>) -> (usize, u64) {
         }
         engine.now = t;
         engine.call(node);
+        engine.read_next();
     }
     (entries, packets)
 }

@@ -225,7 +225,7 @@ impl<'a> Engine<'a> {
         }
         self.transfers.count(i, &self.flows[i]);
         self.transfers.leave(i);
-        self.end_doze(i);
+        self.forget_reader(i);
         Node::of_flow(i).for_each(|node| self.events.cancel(node));
         if let Some(clock) = &mut self.clock {
             Node::of_flow(i).for_each(|node| clock.forget(node));

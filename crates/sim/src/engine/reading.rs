@@ -1,0 +1,87 @@
+//! When receiving applications run.
+//!
+//! What need not be looked up in the calendar is not filed there: a reader that will find nothing keeps its place until there are data (it dozes), one that
+//! is woken runs after the event that woke it, and goes on, where nothing else happens before. All of it happens in the calendar's order and counts as the
+//! events that it stands for. With the hosts' own clock each run is an event of the calendar.
+
+use super::node::{Node, Part};
+use super::{Engine, LINGER};
+use crate::events::Turn;
+use tcpscape_base::Time;
+
+/// The reader that runs next, if nothing else happens before at this time, and its place.
+pub(super) type Next = Option<(usize, Turn)>;
+
+impl Engine<'_> {
+    /// A receiving application runs.
+    pub(super) fn read(&mut self, i: usize) {
+        loop {
+            let f = &mut self.flows[i];
+            if f.read(self.now, self.costs, self.half) {
+                return self.flush_receiver(i);
+            }
+            let Some(t) = f.read_due(self.now) else { return };
+            if self.clock.is_some() {
+                return self.events.want(Node::Flow(i as u32, Part::Reader), t);
+            }
+            if t == self.now || t > self.end + LINGER || self.flows[i].finds_nothing() || !self.events.has_nothing_until(t) {
+                return self.want_reader(i, t);
+            }
+            self.now = t;
+            self.observer.event();
+        }
+    }
+
+    /// Runs the reader that was woken, if it is its turn.
+    #[inline]
+    pub(super) fn read_next(&mut self) {
+        while let Some((i, turn)) = self.next_reader.take() {
+            if !self.events.has_nothing_until(self.now) {
+                return self.events.want_in_turn(Node::Flow(i as u32, Part::Reader), self.now, turn);
+            }
+            self.observer.event();
+            self.read(i);
+        }
+    }
+
+    /// A receiving application wants to go on at `t`.
+    pub(super) fn want_reader(&mut self, i: usize, t: Time) {
+        let (node, f) = (Node::Flow(i as u32, Part::Reader), &mut self.flows[i]);
+        if f.finds_nothing() {
+            if f.reader.dozes().is_none() && !self.events.is_queued(node) {
+                f.reader.doze(self.events.reserve());
+            }
+            return;
+        }
+        match f.reader.wake() {
+            Some((due, turn)) if due >= self.now => return self.events.want_in_turn(node, due, turn),
+            Some(_) => self.observer.event(),
+            None => {}
+        }
+        match self.next_reader {
+            Some((next, _)) if next == i => {}
+            None if t == self.now && !self.events.is_queued(node) => self.next_reader = Some((i, self.events.reserve())),
+            _ => self.events.want(node, t),
+        }
+    }
+
+    /// A receiving application is no more, or the trial is over: that it found nothing counts as an event.
+    pub(super) fn forget_reader(&mut self, i: usize) {
+        self.next_reader = self.next_reader.filter(|(next, _)| *next != i);
+        if self.flows[i].reader.wake().is_some_and(|(due, _)| due < self.now) {
+            self.observer.event();
+        }
+    }
+
+    /// Nothing else happens up to `limit` but that readers find nothing.
+    #[cold]
+    pub(super) fn pass_dozing(&mut self, limit: Time) {
+        for i in 0..self.flows.len() {
+            if let Some((t, _)) = self.flows[i].reader.dozes().filter(|(t, _)| *t <= limit) {
+                self.flows[i].reader.wake();
+                self.observer.event();
+                self.now = self.now.max(t);
+            }
+        }
+    }
+}
