@@ -44,8 +44,8 @@ impl Near {
     /// Whether all entries are after `t`, as far as the first ones tell.
     #[inline]
     pub fn is_after(&self, t: Time) -> bool {
-        let is_late = |first: Option<&Key>| first.map_or(true, |&key| time_of(key) > t);
-        is_late(self.page.last()) && is_late(self.short[..self.len.min(SHORT)].last()) && (self.len > 0 || self.rest.is_empty())
+        let short = if self.len > 0 { time_of(self.short[(self.len - 1) % SHORT]) > t } else { self.rest.is_empty() };
+        short && self.page.last().map_or(true, |&key| time_of(key) > t)
     }
 
     /// An entry of a page; once all are added, they are to be sorted. There is nothing else of a page when its first is added.
