@@ -31,7 +31,7 @@ pub struct Netem<B> {
     backlog: u64,
     orphans: bool,
     base_loss: Loss,
-    /// It delays all packets alike, and does nothing else to them.
+    /// It does nothing to packets but lose and delay them, each by itself.
     plain: bool,
     meter: Meter,
 }
@@ -118,15 +118,14 @@ impl<B: Body> Netem<B> {
         q
     }
 
-    /// Whether all packets have the same delay and nothing else happens to them.
+    /// Whether it does nothing to packets but lose and delay them, each by itself.
     fn is_plain(&self) -> bool {
-        let keeps_all = self.loss.model().is_none() && self.duplicate.never_strikes() && self.corrupt.never_strikes();
-        let keeps_order = !self.reorder.is_on() && self.slot.is_none() && self.delays.jitter == 0 && self.delays.rate.is_none();
-        keeps_all && keeps_order && self.child.is_none()
+        let changes_none = self.duplicate.never_strikes() && self.corrupt.never_strikes();
+        changes_none && !self.reorder.is_on() && self.slot.is_none() && self.delays.rate.is_none() && self.child.is_none()
     }
 
     /// The order of decisions: duplicate, lose or mark, corrupt, limit (docs/models/queues/netem.md).
-    #[inline(always)]
+    #[inline(never)]
     fn admit(&mut self, now: Time, p: Packet<B>, may_copy: bool, freed: &mut Freed) -> bool {
         let copy = may_copy && self.duplicate.strikes();
         let lost = self.loss.strikes();
@@ -137,10 +136,6 @@ impl<B: Body> Netem<B> {
     }
 
     #[inline(never)]
-    fn enqueue_any(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
-        self.admit(now, p, true, freed)
-    }
-
     fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, lost: bool, copy: bool, freed: &mut Freed) -> bool {
         if lost && self.ecn && p.mark() {
             self.meter.s.marked += 1;
@@ -191,13 +186,23 @@ impl<B: Body> Netem<B> {
         taken
     }
 
-    /// What becomes of a packet where all are delayed alike: what [`Netem::admit`] does then.
-    #[inline]
-    fn delay(&mut self, now: Time, p: Packet<B>) {
+    /// What becomes of a packet that is not lost where nothing but a delay can become of it: what [`Netem::admit`] does then.
+    #[inline(always)]
+    fn delay(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
+        if self.own_packets() >= self.limit {
+            return self.hold_any(now, p, freed);
+        }
         self.backlog += u64::from(p.size);
         let ticket = self.meter.ticket();
-        self.queue.push(Held { due: now.0 as i64 + self.delays.delay, arrived: now, ticket, packet: p });
+        let due = self.delays.due(now, p.size, || None);
+        self.queue.push(Held { due, arrived: now, ticket, packet: p });
         self.meter.held(self.own_packets(), self.backlog);
+        true
+    }
+
+    #[cold]
+    fn hold_any(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
+        self.hold(now, p, freed)
     }
 
     /// The limit, then the due time.
@@ -281,11 +286,13 @@ impl<B: Body> Netem<B> {
 impl<B: Body> Qdisc<B> for Netem<B> {
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
-        if self.plain && self.own_packets() < self.limit {
-            self.delay(now, p);
-            return true;
+        if !self.plain {
+            return self.admit(now, p, true, freed);
         }
-        self.enqueue_any(now, p, freed)
+        if self.loss.strikes() {
+            return self.lose_or_copy(now, p, true, false, freed);
+        }
+        self.delay(now, p, freed)
     }
 
     #[inline]
