@@ -131,7 +131,7 @@ MEDIAN, P90, P90_UNEXPLAINED = 0.04, 0.20, 0.05
 @pytest.mark.slow
 def test_the_model_agrees_with_the_kernel_in_virtual_time(tmp_path, need_model):
     need("virtual")
-    ready = prepare(ValidationOptions(tmp_path, engine=("model", "virtual"), conditions=str(SET), seeds="12/3", precision=0.2, most_seeds=12))
+    ready = prepare(ValidationOptions(tmp_path, engine=("model", "virtual"), conditions=str(SET), seeds="40/20"))
     outcome = validation.run(ready.plan)
     said = summary_table(outcome.divergences).markdown()
     print(said)

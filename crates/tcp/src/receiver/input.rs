@@ -21,7 +21,7 @@ impl Receiver {
 
     /// A segment before the connection is open.
     #[cold]
-    pub(super) fn on_handshake_segment(&mut self, now: Time, s: &Segment, memory: u32) {
+    pub(super) fn on_handshake_segment(&mut self, now: Time, s: &Segment, buffer: &Buffer) {
         match self.handshake.step(s, self.timestamps, self.window.advertised()) {
             Step::Ignore => {}
             Step::Begin => {
@@ -39,11 +39,11 @@ impl Receiver {
                     self.send_handshake_ack(now);
                 }
             }
-            Step::Complete => self.establish(now, s, memory),
+            Step::Complete => self.establish(now, s, buffer),
         }
     }
     // The connection is open. The segment that opens it may bring data, but no round-trip time.
-    fn establish(&mut self, now: Time, s: &Segment, memory: u32) {
+    fn establish(&mut self, now: Time, s: &Segment, buffer: &Buffer) {
         if s.seq <= 1 {
             self.timestamps.start(s.tsval);
         }
@@ -55,7 +55,7 @@ impl Receiver {
         if self.accepts(now, s) {
             let counted = self.ecn.on_first_segment(s, self.mss);
             self.on_marks(counted.packets, counted.at_once);
-            self.on_data(now, s, memory);
+            self.on_data(now, s, buffer);
         }
     }
 
@@ -130,17 +130,17 @@ impl Receiver {
 
     // ---- data ------------------------------------------------------------------------------------------------------
 
-    /// The data of an acceptable segment, which occupies `memory` bytes.
+    /// The data of an acceptable segment, which occupies a buffer.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, s: &Segment, memory: u32) {
+    pub(super) fn on_data(&mut self, now: Time, s: &Segment, buffer: &Buffer) {
         if s.seq == s.end() {
             return;
         }
         self.stats.segments += 1;
         self.sack.set_duplicate(self.stream.old_part(s));
         let arrival = match self.stream.place(s, self.window.left(self.stream.next())) {
-            Place::Next => self.take_in_order(now, s, memory),
-            Place::Ahead => self.take_ahead(now, s, memory),
+            Place::Next => self.take_in_order(now, s, buffer),
+            Place::Ahead => self.take_ahead(now, s, buffer),
             Place::Old => Arrival::Old,
             Place::Outside => Arrival::Outside,
         };
@@ -181,16 +181,16 @@ impl Receiver {
     // ---- data in order ---------------------------------------------------------------------------------------------
 
     #[inline]
-    fn take_in_order(&mut self, now: Time, s: &Segment, memory: u32) -> Arrival {
+    fn take_in_order(&mut self, now: Time, s: &Segment, buffer: &Buffer) -> Arrival {
         if s.len > 0 && !self.admits(s.seq) {
             return Arrival::NoMemory;
         }
         let extent = self.stream.note_reordering(s.seq, s.end());
         self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(extent);
         let fin = s.flags.has(Flags::FIN);
-        self.deliver((s.seq, s.end()), fin, |new| Buffer::of(s, new, memory));
+        self.deliver((s.seq, s.end()), fin, buffer);
         if s.len > 0 {
-            self.learn(now, s, memory);
+            self.learn(now, s, buffer);
         }
         if fin {
             self.finish();
@@ -217,26 +217,26 @@ impl Receiver {
         }
         has_memory || is_alone
     }
-    // Everything up to `end` is in order now, by a buffer that has `start..end`; `buffer` makes it of so many new bytes.
+    // Everything up to `end` is in order now, by a buffer that has `start..end`.
     #[inline]
-    fn deliver(&mut self, (start, end): SackBlock, fin: bool, buffer: impl FnOnce(u32) -> Buffer) {
+    fn deliver(&mut self, (start, end): SackBlock, fin: bool, buffer: &Buffer) {
         let has_old = start < self.stream.next();
         let new = self.stream.advance(end, fin);
         self.stats.bytes += u64::from(new);
         if new > 0 {
-            self.store.append(buffer(new), has_old);
+            self.store.append(Buffer { len: new, ..*buffer }, has_old);
         }
     }
     // What data in order show: segment size, round trip, rhythm, congestion; and the window that they open.
     #[inline]
-    fn learn(&mut self, now: Time, s: &Segment, memory: u32) {
+    fn learn(&mut self, now: Time, s: &Segment, buffer: &Buffer) {
         let window = self.window.advertised();
-        self.measure(s, memory);
+        self.measure(s, buffer);
         self.round_trip.on_data(now, self.stream.next(), window);
         self.acks.on_data(now, &self.jiffies, window);
         self.read_mark(now, s);
         if s.len >= LEAST_TO_GROW {
-            self.grow(s.len, self.store.memory_when_merged(s.len, memory));
+            self.grow(s.len, self.store.memory_when_merged(s.len, buffer.memory));
         }
     }
     // Buffers beyond the gap that have become in order. Returns whether none is left.
@@ -250,7 +250,7 @@ impl Receiver {
                 continue;
             }
             let fin = self.stream.is_last(end);
-            self.deliver((start, end), fin, |len| Buffer { len, ..buffer });
+            self.deliver((start, end), fin, &buffer);
             if fin {
                 self.finish();
                 break;
@@ -267,14 +267,14 @@ impl Receiver {
 
     // ---- data beyond a gap -----------------------------------------------------------------------------------------
 
-    fn take_ahead(&mut self, now: Time, s: &Segment, memory: u32) -> Arrival {
+    fn take_ahead(&mut self, now: Time, s: &Segment, buffer: &Buffer) -> Arrival {
         let (start, end) = (s.seq, s.end());
         self.read_mark(now, s);
         if !self.has_memory(start) {
             return Arrival::NoMemory;
         }
         if self.kernel.rules().measures_out_of_order {
-            self.measure(s, memory);
+            self.measure(s, buffer);
         }
         self.stats.ooo_segments += 1;
         if s.flags.has(Flags::FIN) {
@@ -282,7 +282,7 @@ impl Receiver {
         }
         let extent = self.stream.note_reordering(start, end);
         self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(extent);
-        let insertion = self.store.insert(start, end, Buffer::of(s, s.len, memory));
+        let insertion = self.store.insert(start, end, *buffer);
         self.sack.set_duplicate(insertion.duplicate);
         let acknowledged = self.sack.is_permitted() && self.report(now, (start, end));
         // A merged segment counts before the window grows, another one after it.
@@ -290,10 +290,10 @@ impl Receiver {
             Queued::Nothing => self.stats.duplicates += 1,
             Queued::Merged(cost) => {
                 self.store.charge(i64::from(cost));
-                self.grow_ahead(s.len, self.store.memory_when_merged(s.len, memory));
+                self.grow_ahead(s.len, self.store.memory_when_merged(s.len, buffer.memory));
             }
             Queued::Alone(change) => {
-                self.grow_ahead(s.len, memory);
+                self.grow_ahead(s.len, buffer.memory);
                 self.store.charge(change);
             }
         }
@@ -323,10 +323,10 @@ impl Receiver {
 
     // The sender's segment size, and what its payload costs in memory.
     #[inline]
-    fn measure(&mut self, s: &Segment, memory: u32) {
-        let len = if self.gro { s.len.min(self.mss) } else { s.len };
+    fn measure(&mut self, s: &Segment, buffer: &Buffer) {
+        let len = s.len.min(self.mss);
         let is_new_size = len > self.acks.segment();
-        if is_new_size && self.window.capacity().is_measured() && self.window.measure(s.len, memory) {
+        if is_new_size && self.window.capacity().is_measured() && self.window.measure(s.len, buffer.memory) {
             self.sizing.limit(self.window.ceiling());
         }
         self.acks.measure(s, len, self.window.mss());

@@ -4,23 +4,25 @@
 //! marks. How it differs: it acknowledges no further than what has arrived, so that the sender always has a part of its data in flight; what a gap lacks is
 //! readable, and counted apart. Not modelled: duplicate ACKs without a segment, acknowledgements ahead of everything that has arrived.
 
+use super::store::Buffer;
 use super::Receiver;
 use tcpscape_base::{Ecn, Misbehaviour, Segment, Time};
 
 impl Receiver {
     /// A segment comes to a receiver that misbehaves.
     #[cold]
-    pub(super) fn take_misread(&mut self, now: Time, s: &Segment, truesize: u32, how: Misbehaviour) {
+    pub(super) fn take_misread(&mut self, now: Time, s: &Segment, buffer: &Buffer, how: Misbehaviour) {
         let next = self.stream.next();
         let is_ahead = how == Misbehaviour::Optimistic && self.handshake.is_open() && s.len > 0 && s.seq > next;
         if is_ahead {
             let gap = (s.seq - next) as u32;
-            self.take_segment(now, &Segment { seq: next, len: s.len + gap, ..*s }, truesize);
+            let invented = Buffer { len: s.len + gap, memory: buffer.memory + gap, ..*buffer };
+            self.take_segment(now, &Segment { seq: next, len: s.len + gap, ..*s }, &invented);
             self.missing += if self.stream.next() > next { u64::from(gap) } else { 0 };
         } else if how == Misbehaviour::Concealing && s.ecn == Ecn::Ce {
-            self.take_segment(now, &Segment { ecn: Ecn::Ect0, ..*s }, truesize);
+            self.take_segment(now, &Segment { ecn: Ecn::Ect0, ..*s }, buffer);
         } else {
-            self.take_segment(now, s, truesize);
+            self.take_segment(now, s, buffer);
         }
     }
 

@@ -12,6 +12,7 @@ use tcpscape_base::{Kernel, Misbehaviour, Segment, Time};
 mod acceptance;
 mod ack;
 mod autotune;
+mod backlog;
 mod ecn;
 mod handshake;
 mod input;
@@ -30,11 +31,12 @@ mod tests;
 use acceptance::AckLimiter;
 use ack::{AckPolicy, Due};
 use autotune::{RightSizing, RoundTrip, Waiting};
+use backlog::Backlog;
 use ecn::EcnFeedback;
 pub use ecn::Feedback;
 use handshake::Handshake;
 use sack::SackOption;
-use store::Store;
+use store::{Buffer, Store};
 use stream::Stream;
 use timestamps::Timestamps;
 use window::Window;
@@ -54,8 +56,6 @@ pub struct ReceiverConfig {
     pub rcvbuf: u32,
     /// Whether SACK is used.
     pub sack: bool,
-    /// Whether one segment handed in may hold many that the device merged.
-    pub gro: bool,
     /// How it tells of marks.
     pub feedback: Feedback,
     /// How it misbehaves.
@@ -102,7 +102,6 @@ pub struct Receiver {
     kernel: Kernel,
     jiffies: Jiffies,
     mss: u32,
-    gro: bool,
     misbehaves: Option<Misbehaviour>,
     /// What a receiver that divides acknowledgements has acknowledged.
     divided: u64,
@@ -114,6 +113,8 @@ pub struct Receiver {
     ecn: EcnFeedback,
     stream: Stream,
     store: Store,
+    /// What waits for a locked socket.
+    backlog: Backlog,
     sack: SackOption,
     window: Window,
     acks: AckPolicy,
@@ -132,7 +133,6 @@ impl Receiver {
             kernel: cfg.kernel,
             jiffies: cfg.jiffies,
             mss: cfg.mss,
-            gro: cfg.gro,
             misbehaves: cfg.misbehaves,
             divided: 1,
             missing: 0,
@@ -142,6 +142,7 @@ impl Receiver {
             ecn: EcnFeedback::new(cfg.feedback),
             stream: Stream::new(),
             store: Store::new(&cfg.kernel),
+            backlog: Backlog::default(),
             sack: SackOption::new(cfg.sack),
             window: Window::new(&cfg.kernel, cfg.rcvbuf, cfg.advmss),
             acks: AckPolicy::new(&cfg.kernel, &cfg.jiffies),
@@ -155,21 +156,48 @@ impl Receiver {
 
     /// A segment came from the peer. `truesize` is the memory it occupies, 0 to have it computed.
     pub fn on_segment(&mut self, now: Time, s: &Segment, truesize: u32) {
-        match self.misbehaves {
-            None => self.take_segment(now, s, truesize),
-            Some(how) => self.take_misread(now, s, truesize, how),
-        }
+        self.take(now, s, &self.buffer(s, truesize));
+    }
+    // The buffer of a segment.
+    #[inline]
+    fn buffer(&self, s: &Segment, truesize: u32) -> Buffer {
+        Buffer::of(s, if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize })
     }
 
-    fn take_segment(&mut self, now: Time, s: &Segment, truesize: u32) {
-        let memory = if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize };
+    /// A segment came while the application has locked the socket: it waits.
+    pub fn hold(&mut self, s: &Segment) {
+        let buffer = self.buffer(s, 0).condensed(self.kernel.skb_overhead, self.kernel.head_room());
+        self.backlog.push(s, buffer, self.kernel.skb_overhead);
+    }
+    /// Whether segments wait.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+    /// Takes in the first segment that waits, if any; whether there was one.
+    pub fn absorb(&mut self, now: Time) -> bool {
+        let waiting = self.backlog.pop();
+        if let Some((s, buffer)) = &waiting {
+            self.take(now, s, buffer);
+        }
+        waiting.is_some()
+    }
+
+    #[inline]
+    fn take(&mut self, now: Time, s: &Segment, buffer: &Buffer) {
+        match self.misbehaves {
+            None => self.take_segment(now, s, buffer),
+            Some(how) => self.take_misread(now, s, buffer, how),
+        }
+    }
+    fn take_segment(&mut self, now: Time, s: &Segment, buffer: &Buffer) {
         if !self.handshake.is_open() {
-            return self.on_handshake_segment(now, s, memory);
+            return self.on_handshake_segment(now, s, buffer);
         }
         if self.accepts(now, s) {
             self.read_ecn(s);
             self.read_echo(now, s);
-            self.on_data(now, s, memory);
+            self.on_data(now, s, buffer);
         }
     }
 

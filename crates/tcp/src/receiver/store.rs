@@ -21,13 +21,13 @@ pub(super) struct Store {
 }
 
 impl Buffer {
-    /// The buffer of which `len` bytes of `s` are used. The sender copies its stream into blocks of 32 KiB: a segment is one page
-    /// fragment, and one more for each block that it crosses.
+    /// The buffer of a segment that occupies `memory` bytes. The sender copies its stream into blocks of 32 KiB: a segment is one page fragment, and one
+    /// more for each block that it crosses.
     #[inline]
-    pub fn of(s: &Segment, len: u32, memory: u32) -> Buffer {
+    pub fn of(s: &Segment, memory: u32) -> Buffer {
         let block = |seq: u64| (seq.wrapping_sub(1) >> 15) as u32;
         let last = s.seq + u64::from(s.len.max(1)) - 1;
-        Buffer { len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)), room: 0, in_head: false }
+        Buffer { len: s.len, memory, fragments: 1 + block(last).wrapping_sub(block(s.seq)), room: 0, in_head: false }
     }
 }
 
@@ -172,7 +172,7 @@ impl Buffer {
         self.memory += cost;
     }
     /// The same with its payload in the head, if it fits into one of `head_room` bytes.
-    fn condensed(self, overhead: u32, head_room: u32) -> Buffer {
+    pub fn condensed(self, overhead: u32, head_room: u32) -> Buffer {
         if self.len > head_room {
             return self;
         }
