@@ -56,7 +56,7 @@ pub const MAX_NODES: usize = 1 << INDEX_BITS;
 /// Bits of the order of insertion.
 const SEQ_BITS: u32 = 40;
 
-/// A place among the entries of one instant and phase.
+/// A place in the order in which entries were asked for, which decides among those of one instant and phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn(u64);
 

@@ -56,7 +56,7 @@ class Runner:
     def run_all(self, work: ScenarioSeeds) -> list[list[Trial]]:
         """The trials of each scenario, in the seeds' order. The order of work never changes a result.
 
-        Every trial is saved before the next one begins on its core (short ones by batches of some milliseconds), so whatever ends a campaign costs at
+        Every trial is saved before the next one begins on its core (short ones by batches of 50 ms), so whatever ends a campaign costs at
         most the trials that were running.
         Scenarios that differ by name only share their trials.
 

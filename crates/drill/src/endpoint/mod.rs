@@ -104,6 +104,7 @@ impl Endpoint {
             advmss: settings.mtu - HEADERS + if agreed.timestamps { 0 } else { TIMESTAMPS },
             rcvbuf: buffers.receive,
             sack: agreed.sack,
+            merges_waiting: false,
             feedback: Feedback::of(&*control),
             misbehaves: None,
         });

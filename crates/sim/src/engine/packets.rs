@@ -199,7 +199,8 @@ impl Engine<'_> {
         }
         let is_taken = f.on_segment(self.now, segment);
         if segment.flags.has(Flags::SYN) {
-            f.accept(self.now, self.costs);
+            self.rouse(i); // a SYN that comes again begins its sleep anew
+            self.flows[i].accept(self.now, self.costs);
         } else if !is_taken {
             return;
         }

@@ -48,21 +48,34 @@ impl Engine<'_> {
     pub(super) fn want_reader(&mut self, i: usize, t: Time) {
         let (node, f) = (Node::Flow(i as u32, Part::Reader), &mut self.flows[i]);
         if f.finds_nothing() {
-            if f.reader.dozes().is_none() && !self.events.is_queued(node) {
-                f.reader.doze(self.events.reserve());
+            match (f.reader.dozes(), self.events.is_queued(node)) {
+                (None, false) => f.reader.doze(self.events.reserve()),
+                (None, true) => self.events.want(node, t),
+                (Some(_), _) => {}
             }
             return;
         }
-        match f.reader.wake() {
-            Some((due, turn)) if due >= self.now => return self.events.want_in_turn(node, due, turn),
-            Some(_) => self.observer.event(),
-            None => {}
+        if self.rouse(i) {
+            return;
         }
         match self.next_reader {
             Some((next, _)) if next == i => {}
             None if t == self.now && !self.events.is_queued(node) => self.next_reader = Some((i, self.events.reserve())),
             _ => self.events.want(node, t),
         }
+    }
+
+    /// A reader dozes no longer: it takes its place in the calendar, and true comes back, or that it found nothing there counts as an event.
+    pub(super) fn rouse(&mut self, i: usize) -> bool {
+        match self.flows[i].reader.wake() {
+            Some((due, turn)) if due >= self.now => {
+                self.events.want_in_turn(Node::Flow(i as u32, Part::Reader), due, turn);
+                return true;
+            }
+            Some(_) => self.observer.event(),
+            None => {}
+        }
+        false
     }
 
     /// A receiving application is no more, or the trial is over: that it found nothing counts as an event.

@@ -229,3 +229,14 @@ fn segments_that_come_during_a_read_wait_in_the_backlog() {
         assert!((f.goodput_mbps / mbps - 1.0).abs() < 0.02, "{delay} ms: {}", f.goodput_mbps);
     }
 }
+
+/// A SYN that comes again begins the sleep of the application anew, which may have been about to find nothing: that still counts as an event.
+#[test]
+fn a_syn_that_comes_again_loses_no_event() {
+    let mut p = plan("cubic", 1, 3, &path(&["netem delay 25ms"], Host::Router), &["netem delay 25ms loss 60%"]);
+    for flow in &mut p.flows {
+        flow.app = serde_json::from_str(r#"{"kind":"paced","chunk":8192,"rate_Bps":2e5}"#).unwrap();
+        flow.read = serde_json::from_str(r#"{"size":8192,"delay_ns":1000000}"#).unwrap();
+    }
+    assert_eq!([2, 3, 4, 5, 6, 7].map(|seed| run(&p, seed).events), [536, 502, 356, 320, 10, 539]);
+}

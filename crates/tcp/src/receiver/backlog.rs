@@ -21,8 +21,12 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// A segment comes in a buffer, which merged with the one before costs `overhead` less.
-    pub fn push(&mut self, segment: &Segment, buffer: Buffer, overhead: u32) {
+    /// A segment comes in a buffer.
+    pub fn push(&mut self, segment: &Segment, buffer: Buffer) {
+        self.waiting.push_back((*segment, buffer));
+    }
+    /// The same; it joins the last one if it continues it, and costs `overhead` less then.
+    pub fn merge(&mut self, segment: &Segment, buffer: Buffer, overhead: u32) {
         if let Some((last, held)) = self.waiting.back_mut().filter(|(last, _)| continues(last, segment)) {
             if let Some(cost) = held.cost_of(&buffer, overhead) {
                 held.merge(&buffer, cost);
@@ -32,7 +36,7 @@ impl Backlog {
                 return;
             }
         }
-        self.waiting.push_back((*segment, buffer));
+        self.push(segment, buffer);
     }
 
     /// The next one, if any.
@@ -59,7 +63,7 @@ mod tests {
     }
     fn lengths(segments: impl IntoIterator<Item = Segment>) -> Vec<u32> {
         let mut backlog = Backlog::default();
-        segments.into_iter().for_each(|s| backlog.push(&s, Buffer::of(&s, s.len + 640).condensed(640, 138), 640));
+        segments.into_iter().for_each(|s| backlog.merge(&s, Buffer::of(&s, s.len + 640).condensed(640, 138), 640));
         std::iter::from_fn(|| backlog.pop()).map(|(s, buffer)| if s.len == buffer.len { s.len } else { 0 }).collect()
     }
 
@@ -72,12 +76,14 @@ mod tests {
         assert_eq!(lengths([Segment { flags: Flags::FIN, ..data(0) }, data(1)]), [1_448, 1_448], "nothing follows the last byte");
     }
 
-    /// A short segment lies in its buffer's head: it joins nothing, and what follows joins it.
+    /// A short segment lies in its buffer's head: it joins only one whose head has room for it, and what follows joins it.
     #[test]
     fn a_short_segment_begins_a_buffer() {
         let short = Segment { len: 56, ..data(1) };
         let after = Segment { seq: short.end(), ..data(2) };
         assert_eq!(lengths([data(0), short, after]), [1_448, 56 + 1_448]);
+        let second = Segment { seq: short.end(), len: 56, ..short };
+        assert_eq!(lengths([data(0), short, second]), [1_448, 56 + 56]);
     }
 
     /// 17 page fragments are the most that a buffer of Linux holds; the 23rd segment crosses a block of 32 KiB, and so is two.

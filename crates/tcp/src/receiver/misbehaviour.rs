@@ -16,8 +16,8 @@ impl Receiver {
         let is_ahead = how == Misbehaviour::Optimistic && self.handshake.is_open() && s.len > 0 && s.seq > next;
         if is_ahead {
             let gap = (s.seq - next) as u32;
-            let invented = Buffer { len: s.len + gap, memory: buffer.memory + gap, ..*buffer };
-            self.take_segment(now, &Segment { seq: next, len: s.len + gap, ..*s }, &invented);
+            let whole = Segment { seq: next, len: s.len + gap, ..*s };
+            self.take_segment(now, &whole, &Buffer::of(&whole, buffer.memory + gap));
             self.missing += if self.stream.next() > next { u64::from(gap) } else { 0 };
         } else if how == Misbehaviour::Concealing && s.ecn == Ecn::Ce {
             self.take_segment(now, &Segment { ecn: Ecn::Ect0, ..*s }, buffer);

@@ -56,6 +56,8 @@ pub struct ReceiverConfig {
     pub rcvbuf: u32,
     /// Whether SACK is used.
     pub sack: bool,
+    /// Whether segments that wait for a locked socket are merged.
+    pub merges_waiting: bool,
     /// How it tells of marks.
     pub feedback: Feedback,
     /// How it misbehaves.
@@ -91,7 +93,7 @@ pub struct ReceiverStats {
     pub dropped_paws: u64,
     /// ACKs sent with a window of zero.
     pub zero_window_acks: u64,
-    /// Segments that came with a congestion mark on a connection that uses ECN.
+    /// Segments that came with a congestion mark on a connection that uses ECN; without counted marks (RFC 3168) several that were merged before TCP count once.
     pub ce_segments: u64,
     /// Furthest that new data came behind later data, in bytes of the stream.
     pub max_reorder_extent: u64,
@@ -103,6 +105,7 @@ pub struct Receiver {
     jiffies: Jiffies,
     mss: u32,
     misbehaves: Option<Misbehaviour>,
+    merges_waiting: bool,
     /// What a receiver that divides acknowledgements has acknowledged.
     divided: u64,
     /// Bytes that an optimistic receiver took for received.
@@ -134,6 +137,7 @@ impl Receiver {
             jiffies: cfg.jiffies,
             mss: cfg.mss,
             misbehaves: cfg.misbehaves,
+            merges_waiting: cfg.merges_waiting,
             divided: 1,
             missing: 0,
             handshake: Handshake::listen(),
@@ -166,8 +170,12 @@ impl Receiver {
 
     /// A segment came while the application has locked the socket: it waits.
     pub fn hold(&mut self, s: &Segment) {
-        let buffer = self.buffer(s, 0).condensed(self.kernel.skb_overhead, self.kernel.head_room());
-        self.backlog.push(s, buffer, self.kernel.skb_overhead);
+        let buffer = self.buffer(s, 0);
+        if self.merges_waiting {
+            self.backlog.merge(s, buffer.condensed(self.kernel.skb_overhead, self.kernel.head_room()), self.kernel.skb_overhead);
+        } else {
+            self.backlog.push(s, buffer);
+        }
     }
     /// Whether segments wait.
     #[inline]

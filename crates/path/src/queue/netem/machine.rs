@@ -303,8 +303,8 @@ impl<B: Body> Qdisc<B> for Netem<B> {
         }
         self.poked = false;
         if self.child.is_none() {
-            let plain = self.peeked.is_none() && self.ready.is_empty();
-            let h = if plain { self.due(now)? } else { self.next_out(now)? };
+            let is_only_queue = self.peeked.is_none() && self.ready.is_empty();
+            let h = if is_only_queue { self.due(now)? } else { self.next_out(now)? };
             return Some(self.count_out(now, h));
         }
         if let Some(h) = self.ready.pop_front() {
