@@ -121,11 +121,13 @@ def test_the_order_of_work_changes_nothing(engine, scenario):
     assert alone == together or not engine.repeatable
 
 
-# The model against the real kernel in virtual time, on a fixed set of 40 conditions.
+# The model against the real kernel in virtual time, on a fixed set of 40 conditions. On the ten of them with random loss and no bottleneck some 10 to 50
+# losses decide a trial: 12 runs against 3, and up to 12 where these differ, were 0.21 apart at the 90th percentile by chance, where 40 against 20 are 0.09
+# apart and 60 against 30 of these ten 0.09 (two equal kernels 0.11).
 
 
 SET = ROOT / "tests" / "data" / "agreement.csv"
-MEDIAN, P90, P90_UNEXPLAINED = 0.04, 0.20, 0.05
+MEDIAN, P90, P90_UNEXPLAINED = 0.02, 0.15, 0.05
 
 
 @pytest.mark.slow
