@@ -55,7 +55,7 @@ def run(words, tree, cwd):
     )
     for old, new in swaps:
         words = words.replace(old, new)
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "160"}
     got = subprocess.run(["bash", "-c", words], cwd=cwd, env=env, capture_output=True, text=True, timeout=3600, check=False)
     assert got.returncode == 0, f"{words}\n{got.stdout}\n{got.stderr}"
     return got.stdout
