@@ -10,5 +10,5 @@ mod sender;
 mod windowed;
 
 pub use jiffies::Jiffies;
-pub use receiver::{Feedback, Receiver, ReceiverConfig, ReceiverStats};
+pub use receiver::{Backlog, Feedback, Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{EventCounts, Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, Tuning, LIMITS};

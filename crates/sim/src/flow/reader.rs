@@ -7,7 +7,7 @@ use super::Costs;
 use crate::events::Turn;
 use tcpscape_base::{Duration, Segment, Stream, Time};
 use tcpscape_plan::Read;
-use tcpscape_tcp::Receiver;
+use tcpscape_tcp::{Backlog, Receiver};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -26,6 +26,8 @@ pub(crate) struct Reader {
     state: State,
     /// Its place among what happens when it goes on to find nothing, while it is not called for that.
     dozes: Option<Turn>,
+    /// What came while the reader held the socket.
+    backlog: Backlog,
     /// The receiver has taken segments in from there.
     absorbed: bool,
     /// Bytes read, and of these by the middle of the trial.
@@ -35,7 +37,15 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub fn new(plan: Read) -> Reader {
-        Reader { plan, state: State::Blocked, dozes: None, absorbed: false, received: 0, received_first_half: 0 }
+        Reader {
+            plan,
+            state: State::Blocked,
+            dozes: None,
+            backlog: Backlog::default(),
+            absorbed: false,
+            received: 0,
+            received_first_half: 0,
+        }
     }
 
     /// Bytes read.
@@ -110,14 +120,14 @@ impl Reader {
         if is_free {
             receiver.on_segment(now, segment, 0);
         } else {
-            receiver.hold(segment);
+            receiver.hold(segment, &mut self.backlog);
         }
         is_free
     }
 
     /// The receiver takes in at once what waits for its socket.
     pub fn absorb_all(&mut self, now: Time, receiver: &mut Receiver) {
-        while receiver.absorb(now) {
+        while receiver.absorb(now, &mut self.backlog) {
             self.absorbed = true;
         }
     }
@@ -134,14 +144,14 @@ impl Reader {
         let (room, begun) = match state {
             State::Busy(t) | State::Copying(t, _) | State::Absorbing(t, _) if t > now => return,
             State::Absorbing(_, room) => {
-                self.absorbed |= receiver.absorb(now);
-                if self.absorbs(now, costs, receiver, room) {
+                self.absorbed |= receiver.absorb(now, &mut self.backlog);
+                if self.absorbs(now, costs, room) {
                     return;
                 }
                 let Some(room) = room else { return self.leave(now, costs, noise) };
                 (room, true)
             }
-            State::Copying(_, room) if room > 0 && self.absorbs(now, costs, receiver, Some(room)) => return,
+            State::Copying(_, room) if room > 0 && self.absorbs(now, costs, Some(room)) => return,
             State::Copying(_, room) => (room, true),
             State::Busy(_) | State::Blocked => (self.plan.size, false),
         };
@@ -160,15 +170,15 @@ impl Reader {
             return;
         }
         receiver.finish_read(now, true);
-        if !self.absorbs(now, costs, receiver, None) {
+        if !self.absorbs(now, costs, None) {
             self.leave(now, costs, noise);
         }
     }
 
     /// Whether segments wait for the socket: then the next one is taken in after half a read's cost.
     #[inline]
-    fn absorbs(&mut self, now: Time, costs: Costs, receiver: &Receiver, room: Option<u64>) -> bool {
-        if !receiver.holds() {
+    fn absorbs(&mut self, now: Time, costs: Costs, room: Option<u64>) -> bool {
+        if self.backlog.is_empty() {
             return false;
         }
         self.state = State::Absorbing(now + costs.read / 2, room);

@@ -9,7 +9,7 @@ use tcpscape_base::{Flags, Segment};
 
 /// The segments that wait, in the order in which they came.
 #[derive(Default)]
-pub(super) struct Backlog {
+pub struct Backlog {
     /// Each with its buffer.
     waiting: VecDeque<(Segment, Buffer)>,
 }
@@ -22,11 +22,11 @@ impl Backlog {
     }
 
     /// A segment comes in a buffer.
-    pub fn push(&mut self, segment: &Segment, buffer: Buffer) {
+    pub(super) fn push(&mut self, segment: &Segment, buffer: Buffer) {
         self.waiting.push_back((*segment, buffer));
     }
     /// The same; it joins the last one if it continues it, and costs `overhead` less then.
-    pub fn merge(&mut self, segment: &Segment, buffer: Buffer, overhead: u32) {
+    pub(super) fn merge(&mut self, segment: &Segment, buffer: Buffer, overhead: u32) {
         if let Some((last, held)) = self.waiting.back_mut().filter(|(last, _)| continues(last, segment)) {
             if let Some(cost) = held.cost_of(&buffer, overhead) {
                 held.merge(&buffer, cost);
@@ -40,7 +40,7 @@ impl Backlog {
     }
 
     /// The next one, if any.
-    pub fn pop(&mut self) -> Option<(Segment, Buffer)> {
+    pub(super) fn pop(&mut self) -> Option<(Segment, Buffer)> {
         self.waiting.pop_front()
     }
 }

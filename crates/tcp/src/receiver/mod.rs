@@ -31,7 +31,7 @@ mod tests;
 use acceptance::AckLimiter;
 use ack::{AckPolicy, Due};
 use autotune::{RightSizing, RoundTrip, Waiting};
-use backlog::Backlog;
+pub use backlog::Backlog;
 use ecn::EcnFeedback;
 pub use ecn::Feedback;
 use handshake::Handshake;
@@ -116,8 +116,6 @@ pub struct Receiver {
     ecn: EcnFeedback,
     stream: Stream,
     store: Store,
-    /// What waits for a locked socket.
-    backlog: Backlog,
     sack: SackOption,
     window: Window,
     acks: AckPolicy,
@@ -146,7 +144,6 @@ impl Receiver {
             ecn: EcnFeedback::new(cfg.feedback),
             stream: Stream::new(),
             store: Store::new(&cfg.kernel),
-            backlog: Backlog::default(),
             sack: SackOption::new(cfg.sack),
             window: Window::new(&cfg.kernel, cfg.rcvbuf, cfg.advmss),
             acks: AckPolicy::new(&cfg.kernel, &cfg.jiffies),
@@ -168,23 +165,18 @@ impl Receiver {
         Buffer::of(s, if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize })
     }
 
-    /// A segment came while the application has locked the socket: it waits.
-    pub fn hold(&mut self, s: &Segment) {
+    /// A segment came while the application has locked the socket: it waits in the socket's backlog.
+    pub fn hold(&self, s: &Segment, backlog: &mut Backlog) {
         let buffer = self.buffer(s, 0);
         if self.merges_waiting {
-            self.backlog.merge(s, buffer.condensed(self.kernel.skb_overhead, self.kernel.head_room()), self.kernel.skb_overhead);
+            backlog.merge(s, buffer.condensed(self.kernel.skb_overhead, self.kernel.head_room()), self.kernel.skb_overhead);
         } else {
-            self.backlog.push(s, buffer);
+            backlog.push(s, buffer);
         }
     }
-    /// Whether segments wait.
-    #[inline]
-    pub fn holds(&self) -> bool {
-        !self.backlog.is_empty()
-    }
     /// Takes in the first segment that waits, if any; whether there was one.
-    pub fn absorb(&mut self, now: Time) -> bool {
-        let waiting = self.backlog.pop();
+    pub fn absorb(&mut self, now: Time, backlog: &mut Backlog) -> bool {
+        let waiting = backlog.pop();
         if let Some((s, buffer)) = &waiting {
             self.take(now, s, buffer);
         }

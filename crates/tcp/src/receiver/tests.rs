@@ -97,7 +97,7 @@ fn at(n: u64) -> u64 {
 
 #[test]
 fn an_idle_receiver_is_small() {
-    assert!(std::mem::size_of::<Receiver>() <= 872, "{}", std::mem::size_of::<Receiver>());
+    assert!(std::mem::size_of::<Receiver>() <= 840, "{}", std::mem::size_of::<Receiver>());
 }
 
 #[test]
