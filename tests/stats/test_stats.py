@@ -33,6 +33,26 @@ def test_numbers_for_few_values_are_scipys(monkeypatch):
     assert [part for _, part in known.values()] == pytest.approx([part for _, part in of_scipy.values()], rel=1e-12)
 
 
+PARTS_OF_SCIPY = """
+import sys, threading
+from tcpscape.stats import special
+assert "numpy.f2py" not in sys.modules, "the whole package was loaded"
+whole = []
+def load():
+    import scipy.special, scipy.stats
+    from scipy.special import logsumexp
+    whole.append((all(getattr(scipy.special, name) is getattr(special, name) for name in special.__all__), hasattr(scipy.special, "none"), logsumexp([0.0])))
+threads = [threading.Thread(target=load) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert whole == [(True, False, 0.0)] * 4, whole
+"""
+
+
+def test_special_functions_are_scipys_whose_package_comes_when_it_is_asked_for():
+    subprocess.run([sys.executable, "-c", PARTS_OF_SCIPY], check=True)
+
+
 def test_a_short_command_needs_no_scipy():
     code = "import sys; from tcpscape import stats; x = [*range(1, 21)]; stats.mean(x); stats.median(x); stats.cv(x); stats.ratio(x, x[::-1]); stats.runs_needed(0.1)"
     subprocess.run([sys.executable, "-c", f"{code}; assert not [name for name in sys.modules if name.startswith('scipy')]"], check=True)

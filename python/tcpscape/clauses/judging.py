@@ -224,7 +224,7 @@ def _decided(one: Measured, criterion: Criterion, cell: CellJudgement, control: 
 
 def _p_above(values: Floats, least: float) -> float:
     """One-sided p of Student's t that the mean is above `least`."""
-    from scipy.special import stdtr
+    from tcpscape.stats.special import stdtr
 
     count, above = len(values), float(values.mean()) - least
     error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else 0.0

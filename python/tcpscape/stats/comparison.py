@@ -166,7 +166,7 @@ def _wins(a: Floats, b: Floats, paired: bool) -> Floats:
 @lru_cache(maxsize=4096)
 def _mid_p(won: float, n: int) -> float:
     """The lower end for `won` of n: where winning more than that, and half of winning that, have the tail's probability."""
-    from scipy.special import betainc
+    from tcpscape.stats.special import betainc
 
     if won <= 0:
         return 0.0
@@ -181,7 +181,7 @@ def _mid_p(won: float, n: int) -> float:
 
 def _observed(wins: Floats) -> Floats:
     """Standard error of the share of wins times its quantile, from the placements of each side's values among the other's."""
-    from scipy.special import stdtrit
+    from tcpscape.stats.special import stdtrit
 
     n, m = wins.shape[1:]
     part_a, part_b = wins.mean(2).var(1, ddof=1) / n, wins.mean(1).var(1, ddof=1) / m

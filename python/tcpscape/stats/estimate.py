@@ -323,7 +323,7 @@ def student(n: int) -> float:
     """Quantile of Student's t for the interval of n values."""
     if n in STUDENT:
         return STUDENT[n]
-    from scipy.special import stdtrit
+    from tcpscape.stats.special import stdtrit
 
     return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
 

@@ -136,7 +136,7 @@ def mover(a: Ends, b: Ends, correlation: Floats | float = 0.0) -> Bounds:
 
 def _welch(samples: tuple[Floats, Floats], sides: list[Ends], variances: list[Floats]) -> tuple[Ends, Ends]:
     """Both sides' intervals narrowed by Welch's (1947) degrees of freedom: together they estimate the scatter better than each alone."""
-    from scipy.special import stdtrit
+    from tcpscape.stats.special import stdtrit
 
     n, m = (x.shape[1] for x in samples)
     p, q = variances

@@ -135,7 +135,7 @@ def _rank(n: int, q: float) -> tuple[int, float]:
     """Where the lower end of the quantile q's interval lies: the order statistic below it (from 1; 0 is none) and the part of the way to the next."""
     if q == 0.5 and n in MEDIAN:
         return MEDIAN[n]
-    from scipy.special import bdtr
+    from tcpscape.stats.special import bdtr
 
     miss = np.concatenate([[0.0], bdtr(np.arange(n), n, q)])
     rank = int(np.searchsorted(miss, TAIL, side="right")) - 1

@@ -86,7 +86,7 @@ def _quantile(n: int, confidence: float) -> float:
     """Quantile of Student's t for an interval of n values with this confidence."""
     if confidence == CONFIDENCE:
         return student(n)
-    from scipy.special import stdtrit
+    from tcpscape.stats.special import stdtrit
 
     return float(stdtrit(n - 1, (1 + confidence) / 2))
 
@@ -122,7 +122,7 @@ def cv_bounds(x: Floats) -> Bounds:
 
 def _of_normal(value: Floats, n: int) -> Bounds:
     """For fewer values than moments need: the interval of a normal sample's standard deviation."""
-    from scipy.special import chdtri
+    from tcpscape.stats.special import chdtri
 
     down, up = (0.5 * math.log((n - 1) / float(chdtri(n - 1, 1 - q))) for q in (1 - TAIL, TAIL))
     return np.exp(value + down), np.exp(value + up)

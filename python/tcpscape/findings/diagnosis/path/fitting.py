@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
@@ -22,6 +21,7 @@ from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
+from tcpscape.stats.special import ndtr
 
 LEAST = 30
 """Samples below which nothing is fitted."""

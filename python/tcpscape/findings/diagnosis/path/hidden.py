@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from tcpscape.findings.diagnosis.path import base, before
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import met_idle
 from tcpscape.findings.diagnosis.path.state import Fit, hides_jitter
 from tcpscape.stats.estimate import Floats
+from tcpscape.stats.special import log_ndtr
 
 SHORTEST = 500
 """Packets that met the shortest queues, whose being in time bounds a jitter: others add little."""

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaincinv, erf, gammaincinv, ndtr, stdtrit
 
 from tcpscape.findings.diagnosis.fitted import Direction
 from tcpscape.findings.diagnosis.path.bottleneck import centred_mean, windows_of
 from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Flags, Floats
+from tcpscape.stats.special import betaincinv, erf, gammaincinv, ndtr, stdtrit
 
 
 def mean_by_blocks(x: Floats, block: Ints) -> tuple[float, float, int]:

@@ -31,13 +31,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special
 
 from tcpscape.findings.diagnosis.path.bottleneck import PACKET, Arrivals, FittedBottleneck, QueueDelays, longest_busy, waits
 from tcpscape.findings.diagnosis.path.columns import LOST, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
 from tcpscape.findings.diagnosis.reasons import Reason
-from tcpscape.stats import Estimate
+from tcpscape.stats import Estimate, special
 from tcpscape.stats.estimate import Flags, Floats
 
 FULL = 0.75

@@ -16,11 +16,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.state import LEAST_TURNS, Fit, is_one_sided, is_reordered, is_sharp
 from tcpscape.stats.estimate import Flags, Floats
+from tcpscape.stats.special import ndtr
 
 TOGETHER = 0.03
 """ms between two packets that left together: a packet's own time at 400 Mbit/s."""

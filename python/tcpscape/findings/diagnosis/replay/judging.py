@@ -287,7 +287,7 @@ def predicted(central: Sequence[float], drawn: Sequence[float], unit: str) -> Es
     value = float(np.median(middle))
     if len(every) < 3 or value <= 0:
         return Estimate(value, math.nan, math.nan, len(middle), unit)
-    from scipy.special import stdtrit
+    from tcpscape.stats.special import stdtrit
 
     logs = np.log(every)
     reach = float(stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2)) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / len(logs))
