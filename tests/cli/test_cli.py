@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import platform
 import re
 import subprocess
@@ -153,6 +154,22 @@ def test_the_command_line_starts_without_what_only_commands_need():
     said = f"import sys, tcpscape.cli.main; print(sorted({heavy} & sys.modules.keys()))"
     got = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert got.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("asked", ["-h", "--help"])
+def test_help_comes_without_click_as_click_writes_it(asked):
+    from tcpscape.cli import overview
+    from tcpscape.cli.main import app
+
+    with app.make_context("tcpscape", [], resilient_parsing=True, terminal_width=overview.WIDTH - 2) as context:
+        of_click = context.get_help()
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-X", "importtime", "-m", "tcpscape", asked]
+    wide = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert (wide.stdout, "click" in wide.stderr) == (of_click + "\n", False)
+    narrow = subprocess.run(command, capture_output=True, text=True, check=True, env={**environment, "COLUMNS": "52"})
+    assert max(map(len, narrow.stdout.partition("Examples:")[0].splitlines())) <= 52
+    assert "click" in narrow.stderr
 
 
 def test_shares_without_a_bound_or_a_value_are_no_numbers():

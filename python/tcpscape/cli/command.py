@@ -14,7 +14,7 @@ What is given for an option is not empty and has no control characters, and numb
 `1_0`, digits of other scripts, `nan` and `inf`; an empty path is the current directory to Python. Each of these is a slip, or a variable of a script
 that is not set.
 
-Each command of :data:`COMMANDS` is a function of its name in a module of this package, which is imported when it is run.
+Each command of :data:`tcpscape.cli.overview.COMMANDS` is a function of its name in a module of this package, which is imported when it is run.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, g
 import click
 from click.shell_completion import CompletionItem
 
+from tcpscape.cli.overview import ABOUT, COMMANDS, EXAMPLES
 from tcpscape.errors import refuse, shown
 from tcpscape.names import expect_texts
 from tcpscape.units import NUMBER, RATE_UNITS, SIZE_UNITS, TIME_UNITS
@@ -179,7 +180,7 @@ class CommandGroup(WithExamples, click.Group):
         def add(function: Callable[..., int | None]) -> Command:
             added = command(examples=examples, name=name)(function)
             self.add_command(added)
-            if len(self.examples) < EXAMPLES:
+            if len(self.examples) < MOST_EXAMPLES:
                 self.examples = (*self.examples, *examples[:1])
             return added
 
@@ -193,9 +194,7 @@ def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-COMPLETION = "_TCPSCAPE_COMPLETE"
-"""Environment variable with which a shell's script asks for completions: its value names the shell (:mod:`tcpscape.cli.completion`)."""
-EXAMPLES = 2
+MOST_EXAMPLES = 2
 """Examples that a command's help ends with."""
 
 
@@ -361,45 +360,10 @@ def _whole(value: Any, parameter: click.Parameter | None) -> Any:
     return value
 
 
-COMMANDS = {
-    "run": ("run", "A scenario, or a path in tc's own words."),
-    "sweep": ("sweep", "A scenario at every point of some axes."),
-    "emulate": ("emulate", "A command of yours behind an emulated path."),
-    "study": ("study", "The published studies, run again."),
-    "evaluate": ("evaluate", "The dossier that RFC 9743 asks for of a control."),
-    "advise": ("advise", "Which congestion control to use on a path."),
-    "diagnose": ("diagnose", "What a measurement says: path, limit, remedy."),
-    "cliff": ("cliff", "Where a path falls off its cliff."),
-    "explore": ("explore", "A page whose sliders are the path, in the browser."),
-    "bound": ("bound", "The latency spike of a drop of rate; runs nothing."),
-    "compare": ("compare", "Whether two results differ."),
-    "export": ("export", "Results and paths as other tools' files."),
-    "plot": ("report", "Figures of a result directory, by name."),
-    "report": ("report", "A result directory as one page."),
-    "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
-    "metric": ("lists", "What can be measured of a trial: list | show NAME."),
-    "cca": ("lists", "Congestion controls: list | show NAME | load FILE."),
-    "qdisc": ("lists", "Queues and impairments: list | show NAME."),
-    "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
-    "validate": ("validate", "The same conditions on two engines."),
-    "packetdrill": ("packetdrill", "packetdrill's scripts against the model."),
-    "conform": ("conform", "Whether a control passes a document's test cases."),
-    "stress": ("stress", "The worst path for a control, searched."),
-    "schema": ("schema", "The JSON documents and tables, as schemas."),
-    "man": ("reference", "The manual page of a command."),
-    "completion": ("completion", "A shell's completion: bash, zsh, fish."),
-    "doctor": ("doctor", "What this machine can run, and why not."),
-    "cleanup": ("doctor", "What killed commands left on this machine."),
-    "version": ("doctor", "Versions of tcpscape, its model and its kernel."),
-}
-"""The module of each command, in which it has its own name, and its line in `tcpscape --help`. The order is that of help: what runs
-something, what reads results, what there is, what checks tcpscape."""
-
-
 class Commands(WithExamples, click.Group):
     """The commands, each imported when it is run."""
 
-    examples = ("run starlink-baseline --cca cubic,bbr", "advise --rtt 60ms --jitter 10ms --loss 0.5%")
+    examples = EXAMPLES
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands in the order of help."""
@@ -433,7 +397,7 @@ def _print_versions(ctx: click.Context, _: click.Parameter, value: bool) -> None
 app = Commands(
     "tcpscape",
     no_args_is_help=True,
-    help="A laboratory for TCP congestion control on impaired paths.",
+    help=ABOUT,
     context_settings={"help_option_names": ["-h", "--help"]},
     params=[
         click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Print the versions and exit.")

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Annotated
 import click
 from click.shell_completion import CompletionItem, ShellComplete
 
-from tcpscape.cli.command import COMPLETION, Argument, command
+from tcpscape.cli.command import Argument, command
+from tcpscape.cli.overview import COMPLETION
 from tcpscape.errors import TcpscapeError, refuse
 
 if TYPE_CHECKING:

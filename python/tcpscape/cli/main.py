@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from tcpscape.cli import streams
-from tcpscape.cli.command import COMMANDS, COMPLETION, app, typed_name
-from tcpscape.controls import usercode
-from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
+from tcpscape.cli import process, streams
+from tcpscape.cli.command import app, typed_name
+from tcpscape.cli.overview import COMMANDS, COMPLETION
+from tcpscape.errors import EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 
 MOST_PROBLEM, MOST_NAME = 200, 40
 """Characters that a message has of what the option parser says, and of the name of what was typed."""
@@ -28,8 +27,6 @@ SYNONYMS = {
     "seeds": "most",
 }
 """Other names of an option → its name."""
-OBJECTS = 100_000
-"""New objects after which Python looks for garbage. Modules make a hundred thousand that stay, and looking at them is a tenth of a short command."""
 FEWEST_LETTERS = 6
 """Letters from which another name of an option may be misspelt."""
 ALIKE = 0.75
@@ -38,31 +35,7 @@ ALIKE = 0.75
 
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
-    gc.set_threshold(OBJECTS)
-    streams.listen()
-    usercode.environment = dict(os.environ)
-    _settle_environment()
-    usercode.owns_process = True
-    streams.guard()
-    status = call(sys.argv[1:])
-    streams.deafen()
-    if (problem := streams.unwritten()) and status == 0:
-        print(f"error: stdout: the output could not be written: {problem}; write it to another place", file=sys.stderr)
-        status = EXIT_OUTPUT
-    streams.leave(status)
-
-
-def _settle_environment() -> None:
-    """Takes out of the environment what would end the libraries that draw and compute, or slow them down: no figure of ours is shown on a screen.
-
-    Matrices are small, so one thread of OpenBLAS multiplies them: more of them would spin, and add in an order that depends on their number. What a
-    user has run gets none of this (:data:`usercode.environment`).
-    """
-    os.environ["MPLBACKEND"] = "agg"
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every package that is installed
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if not os.environ.get("POLARS_MAX_THREADS", "1").strip("0").isdigit():
-        del os.environ["POLARS_MAX_THREADS"]
+    process.run(call)
 
 
 def call(args: list[str]) -> int:

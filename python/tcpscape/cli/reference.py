@@ -19,7 +19,8 @@ from typing import Annotated
 import click
 
 from tcpscape import __version__
-from tcpscape.cli.command import COMMANDS, Argument, Option, WithExamples, app, command
+from tcpscape.cli.command import Argument, Option, WithExamples, app, command
+from tcpscape.cli.overview import COMMANDS
 from tcpscape.errors import EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_OUTPUT, EXIT_TERMINATED, EXIT_USER_ERROR, printable, refuse
 
 ROOT = "tcpscape"
