@@ -1,6 +1,6 @@
 //! A capture's bytes → what was read of it, or the same capture with comments; without the GIL.
 
-use crate::{convert, refused};
+use crate::{convert, objects, refused};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::BTreeMap;
@@ -40,9 +40,9 @@ impl CaptureReader {
     /// The report as a dict, and a dict of each direction of each connection that carries data, most bytes first.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyList>)> {
         let (reader, analyzer) = self.state.take().ok_or_else(|| refused("the reader is finished; make another"))?;
-        let report = convert::json(py, &reader.finish().map_err(refused)?)?;
+        let report = objects::of(py, &reader.finish().map_err(refused)?)?;
         let (records, totals) = py.allow_threads(|| analyzer.finish());
-        report.set_item("flows", convert::json(py, &totals)?)?;
+        report.set_item("flows", objects::of(py, &totals)?)?;
         let flows = PyList::empty(py);
         for (i, record) in records.into_iter().enumerate() {
             flows.append(flow(py, record, i < WITH_ROWS)?)?;
@@ -65,7 +65,7 @@ fn flow(py: Python<'_>, r: FlowRecord, with_rows: bool) -> PyResult<Bound<'_, Py
     let end = |e: Endpoint| (e.address.to_string(), e.port);
     d.set_item("from", end(r.from))?;
     d.set_item("to", end(r.to))?;
-    d.set_item("facts", convert::json(py, &r.facts.json())?)?;
+    d.set_item("facts", objects::of(py, &r.facts.json())?)?;
     let rows = PyDict::new(py);
     if with_rows {
         rows.set_item("segments", convert::table(py, columns(r.segments))?)?;

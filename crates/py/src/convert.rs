@@ -1,5 +1,6 @@
 //! Rust results as Python dicts; columns go over as bytes with their dtype, never row by row.
 
+use crate::objects;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tcpscape_base::Column;
@@ -8,7 +9,7 @@ use tcpscape_sim::TrialOutput;
 
 /// The results of a trial, and its tables.
 pub fn trial<'py>(py: Python<'py>, o: &TrialOutput) -> PyResult<Bound<'py, PyDict>> {
-    let d = json(py, o)?.downcast_into::<PyDict>()?;
+    let d = objects::of(py, o)?.downcast_into::<PyDict>()?;
     let tables = [
         ("samples", o.samples.columns()),
         ("queue_samples", o.queue_samples.narrowed()),
@@ -33,12 +34,6 @@ fn control<'py>(py: Python<'py>, record: &ControlRecord) -> PyResult<Bound<'py, 
         d.set_item(name, ("<f8", PyBytes::new(py, &bytes)))?;
     }
     Ok(d)
-}
-
-/// A serialisable value as Python objects; numbers that are not finite become None.
-pub fn json<'py>(py: Python<'py>, v: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
-    let text = serde_json::to_string(v).map_err(crate::refused)?;
-    py.import("pydantic_core")?.call_method1("from_json", (text,))
 }
 
 /// A table: the type and the bytes of each column, by its name.

@@ -1,6 +1,6 @@
 //! A script of packetdrill's → what became of it; without the GIL.
 
-use crate::{convert, refused};
+use crate::{objects, refused};
 use pyo3::prelude::*;
 use tcpscape_plan::kernel;
 
@@ -10,5 +10,5 @@ use tcpscape_plan::kernel;
 pub fn packetdrill<'py>(py: Python<'py>, script: &str, profile: &str) -> PyResult<Bound<'py, PyAny>> {
     let host = kernel::profile(profile).ok_or_else(|| refused(format!("kernel: no profile '{profile}'")))?;
     let report = py.allow_threads(|| tcpscape_drill::run(script, host)).map_err(refused)?;
-    convert::json(py, &report)
+    objects::of(py, &report)
 }

@@ -5,6 +5,7 @@ mod capture;
 mod control;
 mod convert;
 mod drill;
+mod objects;
 mod plan;
 mod sample;
 mod shadow;
@@ -64,7 +65,7 @@ fn jitter_deviation(distribution: &str) -> PyResult<f64> {
 /// What a qdisc in tc's words and its children do to packets, from the outside in: a dict each.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, words: &str) -> PyResult<Bound<'py, PyAny>> {
-    convert::json(py, &parse(words).map_err(refused)?.describe())
+    objects::of(py, &parse(words).map_err(refused)?.describe())
 }
 
 /// A qdisc's JSON in tc's words.
