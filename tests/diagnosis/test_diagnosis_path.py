@@ -651,6 +651,14 @@ def test_a_skewed_jitter_has_its_mean_above_the_usual_delay() -> None:
     assert np.median(trips) < usual < trips.mean() + 0.1
 
 
+def test_quantiles_of_sorted_values_are_numpys_to_the_bit() -> None:
+    rng, of = np.random.default_rng(5), np.linspace(0, 1, 21)
+    for count in (1, 2, 3, 19, 20, 21, 500):
+        x = np.sort(rng.normal(0, 10, count))
+        assert losses.quantiles(x, of).tolist() == np.quantile(x, of).tolist()
+        assert all(np.isnan(quantiles(np.append(x, math.nan), of)).all() for quantiles in (losses.quantiles, np.quantile))
+
+
 def test_packets_that_met_an_idle_bottleneck_under_a_skewed_jitter_show_its_mean(tmp_path: Path) -> None:
     """Half of them are below 77 ms: the mean of a Pareto's delays is the base, not their middle."""
     back = {"at": "router", "delay": "55ms", "jitter": "10ms", "distribution": "pareto"}

@@ -221,8 +221,10 @@ def frequent_from(passed: Floats, met: Floats, tried: int = 1) -> tuple[float, f
 
     With it, by how much they do, the logarithm of the likelihood ratio; `tried`: the best of so many accounts of the level.
     """
-    edges = np.unique(np.quantile(np.concatenate([passed, met]), np.linspace(0, 1, 21)[1:-1]))
-    got, lost = (np.searchsorted(np.sort(x), edges, side="left") for x in (passed, met))
+    all_ = np.sort(np.concatenate([passed, met]))
+    edges = np.unique(quantiles(all_, np.linspace(0, 1, 21)[1:-1]))
+    lost = np.searchsorted(np.sort(met), edges, side="left")
+    got = np.searchsorted(all_, edges, side="left") - lost
 
     def fits(hits: Ints, misses: Ints) -> Floats:
         n = np.maximum(1, hits + misses)
@@ -233,6 +235,16 @@ def frequent_from(passed: Floats, met: Floats, tried: int = 1) -> tuple[float, f
     gain = np.where(rises, gain, 0.0)
     best = float(gain.max(initial=0.0))
     return (float(edges[int(np.argmax(gain))]) if best > SURE + math.log(tried) else math.inf), best
+
+
+def quantiles(x: Floats, of: Floats) -> Floats:
+    """Quantiles of values that are sorted, by the same arithmetic as NumPy's, which would sort them again; NaN where one is."""
+    if not x.size or np.isnan(x[-1]):
+        return np.full(of.size, np.nan)
+    at = of * (x.size - 1)
+    below = np.floor(at).astype(np.int64)
+    part, low, high = at - below, x[below], x[np.minimum(below + 1, x.size - 1)]
+    return np.asarray(np.where(part >= 0.5, high - (high - low) * (1 - part), low + (high - low) * part))
 
 
 @dataclass(frozen=True, slots=True)
