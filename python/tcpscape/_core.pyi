@@ -11,6 +11,7 @@ __all__ = [
     "CaptureReader",
     "HookError",
     "Plan",
+    "QueueResidual",
     "Sample",
     "Stop",
     "Watch",
@@ -91,6 +92,25 @@ class Plan:
 
     def write_pcapng(self, path: str, seed: int) -> None:
         """Runs one trial and writes its packets as pcapng; the plan must record them."""
+
+@final
+class QueueResidual:
+    """Measured delays whose bottleneck's queue is looked for: what one of a rate and a burst leaves of them."""
+
+    def __new__(
+        cls, arrivals: tuple[bytes, bytes], index: bytes, packets: tuple[bytes, bytes, bytes, bytes], windows: Sequence[int]
+    ) -> QueueResidual:
+        """Columns (`<f8`, finite) of :class:`tcpscape.findings.diagnosis.path.bottleneck.QueueDelays`; ValueError where they do not belong together.
+
+        `arrivals`: when each packet came, the bytes before. `packets`, of those with a delay: when each came, when it was sent, the bytes up to its
+        end, the delay; `index` (`<i8`) is the place of each among the arrivals. `windows` are the places at which each window ends.
+        """
+
+    def up_to(self, rate: float) -> QueueResidual:
+        """The same for rates up to this one alone, Mbit/s, which takes less time."""
+
+    def deviation(self, rate: float, burst: float, cap: float = ...) -> float:
+        """Mean absolute deviation, ms, from the median of each window of what such a queue (Mbit/s, bytes) leaves; of each at most `cap`."""
 
 @final
 class Stop:

@@ -17,7 +17,16 @@ from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, before, bottleneck, fit, fitting, hidden, losses, state
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, FittedBottleneck, before_bottleneck, delays_of, delivered_rates, exposed, waits
+from tcpscape.findings.diagnosis.path.bottleneck import (
+    Arrivals,
+    FittedBottleneck,
+    QueueDelays,
+    before_bottleneck,
+    delays_of,
+    delivered_rates,
+    exposed,
+    waits,
+)
 from tcpscape.findings.diagnosis.path.changes import parted, rate_step, two_plateaus
 from tcpscape.findings.diagnosis.path.columns import order_of_receiver, sampled, tick_of, turns_of, unwrapped, wire_of
 from tcpscape.findings.diagnosis.path.fitting import is_queue
@@ -657,6 +666,33 @@ def test_quantiles_of_sorted_values_are_numpys_to_the_bit() -> None:
         x = np.sort(rng.normal(0, 10, count))
         assert losses.quantiles(x, of).tolist() == np.quantile(x, of).tolist()
         assert all(np.isnan(quantiles(np.append(x, math.nan), of)).all() for quantiles in (losses.quantiles, np.quantile))
+
+
+def _delays(rng: np.random.Generator, count: int) -> QueueDelays:
+    """Delays of most of so many packets behind a bottleneck of 8 Mbit/s."""
+    at = rng.exponential(1.0, count).cumsum()
+    arrivals = Arrivals(at, at + rng.normal(0, 0.1, count), rng.choice([64.0, 576.0, 1514.0], count), np.arange(count))
+    seen = np.flatnonzero(rng.random(count) < 0.8)
+    return delays_of(arrivals, seen, at[seen], 50 + arrivals.waits(8.0, 3000.0)[seen] + rng.exponential(0.4, seen.size))
+
+
+def test_the_deviation_that_many_rates_are_tried_by_is_numpys_to_the_bit() -> None:
+    rng = np.random.default_rng(3)
+    for count in (40, 41, 100, 777, 3_000, 9_001):
+        d = _delays(rng, count)
+        for rate, burst, cap in ((8.0, 3000.0, math.inf), (5.0, 0.0, 0.3), (8.7, 100.0, 2.0), (30.0, 9000.0, math.inf)):
+            for delays in (d, d.up_to(9.0)) if rate < 9 else (d,):
+                left = np.abs(delays.centred(delays.delay - delays.waits(rate, burst)))
+                assert bottleneck.deviation(delays, rate, burst, cap) == float(np.mean(np.minimum(left, cap)))
+
+
+def test_delays_that_overflow_leave_no_deviation_that_is_a_number() -> None:
+    d = _delays(np.random.default_rng(4), 100)
+    for value in (math.nan, math.inf, 1e300):
+        wild = replace(d, delay=np.where(np.arange(d.delay.size) == 7, value, d.delay))
+        assert wild.residual is None
+        with np.errstate(all="ignore"):
+            assert not bottleneck.deviation(wild, 8.0, 3000.0) < 1e290
 
 
 def test_packets_that_met_an_idle_bottleneck_under_a_skewed_jitter_show_its_mean(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@
 //! What it does not model: ARP, and packets that arrived damaged.
 //!
 //! [`write`] is the door, [`frame`] makes headers, [`pcapng`] the file's blocks. The other way: [`read`] makes packets of files, [`flow`] flows of
-//! packets with what held them ([`limits`]); [`annotate`] writes a capture again with comments.
+//! packets with what held them ([`limits`]), of delays what a queue leaves of them ([`residual`]); [`annotate`] writes a capture again with comments.
 
 pub mod annotate;
 pub mod flow;
@@ -17,6 +17,7 @@ pub mod limits;
 pub mod packet;
 pub mod pcapng;
 pub mod read;
+pub mod residual;
 
 use frame::Connection;
 use pcapng::{LinkType, PacketDirection, Seen};

@@ -7,6 +7,7 @@ mod convert;
 mod drill;
 mod objects;
 mod plan;
+mod residual;
 mod sample;
 mod shadow;
 mod watch;
@@ -116,6 +117,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<plan::Plan>()?;
     m.add_class::<plan::Stop>()?;
     m.add_class::<watch::Watch>()?;
+    m.add_class::<residual::QueueResidual>()?;
     m.add_class::<sample::Sample>()?;
     m.add_class::<sample::PyWindow>()?;
     m.add_function(wrap_pyfunction!(version, m)?)?;

@@ -24,12 +24,14 @@ lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ�
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from tcpscape import _core
 from tcpscape.findings.diagnosis.path.columns import NEEDLESS, Ints, Wire
 from tcpscape.stats.estimate import Flags, Floats
 
@@ -125,6 +127,8 @@ PACKET = 1514
 """Bytes of a packet."""
 FEW, OFF = 3.0, 0.05
 """Packets up to which a queue may be that of bursts of which one waited; how far off, as a share, a rate is tried there."""
+BOUND = 1e100
+"""Times and sizes that stay finite whatever is worked out of them; clocks that are set can give others."""
 YOUNG = 64
 """Packets since the queue was empty within which a burst shows: more than tc's usual bursts."""
 
@@ -142,23 +146,26 @@ class QueueDelays:
     """Window in time of each."""
     tick: float = 0.0
     """ms by whose multiples they are rounded; 0 none."""
-    begins: Ints | None = None
-    """Places at which the queue may have been empty; None: all."""
+    most: float = math.inf
+    """Rate that is not exceeded, Mbit/s."""
+    whole: QueueDelays | None = None
+    """The same without such a rate."""
 
     def up_to(self, rate: float) -> QueueDelays:
         """The same for rates up to `rate` alone: packets that wait for others at that rate do at any lower one, and begin no busy time."""
-        level = self.arrivals.at - self.arrivals.before * (8e-3 / rate)
-        level[1:] -= np.maximum.accumulate(level)[:-1]
-        level[0] = 0.0
-        return replace(self, begins=np.flatnonzero(level >= 0))
+        return replace(self, most=rate, whole=self.whole or self)
 
     @cached_property
     def _begins(self) -> tuple[Floats, Floats, Ints]:
         """Of the places at which the queue may have been empty: when packets came, the bytes before; and the last of these places for each delay."""
         a = self.arrivals
-        if self.begins is None:
+        if self.whole is None:
             return a.at, a.before, self.index
-        return a.at[self.begins], a.before[self.begins], np.searchsorted(self.begins, self.index, side="right") - 1
+        level = a.at - a.before * (8e-3 / self.most)
+        level[1:] -= np.maximum.accumulate(level)[:-1]
+        level[0] = 0.0
+        begins = np.flatnonzero(level >= 0)
+        return a.at[begins], a.before[begins], np.searchsorted(begins, self.index, side="right") - 1
 
     @cached_property
     def _delayed(self) -> tuple[Floats, Floats, Floats]:
@@ -172,6 +179,18 @@ class QueueDelays:
         bounds = np.searchsorted(self.window, np.arange(int(self.window[-1]) + 2)) if self.window.size else np.zeros(1, dtype=int)
         sizes = np.diff(bounds)
         return tuple(bounds[:-1][sizes == size][:, None] + np.arange(size) for size in np.unique(sizes) if size)
+
+    @cached_property
+    def residual(self) -> _core.QueueResidual | None:
+        """The same for :func:`deviation`, which is asked a thousand times; None of numbers that have no bound."""
+        if self.whole is not None:
+            return self.whole.residual.up_to(self.most) if self.whole.residual else None
+        columns = (self.arrivals.at, self.arrivals.before, *self._delayed, self.delay)
+        if not all(np.abs(x).max(initial=0.0) < BOUND for x in columns):
+            return None
+        ends = np.flatnonzero(np.diff(self.window, append=-1)) + 1
+        came, before, at, sent, end, delay = (x.tobytes() for x in columns)
+        return _core.QueueResidual((came, before), self.index.tobytes(), (at, sent, end, delay), ends.tolist())
 
     @cached_property
     def noise(self) -> Floats:
@@ -235,9 +254,11 @@ def medians(x: Floats) -> Floats:
     return np.asarray((parts[..., middle[0]] + parts[..., middle[1]]) / 2)
 
 
-def deviation(d: QueueDelays, rate: float, burst: float) -> float:
-    """Mean absolute deviation of what is left of the delays, ms."""
-    return float(np.mean(np.abs(d.centred(d.delay - d.waits(rate, burst)))))
+def deviation(d: QueueDelays, rate: float, burst: float, cap: float = math.inf) -> float:
+    """Mean absolute deviation of what is left of the delays, ms, of each at most `cap`."""
+    if d.residual is not None:
+        return d.residual.deviation(rate, burst, cap)
+    return float(np.mean(np.minimum(np.abs(d.centred(d.delay - d.waits(rate, burst))), cap)))
 
 
 def centred_mean(x: Floats, window: Ints) -> Floats:
@@ -400,21 +421,17 @@ def best_burst(d: QueueDelays, rate: float) -> float:
     young = soon_after_empty(d, rate)
     if young.sum() < 20:
         return 0.0
-    soon = QueueDelays(d.arrivals, d.index[young], d.delay[young], d.window[young]).up_to(rate)
+    soon = QueueDelays(d.arrivals, d.index[young], d.delay[young], np.zeros_like(d.window[young])).up_to(rate)
     rest = d.centred(d.delay - d.waits(rate, 0.0))
     cap = 3 * max(1.4826 * float(np.median(np.abs(rest))), 12.0 / rate)
 
-    def cost(burst: float) -> float:
-        x = soon.delay - soon.waits(rate, burst)
-        return float(np.mean(np.minimum(np.abs(x - medians(x)), cap)))
-
     most = max(64_000.0, rate * 125 * 20)  # 20 ms
     grid = np.concatenate([[0.0], np.geomspace(1_500, most, 14)])
-    k = int(np.argmin([cost(b) for b in grid]))
+    k = int(np.argmin([deviation(soon, rate, b, cap) for b in grid]))
     low, high = float(grid[max(0, k - 1)]), float(grid[min(grid.size - 1, k + 1)])
     for _ in range(4):
         inner = np.linspace(low, high, 7)
-        k = int(np.argmin([cost(b) for b in inner]))
+        k = int(np.argmin([deviation(soon, rate, b, cap) for b in inner]))
         low, high = float(inner[max(0, k - 1)]), float(inner[min(6, k + 1)])
     return (low + high) / 2
 
