@@ -77,7 +77,7 @@ pub struct Plan {
     #[serde(default = "default_noise")]
     pub wake_noise_ns: u64,
     /// CPU time of one write(), so that what an application writes at once does not all leave at one instant. The reference
-    /// kernel's virtual time takes 4 clock readings of 256 ns; a real CPU one to a few µs.
+    /// kernel's virtual time takes one clock reading of 256 ns; a real CPU about a µs.
     #[serde(default = "default_write_cost")]
     pub write_cost_ns: u64,
     /// CPU time of one read() of one buffer: half for each buffer copied (of up to 17 segments), half for the call. There it is
@@ -337,7 +337,7 @@ fn default_noise() -> u64 {
     2_000
 }
 fn default_write_cost() -> u64 {
-    1_024
+    256
 }
 fn default_read_cost() -> u64 {
     512

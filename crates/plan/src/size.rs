@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn the_line_the_cpu_or_the_window_bounds_what_is_carried() {
         let k = Kernel::V6_1;
-        // 10 s at 12 Mbit/s are 10,000 packets of 1500 bytes; at 8192 bytes in 1024 ns, 8 GB/s, 53.3 million.
+        // 10 s at 12 Mbit/s are 10,000 packets of 1500 bytes; at 8192 bytes in 256 ns, 32 GB/s, 213 million.
         assert_eq!(plan("", &["tbf rate 12mbit burst 6056 limit 30000"]).most_packets(&k), 10_000);
-        assert_eq!(plan("", &[]).most_packets(&k), 53_333_334);
+        assert_eq!(plan("", &[]).most_packets(&k), 213_333_334);
         // A rate that falls carries no more than before, one that doubles no more than twice as much.
         for (rate, most) in [(6_000_000, 10_000), (24_000_000, 20_000)] {
             let mut changing = plan("", &["tbf rate 12mbit burst 6056 limit 30000"]);
@@ -274,15 +274,15 @@ mod tests {
             "sample_interval: gives samples of 1.7 GiB of memory, more than 0.5; take an interval of at least 4 us, or a shorter trial"
         );
         let recorded = refused(&plan(r#", "trace_packets": true"#, &[]), &k);
-        assert!(recorded.starts_with("packets: to record may take 19.9 GiB of memory"), "{recorded}");
+        assert!(recorded.starts_with("packets: to record may take 79.5 GiB of memory"), "{recorded}");
         assert_eq!(refused(&plan(r#", "trace_packets": true"#, &["netem delay 100ms"]), &k), "");
         let large = Kernel { tcp_rmem_max: i32::MAX as u32, ..k };
-        // 8 GB/s for 4 s are 21.3 million packets, if windows and time are large enough.
+        // 20 windows of 2 GiB are 28.6 million packets, if the queue and the time are large enough.
         let mut many = plan("", &["netem delay 4s limit 1000000000"]);
         many.duration_ns *= 20;
         many.flows = vec![many.flows[0].clone(); 20];
         let text = refused(&many, &large);
-        assert!(text.starts_with("path: and windows may hold packets of 6.0 GiB"), "{text}");
+        assert!(text.starts_with("path: and windows may hold packets of 8.0 GiB"), "{text}");
         assert_eq!(refused(&many, &k), "");
     }
 

@@ -104,7 +104,6 @@ impl Endpoint {
             advmss: settings.mtu - HEADERS + if agreed.timestamps { 0 } else { TIMESTAMPS },
             rcvbuf: buffers.receive,
             sack: agreed.sack,
-            merges_waiting: false,
             feedback: Feedback::of(&*control),
             misbehaves: None,
         });

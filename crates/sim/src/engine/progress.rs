@@ -5,7 +5,7 @@ use tcpscape_base::{Duration, Time};
 
 /// A trial is judged whenever it has had so much more work: events and deliveries.
 const WINDOW: u64 = 20_000_000;
-/// Time that so many events must take at least. A path at 64 Gbit/s, the most that one CPU writes, has some 0.4 million in it.
+/// Time that so many events must take at least. A path at 256 Gbit/s, the most that one CPU writes, has some 1.6 million in it.
 const LEAST_TIME: Duration = Duration::millis(10);
 
 /// What a trial had reached when it was judged last.

@@ -66,7 +66,6 @@ impl<'a> Hosts<'a> {
             advmss: self.mss + TIMESTAMPS,
             rcvbuf: plan.rcvbuf,
             sack: plan.misbehaves != Some(Misbehaviour::Optimistic),
-            merges_waiting: self.plan.clock.is_some(),
             feedback: control.feedback(&*congestion),
             misbehaves: plan.misbehaves,
         });

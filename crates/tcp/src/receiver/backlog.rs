@@ -21,12 +21,8 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// A segment comes in a buffer.
-    pub(super) fn push(&mut self, segment: &Segment, buffer: Buffer) {
-        self.waiting.push_back((*segment, buffer));
-    }
-    /// The same; it joins the last one if it continues it, and costs `overhead` less then.
-    pub(super) fn merge(&mut self, segment: &Segment, buffer: Buffer, overhead: u32) {
+    /// A segment comes in a buffer; it joins the last one if it continues it, and costs `overhead` less then.
+    pub(super) fn push(&mut self, segment: &Segment, buffer: Buffer, overhead: u32) {
         if let Some((last, held)) = self.waiting.back_mut().filter(|(last, _)| continues(last, segment)) {
             if let Some(cost) = held.cost_of(&buffer, overhead) {
                 held.merge(&buffer, cost);
@@ -36,7 +32,7 @@ impl Backlog {
                 return;
             }
         }
-        self.push(segment, buffer);
+        self.waiting.push_back((*segment, buffer));
     }
 
     /// The next one, if any.
@@ -63,7 +59,7 @@ mod tests {
     }
     fn lengths(segments: impl IntoIterator<Item = Segment>) -> Vec<u32> {
         let mut backlog = Backlog::default();
-        segments.into_iter().for_each(|s| backlog.merge(&s, Buffer::of(&s, s.len + 640).condensed(640, 138), 640));
+        segments.into_iter().for_each(|s| backlog.push(&s, Buffer::of(&s, s.len + 640).condensed(640, 138), 640));
         std::iter::from_fn(|| backlog.pop()).map(|(s, buffer)| if s.len == buffer.len { s.len } else { 0 }).collect()
     }
 

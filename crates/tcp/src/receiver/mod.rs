@@ -56,8 +56,6 @@ pub struct ReceiverConfig {
     pub rcvbuf: u32,
     /// Whether SACK is used.
     pub sack: bool,
-    /// Whether segments that wait for a locked socket are merged.
-    pub merges_waiting: bool,
     /// How it tells of marks.
     pub feedback: Feedback,
     /// How it misbehaves.
@@ -105,7 +103,6 @@ pub struct Receiver {
     jiffies: Jiffies,
     mss: u32,
     misbehaves: Option<Misbehaviour>,
-    merges_waiting: bool,
     /// What a receiver that divides acknowledgements has acknowledged.
     divided: u64,
     /// Bytes that an optimistic receiver took for received.
@@ -135,7 +132,6 @@ impl Receiver {
             jiffies: cfg.jiffies,
             mss: cfg.mss,
             misbehaves: cfg.misbehaves,
-            merges_waiting: cfg.merges_waiting,
             divided: 1,
             missing: 0,
             handshake: Handshake::listen(),
@@ -167,12 +163,8 @@ impl Receiver {
 
     /// A segment came while the application has locked the socket: it waits in the socket's backlog.
     pub fn hold(&self, s: &Segment, backlog: &mut Backlog) {
-        let buffer = self.buffer(s, 0);
-        if self.merges_waiting {
-            backlog.merge(s, buffer.condensed(self.kernel.skb_overhead, self.kernel.head_room()), self.kernel.skb_overhead);
-        } else {
-            backlog.push(s, buffer);
-        }
+        let overhead = self.kernel.skb_overhead;
+        backlog.push(s, self.buffer(s, 0).condensed(overhead, self.kernel.head_room()), overhead);
     }
     /// Takes in the first segment that waits, if any; whether there was one.
     pub fn absorb(&mut self, now: Time, backlog: &mut Backlog) -> bool {

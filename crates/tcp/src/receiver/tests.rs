@@ -24,7 +24,6 @@ fn config(kernel: Kernel, rcvbuf: u32) -> ReceiverConfig {
         advmss: 1460,
         rcvbuf,
         sack: true,
-        merges_waiting: false,
         feedback: Feedback::Classic,
         misbehaves: None,
     }
