@@ -202,6 +202,11 @@ impl<'a> Flow<'a> {
         self.client.is_none() && self.reader.finds_nothing(&self.receiver)
     }
 
+    /// Whether the receiving application waited before `now` for data that are there now.
+    pub fn is_woken(&self, now: Time) -> bool {
+        self.client.is_none() && self.reader.is_woken(now, &self.receiver)
+    }
+
     /// Whether the receiving application neither sleeps nor waits.
     #[inline]
     pub fn reads_on(&self) -> bool {

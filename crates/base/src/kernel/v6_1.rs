@@ -20,6 +20,7 @@ pub(super) static RULES: Rules = Rules {
     spare_segments: 16,
     skips_larger_unread: false,
     autotunes_for_gaps: false,
+    takes_in_beside_processes: false,
 };
 
 pub(super) const KERNEL: Kernel = Kernel {

@@ -13,6 +13,9 @@ use std::collections::VecDeque;
 use tcpscape_base::{Duration, Flags, Packet, Segment, Time};
 use tcpscape_tcp::Transmit;
 
+/// Packets that a host takes in before the processes run which they have woken (`net.core.dev_weight`; Linux: Documentation/admin-guide/sysctl/net.rst).
+const BATCH: u32 = 64;
+
 impl Engine<'_> {
     /// A pipe of the network is called again when something happens there.
     #[inline]
@@ -112,6 +115,7 @@ impl Engine<'_> {
 
     /// Hands over what has come out of a pipe.
     pub(super) fn deliver_from(&mut self, pipe: u32) {
+        let mut taken = 0;
         while let Some(mut p) = self.network.pop(pipe, self.now) {
             match self.network.hop(&p) {
                 Hop::Pipe(next) => {
@@ -120,12 +124,28 @@ impl Engine<'_> {
                 }
                 _ if p.corrupt => {} // the receiving device's checksum
                 end if self.stack.takes_time() => self.stack.enter(self.now, pipe, arrival(&p, end)),
-                end => self.take_in(&mut p, end),
+                end => {
+                    self.take_in(&mut p, end);
+                    taken += 1;
+                    if taken % BATCH == 0 {
+                        self.begin_read(p.flow as usize);
+                    }
+                }
             }
         }
         self.end_batch(pipe);
         self.wake_hosts();
         self.wake(pipe);
+    }
+
+    /// A host has taken in as many packets as it does before processes run: the reader of the last one begins to read, if it waited for data. What else
+    /// is due finds its socket locked.
+    #[cold]
+    fn begin_read(&mut self, number: usize) {
+        let Some(i) = self.slot(number).filter(|_| self.hosts.take_in_beside_processes()) else { return };
+        if !self.flows[i].is_over() && self.flows[i].is_woken(self.now) && self.flows[i].read(self.now, self.costs, self.half) {
+            self.flush_receiver(i);
+        }
     }
 
     /// The batch of packets that has come out of a pipe is done.

@@ -22,7 +22,8 @@ impl Engine<'_> {
             }
             let Some(t) = f.read_due(self.now) else { return };
             if self.clock.is_some() {
-                return self.events.want(Node::Flow(i as u32, Part::Reader), t);
+                let runs = self.flows[i].reads_on();
+                return self.want_by_clock(Node::Flow(i as u32, Part::Reader), t, runs);
             }
             if t == self.now || t > self.end + LINGER || self.flows[i].finds_nothing() || !self.events.has_nothing_until(t) {
                 return self.want_reader(i, t);

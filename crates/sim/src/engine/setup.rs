@@ -41,6 +41,11 @@ impl<'a> Hosts<'a> {
         }
     }
 
+    /// Whether they take packets in while a process runs that the packets before have woken.
+    pub fn take_in_beside_processes(&self) -> bool {
+        self.kernel.rules().takes_in_beside_processes
+    }
+
     /// Flow `i` of the plan.
     fn flow(&self, i: usize, plan: &'a FlowPlan, control: &FlowControl<'_>) -> Flow<'a> {
         let (start, stop) = plan.span(self.plan.duration_ns);

@@ -67,6 +67,16 @@ impl Reader {
         self.state = if self.plan.delay_ns > 0 { State::Busy(self.awake(now, costs, noise)) } else { State::Blocked };
     }
 
+    /// Whether it waited before `now` for data that are there now.
+    pub fn is_woken(&self, now: Time, receiver: &Receiver) -> bool {
+        let waited = match self.state {
+            State::Blocked => true,
+            State::Busy(until) => until < now,
+            State::Copying(..) | State::Absorbing(..) => false,
+        };
+        waited && receiver.readable() > 0
+    }
+
     /// Whether it neither sleeps nor waits for data.
     #[inline]
     pub fn runs(&self) -> bool {
