@@ -3,7 +3,8 @@
 //! Hosts take time: each packet that arrives is between the wire and TCP for a while (interrupt, device driver, IP).
 //!
 //! Source: the smallest RTTs of paths without a delay (docs/models/tcp/hosts.md). All hosts of a trial take the same time for each packet, so that the
-//! packets of all of them wait in one line. Not modelled: that a host with much to do takes longer, and hands several packets over at once.
+//! packets of all of them wait in one line. Not modelled: that a host with much to do takes longer, and hands several packets over at once. Where they take
+//! none, all of an instant is taken in at once, 64 at a time (docs/models/methods/engine.md, "Batches").
 
 use super::clock::Clock;
 use super::network::{arrival, Arrival, Hop, Load, Wire};
