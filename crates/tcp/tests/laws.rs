@@ -435,8 +435,7 @@ fn no_segment_breaks_the_receiver() {
         let jiffies = Jiffies::new(kernel.hz, Duration(u64::from(r.next_u32())));
         let feedback = [Feedback::Classic, Feedback::Dctcp, Feedback::Accurate][r.below(3) as usize];
         let sack = r.below(4) > 0;
-        let config =
-            ReceiverConfig { kernel, jiffies, mss, advmss: mss + 12, rcvbuf, sack, feedback, misbehaves: None };
+        let config = ReceiverConfig { kernel, jiffies, mss, advmss: mss + 12, rcvbuf, sack, feedback, misbehaves: None };
         let mut receiver = Receiver::new(&config);
         let mut now = Time(2_000_000_000);
         let syn = Flags::SYN.with(Flags::of_ace([0b000, 0b011, 0b111][r.below(3) as usize]));
