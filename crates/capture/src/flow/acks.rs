@@ -89,6 +89,8 @@ pub struct Acks {
     missed_t: u64,
     /// How many were missing so, with those that came late.
     missed: u64,
+    /// Packets since the last row that have none, and parts of super-packets.
+    beside: u64,
     /// Scratch: what an ACK covers first.
     covered: Vec<Sent>,
 }
@@ -211,7 +213,9 @@ impl Acks {
         if missed > 0 {
             (self.missed, self.missed_t) = (self.missed + missed, s.t);
         }
-        self.last_place = self.last_place.max(s.place);
+        // A super-packet has a number for each of its parts.
+        let segments = log.segments_in(u64::from(s.len));
+        self.last_place = self.last_place.max(s.place.map(|place| place + segments - 1));
         let mut covered = std::mem::take(&mut self.covered);
         let did = self.board.ack(r.ack, blocks, s.t, s.place, &mut covered);
         let same_window = self.window.edge().map_or(true, |e| e == r.ack + self.window.bytes(r.window, r.is_syn));
@@ -255,6 +259,9 @@ impl Acks {
         let is_shown = s.len == 0 || did.newly + did.sacked > 0 || twice > 0;
         if is_shown && (log.counts.packets > 0 || self.board.delivered() > 1) {
             log.acks.offer(|| self.row(r, blocks.first().copied(), said));
+            self.beside = segments - 1;
+        } else if log.acks.offered() > 0 {
+            self.beside += segments;
         }
         said
     }
@@ -277,6 +284,7 @@ impl Acks {
             dsack: said.dsack,
             len: s.len,
             id: s.stamp.id,
+            beside: u16::try_from(self.beside).unwrap_or(u16::MAX),
             dup: u8::from(said.is_dup),
             late: u8::from(said.is_late),
             ece: u8::from(r.ece),

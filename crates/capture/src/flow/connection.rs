@@ -45,6 +45,8 @@ pub struct Connection {
     pub limits: [Option<Box<Tracker>>; 2],
     /// The last acknowledgement before data, which has the first window.
     first_acks: [Option<limits::Ack>; 2],
+    /// The highest acknowledgement number that each end has sent.
+    answered: [u64; 2],
     fins: [bool; 2],
 }
 
@@ -52,7 +54,7 @@ impl Connection {
     /// Bytes of memory, its own included, its rows not.
     pub fn memory(&self) -> usize {
         let limits: usize = self.limits.iter().flatten().map(|t| t.memory()).sum();
-        size_of::<Connection>() + limits + self.directions.iter().map(Direction::heap).sum::<usize>() + HISTOGRAMS
+        size_of::<Connection>() + limits + self.forwarded.heap() + self.directions.iter().map(Direction::heap).sum::<usize>() + HISTOGRAMS
     }
 
     /// Keeps at most so many rows of events, intervals and gaps of a direction from now on.
@@ -75,6 +77,7 @@ impl Connection {
             has_timestamps: false,
             limits: [None, None],
             first_acks: [None, None],
+            answered: [0; 2],
             fins: [false; 2],
         };
         connection.bound(events, INTERVALS, usize::MAX);
@@ -112,16 +115,15 @@ impl Connection {
             self.handshake.ack(side, t, p.frame);
             self.measure();
         }
-        if p.flags.has(Flags::ACK) {
-            self.acknowledge(1 - side, p, &seen);
-        }
+        let answer = if p.flags.has(Flags::ACK) { self.acknowledge(1 - side, p, &seen) } else { 0 };
         let delivered = self.directions[1 - side].acks.board().delivered();
         self.directions[side].end.mark(&seen, delivered);
         if p.len > 0 {
-            self.data(side, &seen, most);
+            self.data(side, &seen, answer, most);
         } else {
             self.probe(side, p, &seen);
         }
+        self.answered[side] = self.answered[side].max(answer);
         self.end(side, p, &seen);
     }
 
@@ -155,7 +157,8 @@ impl Connection {
         }
     }
 
-    fn acknowledge(&mut self, of: usize, p: &Packet, seen: &Seen) {
+    /// The packet acknowledges the other direction's data; gives up to where.
+    fn acknowledge(&mut self, of: usize, p: &Packet, seen: &Seen) -> u64 {
         let d = &mut self.directions[of];
         let ack = d.end.seq.near(p.ack);
         let mut blocks = [(0, 0); MOST_BLOCKS];
@@ -185,20 +188,26 @@ impl Connection {
             tsval: seen.stamp.tsval,
             tsecr: seen.tsecr,
             len: p.len,
+            end: shown(seen.range().end),
+            is_beyond: shown(seen.start) > self.answered[of],
         };
         match &mut self.limits[of] {
             Some(tracker) => tracker.ack(&ack),
             None => self.first_acks[of] = Some(ack),
         }
+        ack.ack
     }
 
-    fn data(&mut self, side: usize, seen: &Seen, most: usize) {
+    fn data(&mut self, side: usize, seen: &Seen, answer: u64, most: usize) {
         if self.is_keep_alive(side, seen) {
             return;
         }
         let d = &mut self.directions[side];
         let is_closed = d.acks.window().is_closed();
         let taken = d.data(seen, most);
+        if taken.is_copy {
+            self.forwarded.remembers();
+        }
         if !taken.is_data {
             return;
         }
@@ -206,11 +215,11 @@ impl Connection {
         if is_closed && seen.len == 1 {
             d.log.add(seen, seen.range(), Happened::WindowProbe);
         }
-        self.watch(side, seen, taken);
+        self.watch(side, seen, taken, answer);
     }
 
     /// The data goes to those who watch what holds the sender.
-    fn watch(&mut self, side: usize, seen: &Seen, taken: Taken) {
+    fn watch(&mut self, side: usize, seen: &Seen, taken: Taken, answer: u64) {
         let (handshake, first) = (&self.handshake, self.first_acks[side].take());
         let tracker = self.limits[side].get_or_insert_with(|| {
             let mut tracker = Tracker::new(INTERVALS);
@@ -241,6 +250,8 @@ impl Connection {
             tsecr: seen.tsecr,
             psh: seen.flags.has(Flags::PSH),
             repeat,
+            ack: answer,
+            options: seen.sack_bytes,
         });
     }
 

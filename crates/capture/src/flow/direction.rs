@@ -20,6 +20,8 @@ pub struct Taken {
     pub again: Option<Trigger>,
     /// Whether it counts as data of the connection.
     pub is_data: bool,
+    /// Whether it is a copy of what was seen.
+    pub is_copy: bool,
 }
 
 /// The state of one direction.
@@ -79,18 +81,31 @@ impl Direction {
         }
         if self.data.is_copy(s) {
             self.log.add(s, s.range(), Happened::Copied);
-            return Taken { is_data: true, again: None };
+            return Taken { is_data: true, is_copy: true, again: None };
         }
         let mut pieces = std::mem::take(&mut self.pieces);
         let (least, answer) = (self.least_repeat(), self.acks.rtt().least());
         let evidence = Evidence { t: s.t, stamp: s.stamp, order: self.end.order(), least, answer };
         self.data.take(s, &evidence, |p| pieces.push(p));
+        if self.is_sighting(s, &pieces) {
+            self.log.add(s, s.range(), Happened::Copied);
+            pieces.clear();
+            self.pieces = pieces;
+            return Taken { is_data: true, is_copy: true, again: None };
+        }
         let again = self.sent_again(s, &pieces, quiet);
         self.place(s, &pieces);
         pieces.clear();
         self.pieces = pieces;
         self.log.counts.given_up += self.acks.settle(s, is_discarded, most);
-        Taken { again, is_data: true }
+        Taken { again, is_data: true, is_copy: false }
+    }
+
+    /// Whether it was sent before packets that came earlier, and all of it was seen with the same TSval: a second sight of it, perhaps as a part of a
+    /// super-packet, since a retransmission is newer.
+    fn is_sighting(&self, s: &Seen, pieces: &[Piece]) -> bool {
+        let all_again = !pieces.is_empty() && pieces.iter().all(|p| p.part == Part::Again);
+        all_again && s.is_late == Some(true) && s.stamp.tsval.is_some_and(|tsval| self.acks.board().has(s.range(), tsval))
     }
 
     /// The least time that a retransmission takes after the loss shows: a round trip.

@@ -41,6 +41,8 @@ pub struct Seen {
     pub place: Option<u64>,
     /// What its TSecr answers.
     pub echo: Option<Echoed>,
+    /// Bytes of options beside those that its end's data always have: of SACK blocks.
+    pub sack_bytes: u32,
 }
 
 impl Seen {
@@ -66,6 +68,8 @@ pub struct End {
     order: Order,
     echoes: Echoes,
     ttl: Option<u8>,
+    /// The smallest headers of its data, bytes.
+    headers: Option<u32>,
 }
 
 impl End {
@@ -90,6 +94,10 @@ impl End {
         // Closed sockets and SYN queues number their packets apart.
         let is_apart = is_syn || p.flags.has(Flags::RST);
         self.ttl = self.ttl.or(Some(p.ttl));
+        let headers = p.size.saturating_sub(p.len);
+        if p.len > 0 {
+            self.headers = Some(self.headers.map_or(headers, |least| least.min(headers)));
+        }
         Seen {
             t,
             frame: p.frame,
@@ -103,6 +111,7 @@ impl End {
             is_late: if is_apart { None } else { self.order.is_late(stamp) },
             place: if is_apart { None } else { self.order.place(p.id) },
             echo: tsecr.and_then(|echo| other.echoes.echoed(echo, t)),
+            sack_bytes: headers - self.headers.unwrap_or(headers).min(headers),
         }
     }
     /// Remembers the TSval of its packet, sent when it knew so many bytes of the other's to be delivered.

@@ -1,13 +1,16 @@
 //! Packets that a capture shows more than once: on the way through the capturing machine, in at one interface and out at another.
 //!
 //! How it works: a direction belongs to the interface that showed it first. A packet that comes from another interface, or with a lower time
-//! to live, and is the same as one just seen, is left out; after a few of them so is everything from that interface.
+//! to live, and is the same as one just seen, is left out; after a few of them so is everything from that interface. A bridge, and a file into which
+//! captures of two places were merged, show copies without such a mark: an acknowledgement with the same identification is left out too, and of data
+//! that were seen twice the analysis knows by itself.
 
 use super::answers::mix;
 use crate::packet::Packet;
 
-/// Packets among which a second copy is looked for.
-const RECENT: usize = 128;
+/// Packets among which a second copy is looked for: sets by digest, of the newest each.
+const SETS: usize = 256;
+const IN_SET: usize = 4;
 /// Second copies after which an interface is left out.
 const ENOUGH: u32 = 3;
 
@@ -24,8 +27,7 @@ struct Sighting {
 pub struct Forwarded {
     sightings: [Option<Sighting>; 2],
     last: u64,
-    recent: Option<Box<[u64; RECENT]>>,
-    next: usize,
+    recent: Option<Box<[[u64; IN_SET]; SETS]>>,
     /// Copies left out.
     pub count: u64,
 }
@@ -37,6 +39,11 @@ impl Forwarded {
         let digest = digest(p, side);
         let is_other = p.interface != first.interface || p.ttl < first.ttl;
         let is_left_out = p.interface != first.interface && first.again.is_some_and(|(i, n)| i == p.interface && n >= ENOUGH);
+        let is_copy = p.len == 0 && p.id != 0 && self.has(digest);
+        if is_copy && !is_other {
+            self.count += 1;
+            return true;
+        }
         let is_again = is_left_out || (is_other && self.has(digest));
         if is_again {
             self.count += 1;
@@ -44,20 +51,36 @@ impl Forwarded {
             self.sightings[side] = Some(Sighting { again: Some((p.interface, n.saturating_add(1))), ..first });
             return true;
         }
-        if is_other && self.recent.is_none() {
-            self.recent = Some(Box::new([0; RECENT]));
+        if is_other {
+            self.remembers();
         }
         self.last = digest;
         if let Some(recent) = &mut self.recent {
-            recent[self.next % RECENT] = digest;
-            self.next += 1;
+            let set = &mut recent[set_of(digest)];
+            set.rotate_right(1);
+            set[0] = digest;
         }
         false
     }
 
-    fn has(&self, digest: u64) -> bool {
-        self.last == digest || self.recent.as_ref().is_some_and(|r| r.contains(&digest))
+    /// Copies were seen: packets are remembered from now on.
+    pub fn remembers(&mut self) {
+        self.recent.get_or_insert_with(|| Box::new([[0; IN_SET]; SETS]));
     }
+
+    /// Bytes of memory beside its own.
+    pub fn heap(&self) -> usize {
+        self.recent.as_ref().map_or(0, |r| size_of_val(&**r))
+    }
+
+    fn has(&self, digest: u64) -> bool {
+        self.last == digest || self.recent.as_ref().is_some_and(|r| r[set_of(digest)].contains(&digest))
+    }
+}
+
+/// The set of a digest, whose lowest bit is always set.
+fn set_of(digest: u64) -> usize {
+    (digest >> 1) as usize % SETS
 }
 
 /// What two copies of a packet have in common.

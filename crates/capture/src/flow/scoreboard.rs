@@ -6,6 +6,7 @@
 
 use super::sequence::{Ranges, ORIGIN};
 use std::collections::VecDeque;
+use std::ops::Range;
 use tcpscape_base::wire::ahead;
 
 /// Entries among which a discarded segment is looked for.
@@ -141,6 +142,14 @@ impl Scoreboard {
         };
         self.flight += in_flight(&s);
         self.queue.insert(at, s);
+    }
+
+    /// Whether the whole range is held, as it was first sent with this TSval.
+    pub fn has(&self, range: Range<u64>, tsval: u32) -> bool {
+        let first = self.queue.partition_point(|e| e.end <= range.start);
+        let within = || self.queue.range(first..).take_while(|e| e.start < range.end);
+        let bytes: u64 = within().map(|e| e.end.min(range.end) - e.start.max(range.start)).sum();
+        bytes == range.end - range.start && within().all(|e| e.tsval == tsval)
     }
 
     /// What was seen before is sent again; calls `each` with every entry concerned.

@@ -82,6 +82,8 @@ table! {
         len: u32,
         /// IP identification.
         id: u16,
+        /// Packets of the receiver since the row before that have none, as they carry data and acknowledge nothing new; of a super-packet each part.
+        beside: u16,
         /// 1 for a duplicate ACK (RFC 5681 §2).
         dup: u8,
         /// 1 if it came after an ACK that the receiver sent later.

@@ -536,6 +536,42 @@ fn a_copy_by_the_network_is_no_retransmission() {
 }
 
 #[test]
+fn captures_of_both_ends_in_one_file_repeat_nothing() {
+    // The sender's capture has super-packets of two segments, the receiver's, 10 ms later, single ones.
+    let mut seen = Script::new(true, true);
+    seen.handshake(20);
+    for k in 0..40 {
+        let ms = 20 + k as u64;
+        let id = seen.ids[0];
+        let p = seen.data(ms, 2 * k);
+        p.len = 2 * MSS;
+        p.size = 52 + 2 * MSS;
+        seen.ids[0] = id.wrapping_add(2);
+        if k >= 10 {
+            for part in 0..2 {
+                let (n, own) = (2 * (k - 10) + part, seen.ids[0]);
+                let p = seen.data(ms - 10, n);
+                p.at = Time(1_000_000_000_000 + ms * MS + 1);
+                p.id = id.wrapping_sub(20).wrapping_add(part as u16);
+                seen.ids[0] = own;
+            }
+            for late in 0..2 {
+                let own = seen.ids[1];
+                let p = seen.ack(ms, 2 * (k - 10) + 2, &[], ms - 10);
+                p.at = Time(1_000_000_000_000 + (ms + 10 * late) * MS + 2);
+                p.id = own;
+                seen.ids[1] = own.wrapping_add(late as u16);
+            }
+        }
+    }
+    seen.packets.sort_by_key(|p| p.at);
+    (1..).zip(&mut seen.packets).for_each(|(frame, p)| p.frame = frame);
+    let flow = seen.flow();
+    assert_eq!((flow.facts.counts.retransmissions, flow.facts.counts.losses), (0, 0), "{:?}", flow.facts.counts);
+    assert_eq!(flow.facts.counts.acks_reordered, 0);
+}
+
+#[test]
 fn a_forwarded_packet_counts_once() {
     let mut s = Script::new(true, true);
     s.handshake(50);
@@ -590,6 +626,20 @@ fn both_directions_carry_data() {
     assert_eq!(flows.iter().map(|f| (f.from, f.facts.bytes)).collect::<Vec<_>>(), [(end(0), 1_000), (end(1), 500)]);
     assert_eq!((flows[0].acks.last().map(|a| a.len), flows[1].segments[0].rtt), (Some(500), MS));
     flows.iter().for_each(laws);
+}
+
+#[test]
+fn what_the_receiver_sends_beside_its_acknowledgements_is_counted_before_the_next_one() {
+    let mut s = Script::new(true, true);
+    s.handshake(20);
+    for k in 0..4 {
+        let ms = 30 + 30 * u64::from(k);
+        s.data(ms, k);
+        s.ack(ms + 20, k + 1, &[], ms);
+        s.push(1, ms + 22, Flags::ACK, 1 + 50 * k, 1 + (k + 1) * MSS, 50, ms); // acknowledges nothing new
+    }
+    let flow = s.analysed().into_iter().find(|f| f.from == end(0)).expect("the data");
+    assert_eq!(flow.acks.iter().map(|a| a.beside).collect::<Vec<_>>(), [0, 1, 1, 1]);
 }
 
 #[test]

@@ -24,8 +24,16 @@ pub(super) struct FullSize {
 }
 
 impl FullSize {
-    /// Takes a segment or a super-packet, whose `mss` is what the SYNs agreed on; gives the payload of a full segment now.
+    /// Takes a segment or a super-packet, whose `mss` is what the SYNs agreed on; gives the payload of a full segment now, with as many options.
     pub(super) fn take(&mut self, d: &Data) -> Option<u32> {
+        if d.options == 0 {
+            self.learn(d);
+        }
+        let without = d.mss.map(|mss| self.known.map_or(mss, |known| known.min(mss)));
+        without.map(|size| size.saturating_sub(d.options).max(1)) // RFC 9293 §3.7.1
+    }
+
+    fn learn(&mut self, d: &Data) {
         let is_of = |size: &u32| d.len % size == 0;
         // A sender cuts a super-packet into as few segments as the path allows.
         let fewest = |mss: u32| (d.len.div_ceil(mss)..=MOST_SEGMENTS).find(|k| d.len % k == 0);
@@ -37,7 +45,6 @@ impl FullSize {
         if self.votes >= REPEATED {
             self.known = self.size;
         }
-        d.mss.map(|mss| self.known.map_or(mss, |known| known.min(mss)))
     }
 
     fn vote(&mut self, size: u32) {
@@ -70,6 +77,15 @@ mod tests {
         // Ends of writes, and what the receiver's window cut once, change nothing.
         assert_eq!(full.take(&Data { len: 700, mss: Some(MSS), psh: true, ..Data::default() }), Some(1_200));
         assert_eq!(after(&mut full, [333]), 1_200);
+    }
+
+    #[test]
+    fn options_make_a_full_segment_smaller_and_teach_no_size() {
+        let mut full = FullSize::default();
+        for _ in 0..20 {
+            assert_eq!(full.take(&Data { len: MSS - 20, mss: Some(MSS), options: 20, ..Data::default() }), Some(MSS - 20));
+        }
+        assert_eq!(after(&mut full, [MSS]), MSS);
     }
 
     #[test]

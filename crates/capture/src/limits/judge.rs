@@ -4,7 +4,7 @@
 
 use super::intervals::{Interval, Intervals};
 use super::view::{Moment, View};
-use super::window::{Evidence, Gap, Habits};
+use super::window::{Ending, Evidence, Gap, Habits, BURST};
 use super::{Cause, Data};
 use serde::Serialize;
 use std::ops::Range;
@@ -19,6 +19,8 @@ pub(super) struct Judge {
     gaps: Vec<Gap>,
     most_gaps: usize,
     habits: Habits,
+    /// Whether the burst that leaves now followed a full segment, and no ACK.
+    is_timed_burst: bool,
     /// Where the capture does not show the cause.
     pub(super) doubts: Doubts,
     out: Intervals,
@@ -28,7 +30,7 @@ impl Judge {
     pub(super) fn new(most_intervals: usize) -> Judge {
         let out = Intervals::new(most_intervals);
         let (window, habits, doubts) = Default::default();
-        Judge { window, gaps: Vec::new(), most_gaps: MOST_GAPS, habits, doubts, out }
+        Judge { window, gaps: Vec::new(), most_gaps: MOST_GAPS, habits, is_timed_burst: false, doubts, out }
     }
     /// Bytes of memory beside its own.
     pub(super) fn heap(&self) -> usize {
@@ -52,6 +54,10 @@ impl Judge {
     /// A segment left; so many bytes were in flight before it and are after it.
     pub(super) fn departed(&mut self, d: &Data, before: u64, after: u64) {
         let w = &mut self.window;
+        w.full = w.full.max(d.mss.unwrap_or(0));
+        if self.is_timed_burst {
+            w.timed += u64::from(d.len);
+        }
         w.flight_min = if w.segments == 0 { before } else { w.flight_min.min(before) };
         w.flight_max = w.flight_max.max(after);
         w.segments += 1;
@@ -65,6 +71,10 @@ impl Judge {
     pub(super) fn add(&mut self, gap: Gap) {
         if gap.to > gap.from {
             self.window.tight += if gap.is_tight { gap.to - gap.from } else { 0 };
+            if gap.to - gap.from > BURST {
+                self.is_timed_burst = gap.ending == Ending::Timer && !gap.is_drained;
+                self.window.timed_bursts += u32::from(self.is_timed_burst);
+            }
             self.gaps.push(gap);
         }
     }
@@ -99,6 +109,8 @@ pub enum Doubt {
     FarFromSender,
     /// The segments have no timestamps, so that nothing shows which of the last ACKs the sender knew when they left.
     NoTimestamps,
+    /// The capture lacks packets, so that a pause in it need be none of the sender's.
+    PacketsMissing,
 }
 
 /// What speaks for a doubt, and how long each held.
@@ -109,7 +121,7 @@ pub(super) struct Doubts {
     /// Whether the segments have no timestamps.
     pub(super) is_untimed: bool,
     /// Time without a cause for each doubt, ns.
-    times: [u64; 2],
+    times: [u64; 3],
 }
 
 impl Doubts {
@@ -125,6 +137,7 @@ impl Doubts {
                 Doubt::FarFromSender
             }
             Cause::Application | Cause::SendBuffer | Cause::Pacing if g.is_unsure => Doubt::NoTimestamps,
+            Cause::Unknown => Doubt::PacketsMissing,
             _ => return cause,
         };
         self.times[doubt as usize] += g.to - g.from;
@@ -133,7 +146,7 @@ impl Doubts {
 
     /// The doubt that held longest.
     pub(super) fn longest(&self) -> Option<Doubt> {
-        let all = [Doubt::FarFromSender, Doubt::NoTimestamps];
+        let all = [Doubt::FarFromSender, Doubt::NoTimestamps, Doubt::PacketsMissing];
         all.into_iter().filter(|&d| self.times[d as usize] > 0).max_by_key(|&d| self.times[d as usize])
     }
 }

@@ -113,6 +113,10 @@ pub struct Data {
     pub psh: bool,
     /// Whether it is sent again.
     pub repeat: Option<Repeat>,
+    /// Its acknowledgement number, in the other direction's numbers.
+    pub ack: u64,
+    /// Bytes of options by which it is smaller than a full segment without them: SACK blocks, where the other end sends data too.
+    pub options: u32,
 }
 
 /// A packet of the other direction at the place of capture.
@@ -140,4 +144,8 @@ pub struct Ack {
     pub tsecr: Option<u32>,
     /// Its own payload, bytes.
     pub len: u32,
+    /// Its end, in the other direction's numbers.
+    pub end: u64,
+    /// Whether it lies beyond what was seen acknowledged of the other direction's data, so that it need not change what is echoed (RFC 7323 §4.3).
+    pub is_beyond: bool,
 }

@@ -23,13 +23,15 @@ struct Script {
     is_accepted: bool,
     /// What the handshake's answer takes longer than the path, ns.
     slow: u64,
+    /// By how many ACKs what a segment echoes is behind: those that lie beyond what the sender had acknowledged, where the other end sends data too.
+    behind: usize,
     packets: Vec<(u64, Packet)>,
 }
 
 impl Script {
     /// A connection whose handshake takes `rtt` ms, seen `away` ns from its sender.
     fn new(rtt: u64, away: u64) -> Script {
-        Script { rtt: rtt * MS, away, is_timed: true, is_accepted: false, slow: 0, packets: Vec::new() }
+        Script { rtt: rtt * MS, away, is_timed: true, is_accepted: false, slow: 0, behind: 0, packets: Vec::new() }
     }
 
     /// The sender sends at `t`.
@@ -52,7 +54,7 @@ impl Script {
     /// The TSval that a segment seen at `t` echoes: of the last ACK that had reached its sender.
     fn echo(&self, t: u64) -> Option<u32> {
         let before = &self.packets[..self.packets.partition_point(|p| p.0 + 2 * self.away <= t)];
-        before.iter().rev().find(|p| matches!(p.1, Packet::Ack(_))).and_then(|p| self.tsval(p.0))
+        before.iter().rev().filter(|p| matches!(p.1, Packet::Ack(_))).nth(self.behind).and_then(|p| self.tsval(p.0))
     }
 
     /// What a tracker makes of it; frame 4 is the first after the handshake.
@@ -73,7 +75,7 @@ impl Script {
         for (frame, (t, packet)) in (4..).zip(&self.packets) {
             match packet {
                 Packet::Data(d) => tracker.data(&Data { t: *t, frame, tsval: self.tsval(*t), tsecr: self.echo(*t), ..*d }),
-                Packet::Ack(a) => tracker.ack(&Ack { t: *t, frame, tsval: self.tsval(*t), ..*a }),
+                Packet::Ack(a) => tracker.ack(&Ack { t: *t, frame, tsval: self.tsval(*t), is_beyond: self.behind > 0, ..*a }),
             }
         }
         let (all, doubt) = tracker.finish(self.packets.last().map_or(0, |p| p.0));
@@ -131,6 +133,67 @@ fn chunks(away: u64) -> Script {
 fn acks_that_release_segments_show_the_congestion_window() {
     assert!(window_limited(1 << 20, 0).share(Cause::CongestionWindow) > 0.98);
     assert!(window_limited(1 << 20, 5 * MS).share(Cause::CongestionWindow) > 0.98);
+}
+
+#[test]
+fn an_older_echo_hides_no_ack_beyond_what_the_sender_had_acknowledged_itself() {
+    for away in [0, 5 * MS] {
+        let both_ways = Script { behind: 1, ..window_limited(1 << 20, away) };
+        assert!(both_ways.share(Cause::CongestionWindow) > 0.98, "{away}");
+    }
+}
+
+#[test]
+fn segments_that_sack_blocks_make_smaller_end_no_writes() {
+    for away in [0, 5 * MS] {
+        let mut s = window_limited(1 << 20, away);
+        // Two blocks in every other segment, and rests of what was cut before.
+        let sizes = [(MSS - 20, 20), (MSS, 0), (MSS - 20, 20), (400, 0)];
+        let (mut end, mut acked) = (0, 0);
+        for (k, (_, packet)) in s.packets.iter_mut().enumerate() {
+            match packet {
+                Packet::Data(d) => {
+                    let (len, options) = sizes[k % sizes.len()];
+                    *d = Data { seq: end, len, options, psh: true, ..*d };
+                    end += u64::from(len);
+                }
+                Packet::Ack(a) => {
+                    acked = end.saturating_sub(18 * FULL).max(acked);
+                    *a = Ack { ack: acked, edge: Some(acked + (1 << 20)), delivered: acked, ..*a };
+                }
+            }
+        }
+        assert!(s.share(Cause::CongestionWindow) > 0.95, "{away}");
+    }
+}
+
+#[test]
+fn larger_bursts_than_a_pacer_sends_are_the_applications() {
+    let timed = |segments: u64, every: u64| {
+        let mut s = Script::new(40, 0);
+        let per_s = 1_000 * MS / every;
+        for k in 0..3 * per_s {
+            let t = 50 * MS + k * every;
+            (0..segments).for_each(|part| s.send(t, (k * segments + part) * FULL, MSS, None));
+            s.ack(t + 40 * MS + every / 3, (k + 1) * segments * FULL, 1 << 20, 0);
+        }
+        s
+    };
+    assert!(timed(7, 10 * MS).share(Cause::Application) > 0.95, "the end of each write waits for the next");
+    assert!(timed(2, 3 * MS).share(Cause::Pacing) > 0.95);
+    assert!(timed(8, MS).share(Cause::Pacing) > 0.95, "what a pacer carries in a millisecond");
+}
+
+#[test]
+fn what_a_capture_lacks_for_a_time_has_no_cause() {
+    for away in [0, 5 * MS] {
+        let mut s = window_limited(1 << 20, away);
+        s.send(60 * MS, 0, MSS, Some(Repeat::Fast)); // a repair that ends unseen
+        s.packets.retain(|p| !(80 * MS..2_080 * MS).contains(&p.0));
+        let (unknown, doubt) = s.doubted();
+        assert!((0.48..0.52).contains(&unknown), "{away}: {unknown}");
+        assert_eq!(doubt, Some(Doubt::PacketsMissing));
+    }
 }
 
 #[test]

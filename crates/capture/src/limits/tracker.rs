@@ -50,6 +50,10 @@ pub struct Tracker {
     acked: u64,
     /// When an ACK first repeated it: a loss was reported.
     reported: Option<u64>,
+    /// Where the data end that were under way, or waited in as large a flight, when options last made segments smaller.
+    resized: u64,
+    /// Most bytes that were sent and not acknowledged.
+    most: u64,
     closed: bool,
 }
 
@@ -69,6 +73,8 @@ impl Tracker {
             last_ack: 0,
             acked: 0,
             reported: None,
+            resized: 0,
+            most: 0,
             closed: false,
         }
     }
@@ -191,6 +197,9 @@ impl Tracker {
             self.judge.ran_out();
         }
         let mut gap = Gap { from: last.t, to: d.t, ending: Ending::Timer, is_drained, is_tight, is_unsure, frames };
+        if self.is_hole(d, last) {
+            return self.judge.add(Gap { ending: Ending::Known(Cause::Unknown), ..gap });
+        }
         let closed_until = self.closed_until(d, last);
         if d.repeat == Some(Repeat::Timeout) {
             // What a full window keeps waits for the window, also where the timer repeats what may have arrived: the ACKs that open it are lost.
@@ -234,6 +243,12 @@ impl Tracker {
         self.view.knows_response() || self.is_silence(d, last)
     }
 
+    /// Whether the capture lacks what left meanwhile: data that it does not have were acknowledged, or more is missing than was ever under way.
+    fn is_hole(&self, d: &Data, last: Departure) -> bool {
+        let is_long = d.t - last.t.min(d.t) > LONG.max(self.trips.smoothed);
+        is_long && self.nxt > 0 && (self.acked > self.nxt + 1 || d.seq > self.nxt + self.most)
+    }
+
     fn is_silence(&self, d: &Data, last: Departure) -> bool {
         let gap = d.t - last.t.min(d.t);
         self.spacing.is_pause(gap) && gap > LONG.max(self.trips.smoothed.saturating_mul(4))
@@ -270,8 +285,10 @@ impl Tracker {
 
     fn depart(&mut self, d: &Data, end: u64) {
         let is_cut = self.view.room(end).zip(d.mss).is_some_and(|(room, mss)| room < u64::from(mss) && room < HALVES * u64::from(d.len));
+        // What was cut for segments of another size leaves rests.
+        let is_rest = d.options > 0 || d.seq < self.resized;
         // The last segment of what was written has PSH (RFC 9293 §3.9.1.2, MUST-61).
-        let is_short = d.psh && d.mss.is_some_and(|mss| d.len % mss != 0) && !is_cut;
+        let is_short = d.psh && d.mss.is_some_and(|mss| d.len % mss != 0) && !is_cut && !is_rest;
         if d.repeat.is_some_and(|repeat| self.episodes.repeats(repeat, self.nxt)) {
             if let (None, Some(reported)) = (d.tsecr, self.reported) {
                 self.view.repaired(d.t.saturating_sub(reported));
@@ -280,6 +297,10 @@ impl Tracker {
         self.trips.depart(d, end > self.nxt);
         let before = self.nxt - self.view.delivered.min(self.nxt);
         self.nxt = self.nxt.max(end);
+        self.most = self.most.max(self.nxt - self.view.una.min(self.nxt));
+        if d.options > 0 {
+            self.resized = self.resized.max(self.nxt + self.most);
+        }
         self.view.fits(self.nxt);
         self.view.forget(self.nxt);
         self.judge.departed(d, before, self.nxt - self.view.delivered.min(self.nxt));

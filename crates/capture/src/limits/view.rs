@@ -2,7 +2,8 @@
 //!
 //! An ACK that passes the capture needs a time to the sender, and what the sender then sends needs a time back: together the *response
 //! delay*, 0 at the sender itself. It is measured by the handshake (SYN-ACK to ACK) and by timestamps: a segment echoes the TSval of the
-//! last ACK in order (RFC 7323 §4.3), so that it left after that ACK arrived. An ACK that a segment cannot have known waits here.
+//! last ACK in order (RFC 7323 §4.3), so that it left after that ACK arrived. An ACK that a segment cannot have known waits here. Where both ends
+//! send data, a packet beyond what the sender acknowledged last leaves its echo as it is, so that an older echo says nothing of that packet.
 
 use super::{Ack, Data};
 use std::collections::VecDeque;
@@ -184,9 +185,13 @@ impl View {
         while let Some(first) = self.waiting.front().copied() {
             let age = d.t.saturating_sub(first.t);
             let stamps = d.tsecr.zip(first.tsval);
-            if stamps.is_some_and(|(echo, value)| ahead(echo, value) > 0) {
+            let is_newer = stamps.is_some_and(|(echo, value)| ahead(echo, value) > 0);
+            // A segment acknowledges all that its sender has, unless it lacks some of it.
+            let is_ahead = !self.is_near() && d.options == 0 && first.end > d.ack;
+            if is_newer && (!first.is_beyond || is_ahead) {
                 break;
             }
+            let stamps = stamps.filter(|_| !is_newer);
             let is_new = |value: u32| self.echoed.map_or(true, |(v, _)| ahead(v, value) > 0);
             let first_echo = stamps.map(|(_, value)| value).filter(|&value| is_new(value));
             let end = d.seq + u64::from(d.len);

@@ -48,6 +48,11 @@ pub(super) struct Evidence {
     pub(super) rtt_min: u64,
     /// Time in gaps that began with hardly any room in the receiver's window.
     pub(super) tight: u64,
+    /// Payload of the largest full segment.
+    pub(super) full: u32,
+    /// Bursts that followed a full segment and no ACK, and their bytes.
+    pub(super) timed_bursts: u32,
+    pub(super) timed: u64,
 }
 
 /// How the sender's departures were triggered lately: counts and times of gaps, halved with each window.
@@ -59,6 +64,10 @@ pub(super) struct Habits {
     timer: [f64; 2],
     /// Sum of the logarithms of the latter's times, ns.
     timer_logs: [f64; 2],
+    /// Bursts that followed a full segment and no ACK, their bytes, and those that a pacer sends at once.
+    bursts: f64,
+    burst_bytes: f64,
+    quantum: f64,
     /// Segments, and those of them that were not full.
     segments: f64,
     short: f64,
@@ -78,8 +87,15 @@ pub(super) struct Habits {
 
 /// Windows over which a flight must stay the same for a send buffer to be what holds it.
 const WINDOWS: usize = 8;
+/// What a pacer sends at once is two segments, or what it carries in so long, ns, twice Linux's (`sk_pacing_shift`, and since 5.18 more within the least
+/// round trip that follows, `tcp_tso_rtt_log`), with half a segment more.
+const QUANTUM: f64 = 2e6;
+const PACKETS: f64 = 2.5;
+const NEAR: u64 = 8_000_000;
+/// Bursts of late from which on their size is a habit.
+const OFTEN: f64 = 3.0;
 /// Gaps shorter than this are within one burst, ns.
-const BURST: u64 = 20_000;
+pub(super) const BURST: u64 = 20_000;
 /// More gaps than this share are ended by timers: the sender paces, the rest are coincidences.
 const PACED: f64 = 0.2;
 /// A paced sender's gap of so many times the usual one waited for its ACK.
@@ -109,6 +125,11 @@ impl Habits {
             self.timer[k] /= 2.0;
             self.timer_logs[k] /= 2.0;
         }
+        self.bursts = self.bursts / 2.0 + f64::from(window.timed_bursts);
+        self.burst_bytes = self.burst_bytes / 2.0 + window.timed as f64;
+        let at_once = window.bytes as f64 / (window.to - window.from).max(1) as f64 * QUANTUM;
+        let is_far = window.rtt_min > NEAR;
+        self.quantum = if is_far { at_once.max(PACKETS * f64::from(window.full)) } else { f64::INFINITY };
         self.segments = self.segments / 2.0 + f64::from(window.segments);
         self.short = self.short / 2.0 + f64::from(window.short);
         self.time = self.time / 2.0 + (window.to - window.from) as f64;
@@ -151,6 +172,12 @@ impl Habits {
         (most - least) as f64 / most as f64
     }
 
+    /// Whether what leaves at times that no ACK explains leaves in larger bursts than a pacer sends: the writes of an application, of which the end
+    /// waits to become a full segment (Nagle's algorithm).
+    fn are_writes(&self) -> bool {
+        self.bursts >= OFTEN && self.burst_bytes > self.bursts * self.quantum
+    }
+
     /// The cause of a gap seen at the sender.
     pub(super) fn cause_near(&self, g: &Gap, window: &Evidence) -> Cause {
         let usual = (self.timer_logs[0] / self.timer[0].max(1e-9)).exp();
@@ -159,7 +186,8 @@ impl Habits {
             (Ending::Known(cause), _) => cause,
             (Ending::Ack, true) if self.timers(1) < UNASKED => Cause::SendBuffer,
             (_, true) => Cause::Application,
-            (Ending::Ack, false) if !is_paced => Cause::CongestionWindow,
+            (Ending::Ack, false) if !is_paced || self.are_writes() => Cause::CongestionWindow,
+            (Ending::Timer, false) if self.are_writes() => Cause::Application,
             (Ending::Ack, false) if (g.to - g.from) as f64 > WAITED * usual => self.waited(window),
             (Ending::Timer, false) if (g.to - g.from) as f64 > STOPPED * usual => Cause::Application,
             (_, false) => Cause::Pacing,
