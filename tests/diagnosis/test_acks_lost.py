@@ -46,6 +46,24 @@ def test_none_missing_is_none_lost_and_one_may_have_been_another_packet() -> Non
     assert one.low == 0.0
 
 
+def test_packets_of_the_receiver_that_acknowledge_nothing_new_are_none_that_were_lost() -> None:
+    numbers = np.arange(1, 3_001)
+    has_row = np.ones(numbers.size, dtype=bool)
+    has_row[1::3] = False  # requests, between the acknowledgements of their answers
+    beside = np.diff(np.cumsum(~has_row)[has_row], prepend=0)
+    is_lost = np.arange(int(has_row.sum())) % 50 == 7
+    columns = {"id": numbers[has_row].astype(np.uint16), "len": np.zeros(int(has_row.sum()), np.uint32), "beside": beside.astype(np.uint16)}
+    known = {"id_counts": [True, True], "ack_stride": 1, "mss": [1460, 1460]}
+    none = acks.lost(replace(flow(facts=known), vantage="sender", acks=columns))
+    assert isinstance(none, Estimate)
+    assert (none.value, none.low) == (0.0, 0.0)
+    rest = {name: column[~is_lost] for name, column in columns.items()}
+    rest["beside"] = np.diff(np.cumsum(beside)[~is_lost], prepend=0).astype(np.uint16)  # those passed all the same
+    some = acks.lost(replace(flow(facts=known), vantage="sender", acks=rest))
+    assert isinstance(some, Estimate)
+    assert some.value == pytest.approx(100 * is_lost.sum() / numbers.size, rel=0.1)
+
+
 def test_the_count_passes_0_and_that_is_no_loss() -> None:
     found = seen(np.arange(1, 270_000) % 2**16)
     assert isinstance(found, Estimate)

@@ -89,6 +89,8 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
         assert (
             "the receiver's window or the sender's socket buffer, whose default ends about there too (100 % of the time)" in said
         ) is says_send_buffer
+    closed = words.answer(diagnosed(flow(goodput_mbps=12.0, facts={"flight_max": 2_900_000, "zero_windows": 1}), limited_by={"receive_window": 1.0}))
+    assert "the receiver's window (100 % of the time): it was closed once" in closed
     for losses, is_open in ((0, True), (5, False)):
         seen = flow(goodput_mbps=12.0, facts={"flight_max": 2_900_000, "losses": losses})
         said = words.answer(diagnosed(seen, limited_by={"congestion_window": 1.0}))
@@ -288,7 +290,10 @@ def test_a_capture_that_lacks_the_packets_does_not_tell_what_held_the_flow(missi
     assert (doubted.limits_doubt == "packets_missing") is ((missing > 0.5 and not facts) or "acks_missing" in facts)
     if doubted.limits_doubt:
         one = diagnosed(doubted, limited_by=limits.shares_of(doubted), replay=None, advice=None)
-        assert "What limits you is not identifiable here: the capture lacks the acknowledgements or most of the data" in words.answer(one)
+        assert (
+            "What limits you is not identifiable here: the capture lacks the acknowledgements, most of the data or all packets of a time"
+            in words.answer(one)
+        )
         assert "tcpdump -i any -B 65536 " in next_look.what_to_ask(whole(one))
 
 

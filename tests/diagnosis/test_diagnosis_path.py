@@ -251,6 +251,36 @@ def test_jitter_and_its_direction(where: str, sigma: float) -> None:
     assert "rate_mbps" in p.reasons
 
 
+def test_what_acknowledgements_wait_behind_the_receivers_own_data_is_no_jitter() -> None:
+    random = np.random.default_rng(3)
+    sent = np.cumsum(random.exponential(2.0, 8000))
+    both = flow(sent, np.full(sent.size, 30.0), 30 + through(sent, 6.2), vantage="sender")
+    assert fit(both).jitter_on in ("reverse", None)
+    both.acks["len"] = np.full(both.acks["t"].size, MSS, dtype=np.uint32)
+    found = fit(both)
+    assert (found.jitter_ms, found.jitter_on) == (None, None)
+    assert found.rtt_ms is None or found.rtt_ms.low <= 62  # a packet takes 2 ms on that link
+    reordered = flow(sent, np.full(sent.size, 30.0), 30 + random.normal(0, 3, sent.size) + through(sent, 6.2))
+    reordered.acks["len"] = np.full(sent.size, MSS, dtype=np.uint32)
+    assert fit(reordered).jitter_reverse_ms is None
+    # Where no handshake shows the way of an acknowledgement alone, that queue may be in all of them.
+    busy = flow(sent, 12.0 + through(sent, 20.0), 60 + 20 * np.sin(sent / 5e3) ** 2 + 4 * random.random(sent.size), vantage="sender")
+    busy.acks["len"] = both.acks["len"]
+    busy.facts["begins_in_mid_connection"] = True
+    assert fit(busy).rtt_ms is None or fit(busy).rtt_ms.low == 0
+    busy.acks["len"][:] = 0
+    assert fit(busy).rtt_ms is None or fit(busy).rtt_ms.low > 60
+
+
+def test_a_bottleneck_may_be_faster_by_what_the_capture_lacks() -> None:
+    sent = bursts(6000, 20.0)
+    seen = flow(sent, 12.0 + through(sent, 20.0), np.full(sent.size, 8.0))
+    whole = fit(seen).rate_mbps
+    seen.facts["not_captured_bytes"] = seen.bytes * 3 // 100
+    rate = fit(seen).rate_mbps
+    assert (rate.low, rate.high) == (whole.low, pytest.approx(whole.high / 0.97))
+
+
 def test_without_timestamps_the_direction_is_not_guessed() -> None:
     random = np.random.default_rng(4)
     f = flow(np.arange(3000) * 2.0, 30 + random.normal(0, 3, 3000), np.full(3000, 30.0))

@@ -382,6 +382,21 @@ def test_what_a_clock_sends_is_no_send_buffers_where_no_ack_released_it(tmp_path
         assert (about["send_buffer"], doubt) == (is_denied, "end_of_writes")
 
 
+@pytest.mark.parametrize(("apart", "is_denied"), [(10.0, True), (0.0, False)])
+def test_beside_a_nearly_full_bottleneck_a_clock_of_the_sender_may_be_what_a_buffer_looks_like(apart, is_denied, tmp_path):
+    """Full segments, seven each 10 ms over a link that takes 9 ms for them: its packets come all at one distance."""
+    times = 1_000 + (np.repeat(apart * np.arange(300), 7) if apart else 10 / 7 * np.arange(2_100))
+    seen = arriving(tmp_path / "clock.pcap", times, np.full(2_100, 1_448), (20.0, 20.0), 1.25)
+    path = FittedPath(rate_mbps=Estimate(9.69, 9.6, 9.8, 99))
+    seen = replace(seen, goodput_mbps=0.85 * 9.69)
+    still = np.full(20, 40_000.0), np.full(20, 30_000.0), np.full(20, 40_000.0)
+    assert limits.stamps_beat(seen) is is_denied
+    about, _ = limits._by_flights(seen, path, {"send_buffer": 1.0}, still)
+    assert about["send_buffer"] is (is_denied or limits.is_late(seen))
+    about, _ = limits._by_flights(replace(seen, goodput_mbps=5.0), path, {"send_buffer": 1.0}, still)
+    assert about["send_buffer"] is limits.is_late(seen)
+
+
 @pytest.mark.parametrize(("apart", "is_stamped", "found"), [(55.5, False, "application"), (53.2, False, "unknown"), (55.5, True, "application")])
 def test_bursts_whose_distances_no_round_trip_explains_are_a_clocks(apart, is_stamped, found, tmp_path):
     """Full segments written by a clock over 212.8 ms, seen at the receiver; of 53.2 ms four are a round trip, and bursts of a window would come so."""

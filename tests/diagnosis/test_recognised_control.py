@@ -167,6 +167,16 @@ def test_a_window_of_a_few_packets_has_no_name() -> None:
     assert _doubt(capture_of, seen, "cubic") is None
 
 
+def test_away_from_the_sender_what_it_echoes_tells_no_window_where_it_receives_data_too() -> None:
+    seen = observed("cubic")
+    columns = {**seen.acks, "len": np.full(len(seen.acks["t"]), 1_448, dtype=np.uint32)}
+    both = dataclasses.replace(seen, vantage="receiver", acks=columns)
+    told = watch(seen)
+    assert told is not None
+    assert _doubt(both, told, "cubic") == Reason("both ways")
+    assert _doubt(dataclasses.replace(both, vantage="sender"), told, "cubic") is None
+
+
 def test_a_control_that_others_are_nearer_to_is_no_name() -> None:
     """Behind a policer at windows of seven packets, an H-TCP was called CUBIC: its own shadow was as close, but for the fractions of a packet."""
     values = {f"{name}.{measure}": 0.5 for name in CANDIDATES for measure in ("close_short", "backoff_close")}

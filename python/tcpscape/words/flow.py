@@ -427,11 +427,11 @@ def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
 def _may_be_buffer(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
     """Whether a window is so large that Linux's default send buffer ends with it: full segments wait for the one as for the other.
 
-    A congestion window that losses made smaller had not reached that buffer.
+    A congestion window that losses made smaller had not reached that buffer, and a window that was closed is what held the flow.
     """
     facts = diagnosis.flow.facts
     if cause == "receive_window":
-        return max(facts.get("flight_max") or 0, facts.get("window_max") or 0) >= DEFAULT_SEND_BUFFER
+        return not facts.get("zero_windows") and max(facts.get("flight_max") or 0, facts.get("window_max") or 0) >= DEFAULT_SEND_BUFFER
     return cause == "congestion_window" and not facts.get("losses") and (facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER
 
 

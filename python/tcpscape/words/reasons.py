@@ -103,8 +103,8 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     ),
     "few_segments": "too few segments were sent to show what their sender waits for again and again: capture a longer transfer",
     "packets_missing": (
-        "the capture lacks the acknowledgements or most of the data, so that a pause in it need be none of the sender's: capture both directions,"
-        " with a larger buffer (tcpdump -B)"
+        "the capture lacks the acknowledgements, most of the data or all packets of a time, so that a pause in it need be none of the sender's:"
+        " capture both directions, with a larger buffer (tcpdump -B)"
     ),
     "data missing": "only acknowledgements of these data are in the capture: capture both directions",
     "few packets": "too few packets in both directions",
@@ -204,6 +204,9 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "thinned": (
         "the capture has more packets than are kept, of the ACKs one in {every}, and away from the sender each of them counts:"
         " capture 30 s of this flow alone"
+    ),
+    "both ways": (
+        "the receiver sends data of its own, and timestamps do not tell then which of its packets the sender had as it sent: capture at the sender"
     ),
     "reductions unseen": "its windows are like those of {name}, but {cuts} repairs of losses did not make them smaller, as they do with {name}",
     "spaced by a timer": lambda name, share: (

@@ -192,8 +192,8 @@ def _by_flights(
     is_left = float(np.median(least)) > float(flow.facts.get("segment_size") or 0.0)
     if held.get("application", 0.0) >= SURE and alike >= STILL and is_left and _turns_vary(flow) and not is_clocked(flow, path):
         return {"application": True}, "constant_flight"
+    fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
     if held.get("congestion_window", 0.0) >= SURE:
-        fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
         segments = float(np.median(flights)) / max(float(flow.facts.get("segment_size") or 0.0), 1.0)
         is_still = alike >= STILL and _outlasts(alike * flights.size, segments, flow.facts.get("losses") or 0)
         if flow.facts.get("losses") and is_left:  # a control that measures delays keeps its window behind a bottleneck that it fills
@@ -202,7 +202,8 @@ def _by_flights(
     low, high = np.quantile(rates, (0.1, 0.9)) / max(float(np.median(rates)), 1.0)
     is_silent = silence(flow, path) >= SILENT * held.get("application", 0.0) > 0
     is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
-    return {"send_buffer": alike < CONSTANT or is_late(flow), "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
+    is_timed = fills and stamps_beat(flow)  # the bottleneck has smoothed what tells a clock's bursts from a buffer's
+    return {"send_buffer": alike < CONSTANT or is_late(flow) or is_timed, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
 
 
 def _outlasts(trips: float, segments: float, losses: float) -> bool:
@@ -287,6 +288,19 @@ def _bursts(t: Floats) -> tuple[Floats, float]:
     sizes = np.diff(np.concatenate((begins, [t.size])))
     size = float(np.median(np.repeat(sizes, sizes)))  # of the burst that the usual segment is in
     return np.diff(t[begins[sizes >= size / 2]]), size
+
+
+def stamps_beat(flow: ObservedFlow) -> bool:
+    """Whether the sender's own clock, by the timestamps of its segments, shows bursts at equal distances: a tick more or less is rounding."""
+    stamps = np.asarray(flow.segments.get("tsval", ()), dtype=np.uint32)
+    if stamps.size < LEAST_BURSTS or flow.facts.get("timestamps") is not True:
+        return False
+    at = np.sort(np.diff(stamps, prepend=stamps[:1]).astype(np.int32).cumsum(dtype=np.int64))
+    apart, _ = _bursts(at.astype(np.float64))
+    if apart.size < LEAST_BURSTS or np.median(apart) < 2 * LATE_TICKS:
+        return False
+    usual = float(np.median(apart))
+    return float(np.mean(np.abs(apart - usual) <= max(1.0, EQUAL * usual))) >= CLOCKED
 
 
 def _is_even(t: Floats) -> bool:

@@ -56,6 +56,10 @@ class SocketAddress:
         return f"{host}:{self.port}" if self.port else host
 
 
+BOTH_WAYS = 0.1
+"""Share of the receiver's packets with data of its own, above which a connection carries data both ways."""
+
+
 @dataclass(frozen=True, slots=True)
 class LimitInterval:
     """A time during which one cause held a flow."""
@@ -145,6 +149,23 @@ class ObservedFlow(FlowCounts, FlowEnds):
     def surely_lost(self) -> int:
         """Of the segments that were sent again those that had surely been lost: the others may have come late."""
         return max(0, (self.facts.get("losses") or 0) - (self.facts.get("losses_uncertain") or 0))
+
+    @property
+    def sends_back(self) -> float:
+        """Share of the receiver's packets that carry data of its own; 0 where none was seen."""
+        if not len(self.acks.get("len", ())):
+            return 0.0
+        carry = np.asarray(self.acks["len"]) > 0
+        beside = float(np.sum(self.acks["beside"], dtype=np.float64)) if "beside" in self.acks else 0.0
+        return (float(np.sum(carry)) + beside) / (carry.size + beside)
+
+    @property
+    def loads_back(self) -> bool:
+        """Whether the receiver sends data, as a rule more than half a segment at a time, in whose queue its acknowledgements may wait."""
+        if not self.sends_back > BOTH_WAYS:
+            return False
+        sizes = np.asarray(self.acks["len"], dtype=np.float64)
+        return bool(np.any(sizes)) and float(np.median(sizes[sizes > 0])) > (self.facts.get("segment_size") or 0) / 2
 
     @property
     def answers_reordering(self) -> bool:

@@ -93,6 +93,7 @@ OfControl = Literal[
     "small windows",
     "answers reordering",
     "thinned",
+    "both ways",
     "reductions unseen",
     "spaced by a timer",
 ]

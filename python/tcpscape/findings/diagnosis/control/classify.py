@@ -31,7 +31,7 @@ from tcpscape.findings.diagnosis.control.watched import (
     watch,
 )
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
-from tcpscape.findings.diagnosis.observed import MOST_BINS, ObservedFlow
+from tcpscape.findings.diagnosis.observed import BOTH_WAYS, MOST_BINS, ObservedFlow
 from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.sender_side import as_sender
@@ -334,9 +334,16 @@ def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
         return Reason("counts ACKs", {"name": name, "names": OLDER})
     if flow.answers_reordering:
         return Reason("answers reordering")
-    if flow.vantage != "sender" and (every := flow.facts.get("ack_stride") or 1) > 1:
-        return Reason("thinned", {"every": every})  # which ACK had come decides what was in flight
-    return _doubt_of_window(watched, name)
+    return (_doubt_of_echoes(flow) if flow.vantage != "sender" else None) or _doubt_of_window(watched, name)
+
+
+def _doubt_of_echoes(flow: ObservedFlow) -> Reason | None:
+    """Why the timestamps do not tell, elsewhere than at the sender, which ACK it had when it sent a segment, and so what was in flight."""
+    if (every := flow.facts.get("ack_stride") or 1) > 1:
+        return Reason("thinned", {"every": every})
+    if flow.sends_back > BOTH_WAYS:
+        return Reason("both ways")  # RFC 7323 §4.3: what is echoed waits for the sender's own acknowledgement
+    return None
 
 
 def _doubt_of_window(watched: Watched, name: str) -> Reason | None:

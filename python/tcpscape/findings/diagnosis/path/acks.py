@@ -46,12 +46,17 @@ def _missing(acks: Mapping[str, Any]) -> Estimate | Reason:
     numbers = acks["id"][acks["id"] > 0].astype(np.int64)  # a SYN-ACK has none
     if numbers.size < 2:
         return Reason("identification alike")
-    place = np.unique(numbers[0] + np.cumsum((np.diff(numbers, prepend=numbers[:1]) + 2**15) % 2**16 - 2**15))
+    unwrapped = numbers[0] + np.cumsum((np.diff(numbers, prepend=numbers[:1]) + 2**15) % 2**16 - 2**15)
+    place = np.unique(unwrapped)
     if np.diff(place).max(initial=0) > FARTHEST:
         return Reason("identification alike")
     of_all = np.arange(place[0], place[-1] + 1)
-    are_lost = (~np.isin(of_all, place))[of_all % 2**16 > 0].astype(float)  # the count passes 0, which is left out above
-    missing = int(are_lost.sum())
+    are_lost = (~np.isin(of_all, place)).astype(float)
+    if "beside" in acks:  # those without a row were numbered before the next one that has one
+        beside = acks["beside"][acks["id"] > 0][1:].astype(float)
+        np.subtract.at(are_lost, np.maximum(unwrapped[1:] - 1 - of_all[0], 0), beside)
+    are_lost = are_lost[of_all % 2**16 > 0]  # the count passes 0, which is left out above
+    missing = max(0, round(float(are_lost.sum())))
     found = share(missing, are_lost.size)
     _, error, blocks = mean_by_blocks(are_lost, np.arange(are_lost.size) * BLOCKS // are_lost.size)
     half = 100 * student(blocks) * error if blocks > 1 else 0.0  # losses one after the other

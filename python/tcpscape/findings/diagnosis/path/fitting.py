@@ -54,6 +54,7 @@ then, so that a larger bucket of tokens beside a higher rate explains nearly as 
 SHORT = 3.0
 """Packets."""
 SHARED_QUEUE = Reason("shared queue")
+IN_ORDER = Reason("delays vary in order", {"ms": None})
 
 
 def fit(flow: ObservedFlow) -> FittedPath:
@@ -297,44 +298,37 @@ def keeps_order(f: Fit) -> bool:
 def answer(f: Fit) -> FittedPath:
     """The fit as its type."""
     w, b, reasons = f.wire, f.bottleneck, f.reasons
-    sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward and f.forward.is_there else 0.0
-    skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
-    level, acks_lost = delay_levels(f), acknowledgements.lost(f.flow)
-    found = losses.of_queue(w, skip, f.delays, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
-    if losses.are_guessed(f.flow.facts):
-        found = replace(found, random=None, queue=None, reason=Reason("repeated without SACK"))
-    elif found.random is not None:
-        found = replace(found, random=losses.beside_others(found.random, f.flow.facts, acks_lost if isinstance(acks_lost, Estimate) else None))
-    rate = None
-    if b and (error := base.rate_error(f, b)) > RATE_ERROR * b.rate:
-        reasons["rate_mbps"] = Reason("short bursts")
-        found = replace(found, queue=None, reason=reasons["rate_mbps"])
-    elif b and losses.may_have_passed(f.flow.facts) > UNCOUNTED:
-        reasons["rate_mbps"] = Reason("segments discarded")
-        found = replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
-    elif b:
-        rate = with_interval(b.rate, error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
-    else:
-        reasons.setdefault("rate_mbps", Reason("no queue grew"))
-    if found.random is None and found.reason:
-        reasons["loss_pct"] = found.reason
-    if found.queue is None and found.reason:
-        reasons["queue_loss_pct"] = found.reason
-    if found.buffer is None and found.buffer_reason:
-        reasons["buffer_bytes"] = found.buffer_reason
+    acks_lost = acknowledgements.lost(f.flow)
+    rate, found = rate_and_losses(f, acks_lost if isinstance(acks_lost, Estimate) else None)
+    why = {
+        "loss_pct": (found.random, found.reason),
+        "queue_loss_pct": (found.queue, found.reason),
+        "buffer_bytes": (found.buffer, found.buffer_reason),
+    }
+    reasons |= {name: reason for name, (value, reason) in why.items() if value is None and reason}
     rtt = base.round_trip(f)
+    if rtt is not None and f.flow.loads_back and f.flow.facts.get("begins_in_mid_connection") and base.least_again(f) is None:
+        rtt = replace(rtt, low=0.0)  # no handshake shows the way of an acknowledgement without the queue of the receiver's own data
     one, jf, jr = jitter_estimates(f)
     kept = order_kept(f)
+    is_own = f.flow.loads_back and f.reverse is not None and f.reverse.is_there
+    if is_own and kept is False and f.jitter_on != "forward":  # its acknowledgements have jitter, and how much of it is their queue does not show
+        one, jr, f.jitter_on = jf, None, None
+        reasons |= dict.fromkeys(("jitter_reverse_ms", "jitter_on", *(() if jf else ("jitter_ms",))), IN_ORDER)
     shows_no_order = f.is_receiver and f.jitter_on == "reverse" and f.bottleneck is None
-    may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order)
+    may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or (is_own and kept is not False))
     if may_be_others:
         rtt = withheld(f, rtt)
-        if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data in order
-            one = jf = jr = f.jitter_on = None
-            reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("delays vary in order", {"ms": None}))
+        if f.jitter_on != "reverse" or kept is not False:
+            one = jr = None
+        unknown = (
+            ("jitter_forward_ms", "jitter_on") if one else ("jitter_ms", "jitter_on")
+        )  # ACKs that change places have jitter, whatever delays the data
+        jf, f.jitter_on = None, None
+        reasons |= dict.fromkeys(unknown, IN_ORDER)
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
-    reasons |= {"queue": why} if (why := unseen_queue(f, may_be_others)) else {}
+    reasons |= {"queue": why_queue} if (why_queue := unseen_queue(f, may_be_others)) else {}
     reasons |= {"ack_loss_pct": acks_lost} if isinstance(acks_lost, Reason) else {}
     found_changes = changes.found(f.flow, w, f.behind, f.before)
     reasons |= changes.reasons(found_changes)
@@ -356,6 +350,32 @@ def answer(f: Fit) -> FittedPath:
         changes=tuple(found_changes),
         reasons=reasons,
     )
+
+
+def rate_and_losses(f: Fit, acks_lost: Estimate | None) -> tuple[Estimate | None, losses.Losses]:
+    """The bottleneck's rate, Mbit/s, and what was lost; None with a reason."""
+    w, b, reasons = f.wire, f.bottleneck, f.reasons
+    sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward and f.forward.is_there else 0.0
+    skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
+    level = delay_levels(f)
+    found = losses.of_queue(w, skip, f.delays, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
+    if losses.are_guessed(f.flow.facts):
+        found = replace(found, random=None, queue=None, reason=Reason("repeated without SACK"))
+    elif found.random is not None:
+        found = replace(found, random=losses.beside_others(found.random, f.flow.facts, acks_lost))
+    if b is None:
+        reasons.setdefault("rate_mbps", Reason("no queue grew"))
+        return None, found
+    if (error := base.rate_error(f, b)) > RATE_ERROR * b.rate:
+        reasons["rate_mbps"] = Reason("short bursts")
+        return None, replace(found, queue=None, reason=reasons["rate_mbps"])
+    if losses.may_have_passed(f.flow.facts) > UNCOUNTED:
+        reasons["rate_mbps"] = Reason("segments discarded")
+        return None, replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
+    rate = with_interval(b.rate, error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
+    seen = 1 - losses.not_captured(f.flow)  # what the capture lacks was served all the same, so that the server may be faster
+    buffer = found.buffer and replace(found.buffer, high=found.buffer.high / seen)
+    return replace(rate, high=rate.high / seen), replace(found, buffer=buffer)
 
 
 def unseen_queue(f: Fit, may_be_others: bool) -> Reason | None:

@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path.bottleneck import PACKET, Arrivals, FittedBottleneck, QueueDelays, longest_busy, waits
 from tcpscape.findings.diagnosis.path.columns import LOST, Ints, Wire, running_median
 from tcpscape.findings.diagnosis.path.jitter import share
@@ -112,6 +113,15 @@ def unseen_needless(facts: Mapping[str, Any], acks_lost: Estimate | None) -> flo
 def may_have_passed(facts: Mapping[str, Any]) -> float:
     """The share of the segments that seem lost and that the receiver may have discarded, where it surely did so with others."""
     return (facts.get("losses_uncertain") or 0) / max(1, facts.get("segments") or 0) if facts.get("discarded") else 0.0
+
+
+MOST_UNSEEN = 0.9
+"""Share of the bytes that a capture may lack, by which values are still widened."""
+
+
+def not_captured(flow: ObservedFlow) -> float:
+    """The share of the bytes that the capture lacks: acknowledged and never seen."""
+    return min(MOST_UNSEEN, (flow.facts.get("not_captured_bytes") or 0) / max(1, flow.bytes or 0))
 
 
 def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
