@@ -279,6 +279,11 @@ def test_a_bottleneck_may_be_faster_by_what_the_capture_lacks() -> None:
     seen.facts["not_captured_bytes"] = seen.bytes * 3 // 100
     rate = fit(seen).rate_mbps
     assert (rate.low, rate.high) == (whole.low, pytest.approx(whole.high / 0.97))
+    # The acknowledgements of data that come the other way pass the same queue.
+    seen.facts["not_captured_bytes"] = 0
+    seen.acks["len"] = np.full(sent.size, MSS, dtype=np.uint32)
+    seen.facts["segment_size"] = MSS
+    assert fit(seen).rate_mbps.high == pytest.approx(whole.high * (1 + 94 / MSS))
 
 
 def test_without_timestamps_the_direction_is_not_guessed() -> None:

@@ -374,8 +374,9 @@ def rate_and_losses(f: Fit, acks_lost: Estimate | None) -> tuple[Estimate | None
         return None, replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
     rate = with_interval(b.rate, error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
     seen = 1 - losses.not_captured(f.flow)  # what the capture lacks was served all the same, so that the server may be faster
-    buffer = found.buffer and replace(found.buffer, high=found.buffer.high / seen)
-    return replace(rate, high=rate.high / seen), replace(found, buffer=buffer)
+    more = (1 + losses.beside_data(f.flow)) / seen
+    buffer = found.buffer and replace(found.buffer, high=found.buffer.high * more)
+    return replace(rate, high=rate.high * more), replace(found, buffer=buffer)
 
 
 def unseen_queue(f: Fit, may_be_others: bool) -> Reason | None:

@@ -115,6 +115,8 @@ def may_have_passed(facts: Mapping[str, Any]) -> float:
     return (facts.get("losses_uncertain") or 0) / max(1, facts.get("segments") or 0) if facts.get("discarded") else 0.0
 
 
+ACK = 94
+"""Bytes of an acknowledgement with timestamps and three SACK blocks in an Ethernet frame."""
 MOST_UNSEEN = 0.9
 """Share of the bytes that a capture may lack, by which values are still widened."""
 
@@ -122,6 +124,19 @@ MOST_UNSEEN = 0.9
 def not_captured(flow: ObservedFlow) -> float:
     """The share of the bytes that the capture lacks: acknowledged and never seen."""
     return min(MOST_UNSEEN, (flow.facts.get("not_captured_bytes") or 0) / max(1, flow.bytes or 0))
+
+
+def beside_data(flow: ObservedFlow) -> float:
+    """The largest share by which the sender's own acknowledgements, and SACK blocks in its data, add to the bytes that its bottleneck serves.
+
+    It sends one for each segment of the receiver's data at the most, and they pass the same queue.
+    """
+    if not flow.loads_back:
+        return 0.0
+    every = flow.facts.get("ack_stride") or 1
+    segments = float(np.sum(flow.acks["len"], dtype=np.float64)) * every / max(1, flow.facts.get("segment_size") or PACKET)
+    segments += float(np.sum(flow.acks["beside"], dtype=np.float64)) * every if "beside" in flow.acks else 0.0
+    return min(1.0, ACK * segments / max(1, flow.bytes or 0))
 
 
 def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
