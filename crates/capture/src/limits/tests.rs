@@ -180,6 +180,7 @@ fn larger_bursts_than_a_pacer_sends_are_the_applications() {
         s
     };
     assert!(timed(7, 10 * MS).share(Cause::Application) > 0.95, "the end of each write waits for the next");
+    assert!(timed(8, 50 * MS).share(Cause::Application) > 0.95, "one write in a round trip");
     assert!(timed(2, 3 * MS).share(Cause::Pacing) > 0.95);
     assert!(timed(8, MS).share(Cause::Pacing) > 0.95, "what a pacer carries in a millisecond");
 }

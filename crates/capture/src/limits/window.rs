@@ -92,8 +92,8 @@ const WINDOWS: usize = 8;
 const QUANTUM: f64 = 2e6;
 const PACKETS: f64 = 2.5;
 const NEAR: u64 = 8_000_000;
-/// Bursts of late from which on their size is a habit.
-const OFTEN: f64 = 3.0;
+/// More bursts than one in the last windows, of which each before the last counts half as much: their size is a habit.
+const OFTEN: f64 = 1.5;
 /// Gaps shorter than this are within one burst, ns.
 pub(super) const BURST: u64 = 20_000;
 /// More gaps than this share are ended by timers: the sender paces, the rest are coincidences.
