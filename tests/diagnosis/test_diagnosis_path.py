@@ -547,7 +547,7 @@ def test_a_jitter_that_a_busy_queue_hides_widens_the_round_trip(tmp_path: Path) 
 def test_behind_a_queue_that_is_never_short_the_base_is_that_of_packets_that_met_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A burst that the fit has a little too small moves the level of all packets, and no delay says so: a few packets met an idle bottleneck."""
     hop, back = {"at": "router", "delay": "30ms", "jitter": "1.5ms"}, {"at": "router", "delay": "30ms"}
-    fields: dict[str, Any] = {"forward": [hop], "reverse": back, "bottleneck": "tbf rate 40mbit burst 5000 limit 600000", "duration": "12s"}
+    fields: dict[str, Any] = {"forward": [hop], "reverse": back, "bottleneck": "tbf rate 30mbit burst 5000 limit 450000", "duration": "12s"}
     near = found(tmp_path, **fields)
     assert near.rtt_ms.value == pytest.approx(60, abs=0.5)
     monkeypatch.setattr(base, "is_never_short", lambda fit: False)

@@ -250,7 +250,7 @@ def add_modules(package: Path) -> None:
     add_line(package / "scenario" / "options.py", "forward_at: Node", "corrupt: Percent = 0.0")
     (package / "web" / "questions" / "length.py").write_text(QUESTION, "utf-8")
     add_line(package / "web" / "questions" / "__init__.py", '"answer": ', '"length": "length.Length",')
-    add_line(package / "cli" / "command.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
+    add_line(package / "cli" / "overview.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
 
 
 def test_a_study_is_one_yaml_and_a_measure_one_function(copy):

@@ -36,17 +36,17 @@ def test_bbr3_passes(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict", "problem"),
+    ("name", "cell", "verdict", "problem"),
     [
-        ("drain-by-inflight", "failed", "not pacing_gain=0.5 and cwnd_gain=2"),
-        ("probe-rtt", "failed", "never: entered(PROBE_RTT)"),  # version 1 waits for 10 s
-        ("policer", "failed", "not (lost"),
-        ("probe-rtt-skipped", "passed", ""),
-        ("up-plateau", "not applicable", "it has no state PROBE_"),
+        ("drain-by-inflight", ONE, "failed", "not pacing_gain=0.5 and cwnd_gain=2"),
+        ("probe-rtt", ONE, "failed", "never: entered(PROBE_RTT)"),  # version 1 waits for 10 s
+        ("policer", Cell(20_000_000, 20_000_000), "failed", "not (lost"),
+        ("probe-rtt-skipped", ONE, "passed", ""),
+        ("up-plateau", ONE, "not applicable", "it has no state PROBE_"),
     ],
 )
-def test_version_1_differs_where_the_draft_does(name, verdict, problem):
-    r = result("bbr", name)
+def test_version_1_differs_where_the_draft_does(name, cell, verdict, problem):
+    r = result("bbr", name, cell)
     assert r.verdict == verdict
     assert (r.failures[0].first.problem if r.failures else r.reason).startswith(problem)
 

@@ -453,7 +453,7 @@ def test_bad_files_are_refused(tmp_path):
 
 def test_two_kernels_of_the_model_part_in_the_receive_window(cli, tmp_path, need_model):
     (tmp_path / "c.yaml").write_text(
-        "- {id: open, duration: 3s, forward: netem delay 5ms, reverse: netem delay 5ms, flows: [{rcvbuf: 128KiB}]}\n"
+        "- {id: open, duration: 3s, forward: netem delay 5ms, reverse: netem delay 5ms, flows: [{rcvbuf: 64KiB}]}\n"
         "- {id: lossy, duration: 3s, forward: netem delay 5ms loss 0.2%, reverse: netem delay 5ms, flows: [{rcvbuf: 128KiB}]}\n"
     )
     out = tmp_path / "o"

@@ -77,7 +77,7 @@ pub struct Plan {
     #[serde(default = "default_noise")]
     pub wake_noise_ns: u64,
     /// CPU time of one write(), so that what an application writes at once does not all leave at one instant. The reference
-    /// kernel's virtual time takes one clock reading of 256 ns; a real CPU about a µs.
+    /// kernel's virtual time takes one clock reading of 256 ns; a real CPU 1 µs or more.
     #[serde(default = "default_write_cost")]
     pub write_cost_ns: u64,
     /// CPU time of one read() of one buffer: half for each buffer copied (of up to 17 segments), half for the call. There it is

@@ -37,6 +37,6 @@ pub struct Rules {
     pub skips_larger_unread: bool,
     /// Whether autotuning makes room for what waits beyond a gap, with each segment that comes there.
     pub autotunes_for_gaps: bool,
-    /// Whether what is due beyond 64 packets is taken in while the process runs that they have woken; before 6.5 that process has to sleep first.
+    /// Whether what is due beyond 64 packets is taken in while the process runs that they have woken; before 6.5 that process has to sleep first (here: with the others).
     pub takes_in_beside_processes: bool,
 }

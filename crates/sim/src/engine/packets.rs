@@ -128,7 +128,7 @@ impl Engine<'_> {
                 end => {
                     self.take_in(&mut p, end);
                     taken += 1;
-                    if taken % BATCH == 0 {
+                    if taken % BATCH == 0 && matches!(end, Hop::Receiver) {
                         self.begin_read(p.flow as usize);
                     }
                 }

@@ -2,7 +2,7 @@
 //!
 //! What need not be looked up in the calendar is not filed there: a reader that will find nothing keeps its place until there are data (it dozes), one that
 //! is woken runs after the event that woke it, and goes on, where nothing else happens before. All of it happens in the calendar's order and counts as the
-//! events that it stands for. With the hosts' own clock each run is an event of the calendar.
+//! events that it stands for. With the hosts' own clock a reader that runs is the clock's, and each run an event.
 
 use super::node::{Node, Part};
 use super::{Engine, LINGER};

@@ -67,7 +67,7 @@ impl Reader {
         self.state = if self.plan.delay_ns > 0 { State::Busy(self.awake(now, costs, noise)) } else { State::Blocked };
     }
 
-    /// Whether it waited before `now` for data that are there now.
+    /// Whether it waited before `now` for data that are there now. A sleep that ends now is not over: what is due now comes before applications.
     pub fn is_woken(&self, now: Time, receiver: &Receiver) -> bool {
         let waited = match self.state {
             State::Blocked => true,
