@@ -33,7 +33,7 @@ Controls = Mapping[str, Sequence[Param]]
 READING_NS = 256
 """A reading of the clock in virtual time, and the steps in which that goes, ns."""
 VIRTUAL_HOST: Mapping[str, Any] = {"clock": {"step_ns": READING_NS, "timer_ns": 500, "wake_ns": 2 * READING_NS}}
-"""What the host of a kernel in virtual time is like, as fields of the plan: its clock goes in steps. That a write takes one reading of the clock is the plan's default."""
+"""What the host of a kernel in virtual time is like, as fields of the plan: its clock goes in steps. A write takes one reading of it by default."""
 
 
 def build(scenario: Scenario, controls: Controls, capture: Capture = Capture(), host: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
