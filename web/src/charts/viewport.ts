@@ -215,6 +215,7 @@ export class Viewport {
     const { over } = this;
     const isMouse = down.pointerType === "mouse";
     if (down.target !== over || (isMouse && down.button > 1)) return;
+    clearTimeout(this.clicked); // the second click of two begins
     const pans = !isMouse || down.shiftKey || down.button === 1;
     if (isMouse) down.preventDefault();
     over.parentElement?.focus({ preventScroll: true });
