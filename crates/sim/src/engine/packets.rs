@@ -243,10 +243,8 @@ impl Engine<'_> {
         if let Some(t) = f.receiver.next_event() {
             self.events.want(Node::Flow(i as u32, Part::Receiver), t.max(self.now));
         }
-        match f.read_due(self.now) {
-            Some(t) if self.clock.is_some() => self.want_by_clock(Node::Flow(i as u32, Part::Reader), t, f.reads_on()),
-            Some(t) => self.want_reader(i, t),
-            None => {}
+        if let Some(t) = f.read_due(self.now) {
+            self.want_reader(i, t);
         }
     }
 

@@ -21,11 +21,12 @@ impl Engine<'_> {
                 return self.flush_receiver(i);
             }
             let Some(t) = f.read_due(self.now) else { return };
-            if self.clock.is_some() {
-                let runs = self.flows[i].reads_on();
-                return self.want_by_clock(Node::Flow(i as u32, Part::Reader), t, runs);
-            }
-            if t == self.now || t > self.end + LINGER || self.flows[i].finds_nothing() || !self.events.has_nothing_until(t) {
+            if self.clock.is_some()
+                || t == self.now
+                || t > self.end + LINGER
+                || self.flows[i].finds_nothing()
+                || !self.events.has_nothing_until(t)
+            {
                 return self.want_reader(i, t);
             }
             self.now = t;
@@ -48,6 +49,10 @@ impl Engine<'_> {
     /// A receiving application wants to go on at `t`.
     pub(super) fn want_reader(&mut self, i: usize, t: Time) {
         let (node, f) = (Node::Flow(i as u32, Part::Reader), &mut self.flows[i]);
+        if self.clock.is_some() {
+            let runs = f.reads_on();
+            return self.want_by_clock(node, t, runs);
+        }
         if f.finds_nothing() {
             match (f.reader.dozes(), self.events.is_queued(node)) {
                 (None, false) => f.reader.doze(self.events.reserve()),
