@@ -80,18 +80,16 @@ impl Direction {
             self.log.add(s, s.range(), Happened::Discarded);
         }
         if self.data.is_copy(s) {
-            self.log.add(s, s.range(), Happened::Copied);
-            return Taken { is_data: true, is_copy: true, again: None };
+            return self.copied(s);
         }
         let mut pieces = std::mem::take(&mut self.pieces);
         let (least, answer) = (self.least_repeat(), self.acks.rtt().least());
         let evidence = Evidence { t: s.t, stamp: s.stamp, order: self.end.order(), least, answer };
         self.data.take(s, &evidence, |p| pieces.push(p));
         if self.is_sighting(s, &pieces) {
-            self.log.add(s, s.range(), Happened::Copied);
             pieces.clear();
             self.pieces = pieces;
-            return Taken { is_data: true, is_copy: true, again: None };
+            return self.copied(s);
         }
         let again = self.sent_again(s, &pieces, quiet);
         self.place(s, &pieces);
@@ -99,6 +97,12 @@ impl Direction {
         self.pieces = pieces;
         self.log.counts.given_up += self.acks.settle(s, is_discarded, most);
         Taken { again, is_data: true, is_copy: false }
+    }
+
+    /// It is a copy of what was seen.
+    fn copied(&mut self, s: &Seen) -> Taken {
+        self.log.add(s, s.range(), Happened::Copied);
+        Taken { is_data: true, is_copy: true, again: None }
     }
 
     /// Whether it was sent before packets that came earlier, and all of it was seen with the same TSval: a second sight of it, perhaps as a part of a

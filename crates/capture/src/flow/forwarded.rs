@@ -39,12 +39,12 @@ impl Forwarded {
         let digest = digest(p, side);
         let is_other = p.interface != first.interface || p.ttl < first.ttl;
         let is_left_out = p.interface != first.interface && first.again.is_some_and(|(i, n)| i == p.interface && n >= ENOUGH);
-        let is_copy = p.len == 0 && p.id != 0 && self.has(digest);
-        if is_copy && !is_other {
+        let may_be_copy = is_other || (p.len == 0 && p.id != 0);
+        let is_again = is_left_out || (may_be_copy && self.has(digest));
+        if is_again && !is_other {
             self.count += 1;
             return true;
         }
-        let is_again = is_left_out || (is_other && self.has(digest));
         if is_again {
             self.count += 1;
             let n = first.again.filter(|a| a.0 == p.interface).map_or(0, |a| a.1);

@@ -319,13 +319,10 @@ def answer(f: Fit) -> FittedPath:
     may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or (is_own and kept is not False))
     if may_be_others:
         rtt = withheld(f, rtt)
-        if f.jitter_on != "reverse" or kept is not False:
+        if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data
             one = jr = None
-        unknown = (
-            ("jitter_forward_ms", "jitter_on") if one else ("jitter_ms", "jitter_on")
-        )  # ACKs that change places have jitter, whatever delays the data
-        jf, f.jitter_on = None, None
-        reasons |= dict.fromkeys(unknown, IN_ORDER)
+        jf = f.jitter_on = None
+        reasons |= dict.fromkeys(("jitter_forward_ms" if one else "jitter_ms", "jitter_on"), IN_ORDER)
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
     reasons |= {"queue": why_queue} if (why_queue := unseen_queue(f, may_be_others)) else {}
