@@ -186,6 +186,28 @@ fn larger_bursts_than_a_pacer_sends_are_the_applications() {
 }
 
 #[test]
+fn rests_that_wait_for_the_ack_of_the_rest_before_are_the_applications() {
+    let mut s = Script::new(57, 0);
+    // 12,000 bytes each 50 ms. What is left of a segment waits until the last such rest is acknowledged, or fills with the next write.
+    let (mut seq, mut rest, mut free) = (0, 0, 0);
+    for k in 2..300 {
+        let t = k * 50 * MS;
+        let (full, mut left) = ((rest + 12_000) / FULL, (rest + 12_000) % FULL);
+        (0..full).for_each(|part| s.send(t, seq + part * FULL, MSS, None));
+        seq += full * FULL;
+        s.ack(t + 57 * MS + 100_000, seq, 1 << 20, 0);
+        if left > 0 && free < t + 50 * MS {
+            s.send(free.max(t), seq, left as u32, None);
+            (seq, free, left) = (seq + left, free.max(t) + 57 * MS, 0);
+            s.ack(free, seq, 1 << 20, 0);
+        }
+        rest = left;
+    }
+    let application = s.share(Cause::Application);
+    assert!(application > 0.95, "{application}");
+}
+
+#[test]
 fn what_a_capture_lacks_for_a_time_has_no_cause() {
     for away in [0, 5 * MS] {
         let mut s = window_limited(1 << 20, away);

@@ -54,7 +54,16 @@ pub struct Tracker {
     resized: u64,
     /// Most bytes that were sent and not acknowledged.
     most: u64,
+    rest: Rest,
     closed: bool,
+}
+
+/// The last segment that was not full and ended a write.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    end: u64,
+    /// When the sender learnt that it had arrived.
+    acked: Option<u64>,
 }
 
 impl Tracker {
@@ -75,6 +84,7 @@ impl Tracker {
             reported: None,
             resized: 0,
             most: 0,
+            rest: Rest::default(),
             closed: false,
         }
     }
@@ -183,6 +193,9 @@ impl Tracker {
             self.judge.covered(at.saturating_sub(self.last_ack).min(prompt));
             self.last_ack = self.last_ack.max(at);
             self.episodes.acknowledged(view.una, at);
+            if view.una >= self.rest.end {
+                self.rest.acked.get_or_insert(at);
+            }
         });
     }
 
@@ -216,7 +229,7 @@ impl Tracker {
             gap.from = until;
         }
         gap.ending = match progress {
-            _ if is_answer => Ending::Known(Cause::Application),
+            _ if is_answer || self.is_rest_released(d, last) => Ending::Known(Cause::Application),
             Some(m) if d.t <= m.t + self.prompt() => Ending::Ack,
             Some(m) if !self.view.is_near() && !last.is_drained && d.t < m.t + self.view.response() / 2 => Ending::Timer,
             _ if self.view.una >= self.nxt && self.is_sure_of_idleness(d, last) => Ending::Known(Cause::Application),
@@ -230,6 +243,13 @@ impl Tracker {
     /// Whether all that was written had been sent, and the other end then sent data: a program that answers, and had nothing to say before.
     fn is_answer(&self, last: Departure) -> bool {
         last.is_drained && self.view.request.is_some_and(|m| m.t + self.prompt() > last.t)
+    }
+
+    /// Whether this is the rest of a write that waited for the ACK of the rest before it (Nagle's algorithm, RFC 9293 §3.7.4; of small segments alone:
+    /// draft-minshall-nagle-01): all else had been sent.
+    fn is_rest_released(&self, d: &Data, last: Departure) -> bool {
+        let is_acked_now = self.rest.acked.is_some_and(|at| at > last.t && d.t <= at + self.prompt());
+        self.view.is_near() && is_acked_now && self.ends_write(d)
     }
 
     /// Whether the departure may answer an ACK that does not count: at the sender one that came just before it, elsewhere any, unless after a silence
@@ -283,12 +303,21 @@ impl Tracker {
         within.into_iter().chain([rest]).for_each(|g| self.judge.add(g));
     }
 
-    fn depart(&mut self, d: &Data, end: u64) {
+    /// Whether a segment that is not full is so because no more was written.
+    fn ends_write(&self, d: &Data) -> bool {
+        let end = d.seq + u64::from(d.len);
         let is_cut = self.view.room(end).zip(d.mss).is_some_and(|(room, mss)| room < u64::from(mss) && room < HALVES * u64::from(d.len));
         // What was cut for segments of another size leaves rests.
         let is_rest = d.options > 0 || d.seq < self.resized;
         // The last segment of what was written has PSH (RFC 9293 §3.9.1.2, MUST-61).
-        let is_short = d.psh && d.mss.is_some_and(|mss| d.len % mss != 0) && !is_cut && !is_rest;
+        d.psh && d.mss.is_some_and(|mss| d.len % mss != 0) && !is_cut && !is_rest
+    }
+
+    fn depart(&mut self, d: &Data, end: u64) {
+        let is_short = self.ends_write(d);
+        if is_short && end > self.nxt {
+            self.rest = Rest { end, acked: None };
+        }
         if d.repeat.is_some_and(|repeat| self.episodes.repeats(repeat, self.nxt)) {
             if let (None, Some(reported)) = (d.tsecr, self.reported) {
                 self.view.repaired(d.t.saturating_sub(reported));

@@ -92,7 +92,7 @@ const WINDOWS: usize = 8;
 const QUANTUM: f64 = 2e6;
 const PACKETS: f64 = 2.5;
 const NEAR: u64 = 8_000_000;
-/// More bursts than one in the last windows, of which each before the last counts half as much: their size is a habit.
+/// More bursts than one in the last windows that had any, of which each before the last counts half as much: their size is a habit.
 const OFTEN: f64 = 1.5;
 /// Gaps shorter than this are within one burst, ns.
 pub(super) const BURST: u64 = 20_000;
@@ -125,8 +125,11 @@ impl Habits {
             self.timer[k] /= 2.0;
             self.timer_logs[k] /= 2.0;
         }
-        self.bursts = self.bursts / 2.0 + f64::from(window.timed_bursts);
-        self.burst_bytes = self.burst_bytes / 2.0 + window.timed as f64;
+        if window.timed_bursts > 0 {
+            // A window without bursts says nothing of their size: what is written rarely is as large.
+            self.bursts = self.bursts / 2.0 + f64::from(window.timed_bursts);
+            self.burst_bytes = self.burst_bytes / 2.0 + window.timed as f64;
+        }
         let at_once = window.bytes as f64 / (window.to - window.from).max(1) as f64 * QUANTUM;
         let is_far = window.rtt_min > NEAR;
         self.quantum = if is_far { at_once.max(PACKETS * f64::from(window.full)) } else { f64::INFINITY };
