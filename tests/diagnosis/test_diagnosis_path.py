@@ -387,6 +387,23 @@ def test_what_a_policer_drops_is_not_random() -> None:
     assert link.loss_pct.low <= share <= link.loss_pct.high
 
 
+def test_drops_beside_waits_as_long_as_a_bucket_lacks_tokens_are_a_queues() -> None:
+    """One burst of 40 Mbit/s, as of a slow start, fills a queue of 36 ms at 20 Mbit/s: too short for its rate, and no policer. Of all, 1 % are lost."""
+    random = np.random.default_rng(3)
+    gap = np.full(4_000, 2.5)
+    gap[500:750] = 0.3
+    sent = np.cumsum(gap * random.uniform(0.6, 1.4, gap.size))
+    drops, delay, free = np.zeros(sent.size, dtype=bool), np.zeros(sent.size), 0.0
+    for i, t in enumerate(sent):
+        drops[i] = free - t > 36.0
+        free = max(free, t) + (0.0 if drops[i] else 1514 * 8e-3 / 20.0)
+        delay[i] = free - t
+    path = fit(flow(sent, 20 + delay, np.full(sent.size, 20.0), drops | (random.random(sent.size) < 0.01)))
+    assert path.loss_pct is not None, path.reasons["loss_pct"]
+    assert path.loss_pct.low <= 1.0 <= path.loss_pct.high
+    assert path.queue_loss_pct.low <= 100 * drops.mean() <= path.queue_loss_pct.high
+
+
 def test_a_buffer_is_no_longer_than_packets_waited(tmp_path: Path) -> None:
     """A bucket of 139 kB before a queue of 29 kB: who counts from the first packet on finds more than anybody waited for."""
     p = found(tmp_path, bottleneck="tbf rate 6.7mbit burst 139042 limit 29196", duration="30s")

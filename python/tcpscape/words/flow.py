@@ -550,7 +550,8 @@ def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
     path = diagnosis.path
     random = path.loss_pct.value if path and path.loss_pct and _loses(diagnosis) else 0.0
     if (dropped := _dropped_pct(diagnosis)) > random:
-        return f": {dropping(path)} drops {number(dropped, 2)} % of the packets{_others_lost(path)}{_answers(control)}{_bloat(diagnosis)}"
+        others = f" and the path loses {number(random, 2)} % at random" if random else _others_lost(path)
+        return f": {dropping(path)} drops {number(dropped, 2)} % of the packets{others}{_answers(control)}{_bloat(diagnosis)}"
     if random and control == SOME_CONTROL:
         return f": the path loses {number(random, 2)} % of the packets at random{_answers(control)}"
     if random and control not in IGNORE_LOSS:

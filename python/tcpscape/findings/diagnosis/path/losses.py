@@ -13,7 +13,7 @@ A full queue drops packets only when it is full, a lossy link at any time. The q
   apart.
 - A policer drops without a delay: when more was sent than its bucket of tokens holds. A bucket lacks as many tokens as a queue of the same rate would
   have bytes in it, so its level is computed as that queue for rates about the flow's own, and taken in the place of the delays where it explains the
-  losses better.
+  losses better. Where packets waited beside the drops as long as such a bucket lacked tokens, it is that queue.
 - No packet waits longer than a full queue takes. A length at drops that is longer than that is none of the queue's: super-packets or an unseen burst
   are in it, and the delays beside the drops say how long it was.
 - Independent losses are anywhere. Where the packets next after a lost one were lost far more often than others, and no queue that was seen explains
@@ -157,6 +157,10 @@ def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
     threshold, gain = frequent_from(passed, met)
     by_bucket = bucket(w, lost)
     is_policed = by_bucket.gain > gain
+    if is_policed and math.isfinite(threshold) and by_bucket.threshold <= float(np.median(met[met >= threshold]) - np.quantile(passed, 0.002)):
+        if gain < by_bucket.gain / 2:
+            return Losses(None, None, None, LOST_TOGETHER, UNKNOWN_RATE)
+        is_policed = False
     if is_policed:
         threshold, passed, met = by_bucket.threshold, by_bucket.passed, by_bucket.met
     if math.isinf(threshold):
