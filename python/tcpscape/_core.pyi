@@ -15,6 +15,7 @@ __all__ = [
     "Sample",
     "Stop",
     "Watch",
+    "WatchedAcks",
     "Window",
     "capture_packets",
     "cca_registry",
@@ -29,7 +30,6 @@ __all__ = [
     "qdisc_registry",
     "to_tc",
     "version",
-    "watch",
 ]
 
 @final
@@ -137,6 +137,26 @@ class Watch:
 
     def close(self) -> None:
         """Ends watching."""
+
+@final
+class WatchedAcks:
+    """ACKs that were captured at their receiver, which congestion controls watch."""
+
+    def __new__(cls, rows: bytes) -> WatchedAcks:
+        """Rows of 16 numbers (`<i8`); ValueError where they are not whole.
+
+        Time (ns), left edge, next new sequence number, packets newly acknowledged, packets newly delivered, RTT (µs, 0 unknown), packets in flight
+        before, packets delivered since the last one acknowledged was sent, state (0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss), whether it
+        carries ECE, whether it takes the slow path, TSval, TSecr, the watched window (packets, 0 leaves the control's own), its growth (0 unknown,
+        1 slow start, 2 avoidance), whether segments came far out of order before.
+        """
+
+    def watch(self, name: str, mss: int, hz: int, ecn: bool) -> tuple[bytes, list[tuple[int, int, int]]]:
+        """What the congestion control `name` makes of them.
+
+        `mss` in bytes, `hz` are the ticks a second of the sender's kernel. Returns the window after each ACK (`<u4`, packets), and for each
+        reduction its ACK, the window before and after.
+        """
 
 class HookError(RuntimeError):
     """A hook raised an exception, its `__cause__`; the arguments are the name of the control and of the hook."""
@@ -259,16 +279,6 @@ class Window:
     def in_slow_start(self) -> bool: ...
     def slow_start(self, acked: int) -> int: ...
     def additive_increase(self, w: int, acked: int) -> None: ...
-
-def watch(name: str, acks: bytes, mss: int, hz: int, ecn: bool) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """What the congestion control `name` makes of ACKs that were captured at their receiver.
-
-    `acks` has rows of 16 numbers (`<i8`): time (ns), left edge, next new sequence number, packets newly acknowledged, packets newly delivered,
-    RTT (µs, 0 unknown), packets in flight before, packets delivered since the last one acknowledged was sent, state (0 open, 1 disorder, 2 CWR,
-    3 recovery, 4 loss), whether it carries ECE, whether it takes the slow path, TSval, TSecr, the watched window (packets, 0 leaves the control's
-    own), its growth (0 unknown, 1 slow start, 2 avoidance), whether segments came far out of order before. `mss` in bytes, `hz` are the ticks a
-    second of the sender's kernel. Returns the window after each ACK (`<u4`, packets), and for each reduction its ACK, the window before and after.
-    """
 
 def packetdrill(script: str, profile: str) -> dict[str, Any]:
     """What became of a packetdrill script's text on a host with the kernel profile; ValueError, `LINE: problem; fix`, where it is no script.

@@ -61,6 +61,22 @@ def printed(kind: Any, document: Any, **sentences: Callable[[Any], str]) -> dict
     return plain
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """In an annotation of a document's type: what a value is written by. `by` takes the value, and a function that writes the annotated type.
+
+    It is pydantic's `WrapSerializer`, which is imported when a document is made: a command that makes none starts faster without it.
+    """
+
+    by: Callable[..., Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """What pydantic asks of an annotation."""
+        from pydantic import WrapSerializer
+
+        return WrapSerializer(self.by).__get_pydantic_core_schema__(source, handler)
+
+
 def finite(value: Any) -> Any:
     """The same plain value with None for numbers that JSON has not."""
     if isinstance(value, dict):

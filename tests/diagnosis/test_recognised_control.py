@@ -151,7 +151,7 @@ def test_a_law_that_counts_acks_is_told_from_highspeed(cca: str) -> None:
     seen = watch(observed(cca))
     assert seen is not None
     told = watched.one_each(watched.stretches(seen, watched.LONG).rows)
-    windows = np.frombuffer(_core.watch(cca, told.tobytes(), seen.mss, 250, False)[0], "<u4").astype(float)
+    windows = np.frombuffer(_core.WatchedAcks(told.tobytes()).watch(cca, seen.mss, 250, False)[0], "<u4").astype(float)
     older = dataclasses.replace(seen, rounds=dataclasses.replace(seen.rounds, window=windows[seen.rounds.peak]))
     assert counting_acks(older, "highspeed")
 

@@ -117,11 +117,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<plan::Plan>()?;
     m.add_class::<plan::Stop>()?;
     m.add_class::<watch::Watch>()?;
+    m.add_class::<shadow::WatchedAcks>()?;
     m.add_class::<residual::QueueResidual>()?;
     m.add_class::<sample::Sample>()?;
     m.add_class::<sample::PyWindow>()?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
-    m.add_function(wrap_pyfunction!(shadow::watch, m)?)?;
     m.add_function(wrap_pyfunction!(drill::packetdrill, m)?)?;
     m.add_function(wrap_pyfunction!(model_version, m)?)?;
     m.add_function(wrap_pyfunction!(parse_tc, m)?)?;

@@ -13,23 +13,35 @@ const FIELDS: usize = 16;
 /// Windows after each ACK (`<u4`), and of each reduction its ACK, the window before and the threshold after.
 type Answer<'py> = (Bound<'py, PyBytes>, Vec<(usize, u32, u32)>);
 
-/// What the control `name` makes of ACKs that were captured: `acks` holds 16 numbers (`<i8`) for each, `_core.pyi` says which.
-#[pyfunction]
-pub fn watch<'py>(py: Python<'py>, name: &str, acks: &[u8], mss: u32, hz: u32, ecn: bool) -> PyResult<Answer<'py>> {
-    let control = cc::make(name, 1).ok_or_else(|| PyValueError::new_err(format!("no congestion control '{name}'")))?;
-    if control.owns_window() {
-        return Err(PyValueError::new_err(format!("{name} sets its window by rate samples, which a capture does not have")));
+/// ACKs that were captured, which controls watch one after the other.
+#[pyclass(frozen)]
+pub struct WatchedAcks(Vec<Ack>);
+
+#[pymethods]
+impl WatchedAcks {
+    /// `rows` holds 16 numbers (`<i8`) for each ACK, `_core.pyi` says which.
+    #[new]
+    fn new(rows: &[u8]) -> PyResult<WatchedAcks> {
+        if rows.len() % (8 * FIELDS) != 0 {
+            return Err(PyValueError::new_err("rows: not whole ones"));
+        }
+        Ok(WatchedAcks(rows.chunks_exact(8 * FIELDS).map(row).collect()))
     }
-    if acks.len() % (8 * FIELDS) != 0 || mss == 0 || hz == 0 {
-        return Err(PyValueError::new_err("acks: not whole rows, or no MSS, or no ticks"));
+
+    /// What the control `name` makes of them.
+    fn watch<'py>(&self, py: Python<'py>, name: &str, mss: u32, hz: u32, ecn: bool) -> PyResult<Answer<'py>> {
+        let control = cc::make(name, 1).ok_or_else(|| PyValueError::new_err(format!("no congestion control '{name}'")))?;
+        if control.owns_window() {
+            return Err(PyValueError::new_err(format!("{name} sets its window by rate samples, which a capture does not have")));
+        }
+        if mss == 0 || hz == 0 {
+            return Err(PyValueError::new_err("no MSS, or no ticks"));
+        }
+        let watched = Watched { mss, hz, ecn: if ecn { EcnMode::Classic } else { EcnMode::Off } };
+        let (windows, reductions) = py.allow_threads(|| Shadow::new(control, watched).watch(&self.0));
+        let bytes: Vec<u8> = windows.iter().flat_map(|w| w.to_le_bytes()).collect();
+        Ok((PyBytes::new(py, &bytes), reductions.iter().map(|r| (r.ack, r.before, r.after)).collect()))
     }
-    let watched = Watched { mss, hz, ecn: if ecn { EcnMode::Classic } else { EcnMode::Off } };
-    let (windows, reductions) = py.allow_threads(|| {
-        let rows: Vec<Ack> = acks.chunks_exact(8 * FIELDS).map(row).collect();
-        Shadow::new(control, watched).watch(&rows)
-    });
-    let bytes: Vec<u8> = windows.iter().flat_map(|w| w.to_le_bytes()).collect();
-    Ok((PyBytes::new(py, &bytes), reductions.iter().map(|r| (r.ack, r.before, r.after)).collect()))
 }
 
 fn row(bytes: &[u8]) -> Ack {

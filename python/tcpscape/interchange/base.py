@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
-
-from pydantic import AfterValidator, Field
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tcpscape.errors import TcpscapeError, printable
 from tcpscape.trial import Trial
@@ -34,8 +32,6 @@ class InterchangeError(TcpscapeError):
 
 LONGEST_TEXT = 200
 """Characters of a text from another tool's file (a title, the name of a congestion control): the rest is cut off."""
-Text = Annotated[str, Field(strict=True), AfterValidator(lambda text: printable(text[:LONGEST_TEXT]))]
-"""A text of another tool: one line without control characters, since it becomes a name in tables and figures."""
 MOST_SEED = 2**63 - 1
 """Seeds and counts are columns of 64 bits."""
 

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tcpscape.controls import spelling
+from tcpscape.errors import printable
 from tcpscape.interchange import base
-from tcpscape.interchange.base import ImportedFile, InterchangeError, Text, refuse
+from tcpscape.interchange.base import LONGEST_TEXT, ImportedFile, InterchangeError, refuse
 from tcpscape.reading import documents, files
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
@@ -36,6 +37,8 @@ MOST = 1e18
 Seconds = Annotated[float, Field(ge=0, le=LONGEST, strict=True)]
 Count = Annotated[float, Field(ge=0, le=MOST, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
+Text = Annotated[str, Field(strict=True), AfterValidator(lambda text: printable(text[:LONGEST_TEXT]))]
+"""A text of another tool: one line without control characters, since it becomes a name in tables and figures."""
 Socket = Annotated[int, Field(strict=True)]
 Known = Annotated[Count | None, BeforeValidator(lambda v: None if isinstance(v, (int, float)) and not isinstance(v, bool) and v < 0 else v)]
 """A count that iperf3 may not have: left out, or below 0 in some versions."""

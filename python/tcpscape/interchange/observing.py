@@ -24,7 +24,6 @@ from tcpscape.interchange import ss, trial_flows
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind, Origin
 from tcpscape.reading.streams import STDIN, Stream
-from tcpscape.store import database as results
 
 BytesRead = Callable[[int, int | None], None]
 """Told how many bytes of how many are read; None is not known."""
@@ -102,7 +101,9 @@ def observe(source: Path | str, progress: BytesRead = lambda done, total: None) 
     :raises TcpscapeError: one line, where nothing is there, or it is of no kind that shows flows.
     """
     if str(source) != STDIN and reading.folder(source, SOURCE):
-        if not reading.exists(Path(source) / results.FILE, SOURCE):
+        from tcpscape.store.database import FILE
+
+        if not reading.exists(Path(source) / FILE, SOURCE):
             Origin(str(source), SOURCE).refuse("is a directory without results of tcpscape")
         return trial_flows.observe_directory(Path(source))
     with Stream(source, SOURCE) as stream:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tcpscape.interchange.base import ImportedFile, InterchangeError
 from tcpscape.reading import files, tables
 from tcpscape.reading.files import MIB, Kind, Origin
-from tcpscape.store.rows import column_types
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,4 +60,6 @@ def write_parquet(rows: pl.DataFrame) -> bytes:
 
 
 def _typed(rows: pl.DataFrame, origin: Origin) -> pl.DataFrame:
+    from tcpscape.store.rows import column_types  # who reads a capture waits for none of it
+
     return tables.typed(rows, column_types(rows.columns), origin, SIGNED) if is_ours(rows.columns) else rows

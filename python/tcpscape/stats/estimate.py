@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PlainSerializer, SerializationInfo, WrapSerializer
 from typing_extensions import TypedDict
 
+from tcpscape.formats import Written
 from tcpscape.stats.few import STUDENT
 from tcpscape.text.numbers import Number, decimal_places, number, percent
 
@@ -101,9 +101,15 @@ class Caveat:
     """Values that suffice, where that is known."""
 
 
-def _sentence(caveat: Caveat | None, info: SerializationInfo) -> str:
+def _sentence(caveat: Caveat | None, text: Callable[[str], str], info: Any) -> str:
     """The sentence of a document, by the words that it is printed with (`formats.printed`)."""
-    return info.context["caveat"](caveat) if caveat and info.context else ""
+    return text(info.context["caveat"](caveat) if caveat and info.context else "")
+
+
+if TYPE_CHECKING:
+    Said = Caveat | None
+else:
+    Said = Annotated[str, Written(_sentence)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,7 @@ class Estimate:
     """Measurements behind it."""
     unit: str = ""
     """Empty or `1` of a plain number."""
-    caveat: Annotated[Caveat | None, PlainSerializer(_sentence, return_type=str), Field(json_schema_extra={"default": ""})] = None
+    caveat: Said = field(default=None, metadata={"json_schema_extra": {"default": ""}})
     """Why the interval may cover less than 95 %; nothing where nothing is known against it. A document has its sentence."""
 
     def text(self, digits: int = 3, most: float | None = None, unit: str = "") -> str:
@@ -187,7 +193,7 @@ class Estimate:
 if TYPE_CHECKING:
     WithInterval = Estimate
 else:
-    WithInterval = Annotated[Interval, WrapSerializer(lambda estimate, interval: interval(estimate.plain()))]
+    WithInterval = Annotated[Interval, Written(lambda estimate, interval: interval(estimate.plain()))]
 """An estimate that a document has as its value and the ends of its interval."""
 
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 from tcpscape.errors import printable
 from tcpscape.names import wrapped
@@ -73,6 +74,27 @@ class Code:
     def markdown(self) -> str:
         """The lines as a block of shell."""
         return "\n".join(("```sh", *map(printable, self.lines), "```"))
+
+
+class Deferred(Sequence["Table | Code | str"]):
+    """What `verbose` shows, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[], Iterable[Table | Code | str]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _parts(self) -> Sequence[Table | Code | str]:
+        return tuple(self._make())
+
+    @overload
+    def __getitem__(self, place: int) -> Table | Code | str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Table | Code | str]: ...
+    def __getitem__(self, place: int | slice) -> Table | Code | str | Sequence[Table | Code | str]:
+        return self._parts[place]
+
+    def __len__(self) -> int:
+        return len(self._parts)
 
 
 @dataclass(frozen=True)

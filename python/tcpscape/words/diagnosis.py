@@ -21,7 +21,7 @@ from tcpscape.interchange import observing
 from tcpscape.stats import Estimate
 from tcpscape.text.numbers import UNKNOWN as NOT_KNOWN
 from tcpscape.text.numbers import Number, number, percent
-from tcpscape.text.screen import Screen
+from tcpscape.text.screen import Deferred, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import counted
 from tcpscape.words import fitted_path, handshakes, reasons
@@ -200,7 +200,7 @@ def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> S
         )
     first = diagnosis.flows[0]
     tables = [of_flow(first), *([summary(diagnosis)] if len(diagnosis.flows) + len(diagnosis.others) > 1 else [])]
-    details = [table for one in diagnosis.flows for table in _details(one, is_first=one is first)]
+    details = Deferred(lambda: (table for one in diagnosis.flows for table in _details(one, is_first=one is first)))
     return Screen(
         f"{source}{_subject(diagnosis)}", words.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_, kept=kept
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, WrapSerializer
 from typing_extensions import TypedDict
 
 from tcpscape.controls.deployment import DEFAULT
@@ -14,6 +13,7 @@ from tcpscape.errors import refuse, shown
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.reasons import Reason, Reasons
 from tcpscape.findings.steps import Tell, untold
+from tcpscape.formats import Written
 from tcpscape.stats.estimate import WithInterval
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class KnownOrder(TypedDict):
 if TYPE_CHECKING:
     Order = bool
 else:
-    Order = Annotated[KnownOrder, WrapSerializer(lambda kept, order: order(KnownOrder(value=kept, low=None, high=None)))]
+    Order = Annotated[KnownOrder, Written(lambda kept, order: order(KnownOrder(value=kept, low=None, high=None)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class FittedPath:
     """What fills the bottleneck's queue: this flow, nothing; None where others may fill it."""
     changes: Sequence[PathChange] = ()
     """Changes of the path during the observation, in their order."""
-    reasons: Annotated[Reasons, Field(exclude=True)] = field(default_factory=dict)
+    reasons: Reasons = field(default_factory=dict, metadata={"exclude": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Zone:
     """Health by the published thresholds of the RTTs' coefficient of variation."""
     problem: str | None
     """By the published signatures: receiver, network, both, neither."""
-    reasons: Annotated[Reasons, Field(exclude=True)] = field(default_factory=dict)
+    reasons: Reasons = field(default_factory=dict, metadata={"exclude": True})
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,15 +44,10 @@ def plain(columns: Columns) -> Rows:
 
 def held_by_sack(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
     """Of the bytes newly acknowledged, those that had been SACKed (what was SACKed first goes first), and what is SACKed after each ACK."""
-    before, after, held = np.zeros_like(newly), np.zeros_like(newly), 0
-    if sacked.any():
-        for i, (new, block) in enumerate(zip(newly.tolist(), sacked.tolist(), strict=True)):
-            if held and new:
-                before[i] = min(held, new)
-                held -= int(before[i])
-            held += block
-            after[i] = held
-    return before, after
+    waiting = np.cumsum(np.append(0, sacked[:-1]) - newly)  # as in a queue: SACKed bytes come, acknowledged ones go, and it is never less than empty
+    left = waiting - np.minimum(np.minimum.accumulate(waiting), 0)
+    after = left + sacked
+    return np.append(0, after[:-1]) - left, after
 
 
 def as_sender(flow: ObservedFlow) -> ObservedFlow | None:

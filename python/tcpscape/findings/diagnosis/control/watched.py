@@ -26,6 +26,7 @@ from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
 from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.findings.diagnosis.sender_side import held_by_sack, plain
 from tcpscape.stats.estimate import Flags, Floats
+from tcpscape.units import NS_PER_S
 
 OPEN, DISORDER, CWR, RECOVERY, LOSS = 0, 1, 2, 3, 4
 """States of a connection, by the numbers of Linux's `enum tcp_ca_state`."""
@@ -297,37 +298,52 @@ def _rounds(acks: _Acks, segments: Mapping[str, NDArray[Any]]) -> Rounds:
     ack = np.array(firsts, np.int64)
     ends = np.append(ack[1:], len(una))
     last = np.minimum(ends, len(t) - 1)
-    n, sent_t = len(ack), segments["t"]
-    columns: dict[str, Any] = {name: np.full(n, np.nan) for name in ("window", "rtt", "least", "pause", "bursts")}
-    peak, sent = ack.copy(), np.zeros(n, np.int64)
-    cuts_sent = np.searchsorted(sent_t, np.stack([t[ack], t[last]]), side="right")
-    bursty = np.append(0, np.cumsum(np.diff(sent_t, prepend=sent_t[:1] - 10**9) < 100_000))
     seen = np.where(np.isnan(flight), -1.0, flight)
+    peak = np.array([a + int(seen[a:b].argmax()) for a, b in zip(firsts, ends.tolist(), strict=True)], np.int64)
     is_open = ~np.logical_or.reduceat((state > DISORDER) | (held > 0), ack)
-    for i, (a, b) in enumerate(zip(ack.tolist(), ends.tolist(), strict=True)):
-        peak[i] = a + int(seen[a:b].argmax())
-        columns["window"][i] = flight[peak[i]]
-        if len(samples := rtt[a:b][rtt[a:b] > 0]):
-            columns["rtt"][i], columns["least"][i] = np.median(samples) / 1e6, samples.min() / 1e6
-        first, end = cuts_sent[0, i], cuts_sent[1, i]
-        sent[i] = end - first
-        if end - first >= 2:
-            columns["pause"][i] = np.diff(sent_t[first:end]).max() / max(1, t[last[i]] - t[a])
-            columns["bursts"][i] = (bursty[end] - bursty[first]) / (end - first)
+    middle, least = _middle_and_least(rtt, ack)
+    sent, pause, bursts = _departures(segments["t"], t[ack], t[last])
     start = t[ack] / 1e9
     return Rounds(
         ack=ack,
         peak=peak,
         start_s=start,
         seconds=t[last] / 1e9 - start,
-        window=columns["window"],
-        is_open=is_open & ~np.isnan(columns["window"]),
-        rtt_ms=columns["rtt"],
-        least_rtt_ms=columns["least"],
+        window=flight[peak],
+        is_open=is_open & ~np.isnan(flight[peak]),
+        rtt_ms=middle / 1e6,
+        least_rtt_ms=least / 1e6,
         sent=sent,
-        longest_pause=columns["pause"],
-        in_bursts=columns["bursts"],
+        longest_pause=pause,
+        in_bursts=bursts,
     )
+
+
+def _middle_and_least(rtt: Ints, begins: Ints) -> tuple[Floats, Floats]:
+    """Median and least of the RTTs that are known from each of these ACKs to the next; NaN without any."""
+    place = np.searchsorted(begins, np.flatnonzero(rtt > 0), side="right") - 1
+    values, n = rtt[rtt > 0], np.bincount(place, minlength=len(begins))
+    values = values[np.lexsort((values, place))]
+    some = np.flatnonzero(n)
+    first = (np.cumsum(n) - n)[some]
+    middle, least = np.full((2, len(begins)), np.nan)
+    middle[some] = (values[first + (n[some] - 1) // 2] + values[first + n[some] // 2]) / 2
+    least[some] = values[first]
+    return middle, least
+
+
+def _departures(sent: Ints, begin: Ints, end: Ints) -> tuple[Ints, Floats, Floats]:
+    """Of each time from a begin to an end: the segments sent in it, their longest pause / its length, the share that left at once behind another."""
+    first, behind = np.searchsorted(sent, begin, side="right"), np.searchsorted(sent, end, side="right")
+    gaps = np.diff(sent, prepend=sent[:1] - NS_PER_S)
+    bursty = np.append(0, np.cumsum(gaps < 100_000))
+    several = np.flatnonzero(behind - first >= 2)
+    a, b = first[several], behind[several]
+    pause, bursts = np.full((2, len(begin)), np.nan)
+    longest = np.maximum.reduceat(np.append(gaps, 0), np.stack([a + 1, b], axis=1).ravel())[::2] if several.size else np.zeros(0)
+    pause[several] = longest / np.maximum(1, (end - begin)[several])
+    bursts[several] = (bursty[b] - bursty[a]) / (b - a)
+    return behind - first, pause, bursts
 
 
 def _cuts(spans: list[tuple[int, int, int]], rounds: Rounds, state: Ints) -> tuple[Cut, ...]:
@@ -378,16 +394,16 @@ class Stretches:
     """Where the watched window replaces the candidate's, and what is compared."""
 
     rows: Ints
-    """What the candidate is told of each ACK: the columns of `_core.watch`."""
+    """What the candidate is told of each ACK: the columns of `_core.WatchedAcks`."""
     compared: Ints
     """Round trips whose windows are compared."""
     begun: Ints
     """For each of them the round trip in which its stretch began."""
 
     @cached_property
-    def told(self) -> bytes:
-        """The rows as `_core.watch` reads them, for each candidate the same."""
-        return self.rows.tobytes()
+    def told(self) -> _core.WatchedAcks:
+        """The rows, for each candidate the same."""
+        return _core.WatchedAcks(self.rows.tobytes())
 
 
 def stretches(watched: Watched, length: int) -> Stretches:
@@ -499,7 +515,7 @@ def distance(measures: Mapping[str, float]) -> float:
 
 def _measure(name: str, hz: int, watched: Watched, told: Stretches, suffix: str) -> dict[str, float]:
     """What one candidate makes of the stretches."""
-    raw, reductions = _core.watch(name, told.told, watched.mss, hz, watched.ecn or name == "dctcp")
+    raw, reductions = told.told.watch(name, watched.mss, hz, watched.ecn or name == "dctcp")
     rounds = watched.rounds
     seen, made = rounds.window[told.compared], np.frombuffer(raw, "<u4")[rounds.peak[told.compared]].astype(float)
     result = {f"{measure}_{suffix}": float("nan") for measure in MEASURES}
