@@ -14,6 +14,7 @@ import tcpscape
 from conftest import TESTS, expect
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
+from tcpscape.campaign.executors import Local
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
@@ -720,6 +721,21 @@ def test_few_runs_that_agree_are_enough_where_nothing_is_drawn(fields, is_few, n
     result = advice(engine="model", seeds=None, jitter=None, rtt="40ms", rate="5mbit", duration="2s", **fields)
     assert {s.goodput.n for s in result.ranking} == {5 if is_few else 20}
     assert all(max(level.retention.n for level in s.cliff.levels) >= 8 for s in result.ranking)  # a cliff takes as many as with 20 runs
+
+
+def test_the_first_runs_that_did_not_agree_are_not_run_again(need_model):
+    """Without a store too: what an advice has measured is part of the comparison."""
+    ran = []
+
+    class Counting(Local):
+        def run(self, task, work):
+            ran.extend((one.scenario.address(), seed) for one in work for seed in one.seeds)
+            yield from super().run(task, work)
+
+    path = Conditions.model_validate({"rtt": "50ms", "rate": "20mbit", "buffer": "1bdp"})
+    result = Adviser(path, ["cubic", "bbr"], Runner(make("model"), executor=Counting()), in_brief=True).advise()
+    assert {s.goodput.n for s in result.ranking} == {20}
+    assert len(ran) == len(set(ran)) == result.trials
 
 
 @pytest.mark.parametrize(("jitter", "has_cliffs"), [("0ms", False), ("4ms", True)])

@@ -48,6 +48,8 @@ class Runner:
     progress: TrialsDone | None = None
     executor: Executor | None = None
     """Where trials run; None is this machine."""
+    known: Mapping[str, Trial] = field(default_factory=dict)
+    """Trials that were run already, by their addresses; not for a runner that captures tables."""
 
     def run(self, scenario: Scenario, seeds: Sequence[int]) -> list[Trial]:
         """The trials of one scenario, in the seeds' order."""
@@ -85,12 +87,13 @@ class Runner:
         return addresses
 
     def kept(self, addresses: Sequence[str]) -> dict[str, Trial]:
-        """The trials with these addresses that the store has, with everything that is to be captured."""
-        return self.store.load_many(addresses, self.capture.tables) if self.store else {}
+        """The trials with these addresses that are known or that the store has, with everything that is to be captured."""
+        known = {} if self.capture.tables else {address: self.known[address] for address in addresses if address in self.known}
+        return known | (self.store.load_many(addresses, self.capture.tables) if self.store else {})
 
     def _take_kept(self, addresses: Sequence[str], over: _Over) -> None:
-        """Adds those of the trials that the store has, some at a time in memory."""
-        for batch in batches(addresses) if self.store else ():
+        """Adds those of the trials that are known or that the store has, some at a time in memory."""
+        for batch in batches(addresses) if self.store or self.known else ():
             for address, trial in self.kept(batch).items():
                 over.add(address, trial)
 
@@ -191,6 +194,8 @@ class Execution:
     """An engine by its name."""
     executor: Executor | None = None
     """Where trials run; None is this machine."""
+    known: Mapping[str, Trial] = field(default_factory=dict)
+    """Trials that were run already, by their addresses, for a campaign without tables of samples."""
 
 
 def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
@@ -332,4 +337,4 @@ class _CaseRunner:
         """A runner on one engine. `done` and `to_come`: trials of other engines and rounds."""
         show, execution = self.execution.progress, self.execution
         progress = (lambda now, total: show(done + now, done + total + to_come)) if show else None
-        return Runner(engine, execution.jobs, self.campaign.capture(), execution.store, progress, execution.executor)
+        return Runner(engine, execution.jobs, self.campaign.capture(), execution.store, progress, execution.executor, execution.known)

@@ -165,14 +165,19 @@ class Adviser:
         self.runner = replace(runner, capture=campaign.capture())
         if outcome is None:
             outcome, _ = record.measure("advise", campaign, self._execution, self.command)
+        self._remember(outcome)
+        return outcome
+
+    def _remember(self, outcome: Outcome) -> None:
+        """What need not run again."""
         for cell in outcome.cells:
             self.known |= {(cell.scenarios[0].address(), t.seed): t for t in cell.trials}
-        return outcome
 
     @property
     def _execution(self) -> Execution:
         runner = self.runner
-        return Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor)
+        known = {trial.address: trial for trial in self.known.values()}
+        return Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor, known)
 
     def _candidates(self, trials: dict[str, list[Trial]]) -> list[CandidateRuns]:
         of, profile = metrics.find(self.goal.metric).of, self.path.kernel.profile
@@ -185,6 +190,7 @@ class Adviser:
         self.cliff_runs = _share(CLIFF_SHARE, affordable)
         if affordable > FEWEST and self._draws_nothing:
             first = execute.run(self.campaign(str(FEWEST)), self._execution)
+            self._remember(first)
             asked = {metrics.find(name).of for name in ("goodput", "added_rtt", self.goal.metric)}
             if all(_agree([of(t) for t in cell.trials]) for cell in first.cells for of in asked):
                 self.outcome = None if self.runner.store else first
