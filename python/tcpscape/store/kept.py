@@ -308,8 +308,9 @@ class KeptTrials(Sequence[Trial]):
     def having(self, table: str) -> list[Trial]:
         """Those that have a side table."""
         known = self._shelf.kept_beside(table)
-        places = [i for i, a in enumerate(self.addresses, self._begin) if side_tables.path(self._shelf.root, a, table).name in known] if known else []
-        return self._shelf.some(places)
+        if not known:
+            return []
+        return self._shelf.some([i for i, a in enumerate(self.addresses, self._begin) if side_tables.path(self._shelf.root, a, table).name in known])
 
     def values(self, of: Callable[[Trial], float]) -> list[float]:
         """What `of` says of each."""
