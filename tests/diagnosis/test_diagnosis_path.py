@@ -15,7 +15,7 @@ from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
-from tcpscape.findings.diagnosis.path import base, before, bottleneck, fit, fitting, hidden, losses, state
+from tcpscape.findings.diagnosis.path import base, before, bottleneck, fit, fitting, hidden, losses, overtaken, state
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import (
     Arrivals,
@@ -879,6 +879,34 @@ def test_acks_that_were_overtaken_are_never_echoed(tmp_path: Path) -> None:
     assert before.overtaken(SimpleNamespace(reverse=None)) == 0.0  # type: ignore[arg-type]
 
 
+def echoes(delay: Any, leaves: Any = None, gap: float = 2.4) -> Any:
+    """ACKs each `gap` ms and what a sender echoes that sends when a newer one comes, or at these times; as far as `usual_delay` asks for it."""
+    acked = np.arange(delay.size) * gap
+    came = acked + delay
+    times = np.sort(came) if leaves is None else leaves
+    newest = np.array([np.max(np.flatnonzero(came <= t), initial=-1) for t in times])
+    first = np.flatnonzero((newest >= 0) & (np.diff(np.maximum.accumulate(newest), prepend=-1) > 0))
+    stamps = 100 + np.floor(acked).astype(np.int64)
+    return SimpleNamespace(
+        ack_t=acked, ack_tsval=stamps, echo=stamps[newest[first]], sends=np.ones(first.size), stamp=np.floor(times[first]) + 0.5, sender_tick=1.0
+    )
+
+
+def test_overtaken_acks_count_towards_the_usual_delay_of_acks() -> None:
+    """Of delays of 12 to 28 ms the echoed ones have 16; what an application's period leaves without an echo was not overtaken, lost ACKs included."""
+    random = np.random.default_rng(4)
+    even = random.uniform(12.0, 28.0, 3_000)
+    w = echoes(even)
+    early = w.stamp - w.ack_t[np.searchsorted(w.ack_tsval, w.echo)]
+    assert float(np.mean(early)) < 18
+    assert overtaken.usual_delay(w) == pytest.approx(20.0, abs=0.5)
+    still = np.full(3_000, 20.0)
+    assert overtaken.usual_delay(echoes(still)) is None
+    assert overtaken.usual_delay(echoes(still, np.arange(10.0, 7_000.0, 7.3))) is None
+    lost = np.where(random.random(still.size) < 0.03, 1e6, still)
+    assert overtaken.usual_delay(echoes(lost, np.arange(10.0, 7_000.0, 7.3))) is None
+
+
 def test_packets_at_equal_distances_show_no_rate() -> None:
     """A link that takes as long for each packet as they are apart would explain the little by which their delays differ."""
     sent = np.arange(300) * 300.0
@@ -969,6 +997,14 @@ def test_a_jitter_that_reorders_is_in_its_interval_as_is_the_round_trip(
     assert path.rtt_ms.low <= rtt_ms <= path.rtt_ms.high
     assert path.jitter_forward_ms
     assert path.jitter_forward_ms.low <= jitter_ms <= path.jitter_forward_ms.high
+
+
+@pytest.mark.parametrize("cca", ["cubic", "bbr"])
+def test_a_few_packets_that_went_a_shorter_way_leave_the_usual_one_inside_the_interval(cca: str, tmp_path: Path) -> None:
+    """netem's `reorder` sends some of each five packets at once: 20 ms and 1 back; [6.3, 19] and [0, 2.8] ms where the least is what others waited from."""
+    fields = {"forward": "netem delay 20ms reorder 2% gap 5", "reverse": "netem delay 1ms", "bottleneck": "tbf rate 20mbit burst 3000 limit 90000"}
+    p = found(tmp_path, **fields, flows=[{"cca": cca}], duration="10s")
+    assert p.rtt_ms is None or p.rtt_ms.low <= 21 <= p.rtt_ms.high
 
 
 # Changes of the path: found where captures of the model have one, and not where only the flow changes.

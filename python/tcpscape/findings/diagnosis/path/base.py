@@ -99,18 +99,32 @@ def anchor(f: Fit) -> None:
 def anchors(f: Fit) -> Floats:
     """Round trips behind the capture that no queue lengthened, ms: of packets that met an idle bottleneck.
 
-    The handshake's is not among them: on a path that has not been used for a while it may hold the resolution of addresses too. Nor are those far
-    beyond several that are close to each other: their ACK waited for another segment, or was lost.
+    Those far beyond several that are close to each other are not among them: their ACK waited for another segment, or was lost.
+    """
+    known = of_idle(f)
+    noise = max(f.bottleneck.noise, f.sigma_before_queue, 0.5) if f.bottleneck else 0.5
+    is_far = np.diff(known)[1:] > np.maximum(FAR * noise, FAR * 2 * (known[1:-1] - known[:1]))
+    return np.asarray(known[: 2 + int(np.argmax(is_far))] if is_far.any() else known)
+
+
+def of_idle(f: Fit) -> Floats:
+    """Round trips behind the capture of packets that met an idle bottleneck, ms, in order.
+
+    The handshake's is not among them: on a path that has not been used for a while it may hold the resolution of addresses too.
     """
     if f.bottleneck and f.delays and not f.is_before and f.delays.index.size == f.behind.row.size:
         noise = max(f.bottleneck.noise, f.sigma_before_queue, 0.5)
         idle = met_idle(f.delays, f.bottleneck.rate, 5 * noise)
         if f.flow.facts.get("begins_in_mid_connection"):
             idle[: min(idle.size, YOUNG)] = False
-        known = np.sort(f.behind.rtt[idle])
-        is_far = np.diff(known)[1:] > np.maximum(FAR * noise, FAR * 2 * (known[1:-1] - known[:1]))
-        return np.asarray(known[: 2 + int(np.argmax(is_far))] if is_far.any() else known)
+        return np.asarray(np.sort(f.behind.rtt[idle]))
     return np.empty(0)
+
+
+def usual_of_idle(f: Fit) -> float:
+    """What most packets took that met an idle bottleneck, ms; 0 where none did. Where packets change places a few may have gone a shorter way."""
+    known = of_idle(f)
+    return float(np.median(known)) if known.size else 0.0
 
 
 def are_trusted(known: Floats, level: float) -> bool:
@@ -148,12 +162,14 @@ def part_behind(f: Fit) -> Estimate | None:
         level, its_error = level_of(known, f), math.hypot(1.25 * max(spread, 0.02) / math.sqrt(known.size), jitter_that_reorders(f))
         if is_never_short(f) or adding > its_error or abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k, adding = level, its_error, max(10, min(24, known.size)), 0.0
+    level = mean + error
     mean, error = within_reach(f, mean, math.hypot(error, adding))
     packet = 0.0
     if f.bottleneck and not f.is_before and not agree(known, f):  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     fitted = with_interval(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
-    return not_above(replace(fitted, high=fitted.high + spread_out(f)), f)
+    most = max(fitted.high, level, usual_of_idle(f)) if is_reordered(f) else fitted.high
+    return not_above(replace(fitted, high=most + spread_out(f)), f)
 
 
 def in_order(f: Fit) -> Estimate | None:

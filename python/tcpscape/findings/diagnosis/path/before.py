@@ -13,6 +13,7 @@ from tcpscape.findings.diagnosis.path.bottleneck import windows_of
 from tcpscape.findings.diagnosis.path.columns import Turns
 from tcpscape.findings.diagnosis.path.jitter import Spread, mean_by_blocks, with_interval
 from tcpscape.findings.diagnosis.path.opening import opened
+from tcpscape.findings.diagnosis.path.overtaken import usual_delay
 from tcpscape.findings.diagnosis.path.state import LEAST_TURNS, SHARP, STILL, Fit, hides_jitter, is_one_sided, is_reordered, is_sharp, starts_late
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
@@ -62,7 +63,8 @@ def part_before(f: Fit) -> Estimate | None:
     packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
     least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
     found = with_interval(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
-    return not_beyond(found if opening is None else unwaited(f, with_hidden(f, both(found, opening), opening), opening), f)
+    level = not_beyond(found if opening is None else unwaited(f, with_hidden(f, both(found, opening), opening), opening), f)
+    return replace(level, high=max(level.high, with_overtaken(f, forward) + found.high - found.value))
 
 
 def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
@@ -111,6 +113,22 @@ def overtaken(f: Fit) -> float:
     gap = float(np.median(np.diff(np.sort(f.wire.ack_t)))) if f.wire.ack_t.size > 1 else math.inf
     beside = 2 * sigma / max(gap, 1e-3)
     return max(0.5, 0.75 * math.sqrt(2 * math.log(max(1.0, beside)))) * sigma
+
+
+def with_overtaken(f: Fit, forward: float) -> float:
+    """Up to where the level may lie where no jitter of the ACKs is known, ms: turns show none of those that later ones overtook.
+
+    What the receiver sends beside data of its own is not echoed for other reasons too: where packets change places there, its usual turn is the most.
+
+    :param forward: the level of the data's delays on the sender's clock.
+    """
+    if f.reverse is not None and f.reverse.is_there:
+        return 0.0
+    if f.flow.loads_back:
+        turns = f.before.rtt - (f.queue[f.before.row] if f.is_before else 0.0)
+        return float(np.nanmedian(turns)) if is_reordered(f) else 0.0
+    usual = usual_delay(f.wire)
+    return 0.0 if usual is None else forward + usual
 
 
 def is_exact(f: Fit) -> bool:

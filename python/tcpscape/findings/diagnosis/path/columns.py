@@ -342,9 +342,18 @@ class Turns:
 
 def turns_of(w: Wire) -> Turns:
     """The turns of a flow with timestamps; empty without."""
-    none = Turns(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
     if not w.tick or not w.sender_tick or not w.echo.any():
-        return none
+        return Turns(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+    ack_t, row, place = first_echoes(w)
+    rtt = w.t[row] - ack_t[place]
+    ok = rtt > 0
+    row, place, rtt = row[ok], place[ok], rtt[ok]
+    order = np.argsort(row, kind="stable")
+    return Turns(row[order], rtt[order], (w.stamp[row] - ack_t[place])[order])
+
+
+def first_echoes(w: Wire) -> tuple[Floats, Ints, Ints]:
+    """When the first ACK of each tick of the receiver's clock passed, ms; the segments that are the first to echo one of them, and which."""
     by_time = np.argsort(w.ack_t, kind="stable")
     tsval, first_ack = np.unique(w.ack_tsval[by_time], return_index=True)
     ack_t = w.ack_t[by_time][first_ack]
@@ -353,9 +362,4 @@ def turns_of(w: Wire) -> Turns:
     row = plain[first]
     place = np.searchsorted(tsval, echo)
     ok = (place < tsval.size) & (tsval[np.minimum(place, tsval.size - 1)] == echo)
-    row, place = row[ok], place[ok]
-    rtt = w.t[row] - ack_t[place]
-    ok = rtt > 0
-    row, place, rtt = row[ok], place[ok], rtt[ok]
-    order = np.argsort(row, kind="stable")
-    return Turns(row[order], rtt[order], (w.stamp[row] - ack_t[place])[order])
+    return ack_t, row[ok], place[ok]
