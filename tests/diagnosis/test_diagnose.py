@@ -143,6 +143,12 @@ def test_an_application_in_turn_with_another_cause_is_not_all_that_could_help():
         assert ("so a faster path would carry no more" in said) is is_alone
 
 
+def test_a_connection_that_only_keep_alives_follow_was_not_too_short():
+    for kept, part in ((13, "all that it had to send left with it, and keep-alives alone followed"), (0, "the connection was too short")):
+        said = words.answer(diagnosed(flow(goodput_mbps=0.001, facts={"keep_alives": kept}), limited_by={"handshake": 1.0}))
+        assert f"What limits you is the handshake (100 % of the time): {part}" in said
+
+
 def test_what_packets_met_is_not_told_of_the_time():
     """A flow of 5 % of the rate sends in bursts: its packets meet a queue, which is empty for most of the time."""
     for why, values in (("jitter hidden", {"ms": 0.22}), ("queue always full", {})):

@@ -409,6 +409,7 @@ def _bloat(diagnosis: FlowDiagnosis) -> str:
 def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
     """The cause with its share of the time, the reason and the remedy."""
     control = _named(diagnosis.control)
+    kept = ", and keep-alives alone followed" if diagnosis.flow.facts.get("keep_alives") else ""
     why = {
         "application": f": it offers no more data{', so a faster path would carry no more' if is_application_alone(diagnosis) else ' then'}",
         "send_buffer": f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)",
@@ -416,7 +417,7 @@ def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
         "recovery": _why_lost(diagnosis, control),
         "timeout": _why_lost(diagnosis, control),
         "pacing": f": {control} sends at the rate that it has measured, not faster" if control != SOME_CONTROL else ": a timer spaces its segments",
-        "handshake": ": the connection was too short to become fast",
+        "handshake": ": all that it had to send left with it" + kept if kept else ": the connection was too short to become fast",
     }.get(cause, _why_small(diagnosis, control))
     if cause == "recovery" and (late := _late(diagnosis, control)):
         return f"the repair of what was not lost ({share}){late}"

@@ -735,6 +735,28 @@ fn what_was_acknowledged_and_never_seen_is_stated() {
     assert_eq!((f.facts.counts.not_captured_bytes, f.facts.counts.losses, kinds(&f)), (1_000, 0, vec![16]));
 }
 
+#[test]
+fn what_a_senders_capture_lacks_was_not_lost_before_it() {
+    // Segments 3, 5 and 6 are lost. Of the first and of segment 8, which arrives, the capture has no first transmission.
+    for (lacks, place) in [(&[3, 8][..], Place::Sender), (&[3], Place::Middle)] {
+        let mut s = Script::new(true, true);
+        s.handshake(50);
+        (0..20).for_each(|n| {
+            s.data(50, n);
+        });
+        s.packets.retain(|p| !lacks.iter().any(|n| p.len > 0 && p.seq == ISN[0].wrapping_add(1 + n * MSS)));
+        s.ack(100, 3, &[(4, 5)], 50);
+        s.ack(101, 3, &[(7, 20)], 50);
+        for n in [3, 5, 6] {
+            s.data(102, n).id += 100;
+        }
+        s.ack(152, 20, &[], 102);
+        let f = s.flow();
+        let counts = f.facts.counts;
+        assert_eq!((counts.losses, counts.losses_before, f.facts.vantage.place), (3, 1, place), "{lacks:?}");
+    }
+}
+
 /// At the receiver: 40 segments in super-packets of four. The acknowledgement of every second one comes first, and the data `late` ns after it, with a
 /// timestamp that is `newer` ms newer than the one that the acknowledgement echoes.
 fn acknowledged_first(timestamps: bool, ids: bool, late: u64, newer: u64) -> Script {

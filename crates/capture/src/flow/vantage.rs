@@ -102,6 +102,10 @@ fn place(d: &Direction, up: Option<u64>, down: Option<u64>, total: u64, by_hands
             (false, true) => (Place::Sender, 0.8, "a short path; what was lost had been seen here"),
             _ => (Place::Unknown, 0.0, "the path is too short for its parts to be told apart"),
         },
+        // Of what was lost later, the first transmissions that the capture lacks seem lost before it.
+        (true, false) if before > 0 && counts.not_captured_bytes > 0 && before <= after => {
+            (Place::Sender, 0.7, "the sender answers at once; the capture lacks data, so that some of it seems lost before it came here")
+        }
         (true, false) if before > 0 => (Place::Middle, 0.8, "the sender is near, but data was lost or reordered before it came here"),
         (true, false) => (Place::Sender, sure, "the sender answers at once, the receiver a round trip later"),
         (false, true) if after > 0 => (Place::Receiver, 0.7, "the receiver answers at once, though some data was lost after it was seen"),
