@@ -466,6 +466,8 @@ def _overlong(d: QueueDelays, b: FittedBottleneck) -> float:
 def _waited(buffer: Estimate, over: float, packet: float) -> tuple[Estimate | None, Reason | None]:
     """The buffer without what no packet waited for; None where packets waited for more: others' were in the queue, and are not in the buffer.
 
+    The fit's burst may be what is wrong, not the length at drops: the interval ends where it did.
+
     :param over: bytes by which the queue seems too long. :param packet: bytes that cannot be told from none.
     """
     if over < -packet and buffer.value - over > buffer.high:
@@ -476,4 +478,4 @@ def _waited(buffer: Estimate, over: float, packet: float) -> tuple[Estimate | No
         return None, Reason("waits shorter")
     half = max((buffer.high - buffer.low) / 2, over / 2)
     value = buffer.value - over
-    return Estimate(value, value - half, value + half, buffer.n, "B"), None
+    return Estimate(value, value - half, max(value + half, buffer.high), buffer.n, "B"), None
