@@ -272,6 +272,14 @@ class Outcome(ShownAsTable):
         """The same one by one: those of many are not in memory together."""
         return itertools.chain.from_iterable(cell.trials for cell in self.cells)
 
+    def keep_numbers(self, metric_names: Iterable[str] = ()) -> None:
+        """Keeps what was worked out of trials that are read from a directory, and these metrics of them; of trials that are held, nothing."""
+        for cell in self.cells[:1]:  # all stand on one shelf
+            if isinstance(trials := cell.trials, KeptTrials) and trials.can_keep:
+                for name in metric_names:
+                    cell.values(name)
+                trials.keep()
+
     @property
     def trial_count(self) -> int:
         """Trials in all."""

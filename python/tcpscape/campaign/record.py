@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -305,7 +306,20 @@ def _save(record: Record, store: Store) -> bool:
         return after
 
     store.change_manifests(add)
+    if any(outcome.trial_count > AT_ONCE for outcome in record.outcomes):
+        store.after(lambda: _keep_numbers(store.root))
     return not _is_alone(after, record)
+
+
+REPORTED = ("goodput", "added_rtt")
+"""Metrics that reports ask of every trial, whatever the campaign's own is."""
+
+
+def _keep_numbers(root: Path) -> None:
+    """Works out of the many trials in `root` what a report asks of them, so that it need not."""
+    with suppress(TcpscapeError):
+        for outcome in load(root).outcomes:
+            outcome.keep_numbers((*REPORTED, outcome.campaign.metric))
 
 
 def load(root: Path) -> Record:

@@ -168,6 +168,11 @@ FILES: tuple[ReferenceRow, ...] = (
         (*_KEEP, *_READ),
     ),
     ReferenceRow(
+        "DIR/columns/",
+        "What reports ask of every trial of a directory of more than 50,000. It may be deleted, and is not believed after any change.",
+        ("run", "sweep", "report"),
+    ),
+    ReferenceRow(
         "DIR/report.html, DIR/figures/, DIR/tables/, DIR/scenarios/",
         "The report and its parts. The page loads nothing from elsewhere.",
         (*_KEEP, "report"),

@@ -98,6 +98,8 @@ def build(
             record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else ()
         ),
     )
+    for outcome in record.outcomes:
+        outcome.keep_numbers()
     return [writing.whole(root / PAGE, render(page)), *figure_files, *table_files, *scenario_files]
 
 

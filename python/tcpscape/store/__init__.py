@@ -11,6 +11,8 @@ of campaigns, cells and scenarios (:mod:`tcpscape.campaign.record` does).
   its own away, one that is killed or interrupted leaves it.
 - `samples/`, `queue_samples/` and `packets/` (:mod:`~tcpscape.store.side_tables`) have one Parquet file for each trial of which they were asked for,
   written whole or not at all, and before the trial's row.
+- `columns/` (:mod:`~tcpscape.store.columns`) has what is worked out of all trials of a large campaign, for the next reader. It may be deleted: it is
+  believed only where nothing has changed since, and is worked out again otherwise.
 
 **Guarantees.** When `save` returns, the trial survives SIGKILL of the process and of any other. The database is in WAL mode: a reader sees
 a trial whole or not at all, and never waits; writers of one directory (threads, processes, forks) wait for each other for some microseconds. A

@@ -2,7 +2,8 @@
 
 A :class:`Shelf` knows the addresses of all trials of a campaign, one cell behind the other; a :class:`KeptTrials` is a part of it and a sequence of
 trials like any other. What a report asks of every trial (its seed, its goodput, its caveats) is read from the database once for all, without making
-trials; the value of any other metric is computed from each trial, which is forgotten then.
+trials; the value of any other metric is computed from each trial, which is forgotten then. Both are kept beside the database
+(:mod:`~tcpscape.store.columns`) for the next reader.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import itertools
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,9 +21,11 @@ from numpy.typing import NDArray
 
 from tcpscape.errors import StoreError
 from tcpscape.store import side_tables
+from tcpscape.store.columns import Columns
 from tcpscape.store.database import uncollected
 from tcpscape.store.excerpts import Excerpt
 from tcpscape.store.rows import shared_facts
+from tcpscape.store.summary import Kind, Summary
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -32,35 +35,6 @@ FIRSTS = 30_000
 """Most trials that are remembered: some 4 kB each."""
 _SHORT = "SELECT address, json_extract(trial, '$.seed', '$.goodput_mbps', '$.kernel', '$.caveats', '$.engine') FROM trials"
 """Several paths give a JSON array of the values as they are written: numbers stay what they are to the last bit."""
-
-
-Kind = tuple[str | None, tuple[str, ...], str]
-"""What many trials have in common: kernel, caveats and engine."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What is known of every trial of a shelf, in the order of its addresses."""
-
-    seeds: NDArray[Any]
-    goodputs: NDArray[np.float64]
-    """Mbit/s."""
-    places: NDArray[Any]
-    """Place of what each trial shares with others in :attr:`kinds`."""
-    kinds: tuple[Kind, ...]
-
-    @classmethod
-    def of(cls, trials: Iterable[Trial]) -> Summary:
-        """The summary of trials that are read one by one."""
-        kinds: dict[Kind, int] = {}
-        rows = [(t.seed, t.goodput_mbps, kinds.setdefault((t.kernel, t.caveats, t.engine), len(kinds))) for t in trials]
-        return cls(
-            np.array([seed for seed, _, _ in rows]), np.array([g for _, g, _ in rows], dtype=float), np.array([k for *_, k in rows]), tuple(kinds)
-        )
-
-    def among(self, begin: int, end: int) -> list[Kind]:
-        """The kinds of the trials from a place to another one, each once."""
-        return [self.kinds[place] for place in set(self.places[begin:end].tolist())]
 
 
 class Shelf:
@@ -137,12 +111,29 @@ class Shelf:
         return list(map(self._named, places, self.load([self.addresses[place] for place in places])))
 
     @cached_property
+    def _columns(self) -> Columns:
+        return Columns(self.root, self.addresses)
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether no writer is there."""
+        return self._columns.can_keep
+
+    def keep(self) -> None:
+        """Keeps what was worked out of every trial beside the database, where nothing has changed there since."""
+        self._columns.keep()
+
+    @cached_property
     def summary(self) -> Summary:
         """What is known of every trial."""
+        if kept := self._columns.summary():
+            return kept
         try:
-            return self._scanned()
+            summary = self._scanned()
         except (StoreError, LookupError, ValueError, TypeError):  # a row that is damaged, or has what SQLite's JSON has not (NaN)
-            return Summary.of(self.each(0, len(self.addresses)))
+            summary = Summary.of(self.each(0, len(self.addresses)))
+        self._columns.add_summary(summary)
+        return summary
 
     def _scanned(self) -> Summary:
         """The summary by one pass over the whole table."""
@@ -168,11 +159,19 @@ class Shelf:
     def values(self, of: Callable[[Trial], float]) -> NDArray[np.float64]:
         """What `of` says of every trial."""
         if of not in self._values:
-            try:
-                self._values[of] = self._excerpted(of)
-            except (StoreError, LookupError, ValueError, TypeError):  # a row that is damaged or missing, or `of` looks at more than it
-                self._values[of] = np.fromiter(map(of, self.each(0, len(self.addresses))), float, len(self.addresses))
+            is_of_rows = self._tables == ((),)  # otherwise it may look at what is in other files than the database
+            kept = self._columns.values(of) if is_of_rows else None
+            self._values[of] = self._worked_out(of) if kept is None else kept
+            if kept is None and is_of_rows:
+                self._columns.add_values(of, self._values[of])
         return self._values[of]
+
+    def _worked_out(self, of: Callable[[Trial], float]) -> NDArray[np.float64]:
+        """The same from the trials."""
+        try:
+            return self._excerpted(of)
+        except (StoreError, LookupError, ValueError, TypeError):  # a row that is damaged or missing, or `of` looks at more than it
+            return np.fromiter(map(of, self.each(0, len(self.addresses))), float, len(self.addresses))
 
     def _excerpted(self, of: Callable[[Trial], float]) -> NDArray[np.float64]:
         """The same by one pass over the whole table, without making trials."""
@@ -316,6 +315,15 @@ class KeptTrials(Sequence[Trial]):
         """What `of` says of each."""
         values: list[float] = self._shelf.values(of)[self._begin : self._end].tolist()
         return values
+
+    @property
+    def can_keep(self) -> bool:
+        """Whether what is worked out of all trials of their shelf can be kept: where no writer is in the directory."""
+        return self._shelf.can_keep
+
+    def keep(self) -> None:
+        """Keeps what was worked out of all trials of their shelf (:meth:`Shelf.keep`)."""
+        self._shelf.keep()
 
     def beside(self, others: KeptTrials) -> KeptTrials:
         """These and the ones that follow them on the shelf."""

@@ -71,6 +71,7 @@ class Store:
         if create:
             writing.clear(self.root, *(self.root / table for table in SIDE_TABLES))
         self._claims = WriterClaims(self._database, self._place)
+        self._after: list[Callable[[], None]] = []
         self.saved = 0
         """Trials saved through this object."""
         weakref.finalize(self, _close, self._claims, self._database)
@@ -88,10 +89,21 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         _close(self._claims, self._database, interrupted=error is not None)
+        if error is None:
+            self._do_after()
 
     def close(self) -> None:
         """Releases what is claimed and closes the database. The store can be used again."""
         _close(self._claims, self._database)
+        self._do_after()
+
+    def after(self, work: Callable[[], None]) -> None:
+        """Work to do once the store is closed, unless an error ended its use."""
+        self._after.append(work)
+
+    def _do_after(self) -> None:
+        while self._after:
+            self._after.pop()()
 
     def save(self, trial: Trial) -> None:
         """Keeps a trial; a reader sees all of it or nothing."""
