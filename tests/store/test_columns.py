@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tcpscape import metrics, report
-from tcpscape.campaign import record
+from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.store import columns
@@ -70,11 +70,17 @@ def test_a_report_has_the_same_bytes(root):
 def test_the_end_of_a_campaign_keeps_what_a_report_asks(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "AT_ONCE", 0)
     monkeypatch.setattr(columns, "FINE_NS", 0)
+    monkeypatch.setattr(execute, "MOST_HELD", 0)
     with Store(tmp_path) as store:
-        record.measure("sweep", Campaign.of(CAMPAIGN), Execution(store=store), "tcpscape sweep")
+        outcome, _ = record.measure("sweep", Campaign.of(CAMPAIGN), Execution(store=store), "tcpscape sweep")
         assert not files(tmp_path), "while a writer is there, nothing is kept"
     assert len(files(tmp_path)) == 1
-    assert not read(tmp_path)[1]
+    seen, went = read(tmp_path)
+    assert not went
+    monkeypatch.delattr(Shelf, "_scan")
+    assert [[cell.values(name) for name in ASKED] for cell in outcome.cells] == [list(of[-2:]) for of in seen], (
+        "what the command prints needs no look either"
+    )
 
 
 def changed_row(root):
@@ -133,7 +139,9 @@ def test_a_writer_beside_it_keeps_nothing(root):
         None,
         pl.DataFrame({"seed": [1]}),
         pl.DataFrame({"seed": [1] * 12, "goodput_mbps": ["x"] * 12, "kind": ["{}"] * 12}),
-        pl.DataFrame({"seed": [1] * 12, "goodput_mbps": [-1.0] * 12, "kind": pl.Series(['[null,[],"mock"]'] * 12, dtype=pl.Enum(['[null,[],"mock"]']))}),
+        pl.DataFrame(
+            {"seed": [1] * 12, "goodput_mbps": [-1.0] * 12, "kind": pl.Series(['[null,[],"mock"]'] * 12, dtype=pl.Enum(['[null,[],"mock"]']))}
+        ),
         pl.DataFrame({"seed": [1] * 12, "goodput_mbps": [1.0] * 12, "kind": pl.Series(["{"] * 12, dtype=pl.Enum(["{"]))}),
         pl.DataFrame({"seed": [1] * 12, "goodput_mbps": [1.0] * 12, "kind": pl.Series(["[1,2,3]"] * 12, dtype=pl.Enum(["[1,2,3]"]))}),
         pl.DataFrame({"tcpscape.metrics.flows:added_rtt": [1e300] * 12}),
