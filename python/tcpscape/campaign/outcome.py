@@ -19,7 +19,7 @@ from tcpscape.formats import INTERVAL, TableFormat, columns
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.store.kept import KeptTrials
+from tcpscape.store.kept import KeptTrials, Shelf
 from tcpscape.store.results import flow_rows, labelled_rows
 from tcpscape.text.table import ShownAsTable, Table, table_of
 from tcpscape.trial import Trial
@@ -274,11 +274,21 @@ class Outcome(ShownAsTable):
 
     def keep_numbers(self, metric_names: Iterable[str] = ()) -> None:
         """Keeps what was worked out of trials that are read from a directory, and these metrics of them; of trials that are held, nothing."""
-        for cell in self.cells[:1]:  # all stand on one shelf
-            if isinstance(trials := cell.trials, KeptTrials) and trials.can_keep:
-                for name in metric_names:
-                    cell.values(name)
-                trials.keep()
+        if self._shelf and self._shelf.can_keep:
+            for name in metric_names:
+                self.cells[0].values(name)
+            self._shelf.keep()
+
+    def rest(self) -> None:
+        """Closes the directory that trials are read from, until the next one is asked for."""
+        if self._shelf:
+            self._shelf.rest()
+
+    @property
+    def _shelf(self) -> Shelf | None:
+        """The shelf on which all trials stand that are read from a directory; None where they are held."""
+        first = next((cell.trials for cell in self.cells), ())
+        return first.shelf if isinstance(first, KeptTrials) else None
 
     @property
     def trial_count(self) -> int:

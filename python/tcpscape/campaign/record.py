@@ -307,6 +307,8 @@ def _save(record: Record, store: Store) -> bool:
 
     store.change_manifests(add)
     if any(outcome.trial_count > AT_ONCE for outcome in record.outcomes):
+        for outcome in record.outcomes:
+            outcome.rest()  # with a reader there, the database would keep its log
         store.after(lambda: _keep_numbers(store.root))
     return not _is_alone(after, record)
 

@@ -114,6 +114,10 @@ class Shelf:
     def _columns(self) -> Columns:
         return Columns(self.root, self.addresses)
 
+    def rest(self) -> None:
+        """Closes the database until the next trial is asked for."""
+        self._store.close()
+
     @property
     def can_keep(self) -> bool:
         """Whether no writer is there."""
@@ -317,13 +321,9 @@ class KeptTrials(Sequence[Trial]):
         return values
 
     @property
-    def can_keep(self) -> bool:
-        """Whether what is worked out of all trials of their shelf can be kept: where no writer is in the directory."""
-        return self._shelf.can_keep
-
-    def keep(self) -> None:
-        """Keeps what was worked out of all trials of their shelf (:meth:`Shelf.keep`)."""
-        self._shelf.keep()
+    def shelf(self) -> Shelf:
+        """Where they stand."""
+        return self._shelf
 
     def beside(self, others: KeptTrials) -> KeptTrials:
         """These and the ones that follow them on the shelf."""
