@@ -907,6 +907,40 @@ def test_overtaken_acks_count_towards_the_usual_delay_of_acks() -> None:
     assert overtaken.usual_delay(echoes(lost, np.arange(10.0, 7_000.0, 7.3))) is None
 
 
+def test_the_least_delay_of_acks_whose_jitter_is_cut_off_is_no_base() -> None:
+    """An application sends each 20 ms; of ACKs with 20 ± 10 ms those that would take less than none take none, each time the same."""
+    random = np.random.default_rng(6)
+    sent = 100.0 + 20.0 * np.arange(2_000)
+    seen = flow(sent + 20.0, np.zeros(sent.size), np.zeros(sent.size), vantage="receiver")
+    came = sent + 20.0 + np.maximum(0.0, random.normal(20.0, 10.0, sent.size))
+    order = np.argsort(came, kind="stable")
+    known = np.concatenate([[-1], np.maximum.accumulate(order)])[np.searchsorted(came[order], sent, side="right")]
+    seen.segments["tsval"] = (777 + np.floor(sent)).astype(np.uint32)
+    seen.segments["tsecr"] = np.where(known < 0, 1, seen.acks["tsval"][known]).astype(np.uint32)
+    seen.facts["handshake_sender_part_ms"] = 31.0
+    path = fit(seen)
+    assert path.rtt_ms is None or path.rtt_ms.low <= 40 <= path.rtt_ms.high
+
+
+@pytest.mark.parametrize("is_of_path", [False, True])
+def test_an_order_that_only_the_capture_has_is_no_jitter(is_of_path: bool) -> None:
+    """Of each eighth pair the second packet is seen first, 10 µs before the other. A path that changed their order would not restore it."""
+    sent = np.repeat(np.cumsum(np.where(np.arange(2_000) // 200 % 2 == 0, 1.0, 1.6) * 18.0), 2) + np.tile([0.0, 0.01], 2_000)
+    arrived = sent + 20.0 + through(sent, 1.0)
+    swapped = np.arange(sent.size).reshape(-1, 2)
+    swapped[::8] = swapped[::8, ::-1]
+    here = sent[swapped.ravel()]
+    arrived = arrived[swapped.ravel()] if is_of_path else arrived
+    seen = flow(here, arrived - here, np.full(here.size, 20.0))
+    seen.segments["fate"][::16] = 1
+    path = fit(seen)
+    assert (path.order_kept is False) is is_of_path
+    if not is_of_path:
+        assert path.jitter_on in (None, "none")
+        assert path.jitter_ms is None or path.jitter_ms.high < 1
+        assert path.rtt_ms.low <= 40 + 1514 * 8e-3 <= path.rtt_ms.high
+
+
 def test_packets_at_equal_distances_show_no_rate() -> None:
     """A link that takes as long for each packet as they are apart would explain the little by which their delays differ."""
     sent = np.arange(300) * 300.0

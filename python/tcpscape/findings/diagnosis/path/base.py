@@ -12,6 +12,7 @@ from tcpscape.findings.diagnosis.path import own
 from tcpscape.findings.diagnosis.path.before import is_exact, part_before
 from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, FittedBottleneck, longest_busy, met_empty, met_idle, windows_of
 from tcpscape.findings.diagnosis.path.jitter import mean_by_blocks, with_interval
+from tcpscape.findings.diagnosis.path.overtaken import usual_delay
 from tcpscape.findings.diagnosis.path.state import (
     LEAST_TURNS,
     REACH,
@@ -295,8 +296,10 @@ def least_again(f: Fit) -> Estimate | None:
 
     A queue that others fill would have to be equally long each time, and a jitter has no such least. Times are far apart where more than the longest
     of the usual delays lies between them: what was sent in one round trip may have met the same queue. Behind a server that is never idle delays are
-    on a grid.
+    on a grid. A jitter of ACKs that would make some take less than no time is cut off there, and those overtake others.
     """
+    if f.has_before and usual_delay(f.wire) is not None:
+        return None
     parts = [] if f.is_receiver else [(f.behind.at, f.behind.rtt)]
     parts += [(f.wire.t[f.before.row], f.before.rtt)] if f.has_before else []
     for at, delays in parts:

@@ -84,7 +84,12 @@ def with_hidden(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
 
 
 def unwaited(f: Fit, level: Estimate, opening: Estimate) -> Estimate:
-    """A level whose interval has the handshake's turn too, where nearly all others took longer: they may have waited for the application."""
+    """A level whose interval has the handshake's turn too, where nearly all others took longer: they may have waited for the application.
+
+    Where it took longer than the level, which did not wait either, delays vary more than was seen.
+    """
+    if opening.value > level.high:
+        return replace(level, high=opening.high)
     if f.is_before or opening.value >= float(np.quantile(f.before.rtt, RARELY)):
         return level
     return replace(level, low=min(level.low, opening.low), high=max(level.high, opening.high))
@@ -142,7 +147,8 @@ def is_exact(f: Fit) -> bool:
     later = turns.rtt[f.wire.t[turns.row] > f.wire.t.min() + float(part)]
     if not later.size or abs(float(later.min()) - float(part)) > SHARP + 0.0002 * float(part) or float(turns.rtt.min()) < float(later.min()) - SHARP:
         return False
-    return is_sharp(turns.rtt) or not is_reordered(f)
+    # Delays that a jitter would make less than nothing are cut off there: ACKs that took no time are those that overtook others.
+    return (is_sharp(turns.rtt) or not is_reordered(f)) and usual_delay(f.wire) is None
 
 
 def handshake(f: Fit) -> Estimate | None:

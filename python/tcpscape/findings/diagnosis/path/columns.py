@@ -37,8 +37,10 @@ RETRANSMISSIONS = (1, 2, 3, 4, 15)
 """Kinds of events that are a further transmission: fast, by timeout, tail probe, needless, in slow start after a timeout."""
 LOSS, DISCARDED = 5, 18
 """Kinds of events: a transmission that did not arrive; one that did and that the receiver discarded for its timestamp."""
-LOST, NEEDLESS = 2, 3
-"""Fates of a segment: lost and repeated; repeated though it had arrived."""
+REORDERED, LOST, NEEDLESS = 1, 2, 3
+"""Fates of a segment: seen after a later one; lost and repeated; repeated though it had arrived."""
+LEAST_LATE, BY_PATH = 10, 0.1
+"""Segments that were seen late and came in order from which on the capture has another order than they passed; of a path, so many more came late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +114,16 @@ def wire_of(flow: ObservedFlow) -> Wire:
     left, right = (acks[name][receiver].astype(np.int64) if name in acks else none for name in ("sack_left", "sack_right"))
     cover, by_sack = first_cover(seq, seq + length, ack, left, right)
     late = is_part & is_repeated  # its row was acknowledged when its first part was
+    t, fate = in_order_there(rows["t"][index] / MS, np.where(whole, rows["fate"][index].astype(np.int64), 0), cover, ack.size)
     return Wire(
-        t=rows["t"][index] / MS,
+        t=t,
         seq=seq,
         len=length,
         size=length + header_bytes(flow),
         stamp=_clock(stamps, sender_tick)[index],
         echo=near(tsecr, tsval)[index],
         sends=np.where(whole, rows["sends"][index].astype(np.int64), 1),
-        fate=np.where(whole, rows["fate"][index].astype(np.int64), 0),
+        fate=fate,
         cover=cover,
         by_sack=by_sack,
         seen=np.where(late, np.append(ack_t, 0.0)[cover], rows["acked"][index] / MS),
@@ -137,6 +140,25 @@ def wire_of(flow: ObservedFlow) -> Wire:
         largest=float(np.max(rows["len"], initial=0)) + header_bytes(flow),
         discarded=_within(flow, seq, length, (DISCARDED,)),
     )
+
+
+def in_order_there(t: Floats, fate: Ints, cover: Ints, acks: int) -> tuple[Floats, Ints]:
+    """Times and fates of segments, where the capture has them in another order than they passed: then nearly none came late to their receiver.
+
+    A path that changes an order does not restore it. Where one ACK covers a segment and those seen before it, it does not tell.
+
+    :param cover: of each segment, in the order of the sequence, the first ACK that covers it; `acks`, their number: none.
+    """
+    late = fate == REORDERED
+    if not late.any():
+        return t, fate
+    later = np.append(np.minimum.accumulate(cover[::-1])[::-1][1:], acks)
+    came_first, came_late = late & (cover < later), late & (cover > later)
+    if came_first.sum() < LEAST_LATE or came_late.sum() > BY_PATH * came_first.sum():
+        return t, fate
+    earliest = np.minimum.accumulate(t[::-1])[::-1]
+    moved = late & ~came_late
+    return np.where(moved, earliest, t), np.where(moved, 0, fate)
 
 
 def stamped(acks: Columns) -> Columns:

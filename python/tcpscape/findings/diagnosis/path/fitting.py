@@ -15,7 +15,7 @@ from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import PACKET, FittedBottleneck, QueueDelays, delays_of, jittered
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
-from tcpscape.findings.diagnosis.path.columns import LOST, sampled, turns_of, wire_of
+from tcpscape.findings.diagnosis.path.columns import LOST, REORDERED, sampled, turns_of, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread, with_interval
 from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -261,7 +261,7 @@ def find_direction(f: Fit) -> None:
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(of_data(f, f.forward), f.reverse, f.left)
         if f.jitter_on in (None, "reverse") and state.is_reordered(f) and f.reverse.is_there:  # the data's jitter shows by their order
-            is_sure = int(np.sum(w.fate == state.REORDERED)) > int(np.sum(w.fate == LOST))  # of many losses a few seem to be late
+            is_sure = int(np.sum(w.fate == REORDERED)) > int(np.sum(w.fate == LOST))  # of many losses a few seem to be late
             f.jitter_on = "both" if is_sure and f.reverse_behind is not None and f.reverse_behind.is_there else None
         if f.jitter_on is None:
             unseen = max(f.left[1], f.reverse.most) if f.forward.is_there else max(f.left[0], f.forward.most)
@@ -292,7 +292,7 @@ def keeps_order(f: Fit) -> bool:
     gap = np.diff(np.sort(w.t))
     sigma = f.before_queue[0] if f.before_queue else math.sqrt(f.forward.variance)
     expected = float(np.sum(ndtr(-gap[gap > 0] / (math.sqrt(2) * sigma))))
-    return expected > 30 and int(np.sum(w.fate == state.REORDERED)) < 0.1 * expected
+    return expected > 30 and int(np.sum(w.fate == REORDERED)) < 0.1 * expected
 
 
 def answer(f: Fit) -> FittedPath:

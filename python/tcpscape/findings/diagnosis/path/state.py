@@ -11,7 +11,7 @@ from tcpscape.findings.diagnosis.fitted import Direction
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import FittedBottleneck, QueueDelays
-from tcpscape.findings.diagnosis.path.columns import Samples, Turns, Wire
+from tcpscape.findings.diagnosis.path.columns import REORDERED, Samples, Turns, Wire
 from tcpscape.findings.diagnosis.path.jitter import Spread
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats.estimate import Floats
@@ -68,8 +68,6 @@ class Fit:
         return self.flow.vantage != "sender"
 
 
-REORDERED = 1
-"""Fate of a segment that came after a later one."""
 LEAST_TURNS = 30
 """Turns below which they do not tell the part before the capture."""
 SHARP = 0.01
