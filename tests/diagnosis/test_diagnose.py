@@ -149,6 +149,17 @@ def test_a_connection_that_only_keep_alives_follow_was_not_too_short():
         assert f"What limits you is the handshake (100 % of the time): {part}" in said
 
 
+def test_a_bottleneck_may_be_faster_by_what_went_the_same_way_meanwhile():
+    """A flow of 10 MB in 10 s; beside it half of another one of 4 MB."""
+    own = replace(flow(goodput_mbps=8.0), start_s=0.0, seconds=10.0, bytes=10_000_000)
+    other = replace(own, start_s=5.0, bytes=4_000_000)
+    path = replace(observations.PATH, rate_mbps=Estimate(8.0, 7.9, 8.1, 99, "Mbit/s"), buffer_bytes=Estimate(50e3, 45e3, 55e3, 99, "B"))
+    found = diagnosis.shared(path, own, [other])
+    assert (found.rate_mbps.low, found.rate_mbps.high) == (7.9, pytest.approx(8.1 * 1.2))
+    assert found.buffer_bytes.high == pytest.approx(55e3 * 1.2)
+    assert diagnosis.shared(path, own, []) == path
+
+
 def test_what_packets_met_is_not_told_of_the_time():
     """A flow of 5 % of the rate sends in bursts: its packets meet a queue, which is empty for most of the time."""
     for why, values in (("jitter hidden", {"ms": 0.22}), ("queue always full", {})):

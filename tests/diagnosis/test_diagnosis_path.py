@@ -284,6 +284,10 @@ def test_a_bottleneck_may_be_faster_by_what_the_capture_lacks() -> None:
     seen.acks["len"] = np.full(sent.size, MSS, dtype=np.uint32)
     seen.facts["segment_size"] = MSS
     assert fit(seen).rate_mbps.high == pytest.approx(whole.high * (1 + 94 / MSS))
+    # So may packets that came twice.
+    seen.acks["len"][:] = 0
+    seen.facts.update(duplicates=120, segments=6_000)
+    assert fit(seen).rate_mbps.high == pytest.approx(whole.high * 1.02)
 
 
 def test_without_timestamps_the_direction_is_not_guessed() -> None:

@@ -416,6 +416,21 @@ def test_bursts_whose_distances_no_round_trip_explains_are_a_clocks(apart, is_st
     assert [one.cause for one in told.limits] == [found]
 
 
+def test_bursts_of_a_shared_mediums_turns_are_no_clocks_where_losses_change_the_flight(tmp_path):
+    """Five segments each 10 ms at the receiver: of a window that losses make smaller, a medium gathers them so; an application's flight stays."""
+    seen = arriving(tmp_path / "turns.pcap", np.repeat(1_000 + 10.0 * np.arange(600), 5), np.full(3_000, 1_448), (20.0, 20.0), 0.05)
+    assert (seen.vantage, seen.facts["timestamps"]) == ("receiver", True)
+    sawtooth = (60_000 * (0.7 + 0.3 * (np.arange(3_000) % 500) / 500)).astype(np.uint32)
+    lossy = {**seen.facts, "losses": 6}
+    for flights, facts, is_clock in (
+        (sawtooth, lossy, False),
+        (np.full_like(sawtooth, 29_000), lossy, True),
+        (sawtooth, {**lossy, "losses": 0}, True),
+    ):
+        flow = replace(seen, facts=facts, segments={**seen.segments, "flight_by_echo": flights})
+        assert limits.is_clocked(flow, FittedPath()) is is_clock
+
+
 def test_without_a_timestamp_a_rate_that_never_grows_beside_pauses_is_no_congestion_windows(tmp_path):
     """Bursts once a round trip of 100 ms: as many segments in each, one more in each, and the same where a queue leaves no pause."""
     path = FittedPath(rtt_ms=Estimate(100.0, 98.0, 102.0, 99, "ms"))

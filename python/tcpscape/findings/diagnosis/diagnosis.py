@@ -100,7 +100,8 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
             tell("flow", f"{number} of {len(chosen)}")
         else:
             tell("diagnosis", "")
-        diagnoses.append(replace(of_flow(flow, settings), beside=sum(_is_beside(one, flow) for one in observation.flows)))
+        beside, found = [one for one in observation.flows if _is_beside(one, flow)], of_flow(flow, settings)
+        diagnoses.append(replace(found, path=shared(found.path, flow, beside), beside=len(beside)))
     return Diagnosis(observation, diagnoses, others)
 
 
@@ -108,6 +109,17 @@ def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
     diagnosis = before_replay(flow, settings)
     return diagnosis if settings.replay is None else replayed(diagnosis, settings.replay)
+
+
+def shared(path: FittedPath | None, flow: ObservedFlow, beside: Sequence[ObservedFlow]) -> FittedPath | None:
+    """The path, whose bottleneck may be faster by what other flows carried beside this one: their packets may have passed it too."""
+    if path is None or path.rate_mbps is None or not flow.bytes:
+        return path
+    ends = flow.start_s + flow.seconds
+    of_time = [(min(one.start_s + one.seconds, ends) - max(one.start_s, flow.start_s)) / max(one.seconds, 1e-9) for one in beside]
+    more = 1 + sum((one.bytes or 0) * min(1.0, part) for one, part in zip(beside, of_time, strict=True)) / flow.bytes
+    buffer = path.buffer_bytes and replace(path.buffer_bytes, high=path.buffer_bytes.high * more)
+    return replace(path, rate_mbps=replace(path.rate_mbps, high=path.rate_mbps.high * more), buffer_bytes=buffer)
 
 
 def _is_beside(one: ObservedFlow, flow: ObservedFlow) -> bool:

@@ -258,8 +258,9 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
 
     A congestion control that paces tries more and less in turn, and a window that holds a flow grows until its packets queue. Behind a queue that is
     never empty packets come at equal distances too: so the delays must be seen here, and the flow must be slower than the bottleneck that they show.
-    Away from the sender timestamps show them, and no queue of a packet that takes less than two of their ticks. Without them bursts must show it
-    whose distances no round trip explains (:func:`_beats`).
+    Away from the sender timestamps show them, and no queue of a packet that takes less than two of their ticks. A shared medium that gathers packets
+    in turns makes such bursts of a window's too, and the sender answers in them; but losses make a window smaller, and change no application's clock.
+    Without timestamps bursts must show it whose distances no round trip explains (:func:`_beats`).
     """
     t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
     if t.size < LEAST_BURSTS or t[-1] <= t[0] or (path.rate_mbps and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value):
@@ -271,8 +272,15 @@ def is_clocked(flow: ObservedFlow, path: FittedPath) -> bool:
     if flow.vantage != "sender" and flow.facts.get("timestamps") is not True:
         is_seen = share >= SERVED and size > 1 and _beats(flow, path, float(np.median(apart)))
     else:
-        is_seen = flow.vantage == "sender" or (not is_served(flow, path) and bool(np.median(apart) >= 2 * FINEST_STAMP_S))
+        is_slow = bool(np.median(apart) >= 2 * FINEST_STAMP_S) and (bool(np.median(apart) > TURN_S) or outlives_losses(flow))
+        is_seen = flow.vantage == "sender" or (not is_served(flow, path) and is_slow)
     return is_seen and share >= CLOCKED and _is_even(t)
+
+
+def outlives_losses(flow: ObservedFlow) -> bool:
+    """Whether nothing was lost, or the largest flights of most round trips were the same though something was."""
+    seen = _windows(flow) if flow.facts.get("losses") else None
+    return not flow.facts.get("losses") or (seen is not None and float(np.mean(np.abs(seen[0] / np.median(seen[0]) - 1) < LEVEL)) >= CONSTANT)
 
 
 def _bursts(t: Floats) -> tuple[Floats, float]:

@@ -371,7 +371,8 @@ def rate_and_losses(f: Fit, acks_lost: Estimate | None) -> tuple[Estimate | None
         return None, replace(found, buffer=None, buffer_reason=Reason("segments discarded"))
     rate = with_interval(b.rate, error, 24, int(f.behind.row.size), "Mbit/s", method_error(f) * b.rate)
     seen = 1 - losses.not_captured(f.flow)  # what the capture lacks was served all the same, so that the server may be faster
-    more = (1 + losses.beside_data(f.flow)) / seen
+    copies = (f.flow.facts.get("duplicates") or 0) / max(1, f.flow.facts.get("segments") or 0)  # made before the bottleneck, or behind it
+    more = (1 + losses.beside_data(f.flow) + copies) / seen
     buffer = found.buffer and replace(found.buffer, high=found.buffer.high * more)
     return replace(rate, high=rate.high * more), replace(found, buffer=buffer)
 
