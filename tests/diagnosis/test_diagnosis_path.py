@@ -465,6 +465,21 @@ def test_a_least_round_trip_that_comes_again_and_again_is_the_base_though_others
         assert seen(pauses).rtt_ms is None
 
 
+def test_of_a_capture_in_mid_connection_the_least_round_trip_may_have_a_standing_queue_in_it() -> None:
+    """A window of 40 kB at 10 Mbit/s over 10 ms: each round trip takes 32 ms, as long as it stays so. What runs out in each had none."""
+    sent = 1.2 * np.arange(4_000)
+    seen = flow(sent, np.full(sent.size, 22.0), np.full(sent.size, 10.0))
+    seen.facts["begins_in_mid_connection"] = True
+    for under_way, least in ((40_000, 0.0), (MSS, 31.0)):
+        path = fit(replace(seen, goodput_mbps=9.65, segments={**seen.segments, "flight": np.full(sent.size, under_way, dtype=np.uint32)}))
+        assert path.rtt_ms.value == pytest.approx(32, rel=0.01)
+        assert (path.rtt_ms.low < 10) is (least == 0.0)
+        assert path.rtt_ms.low >= least
+    begun = {**seen.facts, "begins_in_mid_connection": False}
+    path = fit(replace(seen, facts=begun, goodput_mbps=9.65, segments={**seen.segments, "flight": np.full(sent.size, 40_000, dtype=np.uint32)}))
+    assert path.rtt_ms.low > 31
+
+
 def test_delays_in_whole_steps_above_the_least_are_those_of_a_server_that_is_never_idle() -> None:
     random = np.random.default_rng(3)
     steps = 27.6 + 4.6 * random.integers(0, 6, 500)

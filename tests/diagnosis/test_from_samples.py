@@ -431,6 +431,16 @@ def test_bursts_of_a_shared_mediums_turns_are_no_clocks_where_losses_change_the_
         assert limits.is_clocked(flow, FittedPath()) is is_clock
 
 
+@pytest.mark.parametrize(("apart", "found"), [(40.1, "congestion_window"), (33.0, "application")])
+def test_bursts_a_round_trip_apart_are_a_windows_that_does_not_grow_as_well_as_a_clocks(apart, found, tmp_path):
+    """Ten segments each 40.1 ms over a round trip of 40 ms, as a receive window whose scale is in SYNs that the capture lacks holds them."""
+    seen = arriving(tmp_path / "still.pcap", np.repeat(1_000 + apart * np.arange(300), 10), np.full(3_000, 1_448), (20.0, 20.0), 0.05)
+    path = FittedPath(rtt_ms=Estimate(40.0, 39.8, 40.2, 99, "ms"))
+    assert limits.is_clocked(seen, path)
+    held_so = replace(seen, limits=(LimitInterval(0, 12, "congestion_window"),))
+    assert [one.cause for one in limits.refined(held_so, None, path)] == [found]
+
+
 def test_without_a_timestamp_a_rate_that_never_grows_beside_pauses_is_no_congestion_windows(tmp_path):
     """Bursts once a round trip of 100 ms: as many segments in each, one more in each, and the same where a queue leaves no pause."""
     path = FittedPath(rtt_ms=Estimate(100.0, 98.0, 102.0, 99, "ms"))

@@ -6,7 +6,7 @@ use super::sequence::shown;
 use super::table::{AckRow, EventRow, Fate, Kind, SegmentRow, Side, Thinned};
 use serde::Serialize;
 use std::ops::Range;
-use tcpscape_base::Ecn;
+use tcpscape_base::{Ecn, Flags};
 
 /// Most events kept as rows.
 pub const EVENTS: usize = 1 << 17;
@@ -14,6 +14,13 @@ pub const EVENTS: usize = 1 << 17;
 const FREQUENT: usize = 1 << 16;
 /// Payload of a full segment at least, where neither the SYNs nor the packets show it (RFC 9293 §3.7.1).
 const LEAST_SEGMENT: u32 = 536;
+/// The largest IP packet of an Ethernet, and the least headers of a segment, bytes.
+const ETHERNET: u32 = 1_500;
+const HEADERS: u32 = 40;
+/// Segments in a super-packet at most: 64 kB in the smallest ones that a path must take (RFC 9293 §3.7.1).
+const MOST_SEGMENTS: u32 = 123;
+/// Packets of one size from which on it is that of full segments.
+const REPEATED: u32 = 4;
 
 /// What happened to a range of the data. Times are ns.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +171,8 @@ pub struct Log {
     most: usize,
     agreed: Option<u32>,
     largest: u32,
+    /// A payload that would be that of a jumbo frame, and how often it came.
+    jumbo: (u32, u32),
 }
 
 impl Log {
@@ -193,9 +202,23 @@ impl Log {
         u64::from(u32::try_from(bytes).unwrap_or(u32::MAX).div_ceil(size).max(1))
     }
 
+    /// Whether this is a segment larger than an Ethernet takes: of a size that came again and again, which is no sum of smaller ones. What does not
+    /// end a write (RFC 9293 §3.9.1.2: no PSH) is a full segment, or a super-packet of several.
+    fn is_jumbo(&mut self, s: &Seen) -> bool {
+        if self.agreed.is_some() || s.flags.has(Flags::PSH) || s.len <= self.largest {
+            return false;
+        }
+        if (2..=MOST_SEGMENTS).any(|k| s.len % k == 0 && s.len / k <= ETHERNET - HEADERS) {
+            return false;
+        }
+        let (len, times) = self.jumbo;
+        self.jumbo = if len == s.len { (len, times + 1) } else { (s.len, 1) };
+        self.jumbo.1 >= REPEATED
+    }
+
     /// Counts a data packet.
     pub fn data(&mut self, s: &Seen) {
-        if s.size <= 1_500 {
+        if s.size <= ETHERNET || self.is_jumbo(s) {
             self.largest = self.largest.max(s.len);
         }
         let n = self.segments_in(u64::from(s.len));

@@ -736,6 +736,19 @@ fn what_was_acknowledged_and_never_seen_is_stated() {
 }
 
 #[test]
+fn jumbo_frames_are_segments_also_without_the_syns() {
+    // 7,948 bytes are no sum of segments that an Ethernet takes, as 5,792 are; the end of a write may have any length.
+    for (len, flags, size) in [(7_948, Flags::ACK, Some(7_948)), (5_792, Flags::ACK, None), (7_948, Flags::ACK.with(Flags::PSH), None)] {
+        let mut s = Script::new(true, true);
+        for n in 0..8 {
+            s.push(0, u64::from(n), flags, 1 + n * len, 1, len, 0);
+        }
+        s.push(1, 50, Flags::ACK, 1, 1 + 8 * len, 0, 7);
+        assert_eq!(s.flow().facts.segment_size, size, "{len}");
+    }
+}
+
+#[test]
 fn what_a_senders_capture_lacks_was_not_lost_before_it() {
     // Segments 3, 5 and 6 are lost. Of the first and of segment 8, which arrives, the capture has no first transmission.
     for (lacks, place) in [(&[3, 8][..], Place::Sender), (&[3], Place::Middle)] {

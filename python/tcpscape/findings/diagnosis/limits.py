@@ -120,8 +120,10 @@ def refined(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     if not paced:
         instead = {"pacing": "application"}
         if clocked and flow.vantage != "sender":
-            instead["congestion_window"] = "application"
-            if begins_by_itself(flow):
+            is_by_itself = begins_by_itself(flow)
+            if is_by_itself or not is_of_round_trips(flow, path):
+                instead["congestion_window"] = "application"
+            if is_by_itself:
                 instead["send_buffer"] = "application"
     return joined(replace(one, cause=instead.get(one.cause, one.cause)) for one in flow.limits)
 
@@ -323,10 +325,23 @@ def _beats(flow: ObservedFlow, path: FittedPath, apart_s: float) -> bool:
     What a window or a buffer sends comes again a round trip later: in a clock's bursts no whole number of distances is a round trip, and several are
     less than one. A medium that is shared gathers packets too, for less time than that between these bursts.
     """
-    if path.rtt_ms is None or flow.facts.get("losses") or apart_s <= TURN_S:
-        return False
+    return (
+        path.rtt_ms is not None and not flow.facts.get("losses") and apart_s > TURN_S and path.rtt_ms.low > 1e3 * apart_s and not _fits(path, apart_s)
+    )
+
+
+def is_of_round_trips(flow: ObservedFlow, path: FittedPath) -> bool:
+    """Whether a whole number of the usual distances between bursts is a round trip: a window that does not grow sends so."""
+    t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
+    return path.rtt_ms is not None and _fits(path, float(np.median(_bursts(t)[0])))
+
+
+def _fits(path: FittedPath, apart_s: float) -> bool:
+    """Whether the round trip may be a whole number of these distances."""
+    if path.rtt_ms is None:
+        return True
     low, high = path.rtt_ms.low / (1e3 * apart_s), path.rtt_ms.high / (1e3 * apart_s)
-    return bool(low > 1 and np.floor(high * (1 + ROUNDED)) < np.ceil(low * (1 - ROUNDED)))
+    return bool(np.floor(high * (1 + ROUNDED)) >= max(1.0, np.ceil(low * (1 - ROUNDED))))
 
 
 def _turns_vary(flow: ObservedFlow) -> bool:

@@ -36,6 +36,8 @@ NEAR_MS, NEAR_SHARE = 1.0, 0.03
 """Delays that are within so many ms, or such a share, of the least one are near it."""
 RARELY = 0.02
 """Share of the delays below which those of packets that met an empty queue are rare."""
+RARELY_LESS = 0.05
+"""Share of the segments before which less was under way than nearly always: beside losses it is not sure what is."""
 JITTERED = 6.0
 """Standard deviations of a jitter that was seen, within which of the least delay a twentieth of the others lie."""
 SYSTEMATIC = 0.006
@@ -310,6 +312,21 @@ def least_again(f: Fit) -> Estimate | None:
             return None
     low = least_round_trip(f)
     return None if low is None else about(low, sum(int(delays.size) for _, delays in parts))
+
+
+def without_standing(f: Fit, rtt: Estimate | None) -> Estimate | None:
+    """The round trip, whose interval reaches down by what a queue of the flow's own may be all the time: what it hardly ever had less of under way.
+
+    A window of one size keeps such a queue at one length, which each round trip then has in it. Of a flow that was seen from its begin, the handshake
+    had none, and of a bottleneck that is known its length is.
+    """
+    flow = f.flow
+    flight, size, t = (np.asarray(flow.segments.get(name, ()), dtype=np.float64) for name in ("flight", "len", "t"))
+    if rtt is None or not flow.facts.get("begins_in_mid_connection") or f.bottleneck is not None or flight.size != t.size or not flow.goodput_mbps:
+        return rtt
+    kept = t > t.min() + 2e6 * rtt.value  # at first nothing seems to be under way
+    least = float(np.quantile((flight - size)[kept], RARELY_LESS)) if kept.any() else math.inf
+    return replace(rtt, low=max(0.0, min(rtt.low, rtt.value - least / (flow.goodput_mbps * 125))))
 
 
 def is_on_grid(delays: Floats) -> bool:

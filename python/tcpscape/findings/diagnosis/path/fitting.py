@@ -309,6 +309,7 @@ def answer(f: Fit) -> FittedPath:
     rtt = base.round_trip(f)
     if rtt is not None and f.flow.loads_back and f.flow.facts.get("begins_in_mid_connection") and base.least_again(f) is None:
         rtt = replace(rtt, low=0.0)  # no handshake shows the way of an acknowledgement without the queue of the receiver's own data
+    rtt = base.without_standing(f, rtt)
     one, jf, jr = jitter_estimates(f)
     kept = order_kept(f)
     is_own = f.flow.loads_back and f.reverse is not None and f.reverse.is_there
@@ -318,7 +319,7 @@ def answer(f: Fit) -> FittedPath:
     shows_no_order = f.is_receiver and f.jitter_on == "reverse" and f.bottleneck is None
     may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or (is_own and kept is not False))
     if may_be_others:
-        rtt = withheld(f, rtt)
+        rtt = base.without_standing(f, withheld(f, rtt))
         if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data
             one = jr = None
         jf = f.jitter_on = None
