@@ -416,6 +416,12 @@ def test_bursts_whose_distances_no_round_trip_explains_are_a_clocks(apart, is_st
     assert [one.cause for one in told.limits] == [found]
 
 
+def test_a_last_packet_long_after_all_others_shows_no_clock(tmp_path):
+    """All but one of the segments are in the first eighth of the time: a clock that was set, or damage."""
+    seen = arriving(tmp_path / "far.pcap", np.append(1_000 + 10.0 * np.arange(200), 1e6), np.full(201, 1_448), (20.0, 20.0), 0.05)
+    assert not limits.is_clocked(seen, FittedPath())
+
+
 def test_bursts_of_a_shared_mediums_turns_are_no_clocks_where_losses_change_the_flight(tmp_path):
     """Five segments each 10 ms at the receiver: of a window that losses make smaller, a medium gathers them so; an application's flight stays."""
     seen = arriving(tmp_path / "turns.pcap", np.repeat(1_000 + 10.0 * np.arange(600), 5), np.full(3_000, 1_448), (20.0, 20.0), 0.05)

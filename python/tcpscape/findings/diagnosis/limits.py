@@ -292,6 +292,8 @@ def _bursts(t: Floats) -> tuple[Floats, float]:
     is the end of what was written, which left by itself (Nagle's algorithm), or what an ACK released.
     """
     gaps = np.diff(t)
+    if not gaps.size:
+        return gaps, 0.0
     ordered = np.sort(gaps)
     usual = float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])
     begins = np.flatnonzero(np.concatenate(([True], gaps > usual / BURST)))
