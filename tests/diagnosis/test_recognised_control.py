@@ -422,3 +422,11 @@ def test_without_timestamps_there_is_nothing_to_go_by() -> None:
         rows = getattr(bare, part)
         assert as_sender(dataclasses.replace(bare, **{part: {**rows, "tsval": np.zeros_like(rows["tsval"])}})) is None
         assert as_sender(dataclasses.replace(bare, **{part: {}})) is None
+
+
+@pytest.mark.parametrize(("facts", "is_told"), [({"losses": 3}, False), ({"losses": 0}, True), ({"losses": 3, "sack": True}, True)])
+def test_where_a_capture_cut_the_options_off_losses_give_no_name(facts, is_told):
+    """Neither timestamps nor SACK are seen then, and which packets were under way while losses were repaired is a guess."""
+    flow = SimpleNamespace(facts={"timestamps": False, **facts}, answers_reordering=False, vantage="sender")
+    rounds = SimpleNamespace(cuts=(), rounds=SimpleNamespace(window=np.full(20, 30.0)))
+    assert _doubt(flow, rounds, "cubic") == (None if is_told else Reason("without SACK"))
