@@ -1,25 +1,27 @@
-//! The CPU of the sending host: its applications take turns.
+//! The CPUs of the sending and of the receiving host: applications take turns.
 //!
-//! A process keeps the CPU until it blocks or sleeps. Of those that wait, the one that was woken last runs first, as the least served one.
+//! A process keeps the CPU until it blocks or sleeps. Of writers that wait, the one that was woken last runs first, as the least served one; of readers the
+//! one that was woken first (docs/models/methods/engine.md, "Batches").
 
 use super::node::{Node, Part};
 use super::Engine;
+use std::collections::VecDeque;
 
 /// Who runs, and who waits for it.
 pub(super) struct Cpu {
     running: Option<usize>,
-    /// Applications that wait, the last one first.
-    waiting: Vec<usize>,
+    /// Applications that wait, in the order in which they were woken.
+    waiting: VecDeque<usize>,
     /// Whether an application waits, for each.
     waits: Vec<bool>,
-    /// Whether there are several, or will be.
+    /// Whether they wait for each other.
     is_shared: bool,
 }
 
 impl Cpu {
-    /// For so many applications; `others`: more will come.
-    pub fn new(applications: usize, others: bool) -> Cpu {
-        Cpu { running: None, waiting: Vec::new(), waits: vec![false; applications], is_shared: others || applications > 1 }
+    /// For so many applications; `is_shared`: they take turns.
+    pub fn new(applications: usize, is_shared: bool) -> Cpu {
+        Cpu { running: None, waiting: VecDeque::new(), waits: vec![false; applications], is_shared }
     }
 
     /// There are so many applications now.
@@ -36,32 +38,49 @@ impl Cpu {
         self.running.is_none() && !self.waiting.is_empty()
     }
 
+    /// Whether applications wait for each other.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
     /// Whether application `i` has the CPU: it kept it, or nobody shares it.
     #[inline]
-    fn belongs_to(&self, i: usize) -> bool {
+    pub fn belongs_to(&self, i: usize) -> bool {
         !self.is_shared || self.running == Some(i)
     }
 
+    /// The application that kept it.
+    pub fn running(&self) -> Option<usize> {
+        self.running
+    }
+    /// Whether an application waits.
+    pub fn is_wanted(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Application `i` waits for the CPU, if it does not already.
-    fn wait(&mut self, i: usize) {
+    pub fn wait(&mut self, i: usize) {
         if !std::mem::replace(&mut self.waits[i], true) {
-            self.waiting.push(i);
+            self.waiting.push_back(i);
         }
     }
 
-    /// The application that runs next, if the CPU is free.
-    fn next(&mut self) -> Option<usize> {
-        if self.running.is_some() {
-            return None;
-        }
-        let i = self.waiting.pop()?;
+    /// The application that was woken last runs next, if the CPU is free.
+    fn last_woken(&mut self) -> Option<usize> {
+        let i = if self.running.is_none() { self.waiting.pop_back() } else { None }?;
+        self.waits[i] = false;
+        Some(i)
+    }
+    /// The application that was woken first runs next, if the CPU is free.
+    fn first_woken(&mut self) -> Option<usize> {
+        let i = if self.running.is_none() { self.waiting.pop_front() } else { None }?;
         self.waits[i] = false;
         Some(i)
     }
 
     /// Application `i` has run; `keeps`: it goes on at once. True if the CPU is free and wanted.
     #[inline]
-    fn ran(&mut self, i: usize, keeps: bool) -> bool {
+    pub fn ran(&mut self, i: usize, keeps: bool) -> bool {
         self.running = keeps.then_some(i);
         !keeps && !self.waiting.is_empty()
     }
@@ -70,17 +89,20 @@ impl Cpu {
 impl Engine<'_> {
     /// A sending application wants to run.
     pub(super) fn write(&mut self, i: usize) {
-        if self.cpu.belongs_to(i) {
+        if self.writers.belongs_to(i) {
             return self.run_writer(i);
         }
-        self.cpu.wait(i);
+        self.writers.wait(i);
         self.events.want(Node::Cpu, self.now);
     }
 
-    /// The CPU is free for one of those that wait.
+    /// The CPUs are free for one of those that wait.
     pub(super) fn schedule(&mut self) {
-        if let Some(i) = self.cpu.next() {
+        if let Some(i) = self.writers.last_woken() {
             self.run_writer(i);
+        }
+        if let Some(i) = self.readers.first_woken() {
+            self.run_reader(i);
         }
     }
 
@@ -90,7 +112,7 @@ impl Engine<'_> {
         if let Some(t) = next {
             self.want_application(Node::Flow(i as u32, Part::Writer), t, keeps);
         }
-        if self.cpu.ran(i, keeps) {
+        if self.writers.ran(i, keeps) {
             self.events.want(Node::Cpu, self.now);
         }
         self.flush_sender(i);
@@ -104,13 +126,24 @@ mod tests {
 
     #[test]
     fn the_last_one_woken_runs_first_and_keeps_the_cpu() {
-        let mut cpu = Cpu::new(3, false);
+        let mut cpu = Cpu::new(3, true);
         [0, 2, 1, 2].into_iter().for_each(|i| cpu.wait(i));
-        assert_eq!(cpu.next(), Some(1));
+        assert_eq!(cpu.last_woken(), Some(1));
         assert!(!cpu.ran(1, true) && cpu.belongs_to(1));
-        assert_eq!(cpu.next(), None);
+        assert_eq!(cpu.last_woken(), None);
         assert!(cpu.ran(1, false));
-        assert_eq!((cpu.next(), cpu.next(), cpu.next()), (Some(2), Some(0), None));
+        assert_eq!((cpu.last_woken(), cpu.last_woken(), cpu.last_woken()), (Some(2), Some(0), None));
+    }
+
+    #[test]
+    fn readers_run_in_the_order_in_which_they_were_woken() {
+        let mut cpu = Cpu::new(3, true);
+        [0, 2, 1, 2].into_iter().for_each(|i| cpu.wait(i));
+        assert_eq!(cpu.first_woken(), Some(0));
+        assert!(!cpu.ran(0, true));
+        assert_eq!((cpu.first_woken(), cpu.running()), (None, Some(0)));
+        assert!(cpu.ran(0, false));
+        assert_eq!((cpu.first_woken(), cpu.first_woken(), cpu.first_woken()), (Some(2), Some(1), None));
     }
 
     #[test]
@@ -118,13 +151,13 @@ mod tests {
         let mut cpu = Cpu::new(1, true);
         cpu.grow(3);
         [0, 1, 2].into_iter().for_each(|i| cpu.wait(i));
-        assert_eq!(cpu.next(), Some(2));
+        assert_eq!(cpu.last_woken(), Some(2));
         assert!(!cpu.ran(2, true) && !cpu.forget(0) && cpu.forget(2));
-        assert_eq!((cpu.next(), cpu.next()), (Some(1), None));
+        assert_eq!((cpu.last_woken(), cpu.last_woken()), (Some(1), None));
     }
 
     #[test]
     fn a_lonely_application_never_waits() {
-        assert!(Cpu::new(1, false).belongs_to(0) && !Cpu::new(2, false).belongs_to(0) && !Cpu::new(1, true).belongs_to(0));
+        assert!(Cpu::new(1, false).belongs_to(0) && !Cpu::new(1, true).belongs_to(0));
     }
 }

@@ -25,7 +25,7 @@ pub(super) enum Node {
     Neighbours,
     FlowSamples,
     QueueSamples,
-    /// The CPU of the sending host, for which applications wait.
+    /// The CPUs for which applications wait.
     Cpu,
     /// Packets of probes are due.
     Probes,

@@ -139,13 +139,18 @@ impl Engine<'_> {
         self.wake(pipe);
     }
 
-    /// A host has taken in as many packets as it does before processes run: the reader of the last one begins to read, if it waited for data. What else
-    /// is due finds its socket locked.
+    /// A host has taken in as many packets as it does before processes run: the reader of the last one begins to read, if it waited for data and no other
+    /// reader has the CPU. What else is due finds its socket locked.
     #[cold]
     fn begin_read(&mut self, number: usize) {
         let Some(i) = self.slot(number).filter(|_| self.hosts.take_in_beside_processes()) else { return };
-        if !self.flows[i].is_over() && self.flows[i].is_woken(self.now) && self.flows[i].read(self.now, self.costs, self.half) {
-            self.flush_receiver(i);
+        let has_cpu = !self.readers.running().is_some_and(|r| self.flows[r].reader.is_running(self.now));
+        if has_cpu && !self.flows[i].is_over() && self.flows[i].is_woken(self.now) {
+            self.readers.forget(i);
+            if self.flows[i].read(self.now, self.costs, self.half) {
+                self.flush_receiver(i);
+            }
+            self.reader_ran(i);
         }
     }
 

@@ -13,8 +13,52 @@ use tcpscape_base::Time;
 pub(super) type Next = Option<(usize, Turn)>;
 
 impl Engine<'_> {
-    /// A receiving application runs.
+    /// A receiving application wants to run.
     pub(super) fn read(&mut self, i: usize) {
+        if self.readers.belongs_to(i) {
+            self.run_reader(i);
+        } else {
+            self.wait_to_read(i);
+        }
+    }
+
+    /// Another one may have the CPU: it is called when it goes on to find nothing, as it gives the CPU up then.
+    #[cold]
+    fn wait_to_read(&mut self, i: usize) {
+        self.readers.wait(i);
+        match self.readers.running() {
+            Some(r) if self.flows[r].reader.is_running(self.now) => {
+                self.rouse(r);
+            }
+            found_nothing => {
+                if let Some(r) = found_nothing {
+                    self.readers.ran(r, false);
+                }
+                self.events.want(Node::Cpu, self.now);
+            }
+        }
+    }
+
+    /// A receiving application runs.
+    pub(super) fn run_reader(&mut self, i: usize) {
+        self.read_on(i);
+        if self.readers.is_shared() {
+            self.reader_ran(i);
+        }
+    }
+
+    /// A receiving application has run: another one may have the CPU, now or when it has found nothing.
+    pub(super) fn reader_ran(&mut self, i: usize) {
+        let keeps = self.flows[i].reader.is_running(self.now);
+        if self.readers.ran(i, keeps) {
+            self.events.want(Node::Cpu, self.now);
+        } else if keeps && self.readers.is_wanted() {
+            self.rouse(i);
+        }
+    }
+
+    /// Reads as long as nothing else happens.
+    fn read_on(&mut self, i: usize) {
         loop {
             let f = &mut self.flows[i];
             if f.read(self.now, self.costs, self.half) {

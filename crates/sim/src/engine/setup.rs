@@ -109,6 +109,7 @@ impl<'a> Engine<'a> {
         }
         observer.samplers().for_each(|sampler| events.want(sampler, Time::ZERO));
         let (probes, transfers) = (Probes::new(plan), Transfers::new(checked, seed));
+        let several = flows.len() > 1 || !transfers.is_empty();
         let begins = [(Node::Probes, probes.next()), (Node::Transfers, transfers.next())];
         let begins: Vec<(Node, Time)> = begins.into_iter().filter_map(|(node, first)| Some((node, first?))).collect();
         begins.iter().for_each(|&(node, first)| events.want(node, first));
@@ -121,7 +122,8 @@ impl<'a> Engine<'a> {
             stack: Stack::new(Duration(u64::from(hosts.kernel.host_time_ns))),
             neighbours: [Neighbours::new(plan.arp && plan.places.is_empty()); 2],
             alive: flows.len() + begins.len(),
-            cpu: Cpu::new(flows.len(), !transfers.is_empty()),
+            writers: Cpu::new(flows.len(), several),
+            readers: Cpu::new(flows.len(), several && hosts.kernel.host_time_ns == 0),
             plan_flows: flows.len(),
             flows,
             probes,

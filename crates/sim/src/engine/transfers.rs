@@ -190,7 +190,8 @@ impl<'a> Engine<'a> {
         if slot == self.flows.len() {
             self.flows.push(flow);
             self.events.grow(Node::count(self.flows.len(), self.network.pipes()));
-            self.cpu.grow(self.flows.len());
+            self.writers.grow(self.flows.len());
+            self.readers.grow(self.flows.len());
         } else {
             self.flows[slot] = flow;
         }
@@ -230,7 +231,7 @@ impl<'a> Engine<'a> {
         if let Some(clock) = &mut self.clock {
             Node::of_flow(i).for_each(|node| clock.forget(node));
         }
-        if self.cpu.forget(i) {
+        if self.writers.forget(i) | self.readers.forget(i) {
             self.events.want(Node::Cpu, self.now);
         }
     }

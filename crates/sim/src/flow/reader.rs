@@ -87,6 +87,16 @@ impl Reader {
         }
     }
 
+    /// Whether it has the CPU at `now`: in read(), or on its way to the next one.
+    #[inline]
+    pub fn is_running(&self, now: Time) -> bool {
+        match self.state {
+            State::Busy(until) => self.plan.delay_ns == 0 && until >= now,
+            State::Copying(..) | State::Absorbing(..) => true,
+            State::Blocked => false,
+        }
+    }
+
     /// When it should run, given that `receiver` may have data.
     #[inline]
     pub fn due(&self, now: Time, receiver: &Receiver) -> Option<Time> {
