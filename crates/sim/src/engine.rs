@@ -3,7 +3,7 @@
 //! An event calls a [`Node`]: a pipe of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
 //! within an instant is that of `events.rs`: all packets and timers, then applications (as a process runs when the interrupts are done),
 //! then samples. Each part of a trial has a file with its own state: `pipes.rs` which pipes there are, `network.rs` the packets in them,
-//! `neighbours.rs` address resolution, `cpu.rs` the hosts' CPUs, `observe.rs` what comes out, `progress.rs` whether anything comes of it,
+//! `neighbours.rs` address resolution, `cpu.rs` the applications' CPUs, `observe.rs` what comes out, `progress.rs` whether anything comes of it,
 //! `reading.rs` when readers run; `probes.rs` and `transfers.rs` the traffic besides the plan's flows; `packets.rs` and `connections.rs` are what they do
 //! together.
 
@@ -73,8 +73,9 @@ struct Engine<'a> {
     /// What running costs applications, and the time up to which their bytes count for the first half.
     costs: Costs,
     half: Time,
-    /// The CPU of the sending applications, and that of the receiving ones, which they share where hosts take no time for packets.
+    /// The CPU that all sending applications share.
     writers: Cpu,
+    /// The CPU that all receiving applications share where hosts take no time for packets; elsewhere each has its own.
     readers: Cpu,
     /// The reader that was woken by what happens now.
     next_reader: reading::Next,

@@ -1,4 +1,4 @@
-//! The CPUs of the sending and of the receiving host: applications take turns.
+//! The CPU of the sending applications and that of the receiving ones: they take turns, on whichever host they are.
 //!
 //! A process keeps the CPU until it blocks or sleeps. Of writers that wait, the one that was woken last runs first, as the least served one; of readers the
 //! one that was woken first (docs/models/methods/engine.md, "Batches").
@@ -49,7 +49,7 @@ impl Cpu {
         !self.is_shared || self.running == Some(i)
     }
 
-    /// The application that kept it.
+    /// The application that had it last and did not give it up. A reader may have found nothing since.
     pub fn running(&self) -> Option<usize> {
         self.running
     }
@@ -78,6 +78,10 @@ impl Cpu {
         Some(i)
     }
 
+    /// Whoever had it has given it up.
+    pub fn release(&mut self) {
+        self.running = None;
+    }
     /// Application `i` has run; `keeps`: it goes on at once. True if the CPU is free and wanted.
     #[inline]
     pub fn ran(&mut self, i: usize, keeps: bool) -> bool {

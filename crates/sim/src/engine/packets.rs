@@ -144,13 +144,8 @@ impl Engine<'_> {
     #[cold]
     fn begin_read(&mut self, number: usize) {
         let Some(i) = self.slot(number).filter(|_| self.hosts.take_in_beside_processes()) else { return };
-        let has_cpu = !self.readers.running().is_some_and(|r| self.flows[r].reader.is_running(self.now));
-        if has_cpu && !self.flows[i].is_over() && self.flows[i].is_woken(self.now) {
-            self.readers.forget(i);
-            if self.flows[i].read(self.now, self.costs, self.half) {
-                self.flush_receiver(i);
-            }
-            self.reader_ran(i);
+        if self.reading().is_none() && !self.flows[i].is_over() && self.flows[i].is_woken(self.now) {
+            self.begin_to_read(i);
         }
     }
 

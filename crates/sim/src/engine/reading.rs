@@ -1,5 +1,7 @@
 //! When receiving applications run.
 //!
+//! Where they share a CPU, who wants to read while another one has it waits until that one finds nothing.
+//!
 //! What need not be looked up in the calendar is not filed there: a reader that will find nothing keeps its place until there are data (it dozes), one that
 //! is woken runs after the event that woke it, and goes on, where nothing else happens before. All of it happens in the calendar's order and counts as the
 //! events that it stands for. With the hosts' own clock a reader that runs is the clock's, and each run an event.
@@ -22,33 +24,49 @@ impl Engine<'_> {
         }
     }
 
-    /// Another one may have the CPU: it is called when it goes on to find nothing, as it gives the CPU up then.
+    /// The receiving application that has the CPU which they share. One that dozes past its time has given it up.
+    pub(super) fn reading(&self) -> Option<usize> {
+        let has_clock = self.clock.is_some();
+        self.readers.running().filter(|&r| if has_clock { self.flows[r].reads_on() } else { self.flows[r].reader.is_running(self.now) })
+    }
+
+    /// A receiving application waits for the CPU. The one that has it is called when it finds nothing, as it gives the CPU up then.
     #[cold]
     fn wait_to_read(&mut self, i: usize) {
         self.readers.wait(i);
-        match self.readers.running() {
-            Some(r) if self.flows[r].reader.is_running(self.now) => {
-                self.rouse(r);
-            }
-            found_nothing => {
-                if let Some(r) = found_nothing {
-                    self.readers.ran(r, false);
-                }
-                self.events.want(Node::Cpu, self.now);
-            }
+        if let Some(r) = self.reading() {
+            self.rouse(r);
+        } else {
+            self.readers.release();
+            self.events.want(Node::Cpu, self.now);
         }
+    }
+
+    /// A receiving application that waited for data begins to read before all packets of this time are taken in.
+    #[cold]
+    pub(super) fn begin_to_read(&mut self, i: usize) {
+        self.readers.forget(i);
+        self.next_reader = self.next_reader.filter(|(next, _)| *next != i);
+        if self.flows[i].read(self.now, self.costs, self.half) {
+            self.flush_receiver(i);
+        } else if let Some(t) = self.flows[i].read_due(self.now) {
+            self.want_reader(i, t);
+        }
+        self.reader_ran(i);
     }
 
     /// A receiving application runs.
     pub(super) fn run_reader(&mut self, i: usize) {
         self.read_on(i);
-        if self.readers.is_shared() {
-            self.reader_ran(i);
-        }
+        self.reader_ran(i);
     }
 
     /// A receiving application has run: another one may have the CPU, now or when it has found nothing.
-    pub(super) fn reader_ran(&mut self, i: usize) {
+    #[inline]
+    fn reader_ran(&mut self, i: usize) {
+        if !self.readers.is_shared() {
+            return;
+        }
         let keeps = self.flows[i].reader.is_running(self.now);
         if self.readers.ran(i, keeps) {
             self.events.want(Node::Cpu, self.now);

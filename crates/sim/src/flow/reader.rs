@@ -87,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Whether it has the CPU at `now`: in read(), or on its way to the next one.
+    /// Whether it uses a CPU at `now`: in read(), or on its way to the next one. Unlike one that [`runs`](Self::runs), it may have found nothing by now.
     #[inline]
     pub fn is_running(&self, now: Time) -> bool {
         match self.state {

@@ -260,6 +260,19 @@ fn readers_take_turns() {
     }
 }
 
+/// A reader that takes no time may have read and sleep again before the rest of its instant is taken in: it is called once for that, at the sleep's end.
+#[test]
+fn a_reader_that_begins_within_an_instant_is_called_once() {
+    let mut p = plan("cubic", 6, 2, &path(&["netem delay 3ms duplicate 1% limit 100000"], Host::Router), &["netem delay 3ms limit 100000"]);
+    p.kernel = serde_json::json!({"profile": "6.12"});
+    (p.read_cost_ns, p.write_cost_ns) = (0, 0);
+    for flow in &mut p.flows {
+        flow.read = serde_json::from_str(r#"{"size":16384,"delay_ns":1000000}"#).unwrap();
+    }
+    let flows = (1..=4).flat_map(|seed| run(&p, seed).flows).collect::<Vec<_>>();
+    assert!(flows.iter().all(|f| f.goodput_mbps > 1.0));
+}
+
 /// A SYN that comes again begins the sleep of the application anew, which may have been about to find nothing: that still counts as an event.
 #[test]
 fn a_syn_that_comes_again_loses_no_event() {
