@@ -17,7 +17,7 @@ pub(super) type Next = Option<(usize, Turn)>;
 impl Engine<'_> {
     /// A receiving application wants to run.
     pub(super) fn read(&mut self, i: usize) {
-        if self.readers.belongs_to(i) {
+        if self.readers.belongs_to(i) || self.is_cpu_free() {
             self.run_reader(i);
         } else {
             self.wait_to_read(i);
@@ -28,6 +28,12 @@ impl Engine<'_> {
     pub(super) fn reading(&self) -> Option<usize> {
         let has_clock = self.clock.is_some();
         self.readers.running().filter(|&r| if has_clock { self.flows[r].reads_on() } else { self.flows[r].reader.is_running(self.now) })
+    }
+
+    /// Whether the CPU that they share can go to none but the receiving application that wants it now.
+    #[inline]
+    fn is_cpu_free(&self) -> bool {
+        !self.readers.is_wanted() && self.reading().is_none() && self.events.has_nothing_until(self.now)
     }
 
     /// A receiving application waits for the CPU. The one that has it is called when it finds nothing, as it gives the CPU up then.
