@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -152,9 +153,12 @@ def sweep(
     root = place.out or DEFAULT_OUT / _directory(campaign)
     executor = executors.make(place.executor, place.jobs, terminal.note)
     terminal.prepare([campaign], place.jobs, verified=place.verify)
-    with Store(root) as store, resumable(store), ProgressLine(campaign.name, is_open=campaign.precision is not None) as progress:
-        execution = Execution(store=store, progress=progress.update, executor=executor)
-        outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
+    with Store(root) as store, resumable(store):
+        with ProgressLine(campaign.name, is_open=campaign.precision is not None) as progress:
+            execution = Execution(store=store, progress=progress.update, executor=executor)
+            outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
+        with terminal.waiting("working out what a report asks of every trial") if outcome.trial_count > record.AT_ONCE else nullcontext():
+            store.close()
     cells = outcome.summaries()
     lines = list(answer.documents(outcome, cells))
     whole = {part: answer.documents(of, of.summaries()) for part, of in record.load(root).parts.items()} if holds_more else {"": lines}
