@@ -132,6 +132,8 @@ def test_a_sweep_says_where_which_is_the_best():
     assert "at loss 1%" in text
     alone = tcpscape.sweep(rtt="50ms", loss="0,1%", cca="cubic", engine="mock", seeds=5)
     assert sentences.sweep_answer(alone).startswith("The median goodput goes from")
+    same = tcpscape.sweep(rtt="50ms", loss="0,1%", cca="cubic", metric="rtt_min", engine="mock", seeds=5)
+    assert sentences.sweep_answer(same) == "The median rtt_min is 50.0 ms in all 2 cells."
     assert sentences.sweep_answer(tcpscape.sweep(rtt="50ms", metric="rtt_min", engine="mock", seeds=1)) == "The median rtt_min of cubic is 50.0 ms."
 
 

@@ -357,6 +357,9 @@ def _extremes(outcome: Outcome, metric: Metric) -> str:
     unit, name = f" {metric.printed_unit}" if metric.printed_unit else "", metrics.title(metric.name)
     if len(medians) == 1:
         return f"The median {name} of {low[1].cca} is {low[0].text(most=most(low[1], metric))}{unit}."
+    if (same := number(low[0].value)) == number(high[0].value):
+        where = f"all {len(known)} cells" if len(known) == len(medians) else f"{len(known)} of {len(medians)} cells"
+        return f"The median {name} is {same}{unit} in {where}."
     ends = " to ".join(f"{estimate.text(most=most(cell, metric))}{unit} ({_where(cell, outcome)})" for estimate, cell in (low, high))
     return f"The median {name} goes from {ends}."
 
