@@ -1,7 +1,7 @@
 //! The CPU of the sending applications and that of the receiving ones: they take turns, on whichever host they are.
 //!
 //! A process keeps the CPU until it blocks or sleeps. Of writers that wait, the one that was woken last runs first, as the least served one; of readers the
-//! one that was woken first (docs/models/methods/engine.md, "Batches").
+//! one that was woken first (docs/models/methods/engine.md, "Readers take turns").
 
 use super::node::{Node, Part};
 use super::Engine;
@@ -19,9 +19,13 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// For so many applications; `is_shared`: they take turns.
-    pub fn new(applications: usize, is_shared: bool) -> Cpu {
-        Cpu { running: None, waiting: VecDeque::new(), waits: vec![false; applications], is_shared }
+    /// One for so many applications; `others`: more will come.
+    pub fn new(applications: usize, others: bool) -> Cpu {
+        Cpu { running: None, waiting: VecDeque::new(), waits: vec![false; applications], is_shared: others || applications > 1 }
+    }
+    /// One for each application: none waits.
+    pub fn for_each(applications: usize) -> Cpu {
+        Cpu { is_shared: false, ..Cpu::new(applications, false) }
     }
 
     /// There are so many applications now.
@@ -65,15 +69,12 @@ impl Cpu {
         }
     }
 
-    /// The application that was woken last runs next, if the CPU is free.
-    fn last_woken(&mut self) -> Option<usize> {
-        let i = if self.running.is_none() { self.waiting.pop_back() } else { None }?;
-        self.waits[i] = false;
-        Some(i)
-    }
-    /// The application that was woken first runs next, if the CPU is free.
-    fn first_woken(&mut self) -> Option<usize> {
-        let i = if self.running.is_none() { self.waiting.pop_front() } else { None }?;
+    /// The application that runs next, if the CPU is free: the one that `takes` takes of those that wait.
+    fn next(&mut self, takes: impl Fn(&mut VecDeque<usize>) -> Option<usize>) -> Option<usize> {
+        if self.running.is_some() {
+            return None;
+        }
+        let i = takes(&mut self.waiting)?;
         self.waits[i] = false;
         Some(i)
     }
@@ -102,10 +103,10 @@ impl Engine<'_> {
 
     /// The CPUs are free for one of those that wait.
     pub(super) fn schedule(&mut self) {
-        if let Some(i) = self.writers.last_woken() {
+        if let Some(i) = self.writers.next(VecDeque::pop_back) {
             self.run_writer(i);
         }
-        if let Some(i) = self.readers.first_woken() {
+        if let Some(i) = self.readers.next(VecDeque::pop_front) {
             self.run_reader(i);
         }
     }
@@ -130,24 +131,24 @@ mod tests {
 
     #[test]
     fn the_last_one_woken_runs_first_and_keeps_the_cpu() {
-        let mut cpu = Cpu::new(3, true);
+        let mut cpu = Cpu::new(3, false);
         [0, 2, 1, 2].into_iter().for_each(|i| cpu.wait(i));
-        assert_eq!(cpu.last_woken(), Some(1));
+        assert_eq!(cpu.next(VecDeque::pop_back), Some(1));
         assert!(!cpu.ran(1, true) && cpu.belongs_to(1));
-        assert_eq!(cpu.last_woken(), None);
+        assert_eq!(cpu.next(VecDeque::pop_back), None);
         assert!(cpu.ran(1, false));
-        assert_eq!((cpu.last_woken(), cpu.last_woken(), cpu.last_woken()), (Some(2), Some(0), None));
+        assert_eq!((cpu.next(VecDeque::pop_back), cpu.next(VecDeque::pop_back), cpu.next(VecDeque::pop_back)), (Some(2), Some(0), None));
     }
 
     #[test]
     fn readers_run_in_the_order_in_which_they_were_woken() {
-        let mut cpu = Cpu::new(3, true);
+        let mut cpu = Cpu::new(3, false);
         [0, 2, 1, 2].into_iter().for_each(|i| cpu.wait(i));
-        assert_eq!(cpu.first_woken(), Some(0));
+        assert_eq!(cpu.next(VecDeque::pop_front), Some(0));
         assert!(!cpu.ran(0, true));
-        assert_eq!((cpu.first_woken(), cpu.running()), (None, Some(0)));
+        assert_eq!((cpu.next(VecDeque::pop_front), cpu.running()), (None, Some(0)));
         assert!(cpu.ran(0, false));
-        assert_eq!((cpu.first_woken(), cpu.first_woken(), cpu.first_woken()), (Some(2), Some(1), None));
+        assert_eq!((cpu.next(VecDeque::pop_front), cpu.next(VecDeque::pop_front), cpu.next(VecDeque::pop_front)), (Some(2), Some(1), None));
     }
 
     #[test]
@@ -155,13 +156,14 @@ mod tests {
         let mut cpu = Cpu::new(1, true);
         cpu.grow(3);
         [0, 1, 2].into_iter().for_each(|i| cpu.wait(i));
-        assert_eq!(cpu.last_woken(), Some(2));
+        assert_eq!(cpu.next(VecDeque::pop_back), Some(2));
         assert!(!cpu.ran(2, true) && !cpu.forget(0) && cpu.forget(2));
-        assert_eq!((cpu.last_woken(), cpu.last_woken()), (Some(1), None));
+        assert_eq!((cpu.next(VecDeque::pop_back), cpu.next(VecDeque::pop_back)), (Some(1), None));
     }
 
     #[test]
     fn a_lonely_application_never_waits() {
-        assert!(Cpu::new(1, false).belongs_to(0) && !Cpu::new(1, true).belongs_to(0));
+        assert!(Cpu::new(1, false).belongs_to(0) && !Cpu::new(2, false).belongs_to(0) && !Cpu::new(1, true).belongs_to(0));
+        assert!(Cpu::for_each(2).belongs_to(0) && Cpu::for_each(2).belongs_to(1));
     }
 }

@@ -109,7 +109,6 @@ impl<'a> Engine<'a> {
         }
         observer.samplers().for_each(|sampler| events.want(sampler, Time::ZERO));
         let (probes, transfers) = (Probes::new(plan), Transfers::new(checked, seed));
-        let several = flows.len() > 1 || !transfers.is_empty();
         let begins = [(Node::Probes, probes.next()), (Node::Transfers, transfers.next())];
         let begins: Vec<(Node, Time)> = begins.into_iter().filter_map(|(node, first)| Some((node, first?))).collect();
         begins.iter().for_each(|&(node, first)| events.want(node, first));
@@ -122,8 +121,8 @@ impl<'a> Engine<'a> {
             stack: Stack::new(Duration(u64::from(hosts.kernel.host_time_ns))),
             neighbours: [Neighbours::new(plan.arp && plan.places.is_empty()); 2],
             alive: flows.len() + begins.len(),
-            writers: Cpu::new(flows.len(), several),
-            readers: Cpu::new(flows.len(), several && hosts.kernel.host_time_ns == 0),
+            writers: Cpu::new(flows.len(), !transfers.is_empty()),
+            readers: if hosts.kernel.host_time_ns == 0 { Cpu::new(flows.len(), !transfers.is_empty()) } else { Cpu::for_each(flows.len()) },
             plan_flows: flows.len(),
             flows,
             probes,
