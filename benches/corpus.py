@@ -11,12 +11,15 @@ capture that is to be scored, which may be cut (its beginning, its end, its pack
 the set's name are the seed, so that the same command makes the same captures.
 
 With `--domains` a case is drawn into a domain (:data:`DOMAINS`): what the kernels, the hosts or the path do otherwise than in the sets above. Each
-trial then has three directories `OUT/NNN-PLACE`, one for each place of capture, with either end as the one that opened the connection.
+trial then has three directories `OUT/NNN-PLACE`, one for each place of capture, with either end as the one that opened the connection. Captures
+that begin late, lack packets or options, or have a coarse clock are changed copies of recorded ones. Kernels are named, so that `tcpscape kernel
+build` must have built 6.1, and `--source 6.12` for the domain `kernels`.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import random
@@ -60,6 +63,8 @@ class Case:
     sysctls: dict[str, str] = field(default_factory=dict)
     domain: str = ""
     """One of :data:`DOMAINS`; empty where none was asked for."""
+    kernel: str = "6.1"
+    """The kernel of both ends and of the path."""
 
 
 def draw(case: int, name: str, only: str | None = None, rates: tuple[float, float] = (1, 60), least_s: int = 10) -> Case:
@@ -188,10 +193,22 @@ DOMAINS = {
     "others": "other flows on the path",
     "slow": "50 to 500 kbit/s",
     "fast": "100 Mbit/s to 1 Gbit/s, super-packets",
+    "mid-connection": "captures that begin when 10 to 40 % of the trial are over",
+    "cut options": "captures that keep 40 or 54 bytes of each IP packet: no option of TCP, or no block of a SACK beside timestamps",
+    "coarse clock": "captures whose times are rounded down to 10 µs or 1 ms",
+    "missing frames": "captures that lack 0.3 to 2 % of the packets, one by one or in bursts, because the capturing program dropped them",
+    "both ways": "a flow against it, whose queue the ACKs share",
+    "kernels": "Linux 6.12",
 }
 """Domain → what is other in it than in `usual`; it is half of the sets drawn without jitter, changes and other flows."""
 SNAPS = (160, 160, 96, 68)
 """Bytes kept of each packet."""
+CUT_SNAPS = (40, 54)
+"""The same where options are cut: `tcpdump -s 54` and `-s 68` on Ethernet."""
+STEPS = (10_000, 1_000_000)
+"""Steps of a coarse clock, ns."""
+BURSTS = (1.0, 20.0)
+"""Packets in a row, in the mean, that are missing where some are."""
 
 
 def draw_into(domain: str, case: int, name: str) -> Case:
@@ -236,14 +253,29 @@ def draw_into(domain: str, case: int, name: str) -> Case:
         for hop in (hop for way in ("forward", "reverse") for hop in scenario[way] if "jitter" in hop):
             hop["rate"] = "1gbit"  # netem keeps the order of what it also paces
         path["order_kept"] = True
-    return replace(drawn, timestamps=domain != "no timestamps", sysctls=sysctls, domain=domain)
+    elif domain == "both ways":
+        back = path["rate_mbps"] or math.exp(r.uniform(math.log(1), math.log(60)))
+        limit = max(15_140, round(back * 125 * path["rtt_ms"] * math.exp(r.uniform(math.log(0.25), math.log(4)))))
+        scenario["reverse"].append(f"tbf rate {back:.4f}mbit burst {max(3_028, round(back * 500))} limit {limit}")
+        scenario["flows"].append({"cca": r.choice(("cubic", "bbr", "reno")), "direction": "up"})
+    kernel = "6.12" if domain == "kernels" else "6.1"
+    return replace(drawn, timestamps=domain != "no timestamps", sysctls=sysctls, domain=domain, kernel=kernel)
 
 
 def views(case: Case, name: str) -> Iterator[dict[str, Any]]:
-    """How each place shows a case of a domain: who opened the connection, how much of each packet was kept."""
+    """How each place shows a case of a domain: who opened the connection, how much of each packet was kept, what the capture lacks."""
     r = random.Random(f"views of {name} {case.scenario['name']}")
     for place in PLACES:
-        yield {"place": place, "cut": "no", "from_s": 0.0, "to_s": None, "opened": r.choice(("sender", "receiver")), "snap": r.choice(SNAPS)}
+        shown = {"place": place, "cut": "no", "from_s": 0.0, "to_s": None, "opened": r.choice(("sender", "receiver")), "snap": r.choice(SNAPS)}
+        if case.domain == "mid-connection":
+            shown |= {"cut": "begin", "from_s": r.uniform(0.1, 0.4) * float(case.scenario["duration"].removesuffix("s"))}
+        elif case.domain == "cut options":
+            shown |= {"cut": "snap", "snap": r.choice(CUT_SNAPS)}
+        elif case.domain == "coarse clock":
+            shown["step_ns"] = r.choice(STEPS)
+        elif case.domain == "missing frames":
+            shown |= {"missing_pct": math.exp(r.uniform(math.log(0.3), math.log(2))), "burst": r.choice(BURSTS), "seed": r.getrandbits(32)}
+        yield shown
 
 
 Packet = tuple[int, bytes, int]
@@ -260,18 +292,32 @@ def packets(raw: bytes) -> Iterator[Packet]:
 
 
 def cut(source: Path, target: Path, shown: dict[str, Any]) -> None:
-    """Copies a capture as the case shows it: without its beginning or its end, of each packet only the first bytes, opened by the other end."""
+    """Copies a capture as the case shows it: opened by the other end, parts of it missing, of each packet the first bytes, by a coarse clock."""
     raw = source.read_bytes()
     parts, most = [raw[:24]], shown.get("snap", 66 if shown["cut"] == "snap" else 65_536)
     kept = list(packets(raw))
     if shown.get("opened") == "receiver":
         swapped = opened_by_receiver(kept)
         shown["opened"], kept = ("sender", kept) if swapped is None else ("receiver", swapped)
-    for t, packet, length in kept:
+    step = shown.get("step_ns", 1)
+    for t, packet, length in without_missing(kept, shown):
         if t / 1e9 >= shown["from_s"] and (shown["to_s"] is None or t / 1e9 <= shown["to_s"]):
             least = min(len(packet), most)
-            parts += [struct.pack("<IIII", *divmod(t, 1_000_000_000), least, length), packet[:least]]
+            parts += [struct.pack("<IIII", *divmod(t - t % step, 1_000_000_000), least, length), packet[:least]]
     target.write_bytes(b"".join(parts))
+
+
+def without_missing(kept: list[Packet], shown: dict[str, Any]) -> Iterator[Packet]:
+    """The packets that the capturing program did not drop: two states, of which it leaves each at random (Gilbert 1960)."""
+    if not (share := shown.get("missing_pct", 0.0) / 100):
+        yield from kept
+        return
+    r, is_dropping = random.Random(shown["seed"]), False
+    begins, ends = share / (1 - share) / shown["burst"], 1 / shown["burst"]
+    for packet in kept:
+        is_dropping = r.random() >= ends if is_dropping else r.random() < begins
+        if not is_dropping:
+            yield packet
 
 
 SYN, ACK = 2, 16
@@ -385,14 +431,15 @@ def main() -> None:
     parser.add_argument("--draw", default="dev", help="name of the set, which is its seed")
     parser.add_argument("--domains", nargs="*", choices=DOMAINS, metavar="DOMAIN", help="cases of these domains in turn (all), three views of each")
     arguments = parser.parse_args()
-    engine = engines.make("virtual")
-    assert isinstance(engine, Virtual)
+    engine_of = functools.cache(lambda kernel: engines.make(f"virtual:{kernel}"))
     for i in range(arguments.first, arguments.first + arguments.cases):
         chosen = arguments.domains or [*DOMAINS]
         case = draw(i, arguments.draw) if arguments.domains is None else draw_into(chosen[i % len(chosen)], i, arguments.draw)
         if case.domain and (arguments.out / f"{i:03d}-receiver").exists():
             continue
         try:
+            engine = engine_of(case.kernel)
+            assert isinstance(engine, Virtual)
             record(case, i, engine, arguments.out / f"{i:03d}")
         except Exception as e:
             print(f"{i:03d}: {e}", flush=True)

@@ -73,7 +73,7 @@ def blamed(answer: str) -> tuple[str, ...]:
 def held(case: Path, truth: Mapping[str, Any]) -> dict[str, float]:
     """What held the flow, as shares of the time, by the kernel's counters."""
     plan = truth["scenario"]["flows"][0]
-    samples = pl.read_parquet(case / "info.parquet").filter(pl.col("flow") == 0)
+    samples = pl.read_parquet(case / "info.parquet").filter(pl.col("flow") == 0, pl.col("t_ns") >= truth["shown"]["from_s"] * 1e9)
     mss = truth["scenario"].get("mtu", 1500) - (52 if truth["timestamps"] else 40)
     shares: Counter[str] = Counter()
     for start, end, cause in limits.truth(samples, is_bulk=not plan.get("app"), is_paced=plan["cca"] in limits.PACED, mss=mss):
