@@ -424,7 +424,16 @@ def test_without_timestamps_there_is_nothing_to_go_by() -> None:
         assert as_sender(dataclasses.replace(bare, **{part: {}})) is None
 
 
-@pytest.mark.parametrize(("facts", "is_told"), [({"losses": 3}, False), ({"losses": 0}, True), ({"losses": 3, "sack": True}, True)])
+@pytest.mark.parametrize(
+    ("facts", "is_told"),
+    [
+        ({"losses": 3}, False),
+        ({"losses": 0}, True),
+        ({"losses": 3, "sack": True}, True),
+        ({"losses": 3, "sack": True, "sacks": 0, "timestamps": True}, False),
+        ({"losses": 3, "sacks": 9, "timestamps": True}, True),
+    ],
+)
 def test_where_a_capture_cut_the_options_off_losses_give_no_name(facts, is_told):
     """Neither timestamps nor SACK are seen then, and which packets were under way while losses were repaired is a guess."""
     flow = SimpleNamespace(facts={"timestamps": False, **facts}, answers_reordering=False, vantage="sender")

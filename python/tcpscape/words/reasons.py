@@ -125,6 +125,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         f"nearly all packets waited in the queue: that hides a jitter of the data of up to {number(ms, 2)} ms that changes their order,"
         " and any that does not"
     ),
+    "coarse clock": lambda ms: f"the capture's clock steps by {number(ms, 2)} ms, which looks like a jitter as small",
     "ends wait": "the sender or the receiver waits before it answers, and jitter cannot be told from that",
     "directions alike": "without timestamps, jitter of the data and of the ACKs cannot be told apart",
     "other direction unresolved": lambda ms: f"one direction has jitter, and the other may have up to {number(ms, 2)} ms that do not show",

@@ -20,6 +20,7 @@ OfPath = Literal[
     "no queue grew",
     "shared queue",
     "jitter hidden",
+    "coarse clock",
     "ends wait",
     "directions alike",
     "other direction unresolved",

@@ -328,9 +328,7 @@ def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
     """Why a name is not given that the features speak for: they lie outside of what it was trained on, or others do the same."""
     if name == "bbr":  # its pace and its probes need neither SACK nor a window that follows losses
         return None
-    is_unseen = (
-        flow.facts.get("sack") is None and flow.facts.get("timestamps") is False and bool(flow.facts.get("losses"))
-    )  # a capture without options
+    is_unseen = bool(flow.facts.get("losses")) and not flow.facts.get("sacks", flow.facts.get("sack"))  # cut off by the capture
     if flow.facts.get("sack") is False or is_unseen:
         return Reason("without SACK")
     if name in COUNT_ACKS and (segments_per_ack(watched) > MOST_PER_ACK or counting_acks(watched, name)):

@@ -395,7 +395,7 @@ def has_sharp_least(f: Fit) -> bool:
 
 def without_jitter(f: Fit) -> Estimate:
     """The least round trip, which is the base where delays only ever grow by queues and waiting."""
-    return about(shortest(f), int(f.behind.row.size))
+    return about(shortest(f) + f.step / 2, int(f.behind.row.size))
 
 
 def about(value: float, count: int) -> Estimate:

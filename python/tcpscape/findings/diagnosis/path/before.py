@@ -42,7 +42,7 @@ def part_before(f: Fit) -> Estimate | None:
             return None
         return opened(f, opening)
     if is_exact(f):
-        value = float(turns.rtt.min())
+        value = float(turns.rtt.min()) + f.step / 2
         return Estimate(value, 0.997 * value - 0.02, 1.003 * value + 0.02, int(turns.row.size), "ms")
     w = f.wire
     data = w.t - w.stamp - (f.wait if f.is_before else 0.0)

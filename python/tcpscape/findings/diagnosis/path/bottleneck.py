@@ -101,7 +101,8 @@ def before_bottleneck(w: Wire, cover: Ints, least_rtt: float) -> Arrivals:
         by_time = np.argsort(sent[:known], kind="stable")
         beside = np.clip(np.searchsorted(sent[:known][by_time], sent[known:]), 0, known - 1)
         place[known:] = place[:known][by_time][beside]
-    order = np.lexsort((rows, place))
+    within = rows if w.sack_right.any() else sent  # what one ACK covers without SACK has a hole first that was filled last
+    order = np.lexsort((within, place))
     return Arrivals(np.sort(sent), sent[order], w.size[rows[order]], rows[order])
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.fitted import PathChange
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.columns import MS, Ints, Samples, Turns, Wire
+from tcpscape.findings.diagnosis.path.columns import MS, Ints, Samples, Turns, Wire, filling
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats.estimate import Floats
 
@@ -90,6 +90,7 @@ def outages(flow: ObservedFlow, w: Wire) -> list[PathChange]:
     seen, delay = w.seen[order], (w.seen - sent)[order]
     usual = float(np.median(delay))
     high = float(np.quantile(delay, 0.98)) - usual
+    is_behind = np.append(filling(w), False)[w.cover]  # may have arrived long before the ACK
     gap = np.diff(seen)
     changes = []
     settled = seen[:-1] - seen[0] > max(SETTLED, 20 * usual) if not stamped else seen[:-1] - seen[0] > SETTLED
@@ -97,7 +98,9 @@ def outages(flow: ObservedFlow, w: Wire) -> list[PathChange]:
         # Of what came within half a pause, what was never sent again and waited for most of the pause.
         last = int(np.searchsorted(seen, seen[k + 1] + gap[k] / 2))
         rows = order[k + 1 : last]
-        held = (w.sends[rows] == 1) & (delay[k + 1 : last] - usual > 0.6 * gap[k]) & ((sent[rows] < seen[k] + 0.4 * gap[k]) | stamped)
+        held = (
+            (w.sends[rows] == 1) & ~is_behind[rows] & (delay[k + 1 : last] - usual > 0.6 * gap[k]) & ((sent[rows] < seen[k] + 0.4 * gap[k]) | stamped)
+        )
         begin, end = float(seen[k]), float(seen[k + 1])
         if int(held.sum()) >= HELD and silence(w, begin, end) > 0.8 * gap[k] and unseen_answers(flow, begin, end) < HELD:
             changes.append(PathChange(begin / 1e3, "outage", None, float(gap[k]) / 1e3, frame_at(flow, end)))

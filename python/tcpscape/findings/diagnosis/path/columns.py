@@ -312,6 +312,7 @@ def sampled(w: Wire) -> Samples:
     sacked = np.concatenate([[0], np.cumsum(by_sack)])
     fills = grows & (sacked[np.searchsorted(w.seq, w.ack)] > sacked[np.searchsorted(w.seq, before)])
     hole = np.clip(np.searchsorted(w.seq, before), 0, w.seq.size - 1)
+    fills |= filling(w)
     last[fills] = hole[fills]
     trigger = (covered == 1) | ((covered > 1) & grows)
     trigger[fills & (place[hole] != np.arange(n))] = False
@@ -323,6 +324,17 @@ def sampled(w: Wire) -> Samples:
     row = last[k]
     s = Samples(row, w.t[row], w.ack_t[k] - w.t[row], w.ack_stamp[k] - w.t[row], w.ack_t[k] - w.ack_stamp[k], k, w.sack_right[k] == 0)
     return s.kept((s.rtt > 0) & ~waited(s, is_alone[k]))
+
+
+def filling(w: Wire) -> Flags:
+    """Which ACKs fill a hole, of a flow whose ACKs have no block of a SACK: their first segment had been lost, or came late.
+
+    The segments behind such a hole arrived when nothing shows: without SACK, or where the capture cut the blocks off.
+    """
+    before = np.concatenate([[0], w.ack[:-1]])
+    hole = np.clip(np.searchsorted(w.seq, before), 0, w.seq.size - 1)
+    is_behind = (w.sends[hole] > 1) | np.isin(w.fate[hole], (LOST, REORDERED))
+    return np.asarray(is_behind & (w.ack > before) & (not w.sack_right.any()))
 
 
 def waited(s: Samples, is_alone: Flags) -> Flags:

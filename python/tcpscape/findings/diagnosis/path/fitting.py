@@ -10,7 +10,7 @@ import numpy as np
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import acks as acknowledgements
-from tcpscape.findings.diagnosis.path import base, before, changes, hidden, losses, state
+from tcpscape.findings.diagnosis.path import base, before, changes, clock, hidden, losses, state
 from tcpscape.findings.diagnosis.path import bottleneck as arriving
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import PACKET, FittedBottleneck, QueueDelays, delays_of, jittered
@@ -62,7 +62,7 @@ def fit(flow: ObservedFlow) -> FittedPath:
     if not flow.segments or not flow.acks or flow.segments["t"].size < LEAST or flow.acks["t"].size < LEAST:
         return nothing(Reason("few packets"))
     wire = wire_of(flow)
-    f = Fit(flow, wire, sampled(wire), turns_of(wire))
+    f = Fit(flow, wire, sampled(wire), turns_of(wire), clock.step_of(flow))
     f.wait, f.queue = np.zeros(wire.t.size), np.zeros(wire.t.size)
     find_bottleneck(f)
     f.forward, f.reverse = spreads(f)
@@ -310,7 +310,10 @@ def answer(f: Fit) -> FittedPath:
     if rtt is not None and f.flow.loads_back and f.flow.facts.get("begins_in_mid_connection") and base.least_again(f) is None:
         rtt = replace(rtt, low=0.0)  # no handshake shows the way of an acknowledgement without the queue of the receiver's own data
     rtt = base.without_standing(f, rtt)
-    one, jf, jr = jitter_estimates(f)
+    one, jf, jr = (clock.jitter(f, each) for each in jitter_estimates(f))
+    if one is not None and f.jitter_on != "none" and one.value < f.step / 2:
+        one = jf = jr = f.jitter_on = None
+        reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("coarse clock", {"ms": f.step}))
     kept = order_kept(f)
     is_own = f.flow.loads_back and f.reverse is not None and f.reverse.is_there
     if is_own and kept is False and f.jitter_on != "forward":  # its acknowledgements have jitter, and how much of it is their queue does not show
@@ -326,6 +329,7 @@ def answer(f: Fit) -> FittedPath:
         reasons |= dict.fromkeys(("jitter_forward_ms" if one else "jitter_ms", "jitter_on"), IN_ORDER)
         if f.bottleneck is None and found.random is not None:  # a queue that others fill, never seen empty, may have dropped any of them
             found = replace(found, random=replace(found.random, low=0.0))
+    rtt = clock.round_trip(f, rtt)
     reasons |= {"queue": why_queue} if (why_queue := unseen_queue(f, may_be_others)) else {}
     reasons |= {"ack_loss_pct": acks_lost} if isinstance(acks_lost, Reason) else {}
     found_changes = changes.found(f.flow, w, f.behind, f.before)
@@ -374,7 +378,9 @@ def rate_and_losses(f: Fit, acks_lost: Estimate | None) -> tuple[Estimate | None
     seen = 1 - losses.not_captured(f.flow)  # what the capture lacks was served all the same, so that the server may be faster
     copies = (f.flow.facts.get("duplicates") or 0) / max(1, f.flow.facts.get("segments") or 0)  # made before the bottleneck, or behind it
     more = (1 + losses.beside_data(f.flow) + copies) / seen
-    buffer = found.buffer and replace(found.buffer, high=found.buffer.high * more)
+    if found.buffer and state.starts_late(f):
+        found = replace(found, buffer=None, buffer_reason=Reason("busy at the begin"))
+    buffer = found.buffer and clock.buffer(f, replace(found.buffer, high=found.buffer.high * more), rate.value)
     return replace(rate, high=rate.high * more), replace(found, buffer=buffer)
 
 

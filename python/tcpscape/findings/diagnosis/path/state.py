@@ -27,6 +27,8 @@ class Fit:
     """Delays from the capture to the receiver and back."""
     before: Turns
     """Delays from the capture to the sender and back."""
+    step: float = 0.0
+    """ms by which the capture's clock steps, so that each delay may be too short or too long by as much."""
     reasons: dict[str, Reason] = field(default_factory=dict)
     delays: QueueDelays | None = None
     bottleneck: FittedBottleneck | None = None

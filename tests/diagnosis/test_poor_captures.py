@@ -1,0 +1,109 @@
+"""Captures that lack something: options, a clock that is fine enough, their beginning. Each is a changed copy of a whole capture of the model."""
+
+from __future__ import annotations
+
+import functools
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcpscape import capture
+from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis import path
+from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.reasons import Reason
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.words import reasons
+
+WHOLE, WITHOUT_OPTIONS, WITHOUT_BLOCKS = 65_536, 54, 68
+"""Bytes kept of a packet: all that there are; the headers without options; those with timestamps and no whole block of a SACK."""
+Frame = tuple[int, bytes, int]
+"""Time, ns; the bytes; how many there were."""
+
+
+@functools.cache
+def frames(cca: str, loss: str, rtt_ms: float, buffer: int, seconds: int) -> tuple[Frame, ...]:
+    """The packets of a trial of the model at its sender: 10 Mbit/s."""
+    scenario: dict[str, Any] = {
+        "forward": {"at": "router", "delay": f"{rtt_ms / 2}ms", "loss": loss},
+        "bottleneck": f"tbf rate 10mbit burst 3028 limit {buffer}",
+        "reverse": {"at": "router", "delay": f"{rtt_ms / 2}ms"},
+        "flows": [{"cca": cca}],
+        "duration": f"{seconds}s",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "whole.pcapng")
+        Model().write_pcap(Scenario.model_validate(scenario), 1, file)
+        raw = file.read_bytes()
+    found, at = [], 0
+    while at < len(raw):
+        kind, length = struct.unpack_from("<II", raw, at)
+        if kind == 6:
+            high, low, kept, whole = struct.unpack_from("<IIII", raw, at + 12)
+            found.append(((high << 32) + low, raw[at + 28 : at + 28 + kept], whole))
+        at += length
+    return tuple(found)
+
+
+def seen(
+    folder: Path, cca: str = "cubic", loss: str = "0%", rtt_ms: float = 20.0, buffer: int = 60_000, seconds: int = 12, **changes: float
+) -> ObservedFlow:
+    """The flow as a changed capture shows it.
+
+    :param changes: `snap`, bytes kept of each packet; `step`, of the clock, ns; `begin`, s from when on packets are in it.
+    """
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_536, 1)]
+    snap, step = int(changes.get("snap", WHOLE)), int(changes.get("step", 1))
+    for t, content, whole in frames(cca, loss, rtt_ms, buffer, seconds):
+        if t >= changes.get("begin", 0.0) * 1e9:
+            parts.append(struct.pack("<IIII", *divmod(t - t % step, 1_000_000_000), min(snap, len(content)), whole) + content[:snap])
+    file = folder / "changed.pcap"
+    file.write_bytes(b"".join(parts))
+    return capture.read(file).flows[0]
+
+
+@pytest.mark.parametrize("snap", [WITHOUT_OPTIONS, WITHOUT_BLOCKS])
+def test_losses_whose_blocks_were_cut_off_are_as_random_as_they_were(tmp_path: Path, snap: int) -> None:
+    """What an ACK covers behind a hole that was filled came long before: 0.305 % beside the drops of a queue were 0.270 % where it counted."""
+    whole, cut = (path.fit(seen(tmp_path, "bbr", "0.3%", 12.0, 15_140, snap=kept)).loss_pct for kept in (WHOLE, snap))
+    assert whole
+    assert cut
+    assert cut.value == pytest.approx(whole.value, rel=0.02)
+
+
+@pytest.mark.parametrize("rtt_ms", [20.3, 20.9])
+def test_a_coarse_clock_widens_what_it_measures(tmp_path: Path, rtt_ms: float) -> None:
+    """The least of many delays is shorter by nearly a step of 1 ms, and a jitter of half of one does not show."""
+    told = path.fit(seen(tmp_path, rtt_ms=rtt_ms, step=1_000_000))
+    assert told.rtt_ms
+    assert told.rtt_ms.low <= rtt_ms <= told.rtt_ms.high
+    assert told.rtt_ms.value == pytest.approx(rtt_ms, abs=0.7)
+    assert told.jitter_ms is None or (told.jitter_on == "none" and told.jitter_ms.high >= 0.5)
+    assert told.buffer_bytes
+    assert told.buffer_bytes.high - told.buffer_bytes.low > 2 * 1.25e3  # of 10 Mbit/s in 1 ms
+    fine = path.fit(seen(tmp_path, rtt_ms=rtt_ms)).rtt_ms
+    assert fine
+    assert fine.high - fine.low < 0.5
+
+
+def test_rounding_by_the_clock_is_no_jitter(tmp_path: Path) -> None:
+    """It was told as one of 0.36 ms."""
+    told = path.fit(seen(tmp_path, "cubic", "0.2%", 7.3, 15_140, step=1_000_000))
+    assert told.jitter_ms is None
+    assert told.reasons["jitter_ms"] == Reason("coarse clock", {"ms": 1.0})
+    assert "1.0 ms" in reasons.text(told.reasons["jitter_ms"])
+
+
+def test_a_queue_that_was_busy_when_the_capture_began_has_no_size(tmp_path: Path) -> None:
+    """Its length at the begin is in none of the lengths."""
+    late = path.fit(seen(tmp_path, buffer=30_000, begin=4.0))
+    assert late.rate_mbps
+    assert late.rate_mbps.value == pytest.approx(10.0, rel=0.02)
+    assert late.buffer_bytes is None
+    assert late.reasons["buffer_bytes"] == Reason("busy at the begin")
+    whole = path.fit(seen(tmp_path, buffer=30_000)).buffer_bytes
+    assert whole
+    assert whole.value == pytest.approx(30_000, rel=0.2)
