@@ -11,7 +11,8 @@ use tcpscape_base::{Kernel, SackBlock, Segment};
 /// Everything that is queued.
 pub(super) struct Store {
     unread: Queue,
-    ahead: Reassembly,
+    /// None until something waits beyond a gap for the first time.
+    ahead: Option<Box<Reassembly>>,
     /// Memory of both, bytes.
     memory: u64,
     /// What a buffer costs beyond its payload, bytes.
@@ -34,13 +35,7 @@ impl Buffer {
 impl Store {
     /// Nothing queued.
     pub fn new(kernel: &Kernel) -> Store {
-        Store {
-            unread: Queue::default(),
-            ahead: Reassembly::default(),
-            memory: 0,
-            overhead: kernel.skb_overhead,
-            head_room: kernel.head_room(),
-        }
+        Store { unread: Queue::default(), ahead: None, memory: 0, overhead: kernel.skb_overhead, head_room: kernel.head_room() }
     }
     /// Memory of everything queued, bytes.
     #[inline]
@@ -55,11 +50,11 @@ impl Store {
     /// Whether data wait beyond a gap.
     #[inline]
     pub fn has_gap(&self) -> bool {
-        !self.ahead.is_empty()
+        self.ahead.as_ref().is_some_and(|ahead| !ahead.is_empty())
     }
     /// Where the last of what waits beyond a gap ends.
     pub fn end_ahead(&self) -> Option<u64> {
-        self.ahead.end()
+        self.ahead.as_ref()?.end()
     }
     /// Memory of a segment when it shares the buffer of its neighbour: its payload, if it has a buffer like others.
     #[inline]
@@ -80,7 +75,7 @@ impl Store {
     }
     /// Queues `start..end` beyond the gap. What this costs counts only with [`Store::charge`].
     pub fn insert(&mut self, start: u64, end: u64, buffer: Buffer) -> Insertion {
-        self.ahead.insert(start, end, buffer, self.overhead, self.head_room)
+        self.ahead.get_or_insert_with(Box::default).insert(start, end, buffer, self.overhead, self.head_room)
     }
     /// Counts what a segment beyond the gap costs; negative where it took the place of others.
     pub fn charge(&mut self, bytes: i64) {
@@ -88,7 +83,7 @@ impl Store {
     }
     /// Takes the first buffer beyond the gap if the gap is filled up to `next`; what of it is new is to be appended.
     pub fn take_joined(&mut self, next: u64) -> Option<Joined> {
-        let joined = self.ahead.take_first(next)?;
+        let joined = self.ahead.as_mut()?.take_first(next)?;
         self.memory -= u64::from(joined.buffer.memory);
         Some(joined)
     }
@@ -102,16 +97,17 @@ impl Store {
 
     /// Copies payload together where `saves(bytes, memory)`.
     pub fn compact(&mut self, saves: impl Fn(u64, u64) -> bool) {
-        self.memory -= self.ahead.compact(&saves);
+        self.memory -= self.ahead.as_mut().map_or(0, |ahead| ahead.compact(&saves));
         let (before, after) = self.unread.compact(&saves);
         self.memory = self.memory - before + after;
     }
     /// Cuts the far end of what waits beyond the gap, an eighth of `limit` at a time, until memory is within `limit`; nothing that begins
     /// at or below `spare`. Returns the number of buffers dropped.
     pub fn cut(&mut self, limit: u32, spare: u64) -> u64 {
+        let Some(ahead) = &mut self.ahead else { return 0 };
         let mut dropped = 0;
         while self.memory > u64::from(limit) {
-            let (freed, buffers) = self.ahead.cut(u64::from(limit >> 3), spare);
+            let (freed, buffers) = ahead.cut(u64::from(limit >> 3), spare);
             if buffers == 0 {
                 break;
             }
@@ -122,7 +118,7 @@ impl Store {
     }
     /// The stream has ended: nothing beyond its end is kept.
     pub fn drop_ahead(&mut self) {
-        self.memory -= self.ahead.clear();
+        self.memory -= self.ahead.as_mut().map_or(0, |ahead| ahead.clear());
     }
 }
 
@@ -324,8 +320,8 @@ enum Place {
     Continues(Id, u32),
     /// At a shorter buffer that begins where it does.
     Replaces(Id),
-    /// At no buffer.
-    Own,
+    /// At no buffer, but beside this one in the tree.
+    Own(Option<(Id, Side)>),
 }
 
 impl Reassembly {
@@ -353,7 +349,7 @@ impl Reassembly {
                 return Insertion { queued: Queued::Merged(cost), duplicate };
             }
             Place::Replaces(id) => (id, i64::from(std::mem::replace(self.pieces.get_mut(id), piece).buffer.memory)),
-            Place::Own => (self.pieces.insert(start, piece), 0),
+            Place::Own(below) => (self.pieces.insert_below(below, start, piece), 0),
         };
         freed += self.cover(id, end, &mut duplicate);
         Insertion { queued: Queued::Alone(i64::from(piece.buffer.memory) - freed), duplicate }
@@ -363,7 +359,7 @@ impl Reassembly {
     // last is compared with that alone; any other with those on the way from the root of the tree. The first one that it continues takes it, even
     // if one further down has it already.
     fn search(&self, start: u64, end: u64, buffer: &Buffer, overhead: u32) -> (Place, Option<SackBlock>) {
-        let mut duplicate = None;
+        let (mut duplicate, mut below) = (None, None);
         let mut at = self.pieces.last().filter(|&last| self.pieces.get(last).end <= start).or(self.pieces.root());
         while let Some(id) = at {
             let (first, piece) = (self.pieces.key(id), self.pieces.get(id));
@@ -376,12 +372,15 @@ impl Reassembly {
                     return (Place::Replaces(id), duplicate);
                 }
                 duplicate = Some((start, piece.end));
-            } else if let Some(cost) = piece.buffer.cost_of(buffer, overhead).filter(|_| piece.end == start) {
-                return (Place::Continues(id, cost), duplicate);
+            } else if piece.end == start {
+                if let Some(cost) = piece.buffer.cost_of(buffer, overhead) {
+                    return (Place::Continues(id, cost), duplicate);
+                }
             }
-            at = self.pieces.child(id, if start < first { Side::Left } else { Side::Right });
+            let side = if start < first { Side::Left } else { Side::Right };
+            (below, at) = (Some((id, side)), self.pieces.child(id, side));
         }
-        (Place::Own, duplicate)
+        (Place::Own(below), duplicate)
     }
 
     // Buffers that begin within a new one: those that end in it go. Returns their memory.

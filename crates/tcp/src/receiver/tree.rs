@@ -40,13 +40,15 @@ struct Node<T> {
 pub(super) struct Tree<T> {
     nodes: Vec<Node<T>>,
     root: Option<Id>,
+    /// The nodes with the smallest and the greatest key.
+    ends: [Option<Id>; 2],
     /// The first of those that were removed.
     unused: Option<Id>,
 }
 
 impl<T> Default for Tree<T> {
     fn default() -> Tree<T> {
-        Tree { nodes: Vec::new(), root: None, unused: None }
+        Tree { nodes: Vec::new(), root: None, ends: [None; 2], unused: None }
     }
 }
 
@@ -77,15 +79,24 @@ impl<T: Copy> Tree<T> {
         &mut self.node_mut(id).value
     }
     /// The node with the smallest key.
+    #[inline]
     pub fn first(&self) -> Option<Id> {
-        self.root.map(|root| self.end(root, Side::Left))
+        self.ends[Side::Left as usize]
     }
     /// The node with the greatest key.
+    #[inline]
     pub fn last(&self) -> Option<Id> {
-        self.root.map(|root| self.end(root, Side::Right))
+        self.ends[Side::Right as usize]
     }
     /// The node with the next greater key.
+    #[inline]
     pub fn next(&self, id: Id) -> Option<Id> {
+        if self.last() == Some(id) {
+            return None;
+        }
+        self.successor(id)
+    }
+    fn successor(&self, id: Id) -> Option<Id> {
         if let Some(right) = self.child(id, Side::Right) {
             return Some(self.end(right, Side::Left));
         }
@@ -101,22 +112,39 @@ impl<T: Copy> Tree<T> {
 
     /// Adds a node whose key is not there.
     pub fn insert(&mut self, key: u64, value: T) -> Id {
-        let (mut parent, mut side) = (None, Side::Left);
-        let mut at = self.root;
+        let (mut below, mut at) = (None, self.root);
         while let Some(id) = at {
-            side = if key < self.key(id) { Side::Left } else { Side::Right };
-            (parent, at) = (at, self.child(id, side));
+            let side = if key < self.key(id) { Side::Left } else { Side::Right };
+            (below, at) = (Some((id, side)), self.child(id, side));
         }
+        self.insert_below(below, key, value)
+    }
+    /// Adds a node where a search for its key ended: as the missing child of a node on that side, or as the root of an empty tree.
+    pub fn insert_below(&mut self, below: Option<(Id, Side)>, key: u64, value: T) -> Id {
+        let parent = below.map(|(parent, _)| parent);
         let id = self.place(Node { key, value, parent, children: [None; 2], is_red: true });
-        match parent {
-            Some(parent) => self.node_mut(parent).children[side as usize] = Some(id),
-            None => self.root = Some(id),
+        match below {
+            Some((parent, side)) => {
+                self.node_mut(parent).children[side as usize] = Some(id);
+                let end = &mut self.ends[side as usize];
+                if *end == Some(parent) {
+                    *end = Some(id);
+                }
+            }
+            None => (self.root, self.ends) = (Some(id), [Some(id); 2]),
         }
         self.mend_red(id);
         id
     }
     /// Removes a node.
     pub fn remove(&mut self, id: Id) -> T {
+        for side in [Side::Left, Side::Right] {
+            if self.ends[side as usize] == Some(id) {
+                // No child lies further out, so that the nearest node is the far end of the other child's subtree, or the parent.
+                let inner = self.child(id, side.other());
+                self.ends[side as usize] = inner.map(|inner| self.end(inner, side)).or(self.node(id).parent);
+            }
+        }
         let (gap, parent, was_red) = match self.node(id).children {
             [Some(left), Some(right)] => self.replace_by_next(id, left, right),
             [left, right] => {
@@ -346,7 +374,9 @@ mod tests {
             let mut keys = Vec::new();
             checked(&tree, tree.root(), None, &mut keys);
             assert!(keys.iter().eq(&there));
-            assert_eq!(tree.last().map(|id| tree.key(id)), there.last().copied());
+            let ends = [tree.first(), tree.last()].map(|end| end.map(|id| tree.key(id)));
+            assert_eq!(ends, [there.first().copied(), there.last().copied()]);
+            assert_eq!(tree.last().and_then(|last| tree.next(last)), None);
         }
         assert!(tree.nodes.len() <= 200, "places of removed nodes are used again");
     }
