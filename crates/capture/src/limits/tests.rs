@@ -484,6 +484,25 @@ fn what_a_full_window_keeps_waits_for_the_window_though_its_ack_is_lost_and_the_
 }
 
 #[test]
+fn of_the_acks_of_one_tick_each_may_have_opened_a_window_whose_scale_is_supposed() {
+    // At a receiver, in mid-connection: two ACKs in each tick release four segments, which fill the window of 20 and echo that tick.
+    let mut tracker = Tracker::new(1_000);
+    for k in 1..600u64 {
+        for part in 1..=2 {
+            let (t, ack) = (k * 8 * MS + part * MS / 10, (4 * (k - 1) + 2 * part) * FULL);
+            tracker.ack(&Ack { t, ack, delivered: ack, window: Some(20 * MSS as u16), tsval: Some(1 + 8 * k as u32), ..Ack::default() });
+        }
+        let tsecr = k.checked_sub(4).map(|k| 1 + 8 * k as u32);
+        for part in 0..4 {
+            let (t, seq) = (k * 8 * MS + MS, (4 * k + part) * FULL);
+            tracker.data(&Data { t, seq, len: MSS, mss: Some(MSS), tsval: Some(t as u32), tsecr, ..Data::default() });
+        }
+    }
+    let held = share(&tracker.finish(4_800 * MS).0, Cause::ReceiveWindow);
+    assert!(held > 0.9, "{held}");
+}
+
+#[test]
 fn what_is_kept_does_not_grow_with_the_packets() {
     let mut s = Script::new(40, 0);
     for k in 0..200_000u64 {

@@ -70,6 +70,8 @@ pub(super) struct View {
     supposed_shift: Option<u32>,
     /// The window of the last ACK, if its scale is not known.
     unscaled: Option<u16>,
+    /// The highest byte that the sender may have known to be acknowledged when the last segment left, where that scale is not known.
+    may_know: u64,
     /// The last TSecr of a segment: only the first that has it left when its ACK came.
     last_echo: Option<u32>,
     /// Steps of the right edge that no segment has used up: edge and when it came.
@@ -211,6 +213,11 @@ impl View {
             let at = self.take(&first);
             seen(self, at);
         }
+        if self.unscaled.is_some() {
+            // Of the ACKs of one tick of the receiver's clock the echo does not say which had come.
+            let may_count = |a: &&Ack| a.tsval.zip(d.tsecr).is_some_and(|(value, echo)| ahead(echo, value) <= 0);
+            self.may_know = self.waiting.iter().take_while(may_count).map(|a| a.ack).fold(self.una, u64::max);
+        }
         if let (Some(echo), Some((v, t))) = (d.tsecr.filter(|_| d.tsecr != self.last_echo), self.echoed) {
             self.last_echo = d.tsecr;
             // Of a sender that had nothing under way the time since the ACK may be a silence of its application: it can but lower the least.
@@ -238,11 +245,11 @@ impl View {
         self.supposed_shift.map_or(0, |shift| a.ack + (u64::from(a.window.unwrap_or(0)) << shift))
     }
 
-    /// Everything up to `nxt` was sent, so that the window's scale must allow for it, where it was not seen. Only a flow that the receiver's window
-    /// holds fills what this supposes.
+    /// Everything up to `nxt` was sent, so that the window's scale must allow for it beyond what the sender may have known, where it was not seen. Only
+    /// a flow that the receiver's window holds fills what this supposes.
     pub(super) fn fits(&mut self, nxt: u64) {
         let Some(window) = self.unscaled.filter(|&window| window > 0).map(u64::from) else { return };
-        let least = (0..=MOST_SHIFT).find(|shift| self.una + (window << shift) >= nxt);
+        let least = (0..=MOST_SHIFT).find(|shift| self.may_know.max(self.una) + (window << shift) >= nxt);
         if least > self.supposed_shift {
             self.supposed_shift = least;
             self.edges.clear();
