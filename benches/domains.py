@@ -3,7 +3,7 @@
     .venv/bin/python benches/diagnosis.py run CORPUS OUT --no-replay     # diagnoses each view, keeps each document in OUT
     .venv/bin/python benches/domains.py CORPUS OUT                       # the table of docs/diagnosis.md
     .venv/bin/python benches/domains.py CORPUS OUT --wrong limit         # the views that are wrong with certainty, what was said and what is true
-    .venv/bin/python benches/domains.py CORPUS OUT CORPUS OUT --page docs/diagnosis.md    # names and intervals of the first, jitter of all of them
+    .venv/bin/python benches/domains.py CORPUS OUT CORPUS OUT --page docs/diagnosis.md    # goals, domains, names and intervals of the first, jitter of all
     .venv/bin/python benches/run.py --only diagnosis                     # draws both sets, diagnoses them and writes these tables
 
 A number is *right* within its tolerance, *wrong* outside of it where its interval excludes the truth, *unsure* where the interval holds the truth, and
@@ -127,12 +127,16 @@ def verdicts(case: Path, truth: Mapping[str, Any], flow: Mapping[str, Any]) -> d
 
 CONTROL, LONG_S = "at the sender, not limited, 25 s and more", 25.0
 """The views by which the naming of congestion controls is judged: what else holds a flow hides its window."""
+AWAY, FREE = "away from the sender, not limited", ("bulk", "crowd", "change")
+"""The views by which naming elsewhere is judged, and the kinds of load that no application, receiver or buffer holds."""
+LIMIT_GOALS = {"sender": 0.95, "router": 0.92, "receiver": 0.9}
+"""Share of the views whose main limit is to be right, by place of capture."""
 
 
 def shows_its_control(truth: Mapping[str, Any], flow: Mapping[str, Any] | None) -> bool:
     """Whether a view is one of :data:`CONTROL`: no application, receiver or buffer holds its flow."""
     is_long = flow is not None and (flow["seconds"] or 0.0) >= LONG_S
-    return is_long and truth["shown"]["place"] == "sender" and truth["kind"] in ("bulk", "crowd", "change")
+    return is_long and truth["shown"]["place"] == "sender" and truth["kind"] in FREE
 
 
 BINS = (0.0, 0.5, 0.8, 0.9, 1.0)
@@ -141,8 +145,8 @@ MOST_LIKELY = "best candidate"
 """What counts where no name is given: the first candidate, with its probability."""
 COVERED = ("rtt", "jitter", "loss", "rate", "buffer")
 """Goals whose numbers have intervals of 95 %."""
-DRAW, JITTER_DRAW = "calibration", "jitter"
-"""The sets by which the tables of calibration and of jitter are written."""
+DRAW, JITTER_DRAW = "judgement-2026-11-28-v5n8", "jitter-2026-11-28-v5n8"
+"""The sets by which the tables of the page are written. Nobody may have looked at them before: who changes what a diagnosis says draws others."""
 JITTERS = {"order kept": "jitter that keeps the order", "reordering": "jitter that does not", "no timestamps": "no jitter, no timestamps"}
 """Domain → its row in the table of jitter; all others are without jitter."""
 JITTER_DOMAINS = (*JITTERS, "reordering", "usual")
@@ -254,9 +258,80 @@ def of_jitter(sets: Sequence[tuple[Path, Path]]) -> str:
     return table.markdown(["set, views", "views", "σ", "interval holds σ", "direction", "round trip"], cells)
 
 
+Counts = Mapping[str, Mapping[str, Counter[str]]]
+"""Domain or axis → goal → verdict → how many views."""
+
+
+def counted(corpus: Path, out: Path) -> Counts:
+    """The verdicts on each view of a set, by its domain, its place, who opened the connection, and all together."""
+    tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for name, truth, flow in rows(corpus, out):
+        shown = truth["shown"]
+        keys = (truth["domain"], f"seen at the {shown['place']}", f"opened by the {shown['opened']}", "all")
+        keys += (CONTROL,) if shows_its_control(truth, flow) else ()
+        found = verdicts(corpus / name, truth, flow) if flow else {}
+        for key in keys:
+            tables[key]["views"] += Counter(n=1, failed=int(flow is None), contradictions=int(flow is not None and any(contradictions(flow))))
+            for goal, verdict in found.items():
+                tables[key][goal][verdict] += 1
+        if flow and truth["kind"] in FREE and shown["place"] != "sender":
+            said = named(truth, flow)
+            is_given = said is not None and said[0] != MOST_LIKELY
+            is_right = said is not None and (said[2] or found["control"] == "unsure")
+            tables[AWAY]["control"]["silent" if not is_given else "right" if is_right else "wrong"] += 1
+    return tables
+
+
+def of_domains(counts: Counts) -> str:
+    """The table `domains` of docs/diagnosis.md."""
+    cells = [
+        [key, str(of["views"]["n"]), *(cell(of[goal]) for goal in GOALS), str(of["views"]["contradictions"]), str(of["views"]["failed"])]
+        for key, of in ((key, counts[key]) for key in (*DOMAINS, *sorted(set(counts) - set(DOMAINS) - {"all"}), "all") if key in counts)
+        if of["views"]["n"]
+    ]
+    return table.markdown(["domain", "views", *GOALS, "contradictions", "failed"], cells)
+
+
+def of_goals(counts: Counts) -> str:
+    """The table `goals` of docs/diagnosis.md: what is aimed at and what this set has."""
+    all_, cells = counts["all"], []
+
+    def row(what: str, part: int, whole: int, goal: float, is_most: bool = False) -> None:
+        if whole:
+            share = part / whole
+            is_met = share < goal if is_most else share >= goal
+            cells.append([what, f"{part} of {whole}", f"{share:.1%}", f"{'below' if is_most else 'at least'} {goal:.0%}", table.verdict(is_met)])
+
+    def given(of: Counter[str]) -> int:
+        return of.total() - of["silent"]
+
+    for place, goal in LIMIT_GOALS.items():
+        of = counts[f"seen at the {place}"]["limit"]
+        row(f"main limit right, seen at the {place}", of["right"], of.total(), goal)
+    row("… wrong with a certain sentence", all_["limit"]["wrong"], all_["limit"].total(), 0.02, is_most=True)
+    row("base RTT within 2 % or 0.5 ms", all_["rtt"]["right"], all_["rtt"].total(), 0.95)
+    row("… of those given", all_["rtt"]["right"], given(all_["rtt"]), 0.95)
+    row("σ of the jitter within 20 %, where given", all_["jitter"]["right"], given(all_["jitter"]), 0.85)
+    row("direction of the jitter, where given", all_["direction"]["right"], given(all_["direction"]), 0.9)
+    row("… given", given(all_["direction"]), all_["direction"].total(), 0.7)
+    row("random loss within 25 %, where given", all_["loss"]["right"], given(all_["loss"]), 0.9)
+    row("rate within 5 %, where given", all_["rate"]["right"], given(all_["rate"]), 0.95)
+    row("buffer within 20 %, where given", all_["buffer"]["right"], given(all_["buffer"]), 0.85)
+    of = counts[CONTROL]["control"]
+    row(f"control named, {CONTROL}", given(of), of.total(), 0.7)
+    of = all_["control"]
+    row("… right where named, all views", of["right"], given(of), 0.97)
+    of = counts[AWAY]["control"]
+    row(f"control or family given, {AWAY}", given(of), of.total(), 0.5)
+    row("… the family right where given", of["right"], given(of), 0.8)
+    return table.markdown(["what", "views", "share", "goal", ""], cells)
+
+
 def insert(page: Path, sets: Sequence[tuple[Path, Path]]) -> None:
-    """Writes the tables of these sets into the page, those of calibration by the first."""
-    for name, text in {**calibration(*sets[0]), "jitter": of_jitter(sets)}.items():
+    """Writes the tables of these sets into the page; all but that of jitter are of the first set alone."""
+    counts = counted(*sets[0])
+    tables = {"goals": of_goals(counts), "domains": of_domains(counts), **calibration(*sets[0]), "jitter": of_jitter(sets)}
+    for name, text in tables.items():
         table.insert(page, name, text)
 
 
@@ -325,33 +400,21 @@ def main() -> None:
     if arguments.page:
         insert(arguments.page, [*zip([arguments.corpus, *arguments.more[::2]], [arguments.out, *arguments.more[1::2]], strict=True)])
         return
-    tables: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    if not arguments.wrong:
+        counts = counted(arguments.corpus, arguments.out)
+        print(of_goals(counts), of_domains(counts), sep="\n\n")
+        return
     for name, truth, flow in rows(arguments.corpus, arguments.out):
-        shown = truth["shown"]
-        keys = (truth["domain"], f"seen at the {shown['place']}", f"opened by the {shown['opened']}", "all")
-        keys += (CONTROL,) if shows_its_control(truth, flow) else ()
-        for key in keys:
-            tables[key]["views"]["n"] += 1
-            tables[key]["views"]["failed"] += flow is None
         if flow is None:
             continue
         found, against = verdicts(arguments.corpus / name, truth, flow), list(contradictions(flow))
-        for key in keys:
-            tables[key]["views"]["contradictions"] += bool(against)
-            for goal, verdict in found.items():
-                tables[key][goal][verdict] += 1
-        if arguments.wrong and (found.get(arguments.wrong) == "wrong" or (arguments.wrong == "contradictions" and against)):
+        if found.get(arguments.wrong) == "wrong" or (arguments.wrong == "contradictions" and against):
             true = {k: v for k, v in truth["path"].items() if v not in (None, [], 0.0)}
             shares = {c: round(s, 2) for c, s in held(arguments.corpus / name, truth).items() if s >= 0.02}
-            print(f"{name} {truth['domain']}, {truth['kind']} {truth['cca'][0]}, {shown}\n  {flow['answer']}\n  {against or ''} {true} {shares}")
+            print(
+                f"{name} {truth['domain']}, {truth['kind']} {truth['cca'][0]}, {truth['shown']}\n  {flow['answer']}\n  {against or ''} {true} {shares}"
+            )
             print(f"  {flow['cca']['name']} {flow['cca']['confidence']:.3f} {flow['facts'].get('limits_doubt', '')}")
-    if arguments.wrong:
-        return
-    print(f"| domain | views | {' | '.join(GOALS)} | contradictions | failed |\n{'|---' * (len(GOALS) + 4)}|")
-    for key in (*DOMAINS, *sorted(set(tables) - set(DOMAINS) - {"all"}), "all"):
-        counts = tables[key]
-        cells = [cell(counts[goal]) for goal in GOALS]
-        print(f"| {key} | {counts['views']['n']} | {' | '.join(cells)} | {counts['views']['contradictions']} | {counts['views']['failed']} |")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
     ),
     "constant_flight": (
-        "the data in flight stay as many, while a congestion window without a loss would grow: a socket buffer, a pace or the application holds them,"
+        "the data in flight do not grow as a congestion window without a loss does: a socket buffer, a pace or the application holds them,"
         " and which of them does not show here: capture at the sender"
     ),
     "small_writes": (
@@ -210,6 +210,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         "the receiver sends data of its own, and timestamps do not tell then which of its packets the sender had as it sent: capture at the sender"
     ),
     "reductions unseen": "its windows are like those of {name}, but {cuts} repairs of losses did not make them smaller, as they do with {name}",
+    "below the bottleneck": (
+        "its segments leave at times of their own as BBR's do, but BBR sends more until a queue grows, and none did:"
+        " its application writes so, or the host paces (fq)"
+    ),
     "spaced by a timer": lambda name, share: (
         f"its windows are like those of {name}, but a timer spaced the segments for {percent(share)} of the time, as {name} does not do by itself:"
         " it is another control, or the host paces (fq)"

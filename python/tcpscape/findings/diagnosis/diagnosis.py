@@ -100,7 +100,9 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
             tell("flow", f"{number} of {len(chosen)}")
         else:
             tell("diagnosis", "")
-        beside, found = [one for one in observation.flows if _is_beside(one, flow)], of_flow(flow, settings)
+        beside = [one for one in observation.flows if _is_beside(one, flow)]
+        back = sum(observed.segments_back(one, flow) for one in observation.flows)
+        found = of_flow(replace(flow, others_back=back), settings)
         diagnoses.append(replace(found, path=shared(found.path, flow, beside), beside=len(beside)))
     return Diagnosis(observation, diagnoses, others)
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, FittedPath, RecognisedControl
+from tcpscape.findings.diagnosis.growth import LEVEL, SLOWEST, STILL, outlasts, stands_still, stays_below_bottleneck, usual_rtt_s
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, LimitInterval, ObservedFlow, edges
 from tcpscape.findings.diagnosis.path.state import REACH, SHARP, is_sharp
 from tcpscape.stats.estimate import Floats
@@ -71,12 +71,8 @@ BY_HABIT: tuple[Cause, ...] = ("send_buffer", "congestion_window", "pacing")
 """Causes that a sender's habits tell, not one gap alone."""
 FEWEST_WINDOWS = 16
 """Round trips from which on the largest flights and the rates of a flow say what holds it."""
-LEVEL, CONSTANT = 0.05, 0.5
-"""Largest flights within this share of the usual one are the same, and a buffer of one size keeps so many of them the same."""
-STILL = 0.8
-"""Round trips whose largest flight is the usual one, from which on it does not grow, as a share."""
-SLOWEST = 0.5
-"""Segments by which a window grows in a round trip without a loss at least: an ACK for two segments each (RFC 5681 §3.1, RFC 9438 §4.3)."""
+CONSTANT = 0.5
+"""Share of the largest flights that a buffer of one size keeps the same."""
 EMPTIED, UNSTEADY = 0.4, 0.3
 """Flight that is always left, as a share of the largest one, and spread of the rate, above both of which no application writes by itself."""
 FINEST_S = 0.01
@@ -156,7 +152,10 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     elif held.get("recovery", 0.0) >= SURE and is_seen and not fills and is_steady(flow):
         about, doubt = {"recovery": True}, "pace_or_application"
     elif flow.vantage == "sender":
-        about, doubt = {"pacing": not (_likely_spaces(control) or fills or probes(flow) or is_clocked(flow, path))}, "pace_or_application"
+        is_pace = (_likely_spaces(control) or probes(flow)) and not stays_below_bottleneck(flow, path)
+        about, doubt = {"pacing": not (is_pace or fills or is_clocked(flow, path))}, "pace_or_application"
+    elif held.get("pacing", 0.0) >= SURE and stays_below_bottleneck(flow, path):
+        about, doubt = {"pacing": True}, "pace_or_application"
     elif (seen := _windows(flow)) is not None:
         about, doubt = _by_flights(flow, path, held, seen)
     elif untold := _untold(flow, path, held):
@@ -197,7 +196,9 @@ def _by_flights(
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
     if held.get("congestion_window", 0.0) >= SURE:
         segments = float(np.median(flights)) / max(float(flow.facts.get("segment_size") or 0.0), 1.0)
-        is_still = alike >= STILL and _outlasts(alike * flights.size, segments, flow.facts.get("losses") or 0)
+        is_still = alike >= STILL and outlasts(alike * flights.size, segments, flow.facts.get("losses") or 0)
+        if not flow.facts.get("losses"):
+            is_still = is_still or stands_still(flights * segments / np.median(flights))
         if flow.facts.get("losses") and is_left:  # a control that measures delays keeps its window behind a bottleneck that it fills
             is_still = is_still and not comes_evenly(flow)
         return {"congestion_window": is_still and not fills}, "constant_flight"
@@ -206,11 +207,6 @@ def _by_flights(
     is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
     is_timed = fills and stamps_beat(flow)  # the bottleneck has smoothed what tells a clock's bursts from a buffer's
     return {"send_buffer": alike < CONSTANT or is_late(flow) or is_timed, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
-
-
-def _outlasts(trips: float, segments: float, losses: float) -> bool:
-    """Whether a flight of so many segments was the same for more round trips than a growing window could make it between so many losses."""
-    return not losses or trips > (losses + 1) * max(1.0, 2 * LEVEL * segments / SLOWEST)
 
 
 def _likely_spaces(control: RecognisedControl | None) -> bool:
@@ -236,7 +232,7 @@ def _windows(flow: ObservedFlow) -> tuple[Floats, Floats, Floats] | None:
         return None
     order = np.argsort(t, kind="stable")
     t, flight, size = t[order] / 1e9, flight[order], size[order]
-    place = ((t - t[0]) / max(_rtt_s(flow), LEAST_WINDOW_S, PER_WINDOW * (t[-1] - t[0]) / t.size)).astype(np.int64)
+    place = ((t - t[0]) / max(usual_rtt_s(flow), LEAST_WINDOW_S, PER_WINDOW * (t[-1] - t[0]) / t.size)).astype(np.int64)
     number = int(place[-1]) + 1
     flights, least, rates = np.zeros(number), np.full(number, np.inf), np.bincount(place, size, number).astype(np.float64)
     np.maximum.at(flights, place, flight)
@@ -432,7 +428,7 @@ def _untold(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -
 def _never_grows(flow: ObservedFlow, path: FittedPath) -> bool:
     """Whether segments come with pauses, without a loss, at a rate that stays the same where a window's would have grown."""
     t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
-    rtt_s = max(_rtt_s(flow), path.rtt_ms.value / 1e3 if path.rtt_ms else 0.0)
+    rtt_s = max(usual_rtt_s(flow), path.rtt_ms.value / 1e3 if path.rtt_ms else 0.0)
     if t.size < LEAST_BURSTS or t[-1] <= t[0] or flow.facts.get("losses") or not rtt_s or is_served(flow, path) or not _is_even(t):
         return False
     trips = (t[-1] - t[0]) / rtt_s
@@ -445,7 +441,7 @@ def _never_grows(flow: ObservedFlow, path: FittedPath) -> bool:
 def silence(flow: ObservedFlow, path: FittedPath) -> float:
     """Share of the time that is the application's, and between segments that are farther apart than an ACK's way to the sender and back takes."""
     t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
-    rtt_s = max(_rtt_s(flow), path.rtt_ms.value / 1e3 if path.rtt_ms else 0.0)
+    rtt_s = max(usual_rtt_s(flow), path.rtt_ms.value / 1e3 if path.rtt_ms else 0.0)
     gaps = np.diff(t)
     silent = np.concatenate(([0.0], np.cumsum(np.where(gaps > max(SILENCE_S, SILENCE_RTTS * rtt_s), gaps, 0.0))))
     ends = np.array([(one.start_s, one.end_s) for one in flow.limits if one.cause == "application"]).reshape(-1, 2)
@@ -463,7 +459,7 @@ def is_steady(flow: ObservedFlow) -> bool:
     Rates are taken over a round trip and compared with the ones before; with fewer than ten segments a round trip nothing can be told.
     """
     t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
-    bin_s = _rtt_s(flow)
+    bin_s = usual_rtt_s(flow)
     if len(t) < 2 or t[-1] <= t[0] or not 10 * (t[-1] - t[0]) / len(t) <= bin_s <= (t[-1] - t[0]) / 16:
         return False
     bins = edges(t[0], t[-1], bin_s)
@@ -479,7 +475,9 @@ def probes(flow: ObservedFlow) -> list[float]:
         return []
     bins = edges(t[0], t[-1] + BIN_S, BIN_S)
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
-    found = [float(bins[k]) for k in _dips(rates, _rtt_s(flow)) if not _times_out(flow, float(bins[k]))]
+    found = [
+        float(bins[k]) for k in _dips(rates, usual_rtt_s(flow), float(flow.facts.get("segment_size") or 0)) if not _times_out(flow, float(bins[k]))
+    ]
     return found if _is_regular(flow, found, float(t[0]), float(t[-1])) else []
 
 
@@ -491,8 +489,8 @@ def _is_regular(flow: ObservedFlow, found: Sequence[float], start: float, end: f
     return (len(found) > 1 or is_first) and end - found[-1] <= PROBE_EVERY_S[1]
 
 
-def _dips(rates: NDArray[np.float64], rtt_s: float) -> Iterable[int]:
-    """Where the rate falls for about 200 ms and comes back at once."""
+def _dips(rates: NDArray[np.float64], rtt_s: float, least_bytes: float) -> Iterable[int]:
+    """Where the rate falls for about 200 ms, not below this many bytes a round trip, and comes back at once."""
     span = max(10, int(3 * rtt_s / BIN_S))
     k = span
     while k < len(rates) - span:
@@ -505,7 +503,8 @@ def _dips(rates: NDArray[np.float64], rtt_s: float) -> Iterable[int]:
             end += 1
         after = rates[end : end + span]
         is_back = len(after) == span and after.mean() > BACK * before and after[:3].max() > 0.8 * before
-        if is_back and PROBE_S[0] <= (end - k) * BIN_S <= PROBE_S[1] + 2 * rtt_s:
+        is_busy = float(rates[k:end].sum()) >= least_bytes * max(1.0, (end - k) * BIN_S / max(rtt_s, BIN_S))
+        if is_back and is_busy and PROBE_S[0] <= (end - k) * BIN_S <= PROBE_S[1] + 2 * rtt_s:
             yield k
         k = end + 1
 
@@ -515,15 +514,6 @@ def _times_out(flow: ObservedFlow, at: float) -> bool:
     kinds = np.asarray(flow.events.get("kind", ()))
     times = np.asarray(flow.events.get("t", ()), dtype=np.float64)[kinds == TIMEOUT] / 1e9
     return bool(np.any((times > at - 0.3) & (times < at + 0.8)))
-
-
-def _rtt_s(flow: ObservedFlow) -> float:
-    """The median RTT, of the parts that the place of capture shows, s."""
-    return sum(_p50_ms(flow.facts.get(part)) for part in ("rtt", "echo")) / 1e3
-
-
-def _p50_ms(summary: Any) -> float:
-    return float(summary.get("p50_ms") or 0.0) if isinstance(summary, dict) else 0.0
 
 
 def joined(intervals: Iterable[LimitInterval]) -> tuple[LimitInterval, ...]:

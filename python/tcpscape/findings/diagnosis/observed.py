@@ -138,6 +138,8 @@ class ObservedFlow(FlowCounts, FlowEnds):
     """What held the flow, where the source or the analysis of its packets says it."""
     cca: str | None = None
     """The congestion control's name, where the source itself names it."""
+    others_back: float = 0.0
+    """Data segments of other connections that went from its receiver to its sender while it lasted, as far as the source shows them."""
 
     @property
     def limits_doubt(self) -> Doubt | None:
@@ -168,6 +170,11 @@ class ObservedFlow(FlowCounts, FlowEnds):
         return bool(np.any(sizes)) and float(np.median(sizes[sizes > 0])) > (self.facts.get("segment_size") or 0) / 2
 
     @property
+    def others_load_back(self) -> bool:
+        """Whether its acknowledgements may wait in a queue of other connections' data: a tenth as many segments as there are acknowledgements."""
+        return self.others_back > BOTH_WAYS * (self.facts.get("acks") or 0) > 0
+
+    @property
     def answers_reordering(self) -> bool:
         """Whether data came in another order more often than they were sent again, and losses are sure to explain less than half of that."""
         again = self.facts.get("retransmissions") or 0
@@ -190,6 +197,15 @@ class Observation:
     """Of the source as a whole: packets, bytes, seconds, interfaces, clock steps."""
     attempt: Attempt | None = None
     """Of the connections that were not established the one with most SYNs."""
+
+
+def segments_back(one: ObservedFlow, flow: ObservedFlow) -> float:
+    """Data segments of `one` that went from the receiver of `flow` to its sender in its time; 0 of another way, and of the same connection."""
+    begin, end = max(one.start_s, flow.start_s), min(one.start_s + one.seconds, flow.start_s + flow.seconds)
+    is_back = (one.source.address, one.destination.address) == (flow.destination.address, flow.source.address) != ("", "")
+    if not is_back or (one.source, one.destination) == (flow.destination, flow.source) or not one.seconds or end <= begin:
+        return 0.0
+    return float(one.facts.get("segments") or 0) * (end - begin) / one.seconds
 
 
 SMALL = 0.01

@@ -96,6 +96,7 @@ OfControl = Literal[
     "thinned",
     "both ways",
     "reductions unseen",
+    "below the bottleneck",
     "spaced by a timer",
 ]
 """Of a congestion control: what its name rests on, or why it is unknown."""

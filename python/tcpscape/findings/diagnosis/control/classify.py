@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.control.watched import (
     CANDIDATES,
     CWR,
@@ -31,6 +32,7 @@ from tcpscape.findings.diagnosis.control.watched import (
     watch,
 )
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
+from tcpscape.findings.diagnosis.growth import stays_below_bottleneck
 from tcpscape.findings.diagnosis.observed import BOTH_WAYS, MOST_BINS, ObservedFlow
 from tcpscape.findings.diagnosis.path.columns import Ints
 from tcpscape.findings.diagnosis.reasons import Reason
@@ -305,9 +307,8 @@ MOST_PER_ACK = 2.2
 def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedControl:
     """The congestion control of the flow, by its packets: at the sender as they are, elsewhere as the sender saw them, which takes timestamps.
 
-    :param path: not needed; a place for what is known of the path.
+    :param path: as far as it is known: BBR fills it.
     """
-    del path
     if flow.cca:
         return RecognisedControl(flow.cca, 1.0, {flow.cca: 1.0}, Reason("named by the source"))
     at_sender = as_sender(flow)
@@ -319,15 +320,15 @@ def classify(flow: ObservedFlow, path: FittedPath | None = None) -> RecognisedCo
     if reason := _held(watched, MOST_HELD if flow is at_sender else MOST_HELD_ELSEWHERE):
         return _unknown(reason)
     found = _answer(watched, trained(), bool(flow.facts.get("begins_in_mid_connection")))
-    if found.name != UNKNOWN and (doubt := _doubt(flow, watched, found.name)):
+    if found.name != UNKNOWN and (doubt := _doubt(flow, watched, found.name, path)):
         return _unknown(doubt, found.candidates, found.confidence)
     return found
 
 
-def _doubt(flow: ObservedFlow, watched: Watched, name: str) -> Reason | None:
+def _doubt(flow: ObservedFlow, watched: Watched, name: str, path: FittedPath | None = None) -> Reason | None:
     """Why a name is not given that the features speak for: they lie outside of what it was trained on, or others do the same."""
     if name == "bbr":  # its pace and its probes need neither SACK nor a window that follows losses
-        return None
+        return Reason("below the bottleneck") if stays_below_bottleneck(flow, path) and not limits.probes(flow) else None
     is_unseen = bool(flow.facts.get("losses")) and not flow.facts.get("sacks", flow.facts.get("sack"))  # cut off by the capture
     if flow.facts.get("sack") is False or is_unseen:
         return Reason("without SACK")

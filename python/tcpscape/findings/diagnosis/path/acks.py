@@ -1,17 +1,19 @@
-"""Acknowledgements that were lost on their way to the capture, by the identification that the receiver counts.
+"""Acknowledgements on their way to the capture: which were lost, by the identification that the receiver counts, and whether others' data delay them.
 
 RFC 6864 §4 leaves an identification to the sender where packets are not fragmented; Linux counts it up by one for each packet of a connection.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.jitter import mean_by_blocks, share, student
+from tcpscape.findings.diagnosis.path.jitter import are_independent, mean_by_blocks, order_is_kept, share, student
+from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
 
@@ -62,3 +64,20 @@ def _missing(acks: Mapping[str, Any]) -> Estimate | Reason:
     half = 100 * student(blocks) * error if blocks > 1 else 0.0  # losses one after the other
     low, high = (min(found.low, found.value - half), max(found.high, found.value + half)) if missing else (found.low, found.high)
     return Estimate(found.value, max(0.0, low) if missing > UNSEEN else 0.0, min(100.0, high), found.n, found.unit)
+
+
+def keep_order(f: Fit, sigma: float) -> bool | None:
+    """Whether acknowledgements keep their order though independent delays of this spread, ms, would change it; None where it does not show."""
+    return order_is_kept(f.wire.ack_stamp, f.wire.ack_t, sigma) if f.wire.tick and not f.is_receiver else None
+
+
+def are_queued(f: Fit) -> bool:
+    """Whether acknowledgements, of which it is not known that they alone have a jitter, keep their order and come as late again and again.
+
+    So does what queues behind data of others, which come and go as their own acknowledgements do.
+    """
+    w = f.wire
+    if f.jitter_on is not None or f.reverse is None or not f.reverse.is_there:
+        return False
+    sigma = math.sqrt(f.reverse.variance)
+    return bool(keep_order(f, sigma)) and not are_independent(w.ack_stamp, w.ack_t - w.ack_stamp, sigma)

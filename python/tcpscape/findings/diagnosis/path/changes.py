@@ -5,7 +5,8 @@ A false change costs more than a missed one: each must show in several ways.
 - **Outage.** Nothing is acknowledged for long, and then segments that were sent before and never again: the path held them. After a timeout's pause
   what is acknowledged first was sent again.
 - **Step of the rate.** The flow is delivered at one plateau before and at another after. What grows, swings or is shared is no plateau: the spread of
-  each side must be small against the step.
+  each side must be small against the step. An application that writes more from then on looks alike, so a queue must have stood at the lower one,
+  neither plateau be far below a bottleneck that is known, and neither end hold the flow at one of them.
 - **Step of the round trip.** The lower envelope shifts from one level to another and stays, and the upper one shifts with it, while the rate of
   delivery does not explain it: a queue has its own least and its own greatest length, and moves only one of them.
 """
@@ -19,6 +20,7 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.fitted import PathChange
 from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.path.bottleneck import PACKET
 from tcpscape.findings.diagnosis.path.columns import MS, Ints, Samples, Turns, Wire, filling
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats.estimate import Floats
@@ -46,6 +48,14 @@ RTT_STEP = 0.15
 RTT_FLOOR = 1.0
 """Least step of a round trip, ms: a tick of most timestamp clocks."""
 
+STOOD = 0.9
+"""Quantile of the round trips of a plateau by which a queue stood there."""
+SERVED = 0.85
+"""Share of the bottleneck's rate that the larger of two plateaus must reach to be one of the bottleneck."""
+
+ENDS = ("application", "send_buffer", "receive_window")
+"""What an end holds a flow by."""
+
 UNITS = {"rtt": "ms", "rate": "mbps"}
 """Units in the names of the fitted values."""
 
@@ -62,17 +72,20 @@ class Plateaus:
     """Of the wider plateau: half of the middle 80 %."""
 
 
-def found(flow: ObservedFlow, w: Wire, behind: Samples, before: Turns) -> list[PathChange]:
-    """The changes of the path, in the order of their times."""
+def found(flow: ObservedFlow, w: Wire, behind: Samples, before: Turns, known: float | None) -> list[PathChange]:
+    """The changes of the path, in the order of their times.
+
+    :param known: rate of the bottleneck, Mbit/s; None where it is not identifiable.
+    """
     gaps = outages(flow, w)
+    series = [(behind.at, behind.rtt)] if flow.vantage != "receiver" else []
+    if flow.vantage != "sender":
+        series.append((w.t[before.row], before.rtt))
     rate = None if gaps else rate_step(flow, w)
     changes = list(gaps)
     if rate is not None:
-        changes.append(rate)
+        changes += [rate] if is_of_bottleneck(flow, rate, known, series) else []
     elif not gaps:
-        series = [(behind.at, behind.rtt)] if flow.vantage != "receiver" else []
-        if flow.vantage != "sender":
-            series.append((w.t[before.row], before.rtt))
         changes += [c for c in (rtt_step(flow, w, at, rtt) for at, rtt in series) if c is not None][:1]
     return sorted(changes, key=lambda c: c.at_s)
 
@@ -162,6 +175,30 @@ def rate_step(flow: ObservedFlow, w: Wire) -> PathChange | None:
     fine = width / 5
     at = begin(w) + fine * parted(delivered(w, fine), 5 * (first + step.place), before, after)
     return PathChange(at / 1e3, "rate", before, after, frame_at(flow, at))
+
+
+def is_of_bottleneck(flow: ObservedFlow, step: PathChange, known: float | None, series: Sequence[tuple[Floats, Floats]]) -> bool:
+    """Whether a step of the delivered rate is the bottleneck's: a queue of more than a packet stood at the lower plateau, and no end held the flow.
+
+    :param series: times and round trips, ms.
+    """
+    before, after = step.before or 0.0, step.after or 0.0
+    if (known is not None and max(before, after) < SERVED * known) or any(
+        held_by_end(flow, *side) for side in ((0.0, step.at_s), (step.at_s, np.inf))
+    ):
+        return False
+    for at, rtt in series:
+        lower = rtt[(at < step.at_s * 1e3) == (before < after)]
+        if lower.size and float(np.quantile(lower, STOOD)) - float(rtt.min()) > PACKET * 8e-3 / min(before, after):
+            return True
+    return False
+
+
+def held_by_end(flow: ObservedFlow, begin_s: float, end_s: float) -> bool:
+    """Whether an end held the flow for half of a time and longer."""
+    parts = [(max(0.0, min(i.end_s, end_s) - max(i.start_s, begin_s)), i.cause in ENDS) for i in flow.limits]
+    whole = sum(part for part, _ in parts)
+    return whole > 0 and sum(part for part, is_end in parts if is_end) >= whole / 2
 
 
 def rtt_step(flow: ObservedFlow, w: Wire, at: Floats, rtt: Floats) -> PathChange | None:

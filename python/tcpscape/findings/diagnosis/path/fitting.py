@@ -307,20 +307,23 @@ def answer(f: Fit) -> FittedPath:
     }
     reasons |= {name: reason for name, (value, reason) in why.items() if value is None and reason}
     rtt = base.round_trip(f)
-    if rtt is not None and f.flow.loads_back and f.flow.facts.get("begins_in_mid_connection") and base.least_again(f) is None:
-        rtt = replace(rtt, low=0.0)  # no handshake shows the way of an acknowledgement without the queue of the receiver's own data
+    is_loaded_back = f.flow.loads_back or f.flow.others_load_back
+    if rtt is not None and is_loaded_back and f.flow.facts.get("begins_in_mid_connection") and base.least_again(f) is None:
+        rtt = replace(rtt, low=0.0)  # no handshake shows the way of an acknowledgement without the queue of data there
     rtt = base.without_standing(f, rtt)
     one, jf, jr = (clock.jitter(f, each) for each in jitter_estimates(f))
     if one is not None and f.jitter_on != "none" and one.value < f.step / 2:
         one = jf = jr = f.jitter_on = None
         reasons |= dict.fromkeys(("jitter_ms", "jitter_on"), Reason("coarse clock", {"ms": f.step}))
     kept = order_kept(f)
-    is_own = f.flow.loads_back and f.reverse is not None and f.reverse.is_there
-    if is_own and kept is False and f.jitter_on != "forward":  # its acknowledgements have jitter, and how much of it is their queue does not show
+    is_queue = is_loaded_back and f.reverse is not None and f.reverse.is_there
+    if is_queue and kept is False and f.jitter_on != "forward":  # its acknowledgements have jitter, and how much of it is their queue does not show
         one, jr, f.jitter_on = jf, None, None
         reasons |= dict.fromkeys(("jitter_reverse_ms", "jitter_on", *(() if jf else ("jitter_ms",))), IN_ORDER)
     shows_no_order = f.is_receiver and f.jitter_on == "reverse" and f.bottleneck is None
-    may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or (is_own and kept is not False))
+    may_be_others = bool(
+        kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or acknowledgements.are_queued(f) or (is_queue and kept is not False)
+    )
     if may_be_others:
         rtt = base.without_standing(f, withheld(f, rtt))
         if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data
@@ -332,7 +335,7 @@ def answer(f: Fit) -> FittedPath:
     rtt = clock.round_trip(f, rtt)
     reasons |= {"queue": why_queue} if (why_queue := unseen_queue(f, may_be_others)) else {}
     reasons |= {"ack_loss_pct": acks_lost} if isinstance(acks_lost, Reason) else {}
-    found_changes = changes.found(f.flow, w, f.behind, f.before)
+    found_changes = changes.found(f.flow, w, f.behind, f.before, rate.value if rate else None)
     reasons |= changes.reasons(found_changes)
     return FittedPath(
         rtt_ms=rtt,
@@ -555,7 +558,7 @@ def order_kept(f: Fit) -> bool | None:
     w = f.wire
     sigma = np.sqrt(max(f.forward.variance if f.forward and f.jitter_on != "reverse" else 0.0, f.reverse.variance if f.reverse else 0.0))
     if f.jitter_on == "reverse":
-        kept = jitters.order_is_kept(w.ack_stamp, w.ack_t, float(sigma)) if w.tick and not f.is_receiver else None
+        kept = acknowledgements.keep_order(f, float(sigma))
     else:
         order = np.argsort(w.t, kind="stable")
         place = np.searchsorted(w.ack, (w.seq + w.len)[order]).astype(float)

@@ -80,6 +80,8 @@ DEVIATIONS = 2.5
 """Standard errors above nothing from which on a variance is there."""
 LOOKED, MOST_HELD = 4_000, 2.5
 """Packets that are enough to simulate; how many times the deviation that is seen a jitter may have at the most, where packets are near each other."""
+COMMON, STRONG = 0.15, 4.0
+"""Correlation of delays from which on they have something in common, and standard errors that it must have."""
 Order = Literal["held", "overtaken"]
 """What becomes of packets of which a later one would pass an earlier one: the later one is held behind it, or the earlier one overtaken."""
 ORDERS: tuple[Order, ...] = ("held", "overtaken")
@@ -263,6 +265,31 @@ def uncrowded(seen: float, sent: Floats, order: Order, deviation: Callable[[Floa
     tried = seen * np.geomspace(1.0, MOST_HELD, 20)
     given = np.maximum.accumulate([deviation(_delayed(at, sigma * drawn, order)) for sigma in tried])
     return float(np.interp(seen, given, tried))
+
+
+def are_independent(sent: Floats, delay: Floats, sigma: float) -> bool:
+    """Whether packets that are sent two to six standard deviations apart are delayed with nothing in common, but for what waits for one that is late.
+
+    Their correlation is compared with its standard error where independent delays are held in order (Bartlett 1946, by their simulation).
+
+    :param sent: ms. :param delay: ms. :param sigma: standard deviation of the delays, ms.
+    """
+    order = np.argsort(sent, kind="stable")
+    at, x = sent[order][:LOOKED], delay[order][:LOOKED]
+    per_sigma = max(1.0, sigma * at.size / max(float(np.ptp(at)), 1e-3))
+    lags = np.unique(np.linspace(2 * per_sigma, 6 * per_sigma, 12).astype(int))
+    if lags[-1] > x.size / 4:
+        return True
+    held = _delayed(at, sigma * np.random.default_rng(0).standard_normal(at.size), "held")
+    short = np.array([_correlation(held, lag) for lag in range(1, int(2 * per_sigma) + 1)])
+    error = math.sqrt((1 + 2 * float(np.sum(short**2))) / x.size)
+    return max(abs(_correlation(x, int(lag))) for lag in lags) < max(COMMON, STRONG * error)
+
+
+def _correlation(x: Floats, lag: int) -> float:
+    """The correlation of values so many places apart."""
+    z = (x - x.mean()) / max(float(x.std()), 1e-12)
+    return float(np.mean(z[lag:] * z[:-lag]))
 
 
 def _delayed(sent: Floats, delay: Floats, order: Order) -> Floats:

@@ -129,14 +129,15 @@ def not_captured(flow: ObservedFlow) -> float:
 def beside_data(flow: ObservedFlow) -> float:
     """The largest share by which the sender's own acknowledgements, and SACK blocks in its data, add to the bytes that its bottleneck serves.
 
-    It sends one for each segment of the receiver's data at the most, and they pass the same queue.
+    It sends one for each segment of the receiver's data, and of other connections' from there, at the most, and they pass the same queue.
     """
+    others = ACK * flow.others_back / max(1, flow.bytes or 0) if flow.others_load_back else 0.0
     if not flow.loads_back:
-        return 0.0
+        return min(1.0, others)
     every = flow.facts.get("ack_stride") or 1
     segments = float(np.sum(flow.acks["len"], dtype=np.float64)) * every / max(1, flow.facts.get("segment_size") or PACKET)
     segments += float(np.sum(flow.acks["beside"], dtype=np.float64)) * every if "beside" in flow.acks else 0.0
-    return min(1.0, ACK * segments / max(1, flow.bytes or 0))
+    return min(1.0, ACK * segments / max(1, flow.bytes or 0) + others)
 
 
 def of_path(w: Wire, skip: Flags, level: Floats | None = None) -> Losses:
