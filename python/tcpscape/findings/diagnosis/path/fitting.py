@@ -321,9 +321,8 @@ def answer(f: Fit) -> FittedPath:
         one, jr, f.jitter_on = jf, None, None
         reasons |= dict.fromkeys(("jitter_reverse_ms", "jitter_on", *(() if jf else ("jitter_ms",))), IN_ORDER)
     shows_no_order = f.is_receiver and f.jitter_on == "reverse" and f.bottleneck is None
-    may_be_others = bool(
-        kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or acknowledgements.are_queued(f) or (is_queue and kept is not False)
-    )
+    is_others = one is not None and acknowledgements.are_queued(f)
+    may_be_others = bool(kept or f.varies_in_order or base.is_never_empty(f) or shows_no_order or is_others or (is_queue and kept is not False))
     if may_be_others:
         rtt = base.without_standing(f, withheld(f, rtt))
         if f.jitter_on != "reverse" or kept is not False:  # ACKs that change places have jitter, whatever delays the data
