@@ -146,7 +146,7 @@ def part_behind(f: Fit) -> Estimate | None:
     if (each := own.behind(f)) is not None and each.is_jitter:
         half = math.hypot(each.half, SYSTEMATIC * each.level)
         return Estimate(each.level, max(shortest(f), each.level - half), each.level + half, each.n, "ms")
-    rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
+    rest = s.rtt - (0.0 if f.is_before or f.bottleneck is None else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
     windows = windows_of(rest, 24, 20)
     mean, error, k = mean_by_blocks(rest, windows)

@@ -114,7 +114,9 @@ def wire_of(flow: ObservedFlow) -> Wire:
     left, right = (acks[name][receiver].astype(np.int64) if name in acks else none for name in ("sack_left", "sack_right"))
     cover, by_sack = first_cover(seq, seq + length, ack, left, right)
     late = is_part & is_repeated  # its row was acknowledged when its first part was
-    t, fate = in_order_there(rows["t"][index] / MS, np.where(whole, rows["fate"][index].astype(np.int64), 0), cover, ack.size)
+    of_row = rows["fate"][index].astype(np.int64)
+    t, fate = in_order_there(rows["t"][index] / MS, np.where(whole, of_row, 0), cover, ack.size)
+    is_late = ~whole & (of_row == REORDERED) & (cover > of_later(cover, ack.size))  # of a super-packet the parts that came late
     return Wire(
         t=t,
         seq=seq,
@@ -123,7 +125,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
         stamp=_clock(stamps, sender_tick)[index],
         echo=near(tsecr, tsval)[index],
         sends=np.where(whole, rows["sends"][index].astype(np.int64), 1),
-        fate=fate,
+        fate=np.where(is_late, REORDERED, fate),
         cover=cover,
         by_sack=by_sack,
         seen=np.where(late, np.append(ack_t, 0.0)[cover], rows["acked"][index] / MS),
@@ -142,6 +144,11 @@ def wire_of(flow: ObservedFlow) -> Wire:
     )
 
 
+def of_later(cover: Ints, acks: int) -> Ints:
+    """Of each segment, in the order of the sequence, the first ACK that covers any later one."""
+    return np.append(np.minimum.accumulate(cover[::-1])[::-1][1:], acks)
+
+
 def in_order_there(t: Floats, fate: Ints, cover: Ints, acks: int) -> tuple[Floats, Ints]:
     """Times and fates of segments, where the capture has them in another order than they passed: then nearly none came late to their receiver.
 
@@ -152,7 +159,7 @@ def in_order_there(t: Floats, fate: Ints, cover: Ints, acks: int) -> tuple[Float
     late = fate == REORDERED
     if not late.any():
         return t, fate
-    later = np.append(np.minimum.accumulate(cover[::-1])[::-1][1:], acks)
+    later = of_later(cover, acks)
     came_first, came_late = late & (cover < later), late & (cover > later)
     if came_first.sum() < LEAST_LATE or came_late.sum() > BY_PATH * came_first.sum():
         return t, fate
