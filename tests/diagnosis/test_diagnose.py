@@ -97,6 +97,9 @@ def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
         assert ("the congestion window or the sender's socket buffer, whose default" in said) is is_open
     both = words.answer(diagnosed(flow(goodput_mbps=18.5), limited_by={"receive_window": 0.9, "congestion_window": 0.1}))
     assert "Mbit/s (the receiver's window held the flow for 90 % of the time too: a larger one would only make the queue longer)" in both
+    seen = flow(goodput_mbps=18.5, facts={"flight_max": 2_900_000})
+    large = words.answer(diagnosed(seen, limited_by={"receive_window": 0.9, "congestion_window": 0.1}))
+    assert "(the receiver's window or the sender's socket buffer, whose default ends about there too, held the flow for 90 % of the time too" in large
     for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):
         assert said in words.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
     assert "the bottleneck: it is full" in words.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))

@@ -531,6 +531,16 @@ def test_a_flight_that_stays_the_same_without_a_loss_is_no_congestion_windows():
     assert [doubt(same, losses=losses) for losses in (4, 60, 160)] == ["constant_flight", "constant_flight", None]
 
 
+@pytest.mark.parametrize(("losses", "flight", "doubt"), [(0, 29_000, "constant_flight"), (4, 29_000, None), (0, 3_000_000, None)])
+def test_at_the_sender_too_a_flight_that_stays_the_same_is_no_congestion_windows(losses, flight, doubt):
+    """Full segments of a small send buffer under BBR; of one as large as the default, both are named."""
+    times = np.arange(5_000) * 0.004
+    seen = held(times, "sender", (LimitInterval(0, 20, "congestion_window"),))
+    segments = {**seen.segments, "flight_by_echo": np.full(times.size, flight, np.uint32)}
+    facts = {**seen.facts, "losses": losses, "segment_size": 1_448, "flight_max": flight}
+    assert limits.doubted(replace(seen, segments=segments, facts=facts)).limits_doubt == doubt
+
+
 def test_a_timer_at_the_sender_is_a_pace_where_a_control_that_paces_shows():
     rng = np.random.default_rng(3)
     seen = held(np.cumsum(rng.uniform(0.001, 0.009, 2000)), "sender", (LimitInterval(0, 10, "pacing"),))

@@ -14,8 +14,10 @@ from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import path
 from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.path import losses
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
 from tcpscape.words import reasons
 
 WHOLE, WITHOUT_OPTIONS, WITHOUT_BLOCKS = 65_536, 54, 68
@@ -53,12 +55,13 @@ def seen(
 ) -> ObservedFlow:
     """The flow as a changed capture shows it.
 
-    :param changes: `snap`, bytes kept of each packet; `step`, of the clock, ns; `begin`, s from when on packets are in it.
+    :param changes: `snap`, bytes kept of each packet; `step`, of the clock, ns; `begin`, s from when on packets are in it;
+        `missing`, each of so many packets is not.
     """
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_536, 1)]
     snap, step = int(changes.get("snap", WHOLE)), int(changes.get("step", 1))
-    for t, content, whole in frames(cca, loss, rtt_ms, buffer, seconds):
-        if t >= changes.get("begin", 0.0) * 1e9:
+    for number, (t, content, whole) in enumerate(frames(cca, loss, rtt_ms, buffer, seconds), 1):
+        if t >= changes.get("begin", 0.0) * 1e9 and number % int(changes.get("missing", 1 << 40)):
             parts.append(struct.pack("<IIII", *divmod(t - t % step, 1_000_000_000), min(snap, len(content)), whole) + content[:snap])
     file = folder / "changed.pcap"
     file.write_bytes(b"".join(parts))
@@ -107,3 +110,18 @@ def test_a_queue_that_was_busy_when_the_capture_began_has_no_size(tmp_path: Path
     whole = path.fit(seen(tmp_path, buffer=30_000)).buffer_bytes
     assert whole
     assert whole.value == pytest.approx(30_000, rel=0.2)
+
+
+@pytest.mark.parametrize(("unseen", "high"), [(0.0, 18_000), (0.004, 18_000 + 1_514), (0.016, 18_000 + 1.96 * 2 * 1_514), (0.2, None)])
+def test_what_a_capture_lacks_was_in_the_queue(unseen: float, high: float | None) -> None:
+    """Of 250 packets in a busy time one is missing, or four more or less than at other times, or too many for a size."""
+    found = losses.with_unseen(losses.Losses(None, None, Estimate(15_000.0, 12_000.0, 18_000.0, 30, "B")), unseen, 250 * 1_514)
+    assert (found.buffer.high if found.buffer else None) == (pytest.approx(high) if high else None)
+    assert high or found.buffer_reason == Reason("not all captured")
+
+
+def test_a_buffer_that_a_capture_without_some_packets_shows_is_less_sure(tmp_path: Path) -> None:
+    """Each 101st packet is missing: the interval reaches further up than the capture's own lengths do."""
+    whole, lacking = (path.fit(seen(tmp_path, "reno", rtt_ms=80.0, buffer=40_000, seconds=30, missing=every)).buffer_bytes for every in (10**9, 101))
+    assert whole
+    assert lacking is None or lacking.high > lacking.value + 2 * (whole.high - whole.value)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, RecognisedControl, ReplayAdvice, Withheld
+from tcpscape.findings.diagnosis.limits import DEFAULT_SEND_BUFFER
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.sender_side import observed_rtt
@@ -109,8 +110,6 @@ HELD = 0.5
 """Share of the time from which a cause is what limits a flow."""
 
 
-DEFAULT_SEND_BUFFER = 2_400_000
-"""Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
 HIDDEN_PCT = 0.1
 """End of the interval of a random loss from which on it is told instead of "no random loss" where none was seen, %."""
 
@@ -365,7 +364,8 @@ def _held_too(diagnosis: FlowDiagnosis) -> str:
     if held is None:
         return ""
     share = percent((diagnosis.limited_by or {})[held])
-    return f" ({BLAMED[held]} held the flow for {share} of the time too: a larger one would only make the queue longer)"
+    beside = f" or {BLAMED['send_buffer']}, whose default ends about there too," if _may_be_buffer(diagnosis, held) else ""
+    return f" ({BLAMED[held]}{beside} held the flow for {share} of the time too: a larger one would only make the queue longer)"
 
 
 def contradicted(diagnosis: FlowDiagnosis) -> bool:

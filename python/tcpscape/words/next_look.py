@@ -14,6 +14,7 @@ from tcpscape.words.flow import contradicted, filled
 SOCKET: Mapping[Doubt | None, str] = {
     "small_writes": "app_limited, and sndbuf_limited",
     "pace_or_application": "its congestion control, and app_limited",
+    "constant_flight": "app_limited, and sndbuf_limited",
     "unused_window": "app_limited, rwnd_limited and sndbuf_limited",
 }
 """Doubt → what the sender's socket says of it."""

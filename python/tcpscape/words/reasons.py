@@ -91,7 +91,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     ),
     "constant_flight": (
         "the data in flight do not grow as a congestion window without a loss does: a socket buffer, a pace or the application holds them,"
-        " and which of them does not show here: capture at the sender"
+        " and which of them does not show here: `ss -tin` on the sender says app_limited and sndbuf_limited"
     ),
     "small_writes": (
         "each segment leaves alone, not full, when the one before it is acknowledged: so Nagle's algorithm sends small writes"

@@ -89,6 +89,8 @@ SERVED = 0.95
 """Share of the distances between packets that are equal where each is the time that a bottleneck takes for one."""
 PAUSED = 0.1
 """Share of the time that is not a window's or a repair's, from which on a stream pauses: of bulk flows it is 0.05 at the most."""
+DEFAULT_SEND_BUFFER = 2_400_000
+"""Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
 GROWING, UNCHANGED_S = ("cubic", "reno"), 4.0
@@ -151,6 +153,8 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
         about, doubt = {"send_buffer": True}, "small_writes"
     elif held.get("recovery", 0.0) >= SURE and is_seen and not fills and is_steady(flow):
         about, doubt = {"recovery": True}, "pace_or_application"
+    elif flow.vantage == "sender" and _is_held(flow, path, held):
+        about, doubt = {"congestion_window": True}, "constant_flight"
     elif flow.vantage == "sender":
         is_pace = (_likely_spaces(control) or probes(flow)) and not stays_below_bottleneck(flow, path)
         about, doubt = {"pacing": not (is_pace or fills or is_clocked(flow, path))}, "pace_or_application"
@@ -207,6 +211,18 @@ def _by_flights(
     is_follower = not is_silent and np.median(least / flights) > EMPTIED and high - low > UNSTEADY
     is_timed = fills and stamps_beat(flow)  # the bottleneck has smoothed what tells a clock's bursts from a buffer's
     return {"send_buffer": alike < CONSTANT or is_late(flow) or is_timed, "application": bool(is_follower) or is_served(flow, path)}, "end_of_writes"
+
+
+def _is_held(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -> bool:
+    """Whether what seems a congestion window at the sender stays as it is without a loss, below what the default send buffer holds."""
+    if (
+        (flow.facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER
+        or flow.facts.get("losses")
+        or held.get("congestion_window", 0.0) < SURE
+        or (seen := _windows(flow)) is None
+    ):
+        return False
+    return bool(_by_flights(flow, path, {"congestion_window": 1.0}, seen)[0].get("congestion_window"))
 
 
 def _likely_spaces(control: RecognisedControl | None) -> bool:

@@ -29,7 +29,7 @@ Doubt = Literal[
 ]
 """Why a source does not show what held a flow: the data's receiver opened the connection and is nearer to the capture, so that nothing says how late
 the sender's answers are there; segments without timestamps do not say which ACK they answer; away from the sender writes end as an application's do,
-and its flight or rate does not go with that; at the sender a timer spaces the segments, and no control that paces shows; away from the sender the
+and its flight or rate does not go with that; at the sender a timer spaces the segments, and no control that paces shows; the
 flight stays the same without a loss, as a congestion window does not, or while round trips vary, as an application's does not; too few segments show
 no habit; segments that are not full leave one by one, as small writes, answers and tiny buffers do; of samples alone, a congestion window that is
 full would have grown, and this one stays the same; the capture lacks all ACKs or most of the

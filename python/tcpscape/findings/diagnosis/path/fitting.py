@@ -382,6 +382,10 @@ def rate_and_losses(f: Fit, acks_lost: Estimate | None) -> tuple[Estimate | None
     more = (1 + losses.beside_data(f.flow) + copies) / seen
     if found.buffer and state.starts_late(f):
         found = replace(found, buffer=None, buffer_reason=Reason("busy at the begin"))
+    if found.buffer:
+        found = losses.with_unseen(
+            found, losses.not_captured(f.flow), arriving.longest_busy(f.delays.arrivals, b) * b.rate * 125 if f.delays else 0.0
+        )
     buffer = found.buffer and clock.buffer(f, replace(found.buffer, high=found.buffer.high * more), rate.value)
     return replace(rate, high=rate.high * more), replace(found, buffer=buffer)
 

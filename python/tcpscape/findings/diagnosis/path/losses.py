@@ -126,6 +126,22 @@ def not_captured(flow: ObservedFlow) -> float:
     return min(MOST_UNSEEN, (flow.facts.get("not_captured_bytes") or 0) / max(1, flow.bytes or 0))
 
 
+def with_unseen(found: Losses, unseen: float, served: float) -> Losses:
+    """The losses, whose buffer may be larger by what the capture lacks of a busy time: that was in the queue, and counts in none of its lengths.
+
+    What is missing all the time makes the bottleneck seem slower, and adds up to nothing; by how much more or less is missing by chance does.
+
+    :param unseen: share of the bytes that the capture lacks. :param served: bytes of the longest time in which the queue was never empty.
+    """
+    packets = unseen * served / PACKET
+    size = min(packets, 1.96 * math.sqrt(packets)) * PACKET
+    if found.buffer is None or size <= 0:
+        return found
+    if size > GUESSED * found.buffer.value:
+        return replace(found, buffer=None, buffer_reason=Reason("not all captured"))
+    return replace(found, buffer=replace(found.buffer, high=found.buffer.high + size))
+
+
 def beside_data(flow: ObservedFlow) -> float:
     """The largest share by which the sender's own acknowledgements, and SACK blocks in its data, add to the bytes that its bottleneck serves.
 
