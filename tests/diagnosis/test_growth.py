@@ -82,6 +82,16 @@ def test_bbr_is_not_named_where_it_would_have_filled_the_path(monkeypatch: pytes
     assert classify(flow, replace(EMPTY, queue="self-induced")).name == "bbr"
 
 
+@pytest.mark.parametrize(("times", "is_pace"), [(np.random.default_rng(3).exponential(10, 1_200).cumsum(), False), (np.arange(1_200) * 10.0, True)])
+def test_a_pacer_leaves_gaps_as_long_as_the_bytes_before_them(times: Floats, is_pace: bool, tmp_path: Path) -> None:
+    """On a path that is not known to be empty writes at random times were told as the pace of a control that is likely BBR."""
+    flow = replace(seen(tmp_path / "a.pcap", 1_000 + times, "pacing"), vantage="sender")
+    likely = RecognisedControl("unknown", 0.95, {"bbr": 0.95})
+    for path in (FittedPath(), FittedPath(rate_mbps=Estimate(1.2, 1.1, 1.3, 9))):
+        is_told = is_pace or path.rate_mbps is not None  # behind a bottleneck that is full its queue spaces them
+        assert [one.cause for one in limits.doubted(flow, likely, path).limits] == ["pacing" if is_told else "unknown"]
+
+
 def test_a_pause_of_the_application_is_no_probe_of_bbr() -> None:
     """BBR leaves four packets in flight for 200 ms; where nothing is sent for as long, again and again after ten seconds, a program pauses."""
     t = np.arange(0, 32, 0.001)

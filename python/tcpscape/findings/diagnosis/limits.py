@@ -63,6 +63,8 @@ NEARLY = 0.8
 """Goodput / rate of the bottleneck from which on its queue may be what spaces the packets."""
 LEAST_WINDOW_S, PER_WINDOW = 0.02, 12
 """Least length of a window, s, and segments that it has at least in the mean."""
+AT_ONCE_S, UNEVEN = 2e-5, 1.0
+"""s between segments that leave at once, and how much the middle half of the gaps of a window may differ, by its median, where a pacer makes them."""
 SEEN = 0.5
 """Share of the data below which most of them are not in the capture."""
 FEWEST_SEGMENTS = 30
@@ -156,7 +158,7 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     elif flow.vantage == "sender" and _is_held(flow, path, held):
         about, doubt = {"congestion_window": True}, "constant_flight"
     elif flow.vantage == "sender":
-        is_pace = (_likely_spaces(control) or probes(flow)) and not stays_below_bottleneck(flow, path)
+        is_pace = (_likely_spaces(control) or probes(flow)) and keeps_pace(flow) and not stays_below_bottleneck(flow, path)
         about, doubt = {"pacing": not (is_pace or fills or is_clocked(flow, path))}, "pace_or_application"
     elif held.get("pacing", 0.0) >= SURE and stays_below_bottleneck(flow, path):
         about, doubt = {"pacing": True}, "pace_or_application"
@@ -482,6 +484,22 @@ def is_steady(flow: ObservedFlow) -> bool:
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
     changes = np.abs(np.diff(rates)) / max(float(np.median(rates)), 1.0)
     return bool(np.quantile(changes, 0.8) < STEADY)
+
+
+def keeps_pace(flow: ObservedFlow) -> bool:
+    """Whether, at the sender, what is sent at once is followed by a gap as long as its bytes, from one to the next, as a pacer does; True of few.
+
+    A program that writes at times of its own leaves gaps that differ by more than they are long: of random times the middle half by 1.6 times.
+    """
+    t = np.asarray(flow.segments.get("t", ()), dtype=np.float64)
+    order = np.argsort(t, kind="stable")
+    begins = np.flatnonzero(np.diff(t[order], prepend=-np.inf) > 1e9 * AT_ONCE_S)
+    if begins.size <= 4 * PER_WINDOW:
+        return True
+    size = np.add.reduceat(np.asarray(flow.segments["len"], dtype=np.float64)[order], begins)
+    gaps = np.diff(t[order][begins]) / np.maximum(size[:-1], 1.0)
+    low, middle, high = np.quantile(gaps[: gaps.size // PER_WINDOW * PER_WINDOW].reshape(-1, PER_WINDOW), (0.25, 0.5, 0.75), axis=1)
+    return bool(np.median((high - low) / middle) < UNEVEN)
 
 
 def probes(flow: ObservedFlow) -> list[float]:
