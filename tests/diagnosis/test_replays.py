@@ -24,6 +24,7 @@ from tcpscape.words import reasons
 from tcpscape.words.diagnosis import guidance
 from tcpscape.words.fitted_path import assumption
 from tcpscape.words.fitted_path import text as text_of
+from tcpscape.words.flow import no_advice
 
 ENDS = (SocketAddress("192.0.2.1", 1), SocketAddress("192.0.2.2", 2))
 NOTHING = FittedPath(None, None, None, None, None, None, None, None, None, None, None, None, None)
@@ -290,6 +291,12 @@ def test_a_bottleneck_that_was_never_filled_is_assumed_and_said(settings: Replay
     found = judging.judged(flow, path(loss_pct=fitted_loss(flow)), RecognisedControl("reno", 1.0), settings)
     assert found.replay.verdict == "agrees", found.replay.reason
     assert found.advice.assumption == Assumption("unseen rate")
+    # Packets that come at equal distances elsewhere than at the sender may be those of a bottleneck that is full: a gain of 4.4 was promised of one.
+    even = replace(flow, vantage="receiver", segments={"t": np.arange(4_000) * np.uint64(2_000_000), "len": np.full(4_000, 1_448)})
+    withheld = judging.judged(even, path(loss_pct=fitted_loss(flow)), RecognisedControl("reno", 1.0), settings).advice
+    assert withheld is not None
+    assert withheld.verdict == Withheld("served")
+    assert no_advice(Withheld("served")).endswith("as from a bottleneck that is full, and its rate does not show")
     fit = scenario.fitted(flow, path(loss_pct=fitted_loss(flow)))
     assert fit is not None
     assert flow.goodput_mbps is not None

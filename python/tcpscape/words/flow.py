@@ -40,6 +40,7 @@ WITHHELD: Mapping[str, str] = {
     "impossible": "the replay is impossible",
     "no replay": "there is no replay",
     "too wide": "the replay agrees by the width of its interval alone, which tells too little of this path",
+    "served": "the packets come one by one at equal distances, as from a bottleneck that is full, and its rate does not show",
 }
 """Why nothing is advised, in words."""
 ASIDE: Mapping[str, str] = {

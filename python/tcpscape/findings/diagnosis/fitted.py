@@ -205,8 +205,9 @@ class Assumption:
 class Withheld:
     """Why nothing is advised."""
 
-    why: Literal["differs", "impossible", "too wide", "no replay"]
-    """The replay differs from the observation, or cannot run, or agrees by the width of its interval alone; or there is none."""
+    why: Literal["differs", "impossible", "too wide", "served", "no replay"]
+    """The replay differs from the observation, or cannot run, or agrees by the width of its interval alone; or there is none. `served`: packets
+    come as from a bottleneck that is full, of which nothing else shows."""
     reason: Reason | None = None
     """What differs, or what is missing."""
 

@@ -420,7 +420,7 @@ def is_served(flow: ObservedFlow, path: FittedPath) -> bool:
 
 def comes_evenly(flow: ObservedFlow) -> bool:
     """Whether packets come one by one at equal distances for most of the time."""
-    gaps = np.diff(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)))
+    gaps = np.diff(np.sort(np.asarray(flow.segments.get("t", ()), dtype=np.float64)))
     usual = float(np.median(gaps)) if gaps.size >= FEWEST_SEGMENTS else 0.0
     is_equal = np.abs(gaps - usual) <= EQUAL * usual
     return usual > 0 and bool(is_equal.mean() >= SERVED and gaps[is_equal].sum() >= SURE * gaps.sum())  # not what comes at once, pauses between

@@ -80,7 +80,7 @@ def is_far(replay: Replay) -> bool:
     return bool(seen and found and found.value > 0 and abs(math.log(found.value / seen)) > math.log(FAR))
 
 
-def none(why: Literal["differs", "impossible", "too wide", "no replay"], reason: Reason | None = None) -> ReplayAdvice:
+def none(why: Literal["differs", "impossible", "too wide", "served", "no replay"], reason: Reason | None = None) -> ReplayAdvice:
     """The advice where there is none, with the reason."""
     return ReplayAdvice(None, None, Withheld(why, reason))
 

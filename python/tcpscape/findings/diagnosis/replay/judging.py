@@ -26,7 +26,7 @@ import numpy as np
 
 from tcpscape import stats
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Assumption, FittedPath, RecognisedControl, Replay, ReplayAdvice, ReplaySettings, Zone
-from tcpscape.findings.diagnosis.limits import paces, spaces
+from tcpscape.findings.diagnosis.limits import is_served, paces, spaces
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.replay import advice, zone
@@ -215,7 +215,12 @@ def _judged(flow: ObservedFlow, path: FittedPath | None, control: RecognisedCont
     lab, repeated = _repeated(lab)
     if repeated.verdict == "differs" or advice.is_far(repeated):
         return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated), _again(lab))
-    return Judged(zone.of(lab), repeated, advice.of(lab, repeated), _again(lab))
+    return Judged(zone.of(lab), repeated, _advised(lab, path, repeated), _again(lab))
+
+
+def _advised(lab: Lab, path: FittedPath | None, repeated: Replay) -> ReplayAdvice:
+    """The advice, where nothing in the observation speaks against a gain."""
+    return advice.none("served") if path and is_served(lab.flow, path) else advice.of(lab, repeated)
 
 
 def _again(lab: Lab) -> ReplayedRun:
@@ -238,7 +243,7 @@ def _assumed(flow: ObservedFlow, path: FittedPath | None, control: RecognisedCon
             return _judged(flow, path, RecognisedControl(name, 0.0), settings)
         lab, repeated = _repeated(lab)
         if repeated.verdict == "agrees" and not advice.is_far(repeated):
-            advised = replace(advice.of(lab, repeated), assumption=Assumption("control", name))
+            advised = replace(_advised(lab, path, repeated), assumption=Assumption("control", name))
             return Judged(unknown, replace(repeated, is_assumed=True), advised, _again(lab))
     reason = Reason("none repeats", {"names": likely})
     return Judged(unknown, impossible(flow, reason), advice.none("no replay", reason))
