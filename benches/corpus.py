@@ -56,7 +56,7 @@ class Case:
     path: dict[str, Any]
     """Its path in numbers; None is not in it, or not comparable."""
     kind: str
-    """What loads the path: bulk, rate, reader, rcvbuf, sndbuf, crowd, change."""
+    """What loads the path: bulk, rate, reader, rcvbuf, sndbuf, crowd, change, programs."""
     shown: dict[str, Any]
     """Which capture is scored: place, what is cut off."""
     timestamps: bool = True
@@ -191,6 +191,7 @@ DOMAINS = {
     "order kept": "jitter that keeps the order",
     "reordering": "jitter that does not",
     "others": "other flows on the path",
+    "programs": "programs that write and pause in turn, or answer requests",
     "slow": "50 to 500 kbit/s",
     "fast": "100 Mbit/s to 1 Gbit/s, super-packets",
     "mid-connection": "captures that begin when 10 to 40 % of the trial are over",
@@ -219,8 +220,9 @@ def draw_into(domain: str, case: int, name: str) -> Case:
     for attempt in range(10_000):
         drawn = draw(case, f"{name} {attempt}", None, rates, least_s)
         is_odd = not drawn.timestamps or drawn.scenario["offload"] or drawn.kind == "change" or drawn.path["queue"] not in (None, "tbf")
-        needs_rate = domain in ("policer", "token bucket", "slow", "fast") and not drawn.path["rate_mbps"]
-        if not is_odd and not needs_rate and (drawn.kind == "crowd") == others and (drawn.path["jitter_on"] != "none") == jitter:
+        needs_rate = domain in ("policer", "token bucket", "slow", "fast", "programs") and not drawn.path["rate_mbps"]
+        is_held = domain == "programs" and drawn.kind != "bulk"
+        if not is_odd and not needs_rate and not is_held and (drawn.kind == "crowd") == others and (drawn.path["jitter_on"] != "none") == jitter:
             break
     scenario, path, sysctls = drawn.scenario, drawn.path, {}
     scenario["flows"][0]["start"] = "400ms"  # a SYN of the other end would be earlier
@@ -253,6 +255,12 @@ def draw_into(domain: str, case: int, name: str) -> Case:
         for hop in (hop for way in ("forward", "reverse") for hop in scenario[way] if "jitter" in hop):
             hop["rate"] = "1gbit"  # netem keeps the order of what it also paces
         path["order_kept"] = True
+    elif domain == "programs":
+        pauses = {"on": f"{r.uniform(0.3, 4):.3f}s", "off": f"{r.uniform(0.2, 3):.3f}s"}
+        pace = {"rate": f"{path['rate_mbps'] * r.uniform(0.2, 0.8):.4f}mbit", "chunk": r.choice((1_000, 4_096, 16_384, 65_536))}
+        answers = {"response": f"{max(3_000, round(bits / 8 * r.uniform(0.05, 1.5)))}B", "think": f"{r.uniform(20, 1_500):.0f}ms"}
+        scenario["flows"][0]["app"] = r.choice((pauses, pauses | pace, answers))
+        drawn = replace(drawn, kind="programs")
     elif domain == "both ways":
         back = path["rate_mbps"] or math.exp(r.uniform(math.log(1), math.log(60)))
         limit = max(15_140, round(back * 125 * path["rtt_ms"] * math.exp(r.uniform(math.log(0.25), math.log(4)))))
