@@ -6,15 +6,19 @@ import functools
 import struct
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import path
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path import losses
+from tcpscape.findings.diagnosis.path import base, losses
+from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, delays_of
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -125,3 +129,48 @@ def test_a_buffer_that_a_capture_without_some_packets_shows_is_less_sure(tmp_pat
     whole, lacking = (path.fit(seen(tmp_path, "reno", rtt_ms=80.0, buffer=40_000, seconds=30, missing=every)).buffer_bytes for every in (10**9, 101))
     assert whole
     assert lacking is None or lacking.high > lacking.value + 2 * (whole.high - whole.value)
+
+
+@pytest.mark.parametrize("was_idle", [False, True])
+def test_a_queue_that_was_never_empty_since_the_capture_began_may_stand_in_the_round_trip(monkeypatch: pytest.MonkeyPatch, was_idle: bool) -> None:
+    """Seven packets in a window that never changes, at 70 kbit/s: 1.3 s were told of a path of 13 ms."""
+    segments = {"t": np.arange(60) * 170e6, "flight": np.full(60, 7 * 1_448), "len": np.full(60, 1_448)}
+    flow = SimpleNamespace(facts={"begins_in_mid_connection": True}, segments=segments, goodput_mbps=0.0674)
+    monkeypatch.setattr(base, "was_idle", lambda _: was_idle)
+    seen: Any = SimpleNamespace(flow=flow, bottleneck=SimpleNamespace())
+    told = base.without_standing(seen, Estimate(1_216.0, 1_204.0, 1_228.0, 60, "ms"))
+    assert told
+    assert told.low == (1_204.0 if was_idle else pytest.approx(13.0, abs=0.5))
+
+
+def test_a_bottleneck_that_packets_met_idle_was_empty() -> None:
+    def of(times: Any) -> Any:
+        arrivals = Arrivals(times, times, np.full(times.size, 1_514.0), np.arange(times.size))
+        known = SimpleNamespace(rate=10.0, noise=0.01)
+        return SimpleNamespace(bottleneck=known, delays=delays_of(arrivals, np.arange(times.size), times, times * 0), sigma_before_queue=0.0)
+
+    evenly = np.arange(200) * 1.2112
+    assert not base.was_idle(of(evenly))
+    assert base.was_idle(of(evenly + 50.0 * (np.arange(200) > 150)))
+    assert not base.was_idle(of(evenly + 50.0 * (np.arange(200) > 20))), "what is idle at the begin of a capture may only seem so"
+
+
+def test_steps_of_a_server_that_is_never_idle_are_no_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a queue that four others fill, without timestamps: 37.2 [36.7, 37.7] ms were told of 10.4."""
+    random = np.random.default_rng(3)
+    monkeypatch.setattr(base.own, "behind", lambda _: base.own.Own(37.2, 0.2, True, 4.3, 365))
+    steps, jitter = 17.6 + 3.526 * random.integers(0, 8, 400), random.normal(37.2, 4.3, 400)
+    told = [base.jitter_behind(SimpleNamespace(behind=SimpleNamespace(rtt=rtt))) for rtt in (steps, jitter)]  # type: ignore[arg-type]
+    assert told[0] is None
+    assert told[1] is not None
+
+
+@pytest.mark.parametrize("opening", [None, 30.0, 47.3])
+def test_acks_that_wait_behind_data_of_others_all_the_time_leave_the_base_open(opening: float | None) -> None:
+    """Their queue keeps their order and is never empty: the least round trip is no bound of the path's, unless the handshake took just as long."""
+    still = np.full(9, 47.3)
+    behind, varies = SimpleNamespace(rtt=still), jitters.Spread(100.0, 1.0, 12, 400)
+    for reverse, is_open in ((varies, opening != 47.3), (None, opening != 47.3), (jitters.Spread(0.0, 0.0, 12, 400), False)):
+        flow = SimpleNamespace(facts={"handshake_receiver_part_ms": opening})
+        seen: Any = SimpleNamespace(flow=flow, behind=behind, reverse=reverse, is_receiver=False)
+        assert base.may_queue_back(seen) is is_open

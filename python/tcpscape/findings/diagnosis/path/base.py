@@ -143,7 +143,7 @@ def part_behind(f: Fit) -> Estimate | None:
         return None
     if is_still(f) or has_sharp_least(f) or is_opened_so(f):
         return without_jitter(f)
-    if (each := own.behind(f)) is not None and each.is_jitter:
+    if (each := jitter_behind(f)) is not None:
         half = math.hypot(each.half, SYSTEMATIC * each.level)
         return Estimate(each.level, max(shortest(f), each.level - half), each.level + half, each.n, "ms")
     rest = s.rtt - (0.0 if f.is_before or f.bottleneck is None else f.wait[s.row])
@@ -175,14 +175,20 @@ def part_behind(f: Fit) -> Estimate | None:
     return not_above(replace(fitted, high=most + spread_out(f)), f)
 
 
+def jitter_behind(f: Fit) -> own.Own | None:
+    """What packets' own delays behind the capture vary by, where that is a jitter: no server that is busy all the time, whose steps they show."""
+    each = own.behind(f)
+    return each if each is not None and each.is_jitter and not is_on_grid(f.behind.rtt) else None
+
+
 def in_order(f: Fit) -> Estimate | None:
     """The round trip, ms, under a jitter that keeps the order, by packets' own delays; None where queues of others may be what spreads them.
 
     Before the capture the sender may have waited in each turn, so that only its least one is sure to lie below the base, and its usual one above.
     """
     parts: list[Estimate | None] = []
-    own_behind, own_before = own.behind(f), own.before(f)
-    is_jittered = own_behind is not None and own_behind.is_jitter
+    own_behind, own_before = jitter_behind(f), own.before(f)
+    is_jittered = own_behind is not None
     if not is_jittered and (own_before is None or not own_before.is_jitter):
         return None
     if not f.is_receiver:
@@ -190,7 +196,7 @@ def in_order(f: Fit) -> Estimate | None:
         is_sharp = f.behind.row.size >= LEAST_TURNS and has_sharp_least(f)
         parts.append(part_behind(f) if is_jittered or is_known or is_sharp else None)
     if f.has_before:
-        parts.append(part_before_in_order(f, own_before, own_behind.sigma if own_behind is not None and is_jittered else 0.0))
+        parts.append(part_before_in_order(f, own_before, own_behind.sigma if own_behind is not None else 0.0))
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
@@ -318,15 +324,24 @@ def without_standing(f: Fit, rtt: Estimate | None) -> Estimate | None:
     """The round trip, whose interval reaches down by what a queue of the flow's own may be all the time: what it hardly ever had less of under way.
 
     A window of one size keeps such a queue at one length, which each round trip then has in it. Of a flow that was seen from its begin, the handshake
-    had none, and of a bottleneck that is known its length is.
+    had none, and of a bottleneck that was idle later its length is known.
     """
     flow = f.flow
     flight, size, t = (np.asarray(flow.segments.get(name, ()), dtype=np.float64) for name in ("flight", "len", "t"))
-    if rtt is None or not flow.facts.get("begins_in_mid_connection") or f.bottleneck is not None or flight.size != t.size or not flow.goodput_mbps:
+    if rtt is None or not flow.facts.get("begins_in_mid_connection") or was_idle(f) or flight.size != t.size or not flow.goodput_mbps:
         return rtt
     kept = t > t.min() + 2e6 * rtt.value  # at first nothing seems to be under way
-    least = float(np.quantile((flight - size)[kept], RARELY_LESS)) if kept.any() else math.inf
+    own = size if f.bottleneck is None else 0.0  # the time that it takes there itself is in no base of a known bottleneck
+    least = float(np.quantile((flight - own)[kept], RARELY_LESS)) if kept.any() else math.inf
     return replace(rtt, low=max(0.0, min(rtt.low, rtt.value - least / (flow.goodput_mbps * 125))))
+
+
+def was_idle(f: Fit) -> bool:
+    """Whether a bottleneck is known and packets met it idle, after those with which the capture begins."""
+    if f.bottleneck is None or f.delays is None:
+        return False
+    idle = met_idle(f.delays, f.bottleneck.rate, 5 * max(f.bottleneck.noise, f.sigma_before_queue, 0.5))
+    return bool(idle[YOUNG:].any())
 
 
 def is_on_grid(delays: Floats) -> bool:
@@ -369,6 +384,15 @@ def is_never_empty(f: Fit) -> bool:
         if near - low > max(NEAR_MS, NEAR_SHARE * low, JITTERED * sigma) and not is_confirmed(f.flow.facts.get(part), low):
             return True
     return False
+
+
+def may_queue_back(f: Fit) -> bool:
+    """Whether acknowledgements may have waited all the time, behind data of others against the flow: then no round trip is as short as the path's.
+
+    Their delay varies, or does not show apart from that of the data, and the handshake did not take just as long as the least round trip.
+    """
+    varies = f.reverse is None or f.reverse.is_there
+    return varies and not f.is_receiver and not is_confirmed(f.flow.facts.get("handshake_receiver_part_ms"), float(f.behind.rtt.min()))
 
 
 def is_confirmed(opening: float | None, low: float) -> bool:

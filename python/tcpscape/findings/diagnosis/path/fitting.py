@@ -422,7 +422,8 @@ def withheld(f: Fit, rtt: Estimate | None) -> Estimate | None:
     if base.is_never_short(f):
         rest = f.behind.rtt - f.wait[f.behind.row]
         rtt = replace(rtt, low=max(0.0, min(rtt.low, float(np.nanquantile(rest, 0.05)))))
-    return Estimate(low, min(rtt.low, 0.998 * low - 0.02), max(high, 1.002 * low + 0.02), rtt.n, "ms")
+    least = 0.0 if base.may_queue_back(f) else min(rtt.low, 0.998 * low - 0.02)
+    return Estimate(low, least, max(high, 1.002 * low + 0.02), rtt.n, "ms")
 
 
 def method_error(f: Fit) -> float:
