@@ -490,6 +490,21 @@ def test_a_flight_of_one_size_while_round_trips_vary_is_not_surely_an_applicatio
         assert limits.doubted(replace(seen, segments=rows), None, FittedPath(jitter_on="none")).limits_doubt == doubt
 
 
+@pytest.mark.parametrize(("waits_ms", "varies", "doubt"), [(0.0, 0, "constant_flight"), (8.0, 0, None), (0.0, 1, None)])
+def test_a_flight_that_each_ack_fills_to_the_byte_is_not_surely_an_applications(waits_ms, varies, doubt):
+    """A send buffer of 57,344 bytes in most round trips, between reductions: what is written by itself leaves later than the ACK, or is not as much."""
+    times = np.concatenate([0.04 * k + np.arange(20) * 0.0005 for k in range(500)])
+    seen = held(times, "receiver", (LimitInterval(0, 20, "application"),))
+    rng = np.random.default_rng(4)
+    most = np.where(np.arange(500) % 3 == 0, rng.integers(20_000, 57_000, 500), 57_344 - varies * rng.integers(0, 2_000, 500))
+    flights = np.concatenate([np.linspace(1_448, size, 20) for size in most])
+    echo = 4e7 + 1e6 * waits_ms * (np.arange(times.size) > 0)
+    rows = {**seen.segments, "flight_by_echo": flights.astype(np.uint32), "echo": echo.astype(np.uint64)}
+    seen = replace(seen, segments=rows, facts={**seen.facts, "segment_size": 1_448, "rtt": {"p50_ms": 40.0}})
+    seen = replace(seen, acks={"t": np.arange(3), "len": np.zeros(3)})
+    assert limits.doubted(seen, None, FittedPath(jitter_on="none")).limits_doubt == doubt
+
+
 def test_a_super_packet_is_as_many_segments_as_it_carries(tmp_path):
     few, many = (written(tmp_path / f"{size}.pcap", size, 16) for size in (1_460, 4 * 1_460))
     assert (len(few.segments["t"]), len(many.segments["t"])) == (16, 16)

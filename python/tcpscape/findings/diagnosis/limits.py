@@ -197,7 +197,12 @@ def _by_flights(
     flights, least, rates = seen
     alike = float(np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL))
     is_left = float(np.median(least)) > float(flow.facts.get("segment_size") or 0.0)
-    if held.get("application", 0.0) >= SURE and alike >= STILL and is_left and _turns_vary(flow) and not is_clocked(flow, path):
+    is_follower = alike >= STILL and is_left and _turns_vary(flow)
+    is_same = not is_left and float(np.mean(flights == np.median(flights))) >= CONSTANT
+    is_released = (
+        is_same and not (flow.sends_back or begins_by_itself(flow)) and _echo_ms(flow).size >= LEAST_BURSTS
+    )  # as many bytes by the last ACKs
+    if held.get("application", 0.0) >= SURE and (is_follower or is_released) and not is_clocked(flow, path):
         return {"application": True}, "constant_flight"
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
     if held.get("congestion_window", 0.0) >= SURE:
