@@ -27,6 +27,9 @@ CYCLE, GAIN = 8, 1.25
 """Round trips of BBR's gain cycle, and the largest gain in it."""
 FEWEST_CYCLES = 8
 """Gain cycles after which BBR's rate would be six times as large."""
+GROWING, UNCHANGED_S = ("cubic", "reno"), 4.0
+"""Congestion controls that make a full window larger without a loss, and s in which they do so by more than a packet: Reno by one each round trip
+(RFC 5681 §3.1), CUBIC where it is flattest by 0.4 · 2³ on either side (RFC 9438 §4.2)."""
 FEW_LOST = 0.01
 """Share of the segments that are lost up to which nothing but a queue holds BBR's rate down: a policer drops more."""
 
@@ -45,6 +48,19 @@ def stands_still(flights: Floats) -> bool:
     quarter = FEWEST_TRIPS // 4
     grown = [float(np.median(part[-quarter:]) - np.median(part[:quarter])) for part in parts]
     return bool(parts) and float(np.mean(np.array(grown) < SLOWEST * (FEWEST_TRIPS - quarter) / 2)) >= STILL
+
+
+def stays_unused(flow: ObservedFlow) -> bool:
+    """Whether samples show that the congestion window was not what held the flow in its second half.
+
+    It stayed the same without a loss, and its control would have made a full one larger.
+    """
+    window, again = (np.asarray(flow.samples.get(name, ()), dtype=np.float64) for name in ("snd_cwnd", "total_retrans"))
+    if flow.cca not in GROWING or not window.size or not again.size:
+        return False
+    t = np.asarray(flow.samples["t_s"], dtype=np.float64)
+    late = t >= (t[0] + t[-1]) / 2
+    return bool(np.ptp(t[late]) >= UNCHANGED_S and np.ptp(window[late]) == 0 and np.ptp(again[late]) == 0)
 
 
 def stays_below_bottleneck(flow: ObservedFlow, path: FittedPath | None) -> bool:

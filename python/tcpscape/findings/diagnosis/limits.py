@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, FittedPath, RecognisedControl
-from tcpscape.findings.diagnosis.growth import LEVEL, SLOWEST, STILL, outlasts, stands_still, stays_below_bottleneck, usual_rtt_s
+from tcpscape.findings.diagnosis.growth import LEVEL, SLOWEST, STILL, outlasts, stands_still, stays_below_bottleneck, stays_unused, usual_rtt_s
 from tcpscape.findings.diagnosis.observed import Cause, Doubt, LimitInterval, ObservedFlow, edges
 from tcpscape.findings.diagnosis.path.state import REACH, SHARP, is_sharp
 from tcpscape.stats.estimate import Floats
@@ -95,9 +95,6 @@ DEFAULT_SEND_BUFFER = 2_400_000
 """Bytes in flight from which on Linux's default send buffer of 4 MiB may hold the flow as well: what it counts is the memory of packets."""
 TIMEOUT = 2
 """The kind of an event that is a timeout."""
-GROWING, UNCHANGED_S = ("cubic", "reno"), 4.0
-"""Congestion controls that make a full window larger without a loss, and s in which they do so by more than a packet: Reno by one each round trip
-(RFC 5681 §3.1), CUBIC where it is flattest by 0.4 · 2³ on either side (RFC 9438 §4.2)."""
 
 
 def refined(flow: ObservedFlow, control: RecognisedControl | None = None, path: FittedPath = FittedPath()) -> tuple[LimitInterval, ...]:
@@ -144,7 +141,8 @@ def doubted(flow: ObservedFlow, control: RecognisedControl | None = None, path: 
     doubt: Doubt
     rows = len(flow.segments.get("t", ()))
     if not rows:
-        return replace(flow, facts={**flow.facts, "limited_by": {"unknown": 1.0}, "limits_doubt": "unused_window"}) if _is_unused(flow) else flow
+        is_unused = not shares_of(flow) and stays_unused(flow)
+        return replace(flow, facts={**flow.facts, "limited_by": {"unknown": 1.0}, "limits_doubt": "unused_window"}) if is_unused else flow
     if lacks_packets(flow):
         return _without(flow, set(held), "packets_missing")
     if int(np.sum(flow.segments.get("segs", rows))) < FEWEST_SEGMENTS:  # a row may be a super-packet
@@ -177,19 +175,6 @@ def lacks_packets(flow: ObservedFlow) -> bool:
     return bool(flow.facts.get("acks_missing")) or seen < SEEN * (flow.bytes or 0)
 
 
-def _is_unused(flow: ObservedFlow) -> bool:
-    """Whether samples without times of limits show that the congestion window was not what held the flow in its second half.
-
-    It stayed the same without a loss, and its control would have made a full one larger.
-    """
-    window, again = (np.asarray(flow.samples.get(name, ()), dtype=np.float64) for name in ("snd_cwnd", "total_retrans"))
-    if shares_of(flow) or flow.cca not in GROWING or not window.size or not again.size:
-        return False
-    t = np.asarray(flow.samples["t_s"], dtype=np.float64)
-    late = t >= (t[0] + t[-1]) / 2
-    return bool(np.ptp(t[late]) >= UNCHANGED_S and np.ptp(window[late]) == 0 and np.ptp(again[late]) == 0)
-
-
 def _by_flights(
     flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float], seen: tuple[Floats, Floats, Floats]
 ) -> tuple[Mapping[Cause, bool], Doubt]:
@@ -197,12 +182,12 @@ def _by_flights(
     flights, least, rates = seen
     alike = float(np.mean(np.abs(flights / np.median(flights) - 1) < LEVEL))
     is_left = float(np.median(least)) > float(flow.facts.get("segment_size") or 0.0)
-    is_follower = alike >= STILL and is_left and _turns_vary(flow)
+    is_same_left = alike >= STILL and is_left and _turns_vary(flow)
     is_same = not is_left and float(np.mean(flights == np.median(flights))) >= CONSTANT
     is_released = (
         is_same and not (flow.sends_back or begins_by_itself(flow)) and _echo_ms(flow).size >= LEAST_BURSTS
     )  # as many bytes by the last ACKs
-    if held.get("application", 0.0) >= SURE and (is_follower or is_released) and not is_clocked(flow, path):
+    if held.get("application", 0.0) >= SURE and (is_same_left or is_released) and not is_clocked(flow, path):
         return {"application": True}, "constant_flight"
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
     if held.get("congestion_window", 0.0) >= SURE:
@@ -222,14 +207,9 @@ def _by_flights(
 
 def _is_held(flow: ObservedFlow, path: FittedPath, held: Mapping[Cause, float]) -> bool:
     """Whether what seems a congestion window at the sender stays as it is without a loss, below what the default send buffer holds."""
-    if (
-        (flow.facts.get("flight_max") or 0) >= DEFAULT_SEND_BUFFER
-        or flow.facts.get("losses")
-        or held.get("congestion_window", 0.0) < SURE
-        or (seen := _windows(flow)) is None
-    ):
-        return False
-    return bool(_by_flights(flow, path, {"congestion_window": 1.0}, seen)[0].get("congestion_window"))
+    is_small = (flow.facts.get("flight_max") or 0) < DEFAULT_SEND_BUFFER and not flow.facts.get("losses")
+    seen = _windows(flow) if is_small and held.get("congestion_window", 0.0) >= SURE else None
+    return seen is not None and bool(_by_flights(flow, path, {"congestion_window": 1.0}, seen)[0].get("congestion_window"))
 
 
 def _likely_spaces(control: RecognisedControl | None) -> bool:
