@@ -160,9 +160,10 @@ def test_steps_of_a_server_that_is_never_idle_are_no_jitter(monkeypatch: pytest.
     random = np.random.default_rng(3)
     monkeypatch.setattr(base.own, "behind", lambda _: base.own.Own(37.2, 0.2, True, 4.3, 365))
     steps, jitter = 17.6 + 3.526 * random.integers(0, 8, 400), random.normal(37.2, 4.3, 400)
-    told = [base.jitter_behind(SimpleNamespace(behind=SimpleNamespace(rtt=rtt))) for rtt in (steps, jitter)]  # type: ignore[arg-type]
-    assert told[0] is None
-    assert told[1] is not None
+    shared = {"rate_mbps": Reason("shared queue")}
+    for rtt, facts, reasons_, is_told in ((steps, {}, {}, False), (jitter, {}, shared, True), (jitter, {"not_captured_bytes": 1_448}, shared, False)):
+        seen: Any = SimpleNamespace(behind=SimpleNamespace(rtt=rtt), flow=SimpleNamespace(facts=facts), reasons=reasons_)
+        assert (base.jitter_behind(seen) is not None) is is_told
 
 
 @pytest.mark.parametrize("opening", [None, 30.0, 47.3])
@@ -174,3 +175,8 @@ def test_acks_that_wait_behind_data_of_others_all_the_time_leave_the_base_open(o
         flow = SimpleNamespace(facts={"handshake_receiver_part_ms": opening})
         seen: Any = SimpleNamespace(flow=flow, behind=behind, reverse=reverse, is_receiver=False)
         assert base.may_queue_back(seen) is is_open
+
+
+def test_a_segment_that_follows_one_the_capture_lacks_was_not_sent_alone() -> None:
+    wire: Any = SimpleNamespace(seq=np.array([0, 1_448, 4_344, 5_792]), len=np.full(4, 1_448))
+    assert base.own.follows_gap(wire).tolist() == [False, False, True, False]

@@ -176,8 +176,12 @@ def part_behind(f: Fit) -> Estimate | None:
 
 
 def jitter_behind(f: Fit) -> own.Own | None:
-    """What packets' own delays behind the capture vary by, where that is a jitter: no server that is busy all the time, whose steps they show."""
-    each = own.behind(f)
+    """What packets' own delays behind the capture vary by, where that is a jitter: no server that is busy all the time, whose steps they show.
+
+    Nor is it a queue that was found, of which no rate is told because what the capture lacks was in it too.
+    """
+    is_queue = f.reasons.get("rate_mbps") == Reason("shared queue") and bool(f.flow.facts.get("not_captured_bytes"))
+    each = None if is_queue else own.behind(f)
     return each if each is not None and each.is_jitter and not is_on_grid(f.behind.rtt) else None
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcpscape.findings.diagnosis.path import jitter as jitters
+from tcpscape.findings.diagnosis.path.columns import Wire
 from tcpscape.findings.diagnosis.path.state import LEAST_TURNS, Fit, is_one_sided, is_reordered, is_sharp
 from tcpscape.stats.estimate import Flags, Floats
 from tcpscape.stats.special import ndtr
@@ -65,7 +66,7 @@ def behind(f: Fit) -> Own | None:
     order = np.lexsort((np.concatenate([np.arange(w.t.size), w.again_row]), sent))
     since = np.empty(sent.size)
     since[order] = np.diff(sent[order], prepend=-np.inf)
-    return level_of(s.at, s.rtt, since[s.row], since_one_before(w.ack_t, s.at + s.rtt))
+    return level_of(s.at, s.rtt, np.where(follows_gap(w)[s.row], 0.0, since[s.row]), since_one_before(w.ack_t, s.at + s.rtt))
 
 
 def before(f: Fit) -> Own | None:
@@ -77,8 +78,13 @@ def before(f: Fit) -> Own | None:
     row = row[np.argsort(w.t[row], kind="stable")]
     if row.size < LEAST_TURNS:
         return None
-    since = np.diff(w.stamp[row], prepend=-np.inf) - w.sender_tick
+    since = np.where(follows_gap(w)[row], 0.0, np.diff(w.stamp[row], prepend=-np.inf) - w.sender_tick)
     return level_of(w.stamp[row], (w.t - w.stamp)[row], since, since_one_before(w.t, w.t[row]))
+
+
+def follows_gap(w: Wire) -> Flags:
+    """Whether the segment before each is not in the capture, which may have left just before it."""
+    return np.concatenate([np.zeros(1, dtype=bool), w.seq[1:] != (w.seq + w.len)[:-1]])
 
 
 def since_one_before(times: Floats, at: Floats) -> Floats:
