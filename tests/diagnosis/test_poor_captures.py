@@ -19,6 +19,8 @@ from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import base, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Arrivals, delays_of
+from tcpscape.findings.diagnosis.path.changes import outages
+from tcpscape.findings.diagnosis.path.columns import filling
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -180,3 +182,38 @@ def test_acks_that_wait_behind_data_of_others_all_the_time_leave_the_base_open(o
 def test_a_segment_that_follows_one_the_capture_lacks_was_not_sent_alone() -> None:
     wire: Any = SimpleNamespace(seq=np.array([0, 1_448, 4_344, 5_792]), len=np.full(4, 1_448))
     assert base.own.follows_gap(wire).tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize("has_blocks", [False, True])
+def test_an_ack_that_fills_a_hole_tells_when_what_lies_behind_arrived_only_by_blocks(has_blocks: bool) -> None:
+    """Segments of one byte: the second was lost and sent again, and the ACK of the first comes again until it is filled."""
+    wire: Any = SimpleNamespace(
+        seq=np.arange(6), sends=np.array([1, 2, 1, 1, 1, 1]), fate=np.array([0, 2, 0, 0, 0, 0]), ack=np.array([1, 1, 1, 4, 6]), sack_right=np.zeros(5)
+    )
+    wire.sack_right[1] = 3.0 * has_blocks
+    assert filling(wire).tolist() == [False, False, False, not has_blocks, False]
+
+
+def test_a_timeouts_pause_is_no_outage_though_what_lies_behind_its_hole_was_never_sent_again() -> None:
+    """One segment lost and repeated after 400 ms: the nine behind it are acknowledged with it, and nothing says that they came at once."""
+    at = np.concatenate([np.arange(2_000) * 2.0, 4_000 + np.arange(10) * 2.0, 4_450 + np.arange(200) * 2.0])
+    lost = np.arange(at.size) == 2_000
+    acks = np.where(np.arange(at.size) < 2_000, at + 20, np.maximum(at + 20, 4_440))
+    wire: Any = SimpleNamespace(
+        t=at,
+        seq=np.arange(at.size),
+        sends=1 + lost,
+        fate=2 * lost,
+        seen=acks,
+        ack=np.concatenate([np.arange(1, 2_001), np.arange(2_010, at.size + 1)]),
+        sack_right=np.zeros(0),
+        sender_tick=1.0,
+        stamp=at,
+    )
+    wire.ack_t = np.concatenate([acks[:2_000], acks[2_009:]])
+    wire.cover = np.searchsorted(wire.ack, wire.seq + 1)
+    rows = {"t": (wire.ack_t * 1e6).astype(np.int64), "id": np.arange(wire.ack_t.size) + 1}
+    flow: Any = SimpleNamespace(vantage="sender", acks=rows)
+    assert outages(flow, wire) == []
+    wire.sends, wire.fate = np.ones(at.size), np.zeros(at.size)
+    assert len(outages(flow, wire)) == 1, "where nothing had been lost the path held them"
