@@ -256,6 +256,26 @@ def test_what_to_ask_next_at_the_sender_depends_on_what_is_missing(why, doubt, l
     assert bool(asked) == bool(line)
 
 
+@pytest.mark.parametrize(
+    ("why", "doubt", "cut", "is_asked"),
+    [
+        ("alike", "no_timestamps", 900, True),
+        ("alike", "no_timestamps", 100, False),
+        ("without SACK", None, 9, True),
+        ("without SACK", None, 0, False),
+        ("few seconds", None, 900, False),
+    ],
+)
+def test_where_a_capture_cut_the_options_off_a_whole_one_is_asked_for_and_no_other_connection(why, doubt, cut, is_asked):
+    seen = flow(goodput_mbps=9.0, vantage="sender", segments={"t": np.arange(3)}, facts={"sender_opened": True, "limits_doubt": doubt})
+    one = diagnosed(seen, control="unknown", limited_by={"unknown": 0.9} if doubt else {"congestion_window": 1.0})
+    one = whole(replace(one, control=replace(one.control, reason=Reason(why))))
+    one = replace(one, observation=replace(one.observation, facts={"options_cut": cut, "packets": 1_000}))
+    asked = next_look.what_to_ask(one)
+    assert ("-w whole.pcap" in asked) is is_asked
+    assert not (is_asked and "sysctl" in asked)
+
+
 def test_no_capture_is_asked_for_that_would_not_tell_more():
     """Of a flow that an end held no window shows at any place, and a delay that varies in order looks the same at the sender."""
     seen = flow(goodput_mbps=9.0, vantage="receiver", segments={"t": np.arange(3)}, facts={"sender_opened": True}, seconds=30.0)

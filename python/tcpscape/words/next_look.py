@@ -28,6 +28,8 @@ LONGER: Mapping[str, str] = {
     "nothing before the capture": "begun before the connection",
 }
 """Why something is unknown that another capture at the same place shows → which capture."""
+MOST = 0.5
+"""Share of a capture's packets whose options are cut off, above which that hides timestamps: blocks of SACK are in few."""
 ANYWHERE = ("application held", "window held", "family", "delays vary in order")
 """Why something is unknown that a capture at no place would show."""
 
@@ -39,12 +41,14 @@ def what_to_ask(diagnosis: Diagnosis) -> str:
     at the same place; what the sender's own socket says.
     """
     if diagnosis.flows:
-        return _of_flow(diagnosis.flows[0])
+        facts = diagnosis.observation.facts
+        return _of_flow(diagnosis.flows[0], (facts.get("options_cut") or 0) / max(1, facts.get("packets") or 0))
     attempt = diagnosis.observation.attempt
     return handshakes.what_to_ask(attempt) if attempt else ""
 
 
-def _of_flow(one: FlowDiagnosis) -> str:
+def _of_flow(one: FlowDiagnosis, cut: float) -> str:
+    """The same of a flow; `cut` is the share of the capture's packets whose options it cut off."""
     whys, is_short = _open(one), 0 < (one.flow.packets or 0) < FEWEST_SEGMENTS and one.doubt != "packets_missing"
     if is_short or one.doubt == "few_segments" or not (one.flow.segments or one.doubt in SOCKET) or not (one.doubt or whys):
         return ""
@@ -52,8 +56,14 @@ def _of_flow(one: FlowDiagnosis) -> str:
     opened = one.flow.facts.get("sender_opened")
     port = min(source.port, destination.port) if opened is None else (source, destination)[opened].port
     capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
-    if one.doubt == "no_timestamps":
-        return "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
+    is_cut = cut > (MOST if one.doubt == "no_timestamps" else 0.0 if "without SACK" in whys else 1.0)
+    if one.doubt == "no_timestamps" or is_cut:
+        whole = f"at the same place: {capture.replace('sender.pcap', 'whole.pcap')} (this capture cut off options, timestamps and SACK among them)"
+        return (
+            whole
+            if is_cut
+            else "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
+        )
     if one.doubt == "packets_missing":
         return f"on {source.address}: {capture.replace('-i any', '-i any -B 65536')} (both directions, without drops)"
     how = next((LONGER[why] for why in whys if why in LONGER), "")

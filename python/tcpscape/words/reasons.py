@@ -79,7 +79,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "far_from_sender": "seen beside the receiver, which opened the connection, all waits of the sender look alike: capture at the sender",
     "no_timestamps": (
         "without TCP timestamps nothing shows which ACK a segment answers: capture a connection with timestamps"
-        " (net.ipv4.tcp_timestamps=1 at both ends)"
+        " (net.ipv4.tcp_timestamps=1 at both ends), and 128 bytes of each packet"
     ),
     "end_of_writes": (
         "the sender stops as if its application had no more to send or its socket buffer were full, and neither explains how much is in flight"
@@ -196,7 +196,10 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "few reductions": _few_reductions,
     "would move alike": lambda names: f"on this path {_together(names)} would have moved the window much alike",
     "family": "Reno, LP or DCTCP without marks: they do the same here, and so does the advice",
-    "without SACK": "without SACK the window is not seen while losses are repaired, and no window was learnt so: capture a connection with SACK",
+    "without SACK": (
+        "without SACK the window is not seen while losses are repaired, and no window was learnt so:"
+        " capture a connection with SACK, and 128 bytes of each packet"
+    ),
     "counts ACKs": lambda name, names: (
         f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
     ),
