@@ -52,6 +52,15 @@ def test_edges_and_levels_are_kept(cli, tmp_path):
     assert (edges["rtt_ns"].to_list(), set(edges["statistic"])) == ([24_000_000, 50_000_000], {"mean"})
     assert set(levels["rtt_ns"]) == {24_000_000, 50_000_000}
     assert {"engine", "engine_version", "tcpscape", "first_seed", "scenario"} <= set(edges.columns)
+    assert set(levels["first_seed"]) == {0}
+
+
+def test_each_level_says_its_seeds(cli):
+    """A quick look has the same ones everywhere, any other search none twice."""
+    edge = cli("cliff", "--rtt", "50ms", "--cca", "cubic", "--engine", "mock", "--json").lines[0]
+    first = [level["first_seed"] for level in edge["levels"]]
+    assert edge["first_seed"] == 0
+    assert len({edge["first_seed"], *first}) == 1 + len(first)
 
 
 @pytest.mark.parametrize(("low", "high", "said"), [(0.0, 1e-2, "below 1.00% so far"), (1e-3, 2e-3, "between 0.100% and 0.200% so far")])

@@ -167,6 +167,43 @@ def test_no_run_is_made_twice():
     assert len(made) == len(set(made)) == cliff.runs
 
 
+def test_levels_have_seeds_of_their_own():
+    """Not those of the base; a quick look has the same ones everywhere. A base of each level's own has that level's seeds."""
+
+    def seeds(measure):
+        return {x: {s for levels, some in measure.asked if x in levels for s in some} for levels, _ in measure.asked for x in levels}
+
+    wide, quick, own = (world(lambda x: logistic(x, 0.2), chaotic(0.2)) for _ in range(3))
+    cliff = search.find(wide, SHARE)
+    of_each = seeds(wide)
+    assert len({s for some in of_each.values() for s in some}) == sum(map(len, of_each.values()))
+    assert {x.at: set(range(x.first_seed, x.first_seed + x.cv.n)) for x in cliff.levels} == {x: s for x, s in of_each.items() if x}
+    assert min(of_each[0.0]) == 0
+    assert {x.first_seed for x in search.find(quick, SHARE, search.QUICK).levels} == {0}
+    assert all(min(some) == 0 for some in seeds(quick).values())
+    base = world(lambda _: 1.0)
+    search.find(own, LevelAxis("share", "1", 0.01, 1.0, 0.01, origin=None), base=base)
+    assert seeds(base) == seeds(own)
+
+
+def test_what_seeds_share_tells_less_of_the_edge():
+    """Each seed has its own edge at all levels: with the same seeds at all of them, the interval is wider for as many runs."""
+    points = [search.Point(s, np.full(40, 40.0), np.full(40, 40.0), first) for s, first in ((10, 0), (20, 0))]
+    draw = np.random.default_rng(5)
+    edges = draw.normal(15, 3, 40)
+    same = [search.Point(s, np.where(edges > s, 40.0, 4.0), np.full(40, 40.0)) for s in range(12, 20)]
+    own = [search.Point(p.step, np.where(draw.normal(15, 3, 40) > p.step, 40.0, 4.0), p.base, 100 * int(p.step)) for p in same]
+    narrow, wide = (search.crossing([points[0], *some, points[1]], 0.5, 0.0) for some in (own, same))
+    assert narrow.high - narrow.low < wide.high - wide.low
+
+
+def test_even_levels_get_few_runs_far_from_the_edge_and_ten_beside_it():
+    cliff = search.find(world(lambda x: logistic(x, 0.205)), SHARE)
+    runs = {round(x.at, 2): x.cv.n for x in cliff.levels}
+    assert [runs[1.0], runs[0.7], runs[0.4], runs[0.28]] == [5, 5, 5, 5]
+    assert [runs[round(at, 2)] for at in cliff.bracket] == [10, 10]
+
+
 def test_efforts_that_make_no_sense():
     with pytest.raises(ScenarioError, match=r"write for example|write at least"):
         search.Effort(seeds=1)

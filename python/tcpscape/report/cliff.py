@@ -60,4 +60,8 @@ def _paths(searches: Sequence[CliffSearch]) -> Iterator[PathView]:
 
 def _facts(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> list[tuple[str, str]]:
     """How many runs there were, of which engine."""
-    return [("runs", str(sum(search.result.runs for search in searches))), ("engine", f"{engine['name']} {engine['version']}"), ("seeds", "from 0")]
+    return [
+        ("runs", str(sum(search.result.runs for search in searches))),
+        ("engine", f"{engine['name']} {engine['version']}"),
+        ("first seeds", "in levels.csv"),
+    ]

@@ -44,7 +44,7 @@ EDGES = TableFormat(
     chaos_high number (column unit): Upper end of the chaos zone
     unimpaired_mbps number Mbit/s: Mean goodput without the impairment
     runs integer -: Number of trials of the search
-    first_seed integer -: First seed of each level
+    first_seed integer -: First seed without the impairment; that of each level is in levels
     tcpscape string -: Version of tcpscape
     engine string -: Engine that ran the trials
     engine_version string -: Version of the model or of the engine
@@ -64,6 +64,7 @@ LEVELS = TableFormat(
     low number -: Lower end of its 95 % interval
     high number -: Upper end of its 95 % interval
     n integer -: Number of trials at this level
+    first_seed integer -: First seed of these trials; the others follow it
     cv number -: Coefficient of variation of the goodput
     below number -: Share of the trials below the threshold, a fraction
     chaotic boolean -: Whether the level is in the chaos zone
@@ -89,6 +90,8 @@ class LevelDocument(TypedDict):
     """Upper end of the interval."""
     n: int
     """Number of trials at this level."""
+    first_seed: int
+    """First seed of these trials; the others follow it."""
     cv: float | None
     """Coefficient of variation of the goodput at this level."""
 
@@ -129,7 +132,7 @@ class EdgeDocument(TypedDict):
     engine_version: str
     """Version of the model or of the engine."""
     first_seed: int
-    """First seed of each level; the others follow it."""
+    """First seed without the impairment; each level says its own."""
     scenario: dict[str, Any]
     """The path without the impairment, as `tcpscape schema scenario` describes it."""
 
@@ -296,7 +299,7 @@ def _table(searches: Sequence[CliffSearch]) -> Table:
 def _levels(search: CliffSearch) -> Table:
     """Every level that was measured."""
     text = search.result.axis.text
-    rows = [(text(x.at), x.retention.cell(), percent(x.cv.value), percent(x.below), str(x.retention.n)) for x in search.result.levels]
+    rows = [(text(x.at), x.retention.cell(), percent(x.cv.value), percent(x.below), str(x.cv.n)) for x in search.result.levels]
     columns = (str(search.along), "share of the unimpaired mean [95 %]", "CV", "runs below", "runs")
     return Table(columns, rows, title=f"Levels of {search.cca}, RTT {search.rtt}", drop=("runs", "CV"))
 
@@ -337,7 +340,8 @@ def document(search: CliffSearch, engine: Mapping[str, str]) -> EdgeDocument:
 
 def _level(level: Level) -> LevelDocument:
     retention, cv = level.retention.plain(), level.cv.plain()
-    return LevelDocument(at=level.at, retention=retention["value"], low=retention["low"], high=retention["high"], n=level.retention.n, cv=cv["value"])
+    low, high = retention["low"], retention["high"]
+    return LevelDocument(at=level.at, retention=retention["value"], low=low, high=high, n=level.cv.n, first_seed=level.first_seed, cv=cv["value"])
 
 
 def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path) -> list[Path]:
@@ -360,7 +364,7 @@ def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> p
 
 
 def levels_frame(searches: Sequence[CliffSearch]) -> pl.DataFrame:
-    """A row for each level of each search; its `n` runs have the seeds 0 … n − 1."""
+    """A row for each level of each search; its `n` runs have the seeds from `first_seed` on."""
     rows = [
         LEVELS.row({"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_level(x), "below": x.below, "chaotic": x.chaotic})
         for s in searches

@@ -133,6 +133,8 @@ class Level:
     calm_cv: float = 0.0
     """Coefficient of variation without the impairment, fraction."""
     threshold: float = HALF
+    first_seed: int = 0
+    """Seed of its first run; the others follow."""
 
     @property
     def fell(self) -> bool:
@@ -151,15 +153,16 @@ def is_chaotic(retention: float, cv: float, calm_cv: float, below: float) -> boo
     return disagree or (cv > max(CHAOTIC_CV, 1.5 * calm_cv) and retention > COLLAPSED)
 
 
-def level(at: float, values: Sequence[float], base: Sequence[float], threshold: float = HALF) -> Level:
-    """The level `at` from its runs and the baseline's, both under the same seeds from the first on.
+def level(at: float, values: Sequence[float], base: Sequence[float], threshold: float = HALF, *, first_seed: int = 0, paired: bool = True) -> Level:
+    """The level `at` from its runs and the baseline's.
 
-    Where one of the two has more runs than the other, they count as independent.
+    They are pairs where both ran under the same seeds from the first on (`paired`); where one of the two has more runs than the other, they count
+    as independent.
     """
     calm = sum(base) / len(base)
-    retention = stats.ratio(values, base) if len(values) == len(base) else stats.mean_ratio(values, base)
+    retention = stats.ratio(values, base) if paired and len(values) == len(base) else stats.mean_ratio(values, base)
     below = sum(v < threshold * calm for v in values) / len(values)
-    return Level(at, retention, stats.cv(values), below, stats.cv(base).value, threshold)
+    return Level(at, retention, stats.cv(values), below, stats.cv(base).value, threshold, first_seed)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,7 +4,8 @@
    runs at first, and the others only where these leave its side or its spread open. The levels
    below it get a glance with few seeds, because a path may also fall at a low level and hold at a higher one. The edge is the first fall from
    the gentle side. An estimate from a neighbouring path replaces the walk.
-2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval contains the threshold is repeated.
+2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval contains the threshold is repeated. Levels that touch the
+   edge, or the row of chaotic ones around it, get the runs that their first few seemed to save.
 3. The levels around the edge get runs until the edge's interval (:func:`crossing`) is two steps wide, or the runs are
    used up: calm cliffs cost few runs, and in the chaos zone the interval shows what the runs leave open.
 
@@ -12,8 +13,9 @@ The edge is where a falling curve passes a threshold. The level means are fitted
 Robertson, Wright and Dykstra 1988), and the crossing is interpolated between the two levels around it. The interval is a bootstrap of that whole
 procedure:
 
-- One weight for each seed (the Bayesian bootstrap, Rubin 1981), the same at every level and for the base, so that what runs under
-  the same seed share (common random numbers) is kept.
+- One weight for each seed (the Bayesian bootstrap, Rubin 1981), the same wherever that seed has run, so that what runs under
+  the same seed share (common random numbers) is kept. Levels have seeds of their own: what one seed does at a level it mostly does at the next one
+  too, so that the same seeds at both would say less about the edge than as many others. Only a quick look has the same ones at all levels.
 - Deviations are widened by Student's factor for the number of runs of the level (the expanded percentile interval, Hesterberg 2015);
   without it the intervals of eight runs are a quarter too narrow.
 - The interval is never narrower than the gap between the two levels around the crossing: nothing was measured inside the gap, and a
@@ -32,7 +34,7 @@ import numpy as np
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse, shown
-from tcpscape.findings.cliff.levels import CHAOTIC_CV, DISAGREE, HALF, Cliff, LevelAxis, is_chaotic, jitter_axis, level, loss_axis
+from tcpscape.findings.cliff.levels import CHAOTIC_CV, DISAGREE, HALF, Cliff, Level, LevelAxis, is_chaotic, jitter_axis, level, loss_axis
 from tcpscape.scenario.options import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -56,7 +58,11 @@ class Point:
     values: Floats
     """The metric of each run, by seed from the first on."""
     base: Floats
-    """The same without the impairment, under the same seeds from the first on; not necessarily as many."""
+    """The same without the impairment, under the same seeds where it begins with the same one; not necessarily as many."""
+    first: int = 0
+    """The seed of the first run."""
+    base_first: int = 0
+    """That of the base's first."""
 
     @property
     def retention(self) -> float:
@@ -123,14 +129,17 @@ def crossing(points: Sequence[Point], threshold: float, start: float, resamples:
 def _resampled(points: Sequence[Point], retentions: Floats, resamples: int) -> Floats:
     """Retentions at each point (columns) in each resample (rows), their deviations widened for few runs."""
     seeds = max(max(len(p.values), len(p.base)) for p in points)
-    weights = np.random.default_rng(SEED).standard_exponential((resamples, seeds))
+    weights = {
+        first: np.random.default_rng((SEED, first) if first else SEED).standard_exponential((resamples, seeds))
+        for first in {first for p in points for first in (p.first, p.base_first)}
+    }
     bases: dict[int, Floats] = {}
     columns = []
     for point, centre in zip(points, retentions, strict=True):
         below = bases.get(id(point.base))
         if below is None:
-            below = bases[id(point.base)] = _weighted(weights, point.base)
-        drawn = _weighted(weights, point.values) / np.where(below == 0, np.nan, below)
+            below = bases[id(point.base)] = _weighted(weights[point.base_first], point.base)
+        drawn = _weighted(weights[point.first], point.values) / np.where(below == 0, np.nan, below)
         columns.append(centre + _widening(len(point.values)) * (drawn - centre))
     return np.stack(columns, axis=1)
 
@@ -213,8 +222,8 @@ def ratio_cells(cells: Iterable[PairedRuns]) -> tuple[RatioCell, ...]:
     )
 
 
-REPEAT = 3
-"""A level that is undecided after its first runs gets this multiple of them."""
+APART = 1_000_000
+"""First seeds of neighbouring levels are so far apart."""
 GROWTH = 1.5
 """The runs of levels around the edge then grow by this factor."""
 WIDTH = 2
@@ -229,7 +238,7 @@ BASE_SHARE = 0.25
 """The base is repeated where its relative error exceeds this share of a level's: below, it adds at most 3 % to the interval."""
 
 Measuring = Callable[[Sequence[float], range], list[list[float]]]
-"""(levels in the axis' unit, which seeds, counted from 0) → the metric of each level's runs, larger is better; the same seeds for all."""
+"""(levels in the axis' unit, which seeds, counted from 0) → the metric of each level's runs, larger is better; these seeds for all of them."""
 
 
 Watching = Callable[[LevelAxis, float, float], None]
@@ -245,7 +254,13 @@ class Effort:
     seeds: int = 20
     """Runs of a level, unless the first few show its side and its spread."""
     first: int = 10
-    """Those first few. Fewer than ten may miss a mode (docs/models/methods/statistics.md)."""
+    """Those first few. Fewer than ten may miss a mode (docs/models/methods/statistics.md), …"""
+    few: int = 5
+    """… which matters only near the edge: so many are enough where they are even and far from the threshold."""
+    repeat: int = 2
+    """A level that is undecided after its runs gets this multiple of them."""
+    same_seeds: bool = False
+    """Whether all levels run under the same seeds; otherwise each has its own, of which fewer are needed."""
     glance: int = 4
     """Runs of a glance at a level below one that holds."""
     most: int = 1200
@@ -258,7 +273,7 @@ class Effort:
             refuse("seeds", "one run says nothing about the spread", "write at least 2")
 
 
-QUICK = Effort(seeds=8, glance=2, most=0)
+QUICK = Effort(seeds=8, few=8, glance=2, repeat=3, same_seeds=True, most=0)
 """A result within seconds, without runs to narrow its interval."""
 
 
@@ -302,7 +317,9 @@ class _Search:
         self.values: dict[int, Floats] = {}
         self.bases: dict[int, Floats] = {}
         self.runs = 0
-        self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, self.first)
+        self.brief: set[int] = set()
+        """Steps whose first few runs were enough so far."""
+        self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, range(self.first))
         """Runs of the base of all levels; empty where each level has a base of its own."""
 
     @property
@@ -317,34 +334,53 @@ class _Search:
         calm = self.bases[self.axis.first] if self.base else self.shared
         return not calm.any()
 
-    def _extended(self, measure: Measuring, values: Floats, at: float, n: int) -> Floats:
-        """The values and those of further runs at a level, `n` in all."""
-        if n <= len(values):
+    def _extended(self, measure: Measuring, values: Floats, at: float, seeds: range) -> Floats:
+        """The values, of the first ones of these seeds, and those of further runs at a level."""
+        missing = seeds[len(values) :]
+        if not missing:
             return values
-        further = measure([at], range(len(values), n))[0]
+        further = measure([at], missing)[0]
         self.runs += len(further)
         return np.concatenate([values, np.asarray(further, dtype=float)])
 
     def take(self, step: int, n: int) -> None:
         """Completes the runs of a step to `n`, and the base to as many as these require."""
-        at = self.axis.level(step)
-        self.values[step] = self._extended(self.measure, self.values.get(step, np.array([])), at, n)
+        at, seeds = self.axis.level(step), range(self.first_seed(step), self.first_seed(step) + n)
+        self.values[step] = self._extended(self.measure, self.values.get(step, np.array([])), at, seeds)
         if self.base:
-            self.bases[step] = self._extended(self.base, self.bases.get(step, np.array([])), at, n)
+            self.bases[step] = self._extended(self.base, self.bases.get(step, np.array([])), at, seeds)
         elif len(self.shared) < n and _relative(self.shared) > BASE_SHARE * _relative(self.values[step]):
-            self.shared = self._extended(self.measure, self.shared, self.axis.origin or 0.0, n)
+            self.shared = self._extended(self.measure, self.shared, self.axis.origin or 0.0, range(n))
 
     def point(self, step: int) -> Point:
         """A step with its runs, as the fit takes it."""
-        return Point(step, self.values[step], self.bases.get(step, self.shared))
+        first = self.first_seed(step)
+        return Point(step, self.values[step], self.bases.get(step, self.shared), first, first if self.base else 0)
+
+    def first_seed(self, step: int) -> int:
+        """The first seed of a step, and of its base where it has its own; 0 is that of the base of all levels."""
+        return 0 if self.effort.same_seeds else (step + 1) * APART
 
     def look(self, step: int) -> None:
+        """Measures a level: with few runs where these are even and far from the threshold, and otherwise as :meth:`look_closely`."""
+        self.take(step, min(self.effort.few, self.first))
+        if len(self.values[step]) < self.first and self.is_even(step) and self.point(step).decided(self.effort.threshold, FAR):
+            self.brief.add(step)
+        else:
+            self.look_closely(step)
+        self.tell()
+
+    def look_closely(self, step: int) -> None:
         """Measures a level, with all seeds where the first do not show its side and its spread, and repeats it with more where it is undecided."""
+        self.brief.discard(step)
         self.take(step, self.first)
         if not (self.point(step).decided(self.effort.threshold, FIRM) and self.is_even(step)):
             self.take(step, self.effort.seeds)
         if not self.point(step).decided(self.effort.threshold, FIRM):
-            self.take(step, REPEAT * self.effort.seeds)
+            self.take(step, self.effort.repeat * self.effort.seeds)
+
+    def tell(self) -> None:
+        """Says between which levels the edge is so far, once one has fallen."""
         if self.watching and (bracket := self.bracket()):
             origin = self.axis.origin if bracket[0] < self.axis.first else None
             self.watching(self.axis, self.axis.level(bracket[0]) if origin is None else origin, self.axis.level(bracket[1]))
@@ -353,11 +389,15 @@ class _Search:
         """Whether the retention at a step is below the threshold, or unknown."""
         return not self.point(step).retention >= self.effort.threshold
 
-    def calm(self, step: int) -> bool:
-        """Whether a level holds and is not chaotic."""
+    def chaotic(self, step: int) -> bool:
+        """Whether a level belongs to a chaos zone."""
         point = self.point(step)
         below = float(np.mean(point.values < self.effort.threshold * point.base.mean()))
-        return not self.fell(step) and not is_chaotic(point.retention, _cv(point.values), _cv(point.base), below)
+        return is_chaotic(point.retention, _cv(point.values), _cv(point.base), below)
+
+    def calm(self, step: int) -> bool:
+        """Whether a level holds and is not chaotic."""
+        return not self.fell(step) and not self.chaotic(step)
 
     def is_even(self, step: int) -> bool:
         """Whether the runs of a level vary so little that it is not chaotic, or carry so little that few of them can be above the threshold."""
@@ -400,9 +440,25 @@ class _Search:
         return max((s for s in self.values if s < min(fallen)), default=self.axis.first - 1), min(fallen)
 
     def bisect(self) -> None:
-        """Measures in the middle of the bracket until it is narrow."""
-        while (bracket := self.bracket()) and bracket[1] - bracket[0] > WIDTH:
-            self.look(sum(bracket) // 2)
+        """Measures in the middle of the bracket until it is narrow, and what touches it with all seeds that this needs."""
+        while bracket := self.bracket():
+            if bracket[1] - bracket[0] > WIDTH:
+                self.look(sum(bracket) // 2)
+            elif (step := self.brief_beside(bracket)) is not None:
+                self.look_closely(step)
+            else:
+                return
+
+    def brief_beside(self, bracket: tuple[int, int]) -> int | None:
+        """A level with few runs that touches the edge or the unbroken row of chaotic ones around it."""
+        steps = sorted(self.values)
+        for side in ([s for s in reversed(steps) if s <= bracket[0]], [s for s in steps if s >= bracket[1]]):
+            for step in side:
+                if step in self.brief:
+                    return step
+                if not self.chaotic(step):
+                    break
+        return None
 
     def refine(self) -> Crossing | None:
         """Adds runs to the levels around the edge until its interval is narrow; returns the crossing."""
@@ -426,7 +482,7 @@ class _Search:
         low, high = (min(self.axis.last, max(self.axis.first, x)) for x in (crossing.low, crossing.high))
         inside = range(math.floor(low), math.ceil(high) + 1)
         if crossing.high - crossing.low <= WIDTH:
-            few = REPEAT * self.effort.seeds
+            few = self.effort.repeat * self.effort.seeds
             return [s for s in inside if len(self.values.get(s, ())) in range(1, few) and not self.settled(s)]
         near = sorted(inside, key=lambda s: abs(s - crossing.value))[:2]
         spread = {inside[round(i * (len(inside) - 1) / (AROUND - 1))] for i in range(AROUND)}
@@ -434,9 +490,10 @@ class _Search:
         return [s for s in sorted({*near, *spread, *dips}) if not self.settled(s)]
 
     def settled(self, step: int) -> bool:
-        """Whether a step has the full number of runs and is clearly on one side of the threshold."""
+        """Whether a step has all runs that it needs and is clearly on one side of the threshold."""
         known = len(self.values.get(step, ()))
-        return known >= self.effort.seeds and self.point(step).decided(self.effort.threshold, FIRM)
+        has_all = known >= self.effort.seeds or (known >= self.first and self.is_even(step))
+        return has_all and self.point(step).decided(self.effort.threshold, FIRM)
 
     def window(self) -> list[int]:
         """The steps around the edge."""
@@ -454,12 +511,13 @@ class _Search:
     def answer(self, crossing: Crossing | None) -> Cliff:
         """The cliff with every level measured so far."""
         calm = self.bases[self.axis.first] if self.base else self.shared
-        levels = tuple(
-            level(self.axis.level(s), self.values[s].tolist(), self.bases.get(s, self.shared).tolist(), self.effort.threshold)
-            for s in sorted(self.values)
-            if calm.any()
-        )
+        levels = tuple(self._answered(self.point(s)) for s in sorted(self.values) if calm.any())
         return Cliff(self.axis, stats.mean(calm, "Mbit/s"), levels, self._edge(crossing), self.runs)
+
+    def _answered(self, point: Point) -> Level:
+        """A level as the answer has it."""
+        at, is_paired = self.axis.level(point.step), point.first == point.base_first
+        return level(at, point.values.tolist(), point.base.tolist(), self.effort.threshold, first_seed=point.first, paired=is_paired)
 
     def _edge(self, crossing: Crossing | None) -> Estimate | None:
         """The crossing in the axis' unit; None where the threshold is not passed on the axis."""
