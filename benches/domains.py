@@ -1,7 +1,7 @@
 """How often `diagnose` is right, silent, or wrong with a certain sentence, domain by domain (`benches/corpus.py --domains`).
 
     .venv/bin/python benches/diagnosis.py run CORPUS OUT --no-replay     # diagnoses each view, keeps each document in OUT
-    .venv/bin/python benches/domains.py CORPUS OUT                       # the table of docs/diagnosis.md
+    .venv/bin/python benches/domains.py CORPUS OUT                       # the goals, and the table by domains
     .venv/bin/python benches/domains.py CORPUS OUT --wrong limit         # the views that are wrong with certainty, what was said and what is true
     .venv/bin/python benches/domains.py CORPUS OUT CORPUS OUT --page docs/diagnosis.md    # goals, domains, names and intervals of the first, jitter of all
     .venv/bin/python benches/run.py --only diagnosis                     # draws both sets, diagnoses them and writes these tables
@@ -29,6 +29,7 @@ from typing import Any
 import polars as pl
 
 import diagnosis
+import fates
 import limits
 import table
 from corpus import DOMAINS
@@ -336,7 +337,7 @@ def insert(page: Path, sets: Sequence[tuple[Path, Path]]) -> None:
 
 
 def write(page: Path, cases: int, jobs: int) -> None:
-    """Draws so many cases of :data:`DRAW` and a fifth of them of :data:`JITTER_DRAW`, diagnoses each view without a replay and writes the tables."""
+    """Draws so many cases of :data:`DRAW` and a fifth of them of :data:`JITTER_DRAW`, diagnoses each view without a replay and writes all tables."""
     here, sets = Path(__file__).parent, []
     with TemporaryDirectory() as work:
         for draw, count, chosen in ((DRAW, cases, ()), (JITTER_DRAW, cases // 5, JITTER_DOMAINS)):
@@ -348,6 +349,7 @@ def write(page: Path, cases: int, jobs: int) -> None:
                 subprocess.run([sys.executable, str(here / command[0]), *command[1:]], check=True)
             sets.append((corpus, out))
         insert(page, sets)
+        fates.write(page, [corpus for corpus, _ in sets])
 
 
 def contradictions(flow: Mapping[str, Any]) -> Iterator[str]:

@@ -136,12 +136,15 @@ def said(flow: ObservedFlow, mss: int) -> tuple[set[int], set[int]]:
 
 
 def captures(corpus: Path) -> Iterator[tuple[str, dict[str, Path]]]:
-    """Each trial of which the captures at both ends are there: its name, the captures by place."""
+    """Each trial of which the captures at both ends are there, and whole: its name, the captures by place."""
     for folder in sorted(p for p in corpus.iterdir() if p.is_dir()):
         name, _, place = folder.name.partition("-")
         files = {"sender": folder / "sender.pcap", "receiver": folder / "receiver.pcap"}
         if place:
             files["receiver"] = folder.with_name(f"{name}-receiver") / "shown.pcap"
+            shown = json.loads((folder / "truth.json").read_text("utf-8"))["shown"]
+            if shown["cut"] != "no" or "missing_pct" in shown:
+                continue
         if place in ("", "sender") and all(file.exists() for file in files.values()):
             yield name, files
 

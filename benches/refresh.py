@@ -111,7 +111,7 @@ FIGURES = (
     Figure("pairs", ("docs/models/controls/prague.md#pairs",), (("benches/pairs.py",),)),
     Figure(
         "diagnosis",
-        tuple(f"docs/diagnosis.md#{part}" for part in ("names", "intervals", "jitter")),
+        tuple(f"docs/diagnosis.md#{part}" for part in ("goals", "domains", "names", "intervals", "jitter", "fates")),
         bench("diagnosis"),
         by_model=False,
         unavailable=no_kernel,
