@@ -275,8 +275,10 @@ def counted(corpus: Path, out: Path) -> Counts:
             tables[key]["views"] += Counter(n=1, failed=int(flow is None), contradictions=int(flow is not None and any(contradictions(flow))))
             for goal, verdict in found.items():
                 tables[key][goal][verdict] += 1
+        said = named(truth, flow) if flow else None
+        if shows_its_control(truth, flow) and said and said[0] == "family":
+            tables[CONTROL]["family"]["n"] += 1
         if flow and truth["kind"] in FREE and shown["place"] != "sender":
-            said = named(truth, flow)
             is_given = said is not None and said[0] != MOST_LIKELY
             is_right = said is not None and (said[2] or found["control"] == "unsure")
             tables[AWAY]["control"]["silent" if not is_given else "right" if is_right else "wrong"] += 1
@@ -318,8 +320,8 @@ def of_goals(counts: Counts) -> str:
     row("random loss within 25 %, where given", all_["loss"]["right"], given(all_["loss"]), 0.9)
     row("rate within 5 %, where given", all_["rate"]["right"], given(all_["rate"]), 0.95)
     row("buffer within 20 %, where given", all_["buffer"]["right"], given(all_["buffer"]), 0.85)
-    of = counts[CONTROL]["control"]
-    row(f"control named, {CONTROL}", given(of), of.total(), 0.7)
+    of, families = counts[CONTROL]["control"], counts[CONTROL]["family"]["n"]
+    row(f"control named, {CONTROL}, {families} families apart", given(of), of.total() - families, 0.7)
     of = all_["control"]
     row("… right where named, all views", of["right"], given(of), 0.97)
     of = counts[AWAY]["control"]
