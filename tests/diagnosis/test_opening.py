@@ -28,7 +28,7 @@ def test_flights_as_long_apart_as_the_handshake_took_confirm_it(tmp_path):
     assert seen.facts["timestamps"] is False
     trip = path.fit(seen).rtt_ms
     assert trip.value == pytest.approx(100.0, abs=0.05)
-    assert trip.high - trip.low < 0.5  # an unconfirmed one has 3 % to either side
+    assert trip.high - trip.low < 0.5  # an unconfirmed one has 10 % to either side
 
 
 def test_flights_that_differ_from_the_handshake_show_a_jitter_that_it_had_too(tmp_path):
@@ -40,10 +40,10 @@ def test_flights_that_differ_from_the_handshake_show_a_jitter_that_it_had_too(tm
 
 
 def test_writes_that_do_not_double_are_no_flights(tmp_path):
-    """Ten segments each 70 ms by a clock, over a path of 100 ms: no turn is shorter than the handshake's for that."""
+    """Ten segments each 70 ms by a clock, over a path of 100 ms: no turn is shorter than the handshake's, whose jitter nothing shows, for that."""
     times = np.repeat(1_000 + 70.0 * np.arange(60), 10)
     trip = path.fit(arriving(tmp_path / "clock.pcap", times, np.full(times.size, 1_460), WAYS, 0.001, is_stamped=False)).rtt_ms
-    assert (trip.value, trip.low) == (pytest.approx(100.0, abs=0.05), pytest.approx(97.0, abs=0.2))
+    assert (trip.value, trip.low) == (pytest.approx(100.0, abs=0.05), pytest.approx(90.4, abs=0.2))
 
 
 def repaired(rows):

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tcpscape.findings.diagnosis.path.columns import LOST
-from tcpscape.findings.diagnosis.path.jitter import student
+from tcpscape.findings.diagnosis.path.jitter import reach, student
 from tcpscape.findings.diagnosis.path.state import REACH, SHARP, Fit, is_reordered
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.stats import Estimate
@@ -26,6 +26,10 @@ FIRST = 4
 """Segments that a first flight has at least: those of RFC 3390; of fewer a program's writes may double by chance."""
 GROWS = 1.5
 """Times as many segments as the flight before it a flight in slow start has at least; at the most twice as many (RFC 5681 §3.1)."""
+EARLIEST = 1.5
+"""Deviations by which the first of a flight's ACKs comes earlier than most, whose number is not known: of ten normal delays in the mean."""
+UNSEEN = 0.15
+"""A jitter, as a share of the round trip, up to which any is as likely where a single turn is all that shows: beyond it most paths collapse."""
 EVEN, MOSTLY = 0.05, 0.8
 """Distances within this share of the usual one are a bottleneck's, where so many are."""
 
@@ -44,12 +48,12 @@ def opened(f: Fit, opening: Estimate) -> Estimate | None:
         return None
     if turns.size and not is_reordered(f):  # where packets change places, the first of a flight is an early one
         known = np.append(turns, opening.value)
-        value, half = float(np.median(known)), opening.high - opening.value
-        half = max(half, student(known.size) * lower_deviation(known) / math.sqrt(known.size))
-        return Estimate(value, max(0.0, min(value - half, least)), value + half, int(known.size), "ms")
+        value, half, spread = float(np.median(known)), opening.high - opening.value, lower_deviation(known)
+        half = max(half, student(known.size) * spread / math.sqrt(known.size))
+        return Estimate(value, max(0.0, min(value - half, least)), value + half + EARLIEST * spread, int(known.size), "ms")
     # A turn that took less shows a jitter, and may have waited itself: the middle may lie as far below it.
     least = min(float(turns.min(initial=math.inf)), float(repaired.min(initial=math.inf)))
-    below, half = max(0.0, opening.value - least), hidden(f, least - opening.value)
+    below, half = max(0.0, opening.value - least), max(hidden(f, least - opening.value), reach(UNSEEN * opening.value))
     low, high = opening.value - max(half, 2 * below), opening.value + max(half, below)
     return replace(opening, low=max(0.0, min(opening.low, low)), high=max(opening.high, high))
 
