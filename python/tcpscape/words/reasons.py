@@ -90,8 +90,8 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
     ),
     "constant_flight": (
-        "the data in flight do not grow as a congestion window without a loss does: a socket buffer, a pace or the application holds them,"
-        " and which of them does not show here: `ss -tin` on the sender says app_limited and sndbuf_limited"
+        "the data in flight do not grow, as most congestion windows do without a loss: a socket buffer, a pace, the application or a congestion"
+        " control that measures delays holds them, and which of them does not show here: `ss -tin` on the sender says app_limited and sndbuf_limited"
     ),
     "small_writes": (
         "each segment leaves alone, not full, when the one before it is acknowledged: so Nagle's algorithm sends small writes"
