@@ -39,7 +39,7 @@ SAYS = {
     "receive window": (
         "Your path has a round trip of 50.0 ms with hardly any jitter, no random loss and a bottleneck of 20.0 Mbit/s with a buffer of 200 kB (80 ms when full).",
         "What limits you is the receiver's window (82 % of the time); the path needs at least 125 kB: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem), unless its application reads too slowly (Recv-Q of `ss -tn` there).",
-        "Nothing to change: no other congestion control carries clearly more than cubic.",
+        "No other congestion control would carry clearly more, and how much a larger buffer would does not show.",
     ),
     "application": (
         "What limits you is the sending application (95 % of the time): it offers no more data",
@@ -54,9 +54,12 @@ SAYS = {
     "random loss": ("cubic takes the random loss of 0.50 % for congestion", "bbr would carry 3.20 ×"),
     "bufferbloat": (
         "the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s; the queue there adds 280 ms to every round trip (bufferbloat)",
-        "Nothing to change",
+        "No other congestion control carries clearly more than cubic.",
     ),
-    "healthy": ("What limits you is the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s.", "Nothing to change: no other"),
+    "healthy": (
+        "What limits you is the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s.",
+        "No other congestion control carries clearly more",
+    ),
     "nothing identifiable": (
         "What your path is cannot be told: the source has no packets, and only they show how the window moves.",
         "What limits you cannot be told: the source does not show what held the flow.",
@@ -140,7 +143,13 @@ def test_losses_of_which_nobody_knows_what_lost_them_explain_a_small_window(why,
 
 
 def test_an_application_in_turn_with_another_cause_is_not_all_that_could_help():
-    for shares, is_alone in (({"application": 0.51, "handshake": 0.49}, False), ({"application": 0.6, "congestion_window": 0.4}, True)):
+    """Of a program that writes a segment each 4 s through a bottleneck that is full meanwhile it was said that a faster path would carry no more."""
+    in_part = {"application": 0.6, "congestion_window": 0.4}
+    for shares, is_alone in (
+        ({"application": 0.51, "handshake": 0.49}, False),
+        (in_part, False),
+        ({"application": 0.8, "congestion_window": 0.2}, True),
+    ):
         said = words.answer(diagnosed(flow(goodput_mbps=5.0), limited_by=shares, replay=None, advice=None))
         assert ("Nothing to change on the path or in TCP" in said) is is_alone
         assert ("so a faster path would carry no more" in said) is is_alone
@@ -311,12 +320,36 @@ def test_a_gain_hangs_on_a_bottleneck_that_was_not_seen():
     """A larger buffer on a path whose rate was assumed: 4.14 × was told, and the path carries 1.74 × as much. The table has what the answer has."""
     setting = Alternative("Receive buffer 34.8kB", Estimate(4.134, 4.13, 4.14, 6), None, None)
     advice, unseen = replace(observations.SAME, settings=(setting,)), replace(observations.PATH, rate_mbps=None, buffer_bytes=None)
-    for path, gain, end in ((unseen, "about 4.13 ×{}", words.UNLESS), (observations.PATH, "4.13 ×{} [4.13, 4.14]", "")):
+    for path, gain, unless in ((unseen, "about 4.13 ×{}", words.UNLESS), (observations.PATH, "4.13 ×{} [4.13, 4.14]", "")):
+        end = words.ALLOWED + unless
         one = diagnosed(flow(goodput_mbps=5.0), path=path, limited_by={"receive_window": 1.0}, advice=advice)
         assert f"but this setting would carry {gain.format(' as much')}: receive buffer 34.8kB{end}." in words.answer(one)
         assert f"Receive buffer 34.8kB, {gain.format('')}" in answer.of_flow(one).text(300)
     better = diagnosed(flow(goodput_mbps=5.0), path=unseen, limited_by={"recovery": 1.0}, advice=observations.BBR)
     assert words.answer(better).endswith(f"[3.04, 3.36]{words.UNLESS}.")
+    wide = replace(observations.BBR, gain=Estimate(8.9, 1.47, 53.9, 12))  # 76 × were measured: the rate was assumed
+    said = words.answer(diagnosed(flow(goodput_mbps=5.0), path=unseen, limited_by={"recovery": 1.0}, advice=wide))
+    assert said.endswith("bbr would carry at least 1.47 × as much as cubic, more where the bottleneck, whose rate does not show, is faster.")
+
+
+def test_what_an_end_holds_is_no_verdict_on_congestion_controls():
+    """A pace was advised where a window held the flow; "nothing to change" was said beside a larger buffer, and where a program pauses."""
+    pace, same = Alternative("Pacing (fq at the sender)", Estimate(1.06, 1.055, 1.07, 6), None, None), observations.SAME
+    small = replace(observations.PATH, rate_mbps=None, buffer_bytes=None)
+    for shares, settings, end in (
+        ({"receive_window": 0.98}, (pace,), words.BUFFER),
+        ({"send_buffer": 0.9}, (), words.BUFFER),
+        ({"congestion_window": 0.55, "application": 0.43}, (), words.PAUSES),
+        ({"congestion_window": 0.9, "application": 0.1}, (), "No other congestion control carries clearly more than cubic."),
+        ({"application": 0.9}, (pace,), words.APPLICATION),
+    ):
+        one = diagnosed(flow(goodput_mbps=5.0), path=small, limited_by=shares, advice=replace(same, settings=settings))
+        assert words.answer(one).endswith(end)
+
+
+def test_a_full_bottleneck_that_drops_much_says_so():
+    full = replace(observations.PATH, queue_loss_pct=Estimate(4.2, 4.0, 4.4, 900, "%"))
+    assert "18.8 of its 20.0 Mbit/s, and its full queue drops 4.2 % of the packets" in words.answer(diagnosed(flow(goodput_mbps=18.8), path=full))
 
 
 @pytest.mark.parametrize(("missing", "facts"), [(0.6, {}), (0.0, {"acks_missing": True}), (0.4, {}), (0.6, {"segment_stride": 2})])

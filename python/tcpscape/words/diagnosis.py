@@ -351,7 +351,7 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
         return "–", words.no_advice(replace(advice.verdict, reason=None))  # the replay's row has it
     if advice.choice is None or advice.gain is None:
         return "–", COMPARED[advice.verdict]
-    own, setting = words.in_use(diagnosis), words.best_setting(advice)
+    own, setting = words.in_use(diagnosis), words.best_setting(diagnosis, advice)
     more = f"{setting.name}, {words.setting_gain(setting, words.hangs_on_rate(diagnosis))}" if setting else ""
     if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
         return more or "–", f"no other congestion control carries clearly more than {own}"

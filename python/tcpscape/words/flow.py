@@ -28,7 +28,7 @@ CLEAR = 1.05
 """Gain from which a setting is named beside the congestion control."""
 VERDICTS: Mapping[ChoiceVerdict, str] = {
     "better": "{choice} would carry more than {own}",
-    "as good": "Nothing to change: no other congestion control carries clearly more than {own}",
+    "as good": "No other congestion control carries clearly more than {own}",
     "undecided": "Whether another congestion control would carry more is undecided: the intervals are too wide",
     "only": "No other congestion control that can be deployed comes near {choice} on this path",
     "nothing carried": "What would carry more cannot be told: no congestion control carried anything in the replay",
@@ -105,6 +105,20 @@ IGNORE_LOSS = ("bbr", "bbr3")
 """Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
 UNSEEN = "the source does not show it"
 """Why something is missing of which nothing else is said."""
+APPLICATION = "Nothing to change on the path or in TCP: only the application could make it faster."
+"""What is advised where the application held the flow for nearly all of its time."""
+PAUSES = "Whether another congestion control would carry more does not show: the application pauses, and a replay writes as much as it did."
+"""What is said of congestion controls where it held the flow for a part of its time that counts."""
+BUFFER = "No other congestion control would carry clearly more, and how much a larger buffer would does not show."
+"""What is said of them where the buffer of an end holds the flow."""
+ALLOWED = ", if the sender's socket buffer allows as much"
+"""What a larger receive buffer hangs on, as the sender's does not show beside a window that is full."""
+ALONE, PAUSED = 0.75, 0.2
+"""Share of the time that an application has alone, so that nothing else matters, and from which on it matters beside something else."""
+WIDE_GAIN = 3.0
+"""Ends of a gain's interval, as a ratio, beyond which its lower end is told alone where the bottleneck's rate is assumed."""
+DROPPED_PCT = 1.0
+"""Share of the packets that a full queue drops, %, from which on the sentence about it says so."""
 UNLESS = ", unless the bottleneck, whose rate does not show, ends that before"
 """What a gain hangs on where the flow never filled its bottleneck."""
 HELD = 0.5
@@ -142,17 +156,34 @@ def _known(path: FittedPath) -> list[str]:
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
     """`bbr would carry 3.20 × as much as cubic [2.80, 3.60].`, or that there is nothing to change, or why nobody knows."""
     advice = diagnosis.advice
+    if is_application_alone(diagnosis) and not contradicted(diagnosis):
+        return APPLICATION
     if advice is None or isinstance(advice.verdict, Withheld):
         return _without_advice(diagnosis)
-    setting, is_open = best_setting(advice), hangs_on_rate(diagnosis)
-    end = UNLESS if is_open else ""
+    setting, is_open = best_setting(diagnosis, advice), hangs_on_rate(diagnosis)
+    end = (ALLOWED if setting and setting.name.lower().startswith("receive buffer") else "") + (UNLESS if is_open else "")
     if advice.verdict == "better" and advice.choice and advice.gain:
         more = f"; {_setting(setting, is_open)}" if setting else ""
+        if is_open and advice.gain.high > WIDE_GAIN * advice.gain.low:
+            least = (
+                f"at least {number(advice.gain.low)} × as much as {in_use(diagnosis)}, more where the bottleneck, whose rate does not show, is faster"
+            )
+            return f"{advice.choice} would carry {least}{more}."
         return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}{end}."
     if setting:
         return f"No other congestion control would carry clearly more, but {_setting(setting, is_open)}{end}."
     own = in_use(diagnosis)
-    return f"{VERDICTS[advice.verdict].format(choice=advice.choice or own, own=own)}."
+    return _beside_an_end(diagnosis, advice) or f"{VERDICTS[advice.verdict].format(choice=advice.choice or own, own=own)}."
+
+
+def _beside_an_end(diagnosis: FlowDiagnosis, advice: ReplayAdvice) -> str | None:
+    """What is said instead of a verdict on congestion controls where an end holds the flow, and what it would do otherwise was not run."""
+    if filled(diagnosis):
+        return None
+    if advice.verdict == "as good" and is_window_held(diagnosis):
+        return BUFFER
+    pauses = (diagnosis.limited_by or {}).get("application", 0.0) >= PAUSED
+    return PAUSES if pauses and advice.verdict in ("as good", "undecided") else None
 
 
 def no_advice(withheld: Withheld) -> str:
@@ -168,17 +199,17 @@ def in_use(diagnosis: FlowDiagnosis) -> str:
     return f"{replay.control} (assumed)" if replay and replay.is_assumed else "the congestion control in use"
 
 
-def best_setting(advice: ReplayAdvice) -> Alternative | None:
-    """The setting with the largest gain, where that is clear and larger than the chosen congestion control's."""
+def best_setting(diagnosis: FlowDiagnosis, advice: ReplayAdvice) -> Alternative | None:
+    """The setting with the largest gain, where that is clear and more than the chosen congestion control's; a buffer, where one holds the flow."""
     beaten = advice.gain.value if advice.verdict == "better" and advice.gain else CLEAR
     clear = [s for s in advice.settings if s.gain.low >= CLEAR and s.gain.value > beaten]
+    if is_window_held(diagnosis):
+        clear = [s for s in clear if "buffer" in s.name.lower()]
     return max(clear, key=lambda s: s.gain.value, default=None)
 
 
 def _without_advice(diagnosis: FlowDiagnosis) -> str:
-    """Why nothing is advised; where the application is slow or the bottleneck full, that nothing has to be."""
-    if is_application_alone(diagnosis) and not contradicted(diagnosis):
-        return "Nothing to change on the path or in TCP: only the application could make it faster."
+    """Why nothing is advised; where the bottleneck is full, that nothing has to be."""
     if filled(diagnosis) and not contradicted(diagnosis):
         return "No congestion control can carry much more than that."
     withheld = diagnosis.advice.verdict if diagnosis.advice else None
@@ -311,8 +342,13 @@ def holds(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
 
 
 def is_application_alone(diagnosis: FlowDiagnosis) -> bool:
-    """Whether the application held the flow most of the time, and nothing else nearly as long."""
-    return holds(diagnosis, "application") and _longest(_shares(diagnosis))[1] is None
+    """Whether the application held the flow for nearly all of its time."""
+    return (diagnosis.limited_by or {}).get("application", 0.0) >= ALONE
+
+
+def is_window_held(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the buffer of an end held the flow most of the time."""
+    return any(holds(diagnosis, cause) for cause in WINDOWS)
 
 
 def _shares(diagnosis: FlowDiagnosis) -> dict[Cause, float]:
@@ -330,7 +366,8 @@ def limit_sentence(diagnosis: FlowDiagnosis) -> str:
         if contradicted(diagnosis):
             held = f"{NAMES['application']} held the flow for {percent(shares['application'])} of the time"
             return f"What limits you is not identifiable here: you get {get} of the bottleneck's {fill} Mbit/s, as if it were full, and yet {held}."
-        return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_held_too(diagnosis)}{_bloat(diagnosis)}."
+        more = f"{_held_too(diagnosis)}{_drops(diagnosis)}{_bloat(diagnosis)}"
+        return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{more}."
     if top == "unknown" and diagnosis.doubt:
         return f"What limits you is not identifiable here: {reasons.text(Reason(diagnosis.doubt))}."
     if not top:
@@ -384,6 +421,12 @@ def _share_of_rate(diagnosis: FlowDiagnosis) -> float:
     """Goodput / the bottleneck's rate; 0 where one of them is not known."""
     rate, goodput = diagnosis.path.rate_mbps if diagnosis.path else None, diagnosis.flow.goodput_mbps
     return goodput / rate.value if rate and goodput and rate.value > 0 else 0.0
+
+
+def _drops(diagnosis: FlowDiagnosis) -> str:
+    """`, and its full queue drops 4.2 % of the packets`, where those are many."""
+    drops = diagnosis.path.queue_loss_pct if diagnosis.path else None
+    return f", and its full queue drops {number(drops.value, 2)} % of the packets" if drops and drops.value >= DROPPED_PCT else ""
 
 
 def queueing_ms(diagnosis: FlowDiagnosis) -> float | None:

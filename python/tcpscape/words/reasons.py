@@ -229,7 +229,8 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "no goodput": "The source does not show how much the flow carried over a time, so there is nothing to compare a replay with.",
     "nothing carried": "The flow carried nothing that could be repeated.",
     "none repeats": lambda names: (
-        f"The congestion control is not known, and {' and '.join(names)} do not repeat the observation; name it if you know it (--cca)."
+        f"The congestion control is not known, and {' and '.join(names)} {'does' if len(names) == 1 else 'do'} not repeat the observation; name it"
+        " if it is another one (--cca)."
     ),
     "misses": _misses,
     "no cliff of an unknown control": "The congestion control is not known, and each has a cliff of its own.",
