@@ -28,6 +28,8 @@ import table
 from tcpscape import capture
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 
+PORT = 9000
+"""The receiver's port of the flow whose truth is known."""
 IN_ORDER, REORDERED, LOST, SPURIOUS, UNKNOWN = range(5)
 
 
@@ -137,7 +139,7 @@ def said(flow: ObservedFlow, mss: int) -> tuple[set[int], set[int]]:
 
 def captures(corpus: Path) -> Iterator[tuple[str, dict[str, Path]]]:
     """Each trial of which the captures at both ends are there, and whole: its name, the captures by place."""
-    for folder in sorted(p for p in corpus.iterdir() if p.is_dir()):
+    for folder in sorted(truth.parent for truth in corpus.glob("*/truth.json")):
         name, _, place = folder.name.partition("-")
         files = {"sender": folder / "sender.pcap", "receiver": folder / "receiver.pcap"}
         if place:
@@ -151,7 +153,9 @@ def captures(corpus: Path) -> Iterator[tuple[str, dict[str, Path]]]:
 
 def case(name: str, files: Mapping[str, Path], place: str, verbose: bool = False) -> tuple[str, Score, Score, int]:
     """Scores the first flow of a case."""
-    flow = capture.read(files[place]).flows[0]
+    flow = next((flow for flow in capture.read(files[place]).flows if flow.destination.port == PORT), None)
+    if flow is None:
+        return f"{name}: no connection was made", Score(), Score(), 0
     if flow.facts["events_left_out"]:
         return f"{name}: {flow.facts['events_left_out']} events were not kept", Score(), Score(), 0
     mss = int(flow.facts["segment_size"])
