@@ -35,6 +35,8 @@ pub struct Report<'a> {
     pub is_syn: bool,
     /// Whether it has ECE.
     pub ece: bool,
+    /// Whether the capture cut its options off, so that it may have more blocks.
+    pub is_cut: bool,
 }
 
 impl<'a> Report<'a> {
@@ -210,8 +212,8 @@ impl Acks {
         let (una, high_row, delivered) = (self.board.una(), self.board.high_row(), self.board.delivered());
         let is_late = r.ack < una || s.is_late == Some(true);
         let missed = s.place.zip(self.last_place).map_or(0, |(place, last)| place.saturating_sub(last + 1));
-        if missed > 0 {
-            (self.missed, self.missed_t) = (self.missed + missed, s.t);
+        if missed > 0 || r.is_cut {
+            (self.missed, self.missed_t) = (self.missed + missed + u64::from(r.is_cut), s.t);
         }
         // A super-packet has a number for each of its parts.
         let segments = log.segments_in(u64::from(s.len));
@@ -324,7 +326,7 @@ impl Acks {
     /// that byte, so its RTT is no sample.
     ///
     /// An ACK is of what has just come: the next above the last number, or what is in its first block (RFC 2018 §4). The rest that it covers
-    /// came before, and where an ACK since its sending is missing, that one may have said so: unless half of what was missing in this flow, or more,
+    /// came before, and where an ACK since its sending is missing, or its blocks are cut off, that one may have said so: unless half of what was missing in this flow, or more,
     /// came late, where it is likely on its way, and says then what the receiver lacked (`delivered`).
     fn judge_all(&mut self, r: &Report<'_>, covered: &[Sent], una: u64, high_row: u64, log: &mut Log) {
         let (mut end, mut newest, mut sample) = (0, 0, None);

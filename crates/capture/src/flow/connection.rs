@@ -172,7 +172,8 @@ impl Connection {
         }
         d.end.seq.raise(ack);
         let is_syn = p.flags.has(Flags::SYN);
-        let report = Report { seen: *seen, ack, blocks: &blocks[..n], window: p.window, is_syn, ece: p.flags.has(Flags::ECE) };
+        let (ece, is_cut) = (p.flags.has(Flags::ECE), p.options.is_cut);
+        let report = Report { seen: *seen, ack, blocks: &blocks[..n], window: p.window, is_syn, ece, is_cut };
         let said = d.ack(&report);
         let window = d.acks.window();
         let edge = window.shift.map(|_| shown(ack) + window.bytes(p.window, is_syn));

@@ -309,6 +309,26 @@ fn sacks_out_of_order_without_a_retransmission_are_reordering() {
     assert_eq!(f.events[0].side, Side::After as u8);
 }
 
+/// Segments 1 and 5 are lost. One ACK has the blocks of what came between and behind them, and the capture the first of them alone.
+#[test]
+fn what_a_block_that_was_cut_off_may_have_said_is_no_reordering() {
+    for (is_cut, late) in [(false, 3), (true, 0)] {
+        let mut s = Script::new(true, true);
+        s.handshake(50);
+        (0..8).for_each(|n| {
+            s.data(50, n);
+        });
+        s.ack(100, 1, &[], 50);
+        s.ack(101, 1, &[(6, 8)], 50).options.is_cut = is_cut;
+        s.data(102, 1);
+        s.ack(152, 5, &[(6, 8)], 102);
+        s.data(153, 5);
+        s.ack(203, 8, &[], 153);
+        let f = s.flow();
+        assert_eq!((f.facts.counts.reordered, f.facts.counts.losses), (late, 2), "{is_cut}");
+    }
+}
+
 /// Segments 5, 7 and 9 lack while 6, 8 and 10 are SACKed, then 7 and 5 come.
 #[test]
 fn what_an_ack_that_is_missing_may_have_said_is_no_reordering() {
