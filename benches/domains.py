@@ -146,7 +146,7 @@ MOST_LIKELY = "best candidate"
 """What counts where no name is given: the first candidate, with its probability."""
 COVERED = ("rtt", "jitter", "loss", "rate", "buffer")
 """Goals whose numbers have intervals of 95 %."""
-DRAW, JITTER_DRAW = "judgement-2026-11-28-v5n8", "jitter-2026-11-28-v5n8"
+DRAW, JITTER_DRAW = "judgement-2026-11-29-k7w2", "jitter-2026-11-29-k7w2"
 """The sets by which the tables of the page are written. Nobody may have looked at them before: who changes what a diagnosis says draws others."""
 JITTERS = {"order kept": "jitter that keeps the order", "reordering": "jitter that does not", "no timestamps": "no jitter, no timestamps"}
 """Domain → its row in the table of jitter; all others are without jitter."""
