@@ -71,6 +71,14 @@ def test_bbrs_rate_has_to_stay_for_eight_gain_cycles(counts: Any, is_below: bool
     assert stays_below_bottleneck(seen(tmp_path / "a.pcap", spread(counts), "pacing"), EMPTY) is is_below
 
 
+def test_a_short_round_trip_has_more_gain_cycles_than_a_number_has_room_for(tmp_path: Path) -> None:
+    """12 s of 0.1 ms each: numpy warned of an overflow."""
+    flow = seen(tmp_path / "a.pcap", spread([10] * 300), "pacing")
+    short = replace(flow, facts={**flow.facts, "rtt": {"p50_ms": 0.1}, "echo": None})
+    with np.errstate(all="raise", under="ignore"):
+        assert stays_below_bottleneck(short, EMPTY)
+
+
 def test_bbr_is_not_named_where_it_would_have_filled_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Writes at random times were told as BBR's with 0.95."""
     module = sys.modules[classify.__module__]
@@ -172,3 +180,5 @@ def test_segments_that_go_back_count_in_the_time_of_both(tmp_path: Path) -> None
     assert observed.segments_back(replace(back, start_s=flow.seconds * 0.75), flow) == pytest.approx(300, rel=0.02)
     for other in (flow, replace(back, destination=flow.source), replace(back, start_s=99.0)):
         assert observed.segments_back(other, flow) == 0.0
+    local = replace(flow, destination=replace(flow.destination, address=flow.source.address))
+    assert observed.segments_back(local, local) == 0.0, "its own data, though both ends have one address"

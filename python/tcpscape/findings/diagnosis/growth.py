@@ -78,7 +78,7 @@ def stays_below_bottleneck(flow: ObservedFlow, path: FittedPath | None) -> bool:
         return False
     cycles = (t[-1] - t[0]) / rtt_s / CYCLE / 2  # between the middles of its two halves
     early, late = np.histogram(t, 2)[0]
-    return bool(cycles >= FEWEST_CYCLES / 2 and late < early * GAIN**cycles / 2)
+    return bool(cycles >= FEWEST_CYCLES / 2 and late * GAIN**-cycles < early / 2)
 
 
 def usual_rtt_s(flow: ObservedFlow) -> float:

@@ -203,7 +203,8 @@ def segments_back(one: ObservedFlow, flow: ObservedFlow) -> float:
     """Data segments of `one` that went from the receiver of `flow` to its sender in its time; 0 of another way, and of the same connection."""
     begin, end = max(one.start_s, flow.start_s), min(one.start_s + one.seconds, flow.start_s + flow.seconds)
     is_back = (one.source.address, one.destination.address) == (flow.destination.address, flow.source.address) != ("", "")
-    if not is_back or (one.source, one.destination) == (flow.destination, flow.source) or not one.seconds or end <= begin:
+    is_same = {one.source, one.destination} == {flow.source, flow.destination}  # its own data, too, where both ends have one address
+    if not is_back or is_same or not one.seconds or end <= begin:
         return 0.0
     return float(one.facts.get("segments") or 0) * (end - begin) / one.seconds
 
