@@ -349,7 +349,20 @@ def test_what_an_end_holds_is_no_verdict_on_congestion_controls():
 
 def test_a_full_bottleneck_that_drops_much_says_so():
     full = replace(observations.PATH, queue_loss_pct=Estimate(4.2, 4.0, 4.4, 900, "%"))
-    assert "18.8 of its 20.0 Mbit/s, and its full queue drops 4.2 % of the packets" in words.answer(diagnosed(flow(goodput_mbps=18.8), path=full))
+    said = "18.8 of its 20.0 Mbit/s, and its full queue drops 4.2 % of the packets"
+    assert said in words.answer(diagnosed(flow(goodput_mbps=18.8), path=full))
+    managed = replace(full, buffer_bytes=None, reasons={"buffer_bytes": Reason("drops at many lengths")})
+    assert said.replace("full ", "") in words.answer(diagnosed(flow(goodput_mbps=18.8), path=managed))
+    unsure = replace(full, queue_loss_pct=Estimate(4.2, 0.0, 4.4, 900, "%"))  # they may as well be the path's
+    assert "queue drops" not in words.answer(diagnosed(flow(goodput_mbps=18.8), path=unsure))
+
+
+def test_the_table_names_no_control_where_only_the_application_could_make_it_faster():
+    for share, is_alone in ((0.8, True), (0.6, False)):
+        one = diagnosed(flow(goodput_mbps=5.0), limited_by={"application": share, "congestion_window": 1 - share}, advice=observations.BBR)
+        assert (words.APPLICATION in words.answer(one)) is is_alone
+        assert ("bbr, 3.20" in answer.of_flow(one).text(300)) is not is_alone
+        assert ("bbr" in answer.summary(whole(one)).text(300)) is not is_alone
 
 
 @pytest.mark.parametrize(("missing", "facts"), [(0.6, {}), (0.0, {"acks_missing": True}), (0.4, {}), (0.6, {"segment_stride": 2})])

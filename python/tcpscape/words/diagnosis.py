@@ -244,7 +244,7 @@ def _summary_row(one: FlowDiagnosis) -> TableRow:
         _top(one),
         _value(path.rtt_ms if path else None),
         _value(path.loss_pct if path else None),
-        (one.advice and one.advice.choice) or "–",
+        (not words.is_applications_to_change(one) and one.advice and one.advice.choice) or "–",
     )
 
 
@@ -349,6 +349,8 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
         return UNKNOWN_FIELD, reasons.text(diagnosis.reasons.get("advice"))
     if isinstance(advice.verdict, Withheld):
         return "–", words.no_advice(replace(advice.verdict, reason=None))  # the replay's row has it
+    if words.is_applications_to_change(diagnosis):
+        return "–", "only the application could make it faster"
     if advice.choice is None or advice.gain is None:
         return "–", COMPARED[advice.verdict]
     own, setting = words.in_use(diagnosis), words.best_setting(diagnosis, advice)

@@ -156,7 +156,7 @@ def _known(path: FittedPath) -> list[str]:
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
     """`bbr would carry 3.20 × as much as cubic [2.80, 3.60].`, or that there is nothing to change, or why nobody knows."""
     advice = diagnosis.advice
-    if is_application_alone(diagnosis) and not contradicted(diagnosis):
+    if is_applications_to_change(diagnosis):
         return APPLICATION
     if advice is None or isinstance(advice.verdict, Withheld):
         return _without_advice(diagnosis)
@@ -346,6 +346,11 @@ def is_application_alone(diagnosis: FlowDiagnosis) -> bool:
     return (diagnosis.limited_by or {}).get("application", 0.0) >= ALONE
 
 
+def is_applications_to_change(diagnosis: FlowDiagnosis) -> bool:
+    """Whether only the application could make the flow faster, whatever a replay on the assumed path would carry."""
+    return is_application_alone(diagnosis) and not contradicted(diagnosis)
+
+
 def is_window_held(diagnosis: FlowDiagnosis) -> bool:
     """Whether the buffer of an end held the flow most of the time."""
     return any(holds(diagnosis, cause) for cause in WINDOWS)
@@ -424,9 +429,10 @@ def _share_of_rate(diagnosis: FlowDiagnosis) -> float:
 
 
 def _drops(diagnosis: FlowDiagnosis) -> str:
-    """`, and its full queue drops 4.2 % of the packets`, where those are many."""
-    drops = diagnosis.path.queue_loss_pct if diagnosis.path else None
-    return f", and its full queue drops {number(drops.value, 2)} % of the packets" if drops and drops.value >= DROPPED_PCT else ""
+    """`, and its full queue drops 4.2 % of the packets`, where those are many beyond doubt; as in :func:`dropping`, not `full` of a managed one."""
+    if (dropped := _dropped_pct(diagnosis)) < DROPPED_PCT:
+        return ""
+    return f", and its {_filling(diagnosis.path)}queue drops {number(dropped, 2)} % of the packets"
 
 
 def queueing_ms(diagnosis: FlowDiagnosis) -> float | None:
@@ -567,10 +573,15 @@ def _dropped_pct(diagnosis: FlowDiagnosis) -> float:
 
 def dropping(path: FittedPath | None) -> str:
     """`the full queue of the bottleneck`, without `full` where active queue management drops at many lengths; or what else drops by load."""
-    why = path.reasons.get("buffer_bytes") if path else None
     if path and path.rate_mbps is None:
         return "a full queue, a policer or a bursty link"
-    return f"the {'' if why and why.why == 'drops at many lengths' else 'full '}queue of the bottleneck"
+    return f"the {_filling(path)}queue of the bottleneck"
+
+
+def _filling(path: FittedPath | None) -> str:
+    """`full `, or nothing of a queue that drops at many lengths."""
+    why = path.reasons.get("buffer_bytes") if path else None
+    return "" if why and why.why == "drops at many lengths" else "full "
 
 
 def _named(control: RecognisedControl) -> str:

@@ -90,7 +90,7 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
         " `ss -tin` on the sender has its control, and says app_limited where the application writes no more"
     ),
     "constant_flight": (
-        "the data in flight do not grow, as most congestion windows do without a loss: a socket buffer, a pace, the application or a congestion"
+        "the data in flight do not grow, unlike most congestion windows without a loss: a socket buffer, a pace, the application or a congestion"
         " control that measures delays holds them, and which of them does not show here: `ss -tin` on the sender says app_limited and sndbuf_limited"
     ),
     "small_writes": (
