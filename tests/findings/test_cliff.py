@@ -205,8 +205,9 @@ def test_even_levels_get_few_runs_far_from_the_edge_and_ten_beside_it():
 
 
 def test_efforts_that_make_no_sense():
-    with pytest.raises(ScenarioError, match=r"write for example|write at least"):
-        search.Effort(seeds=1)
+    for few in ("seeds", "few"):
+        with pytest.raises(ScenarioError, match=r"write for example|write at least"):
+            search.Effort(**{few: 1})
 
 
 def test_axes_that_make_no_sense():

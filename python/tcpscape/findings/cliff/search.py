@@ -269,7 +269,7 @@ class Effort:
     def __post_init__(self) -> None:
         if not 0 < self.threshold < 1:
             refuse("threshold", f"{self.threshold:g} is no share of the impairment-free rate", "write for example 50%")
-        if min(self.seeds, self.first, self.glance) < 2:
+        if min(self.seeds, self.first, self.few, self.glance) < 2:
             refuse("seeds", "one run says nothing about the spread", "write at least 2")
 
 
