@@ -494,9 +494,8 @@ def probes(flow: ObservedFlow) -> list[float]:
         return []
     bins = edges(t[0], t[-1] + BIN_S, BIN_S)
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
-    found = [
-        float(bins[k]) for k in _dips(rates, usual_rtt_s(flow), float(flow.facts.get("segment_size") or 0)) if not _times_out(flow, float(bins[k]))
-    ]
+    least_bytes = (flow.facts.get("segment_size") or 0) / (flow.facts.get("segment_stride") or 1)  # of the segments that are kept
+    found = [float(bins[k]) for k in _dips(rates, usual_rtt_s(flow), least_bytes) if not _times_out(flow, float(bins[k]))]
     return found if _is_regular(flow, found, float(t[0]), float(t[-1])) else []
 
 
