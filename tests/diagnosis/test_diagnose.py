@@ -330,6 +330,9 @@ def test_a_gain_hangs_on_a_bottleneck_that_was_not_seen():
     wide = replace(observations.BBR, gain=Estimate(8.9, 1.47, 53.9, 12))  # 76 × were measured: the rate was assumed
     said = words.answer(diagnosed(flow(goodput_mbps=5.0), path=unseen, limited_by={"recovery": 1.0}, advice=wide))
     assert said.endswith("bbr would carry at least 1.47 × as much as cubic, more where the bottleneck, whose rate does not show, is faster.")
+    larger = replace(wide, settings=(replace(setting, gain=Estimate(12.0, 11.0, 13.0, 6)),))
+    said = words.answer(diagnosed(flow(goodput_mbps=5.0), path=unseen, limited_by={"recovery": 1.0}, advice=larger))
+    assert said.endswith(f"about 12.0 × as much: receive buffer 34.8kB{words.ALLOWED}{words.UNLESS}.")
 
 
 def test_what_an_end_holds_is_no_verdict_on_congestion_controls():

@@ -168,7 +168,7 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
             least = (
                 f"at least {number(advice.gain.low)} × as much as {in_use(diagnosis)}, more where the bottleneck, whose rate does not show, is faster"
             )
-            return f"{advice.choice} would carry {least}{more}."
+            return f"{advice.choice} would carry {least}{more}{end if more else ''}."
         return f"{advice.choice} would carry {_times(advice.gain, in_use(diagnosis))}{more}{end}."
     if setting:
         return f"No other congestion control would carry clearly more, but {_setting(setting, is_open)}{end}."
