@@ -39,7 +39,7 @@ SAYS = {
     "receive window": (
         "Your path has a round trip of 50.0 ms with hardly any jitter, no random loss and a bottleneck of 20.0 Mbit/s with a buffer of 200 kB (80 ms when full).",
         "What limits you is the receiver's window (82 % of the time); the path needs at least 125 kB: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem), unless its application reads too slowly (Recv-Q of `ss -tn` there).",
-        "No other congestion control would carry clearly more, and how much a larger buffer would does not show.",
+        "No other congestion control would carry clearly more; how much more a larger buffer would carry does not show.",
     ),
     "application": (
         "What limits you is the sending application (95 % of the time): it offers no more data",
@@ -339,9 +339,11 @@ def test_what_an_end_holds_is_no_verdict_on_congestion_controls():
     """A pace was advised where a window held the flow; "nothing to change" was said beside a larger buffer, and where a program pauses."""
     pace, same = Alternative("Pacing (fq at the sender)", Estimate(1.06, 1.055, 1.07, 6), None, None), observations.SAME
     small = replace(observations.PATH, rate_mbps=None, buffer_bytes=None)
+    tried = Alternative("Receive buffer 11.7MB", Estimate(1.0, 0.99, 1.01, 6), None, None)
     for shares, settings, end in (
         ({"receive_window": 0.98}, (pace,), words.BUFFER),
         ({"send_buffer": 0.9}, (), words.BUFFER),
+        ({"receive_window": 0.9}, (tried,), "No other congestion control carries clearly more than cubic."),
         ({"congestion_window": 0.55, "application": 0.43}, (), words.PAUSES),
         ({"congestion_window": 0.9, "application": 0.1}, (), "No other congestion control carries clearly more than cubic."),
         ({"application": 0.9}, (pace,), words.APPLICATION),

@@ -18,7 +18,7 @@ from tcpscape.findings.diagnosis.path.columns import REORDERED, Turns, wire_of
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import Floats
-from tcpscape.words import flow as words
+from tcpscape.words import path_words
 
 
 @pytest.mark.parametrize("gap_ms", [0.25, 0.6, 1.0, 5.0])
@@ -93,7 +93,7 @@ def test_a_turn_that_no_clock_rounds_bounds_what_rounded_times_show() -> None:
 def test_no_jitter_is_said_with_what_may_be_there(high: float, says: str) -> None:
     none = Estimate(0.0, 0.0, high, 500, "ms")
     path = FittedPath(rtt_ms=Estimate(10.0, 9.9, 10.1, 500, "ms"), jitter_ms=none, jitter_on="none")
-    assert words._trip(path) == f"a round trip of 10.0 ms with {says}"
+    assert path_words.trip(path) == f"a round trip of 10.0 ms with {says}"
 
 
 def test_what_errors_leave_open_is_the_bound_of_no_jitter() -> None:
@@ -153,8 +153,8 @@ def test_data_that_change_their_order_have_jitter_also_where_the_acks_alone_show
     p = fit(capture.read(file).flows[0])
     assert p.jitter_on == "both"
     assert p.jitter_forward_ms is None
-    assert words._trip(p).endswith("of jitter of the ACKs and an unknown one of the data that reorders packets")
-    assert words.jittered(p) == "of the ACKs and an unknown one of the data", "the table says the same as the sentence"
+    assert path_words.trip(p).endswith("of jitter of the ACKs and an unknown one of the data that reorders packets")
+    assert path_words.jittered(p) == "of the ACKs and an unknown one of the data", "the table says the same as the sentence"
     assert p.jitter_reverse_ms is not None
     assert p.jitter_reverse_ms.value == pytest.approx(0.35, rel=0.15)
 
@@ -289,3 +289,23 @@ def test_the_parts_of_super_packets_that_came_late_count_as_late(tmp_path: Path)
     assert p.rtt_ms
     assert p.rtt_ms.value == pytest.approx(40.0, rel=0.02)
     assert p.rtt_ms.low <= 40.0 <= p.rtt_ms.high
+
+
+def test_delays_that_come_again_as_a_queue_does_are_none_of_a_jitter(tmp_path: Path) -> None:
+    """Independent delays that are held in order have nothing in common after two deviations; a queue grows and falls with its flows' windows."""
+    sent = np.arange(4_000) * 1.0
+    held = np.maximum.accumulate(sent + 20 * np.random.default_rng(1).standard_normal(sent.size)) - sent
+    queue = 40 * np.abs(sent % 200 / 100 - 1) + np.random.default_rng(2).standard_normal(sent.size)
+    assert jitters.are_independent(sent, held, 20.0)
+    assert not jitters.are_independent(sent, queue, 20.0)
+    fields = {
+        "forward": ["netem delay 10ms", "netem delay 20ms 1ms rate 1gbit"],
+        "bottleneck": "tbf rate 20mbit burst 3028 limit 120000",
+        "reverse": ["netem delay 30ms", "tbf rate 20mbit burst 3028 limit 150000"],
+        "flows": [{"cca": "cubic"}, {"cca": "cubic", "direction": "up"}],
+        "duration": "10s",
+    }
+    file = tmp_path / "a.pcapng"
+    Model().write_pcap(Scenario.model_validate(fields), 0, file)
+    for flow in capture.read(file).flows:
+        assert fit(flow).jitter_ms is None, "25 [22, 29] ms were told"

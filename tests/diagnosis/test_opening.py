@@ -35,7 +35,7 @@ def test_flights_that_differ_from_the_handshake_show_a_jitter_that_it_had_too(tm
     """Turns of 88, 108 and 110 ms beside the handshake's of 100: the middle of all four is told, with an interval that holds the path's."""
     trip = path.fit(starting(tmp_path / "varies.pcap", (0.0, -12.0, -4.0, 6.0, -2.0))).rtt_ms
     assert trip.low < 92
-    assert trip.high > 108
+    assert trip.high > 140  # the first of a flight's ACKs was an early one: 1.5 deviations more than 104 and its error
     assert trip.value == pytest.approx(104.0, abs=0.1)  # the middle of 88, 100, 108 and 110
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import bench
+from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
@@ -179,6 +180,13 @@ def test_levels_have_seeds_of_their_own():
     assert len({s for some in of_each.values() for s in some}) == sum(map(len, of_each.values()))
     assert {x.at: set(range(x.first_seed, x.first_seed + x.cv.n)) for x in cliff.levels} == {x: s for x, s in of_each.items() if x}
     assert min(of_each[0.0]) == 0
+    # What ran under other seeds than the base is no pair with it, however many runs both have.
+    told = search.find(world(lambda x: logistic(x, 0.2)), SHARE)
+    assert any(x.cv.n == told.baseline.n and x.first_seed for x in told.levels)
+    for x in told.levels:
+        ran = world(lambda y: logistic(y, 0.2))
+        values, calm = (ran([at], range(first, first + n))[0] for at, first, n in ((x.at, x.first_seed, x.cv.n), (0.0, 0, told.baseline.n)))
+        assert x.retention == stats.mean_ratio(values, calm)
     assert {x.first_seed for x in search.find(quick, SHARE, search.QUICK).levels} == {0}
     assert all(min(some) == 0 for some in seeds(quick).values())
     base = world(lambda _: 1.0)

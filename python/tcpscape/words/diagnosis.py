@@ -24,7 +24,7 @@ from tcpscape.text.numbers import Number, number, percent
 from tcpscape.text.screen import Deferred, Screen
 from tcpscape.text.table import Table, TableRow, table_of
 from tcpscape.units import counted
-from tcpscape.words import fitted_path, handshakes, reasons
+from tcpscape.words import fitted_path, handshakes, path_words, reasons
 from tcpscape.words import flow as words
 from tcpscape.words.terms import glossed
 
@@ -312,7 +312,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     queued = words.queueing_ms(diagnosis)
     added = "the queue adds {} ms" if path.rate_mbps else "the flow's median is {} ms longer"
     yield _row(path, "RTT of the path", "rtt_ms", "ms", added.format(number(queued, 2)) if queued and queued >= LEAST_QUEUE_MS else "")
-    about = [words.jittered(path), {True: "keeps the order", False: "reorders", None: ""}[path.order_kept], path.distribution or ""]
+    about = [path_words.jittered(path), {True: "keeps the order", False: "reorders", None: ""}[path.order_kept], path.distribution or ""]
     yield _row(path, "jitter (σ)", "jitter_ms", "ms", ", ".join(part for part in about if part))
     lost = path.queue_loss_pct
     dropped = f"{words.dropping(path)} dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
@@ -322,7 +322,7 @@ def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str
     yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", _queue(path, diagnosis.beside))
     yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
     for change in path.changes[:3]:
-        yield "change", f"at {change.at_s:.2f} s", f"{words.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
+        yield "change", f"at {change.at_s:.2f} s", f"{path_words.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
     if len(path.changes) > 3:
         yield "", f"{len(path.changes) - 3} more changes", "--json has them"
 

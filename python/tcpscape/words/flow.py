@@ -7,23 +7,15 @@ from collections.abc import Mapping
 
 from tcpscape.findings.advice.choice import ChoiceVerdict
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, RecognisedControl, ReplayAdvice, Withheld
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, RecognisedControl, ReplayAdvice, Withheld
 from tcpscape.findings.diagnosis.limits import DEFAULT_SEND_BUFFER
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.sender_side import observed_rtt
 from tcpscape.stats import Estimate
-from tcpscape.text.numbers import decimal_places, joined, number, percent
-from tcpscape.units import counted
-from tcpscape.words import reasons
+from tcpscape.text.numbers import joined, number, percent
+from tcpscape.words import path_words, reasons
 
-HARDLY_MS, HARDLY_OF_RTT = 0.1, 0.005
-"""Jitter below both, ms and as a share of the RTT, is called none."""
-WIDE, WIDE_MS = 0.05, 0.5
-"""Twice the farther end of a round trip's interval from it, as a share of it and in ms, above both of which a sentence has the ends instead: of 28
-numbers that remain under jitter 27 are within 2 % or 0.5 ms, of those told before (15 %, 1 ms) 40 of 60 (development captures)."""
-RARE_PCT = 0.0005
-"""Random loss below this, %, is called none."""
 CLEAR = 1.05
 """Gain from which a setting is named beside the congestion control."""
 VERDICTS: Mapping[ChoiceVerdict, str] = {
@@ -109,8 +101,8 @@ APPLICATION = "Nothing to change on the path or in TCP: only the application cou
 """What is advised where the application held the flow for nearly all of its time."""
 PAUSES = "Whether another congestion control would carry more does not show: the application pauses, and a replay writes as much as it did."
 """What is said of congestion controls where it held the flow for a part of its time that counts."""
-BUFFER = "No other congestion control would carry clearly more, and how much a larger buffer would does not show."
-"""What is said of them where the buffer of an end holds the flow."""
+BUFFER = "No other congestion control would carry clearly more; how much more a larger buffer would carry does not show."
+"""What is said of them where the buffer of an end holds the flow, and no larger one was run."""
 ALLOWED = ", if the sender's socket buffer allows as much"
 """What a larger receive buffer hangs on, as the sender's does not show beside a window that is full."""
 ALONE, PAUSED = 0.75, 0.2
@@ -125,10 +117,6 @@ HELD = 0.5
 """Share of the time from which a cause is what limits a flow."""
 
 
-HIDDEN_PCT = 0.1
-"""End of the interval of a random loss from which on it is told instead of "no random loss" where none was seen, %."""
-
-
 def answer(diagnosis: FlowDiagnosis) -> str:
     """The three sentences in one line."""
     return " ".join((path_sentence(diagnosis), limit_sentence(diagnosis), advice_sentence(diagnosis)))
@@ -139,18 +127,13 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
     path = diagnosis.path
     if path is None:
         return f"What your path is cannot be told: {reasons.text(diagnosis.reasons.get('path'), UNSEEN)}."
-    parts = _known(path)
+    parts = path_words.known(path)
     if not parts:
         why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), None)
         return f"What your path is cannot be told: {clause(reasons.text(why, UNSEEN))}."
-    missing = [name for field, name in ASIDE.items() if getattr(path, field) is None and not (field == "rtt_ms" and _longest_trip(path))]
+    missing = [name for field, name in ASIDE.items() if getattr(path, field) is None and not (field == "rtt_ms" and path_words.longest_trip(path))]
     aside = f" (not identifiable from this measurement: {', '.join(missing)})" if missing else ""
-    return f"Your path has {joined(parts)}{aside}{_changes(path)}."
-
-
-def _known(path: FittedPath) -> list[str]:
-    """What the first sentence says of a path."""
-    return [part for part in (_trip(path), _loss(path), _bottleneck(path)) if part]
+    return f"Your path has {joined(parts)}{aside}{path_words.changes(path)}."
 
 
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
@@ -180,7 +163,7 @@ def _beside_an_end(diagnosis: FlowDiagnosis, advice: ReplayAdvice) -> str | None
     """What is said instead of a verdict on congestion controls where an end holds the flow, and what it would do otherwise was not run."""
     if filled(diagnosis):
         return None
-    if advice.verdict == "as good" and is_window_held(diagnosis):
+    if advice.verdict == "as good" and is_window_held(diagnosis) and not any("buffer" in one.name.lower() for one in advice.settings):
         return BUFFER
     pauses = (diagnosis.limited_by or {}).get("application", 0.0) >= PAUSED
     return PAUSES if pauses and advice.verdict in ("as good", "undecided") else None
@@ -214,7 +197,7 @@ def _without_advice(diagnosis: FlowDiagnosis) -> str:
         return "No congestion control can carry much more than that."
     withheld = diagnosis.advice.verdict if diagnosis.advice else None
     if isinstance(withheld, Withheld):
-        is_told = diagnosis.path is None or not _known(diagnosis.path)  # the first sentence has the reason
+        is_told = diagnosis.path is None or not path_words.known(diagnosis.path)  # the first sentence has the reason
         why = clause(reasons.brief(withheld.reason) if is_told else reasons.text(withheld.reason))
     else:
         why = clause(reasons.text(diagnosis.reasons.get("advice"), "there was no replay"))
@@ -244,86 +227,6 @@ def setting_gain(setting: Alternative, is_open: bool) -> str:
 def _times(gain: Estimate, other: str = "") -> str:
     """`3.20 × as much as cubic [2.80, 3.60]`."""
     return gain.text(unit=f"× as much{f' as {other}' if other else ''}")
-
-
-def _trip(path: FittedPath) -> str:
-    """The round trip and its jitter."""
-    if path.rtt_ms is None:
-        most = _longest_trip(path)
-        return " and ".join(part for part in (f"a round trip of at most {number(most)} ms" if most else "", _jitter(path)) if part)
-    low, high = path.rtt_ms.low, path.rtt_ms.high
-    off = max(high - path.rtt_ms.value, path.rtt_ms.value - low)
-    is_wide = math.isfinite(off) and 2 * off > max(WIDE_MS, WIDE * path.rtt_ms.value)
-    is_open = low < 10.0 ** -decimal_places(high, 3)  # of the upper end's digits none is left of the lower one
-    ends = f"of at most {number(high)} ms" if is_open else f"between {number(low)} and {number(high)} ms"
-    trip = f"a round trip {ends}" if is_wide else f"a round trip of {number(path.rtt_ms.value)} ms"
-    jitter = _jitter(path)
-    return f"{trip} with {jitter}" if jitter else trip
-
-
-def _longest_trip(path: FittedPath) -> float | None:
-    """What bounds the round trip of the empty path where it is not identifiable, ms."""
-    why = path.reasons.get("rtt_ms")
-    return why.values.get("ms") if why and path.rtt_ms is None else None
-
-
-def _jitter(path: FittedPath) -> str:
-    if path.jitter_ms is None:
-        return ""
-    is_small = path.jitter_ms.value < HARDLY_MS and (path.rtt_ms is None or path.jitter_ms.value < HARDLY_OF_RTT * path.rtt_ms.value)
-    if path.jitter_on == "none" and path.jitter_ms.high > max(HARDLY_MS, HARDLY_OF_RTT * (path.rtt_ms.value if path.rtt_ms else 0.0)):
-        return f"less than {number(path.jitter_ms.high, 2)} ms of jitter"
-    if is_small or path.jitter_on == "none":
-        return "hardly any jitter"
-    order = {True: " that keeps packets in order", False: " that reorders packets", None: ""}[path.order_kept]
-    where = jittered(path)
-    return f"{number(path.jitter_ms.value)} ms of jitter{' ' if where else ''}{where}{order}"
-
-
-def jittered(path: FittedPath) -> str:
-    """Which packets have the jitter that is told; empty where that is not known or none has."""
-    is_half_seen = path.jitter_on == "both" and path.jitter_forward_ms is None
-    both = "of the ACKs and an unknown one of the data" if is_half_seen else "each way"
-    return {"forward": "of the data", "reverse": "of the ACKs", "both": both}.get(path.jitter_on or "", "")
-
-
-def _loss(path: FittedPath) -> str:
-    if path.loss_pct is None:
-        return ""
-    value, low, high = path.loss_pct.value, path.loss_pct.low, path.loss_pct.high
-    if value >= RARE_PCT and low != 0:
-        return f"{number(value, 2)} % of random loss"
-    return f"at most {number(high, 2)} % of random loss" if high >= HIDDEN_PCT or value >= RARE_PCT else "no random loss"
-
-
-def _bottleneck(path: FittedPath) -> str:
-    """`a bottleneck of 20 Mbit/s with a buffer of 200 kB (80 ms)`."""
-    if path.rate_mbps is None:
-        return ""
-    link = f"a bottleneck of {number(path.rate_mbps.value)} Mbit/s"
-    if path.buffer_bytes is None:
-        return link
-    size = path.buffer_bytes.value
-    delay = size * 8 / (path.rate_mbps.value * 1e3) if path.rate_mbps.value > 0 else 0.0
-    return f"{link} with a buffer of {number(size / 1e3)} kB ({number(delay, 2)} ms when full)"
-
-
-def _changes(path: FittedPath) -> str:
-    """`; it changed 3 times, first at 8.0 s: rate 20 → 5 Mbit/s`."""
-    if not path.changes:
-        return ""
-    first = min(path.changes, key=lambda change: change.at_s)
-    times = "once" if len(path.changes) == 1 else counted(len(path.changes), "time")
-    return f"; it changed {times}, {'first ' if len(path.changes) > 1 else ''}at {first.at_s:.1f} s: {change_text(first)}"
-
-
-def change_text(change: PathChange) -> str:
-    """`rate 20.0 → 5.00 Mbit/s`, `an outage of 0.500 s`."""
-    if change.kind == "outage":
-        return f"an outage of {number(change.after)} s" if change.after is not None else "an outage"
-    name, unit, factor = {"rtt": ("RTT", "ms", 1.0), "rate": ("rate", "Mbit/s", 1.0), "loss": ("loss", "%", 100.0)}[change.kind]
-    before, after = ("?" if v is None else number(v * factor) for v in (change.before, change.after))
-    return f"{name} {before} → {after} {unit}"
 
 
 def _colon(text: str) -> str:
@@ -622,4 +525,4 @@ def frame_notes(one: FlowDiagnosis) -> list[tuple[int, str]]:
     frames = one.flow.segments.get("frame")
     first = [(int(frames[0]), f"diagnosis of this flow: {answer(one)}")] if frames is not None and len(frames) else []
     changes = one.path.changes if one.path else ()
-    return [*first, *((change.frame, f"the path changed: {change_text(change)}") for change in changes if change.frame)]
+    return [*first, *((change.frame, f"the path changed: {path_words.change_text(change)}") for change in changes if change.frame)]

@@ -446,6 +446,7 @@ class _Search:
                 self.look(sum(bracket) // 2)
             elif (step := self.brief_beside(bracket)) is not None:
                 self.look_closely(step)
+                self.tell()
             else:
                 return
 
