@@ -197,8 +197,8 @@ SENTENCES: Mapping[Why, str | Callable[..., str]] = {
     "would move alike": lambda names: f"on this path {_together(names)} would have moved the window much alike",
     "family": "Reno, LP or DCTCP without marks: they do the same here, and so does the advice",
     "without SACK": (
-        "without SACK the window is not seen while losses are repaired, and no window was learnt so:"
-        " capture a connection with SACK, and 128 bytes of each packet"
+        "no acknowledgement shows a block of SACK, and without them the window is not seen while losses are repaired, nor was one learnt so: capture"
+        " a connection with SACK, and 128 bytes of each packet"
     ),
     "counts ACKs": lambda name, names: (
         f"{name} grows by the number of ACKs, and {', '.join(names[:-1])} and {names[-1]} did so in kernels before 5.7: they may be it as well"
