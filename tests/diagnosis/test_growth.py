@@ -88,6 +88,8 @@ def test_bbr_is_not_named_where_it_would_have_filled_the_path(monkeypatch: pytes
     found = classify(flow, EMPTY)
     assert (found.name, found.reason and found.reason.why) == ("unknown", "below the bottleneck")
     assert classify(flow, replace(EMPTY, queue="self-induced")).name == "bbr"
+    monkeypatch.setattr(limits, "probes", lambda _: [10.1])  # such probes are BBR's, whatever else holds it
+    assert classify(flow, EMPTY).name == "bbr"
 
 
 @pytest.mark.parametrize(("times", "is_pace"), [(np.random.default_rng(3).exponential(10, 1_200).cumsum(), False), (np.arange(1_200) * 10.0, True)])
