@@ -186,3 +186,31 @@ def test_segments_that_go_back_count_in_the_time_of_both(tmp_path: Path) -> None
         assert observed.segments_back(other, flow) == 0.0
     local = replace(flow, destination=replace(flow.destination, address=flow.source.address))
     assert observed.segments_back(local, local) == 0.0, "its own data, though both ends have one address"
+
+
+def test_the_queue_of_data_that_went_before_may_be_in_every_round_trip(tmp_path: Path) -> None:
+    """49.4 [49.3, 49.5] ms were told of 13.4, where another connection kept the way of the acknowledgements full from before the handshake on."""
+    Model().write_pcap(Scenario.model_validate(PATH | {"changes": []}), 1, tmp_path / "a.pcapng")
+    flow = capture.read(tmp_path / "a.pcapng").flows[0]
+    acks = float(flow.facts["acks"])
+    beside, behind = (fit(replace(flow, others_back=acks, others_before=is_before)).rtt_ms for is_before in (False, True))
+    assert beside
+    assert beside.low > 24
+    assert behind
+    assert behind.low == 0
+    back = replace(flow, source=flow.destination, destination=replace(flow.source, port=1))
+    late = replace(flow, start_s=0.1)
+    for one, other, is_before in ((late, back, True), (flow, replace(back, start_s=0.1), False)):
+        seen = observed.Observation("pcap", "a.pcapng", [one, other])
+        found = diagnosis.diagnose(seen, DiagnosisSettings(replay=None, most=1)).flows[0].flow
+        assert (found.others_load_back, found.others_before) == (True, is_before)
+
+
+@pytest.mark.parametrize(("apart_ms", "found"), [(40.5, "unknown"), (31.0, "application")])
+def test_the_same_bytes_a_round_trip_apart_are_not_surely_written_by_a_clock(apart_ms: float, found: str, tmp_path: Path) -> None:
+    """A socket buffer that is sent as a whole each round trip, in a capture without the handshake, was "the sending application, 100 %"."""
+    times = np.repeat(1_000 + apart_ms * np.arange(300), 8)
+    flow = seen(tmp_path / "a.pcap", times, "application")
+    path = replace(EMPTY, rtt_ms=Estimate(TRIP_MS, 39.8, 40.2, 99, "ms"))
+    assert limits.is_clocked(flow, path)
+    assert [one.cause for one in limits.doubted(flow, None, path).limits] == [found]

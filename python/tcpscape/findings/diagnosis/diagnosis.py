@@ -101,8 +101,9 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
         else:
             tell("diagnosis", "")
         beside = [one for one in observation.flows if _is_beside(one, flow)]
-        back = sum(observed.segments_back(one, flow) for one in observation.flows)
-        found = of_flow(replace(flow, others_back=back), settings)
+        back = [(observed.segments_back(one, flow), one.start_s < flow.start_s) for one in observation.flows]
+        is_before = any(count > 0 and is_earlier for count, is_earlier in back)
+        found = of_flow(replace(flow, others_back=sum(count for count, _ in back), others_before=is_before), settings)
         diagnoses.append(replace(found, path=shared(found.path, flow, beside), beside=len(beside)))
     return Diagnosis(observation, diagnoses, others)
 

@@ -187,7 +187,8 @@ def _by_flights(
     is_released = (
         is_same and not (flow.sends_back or begins_by_itself(flow)) and _echo_ms(flow).size >= LEAST_BURSTS
     )  # as many bytes by the last ACKs
-    if held.get("application", 0.0) >= SURE and (is_same_left or is_released) and not is_clocked(flow, path):
+    is_by_clock = is_clocked(flow, path) and not is_a_turn_apart(flow, path)
+    if held.get("application", 0.0) >= SURE and (is_same_left or is_released) and not is_by_clock:
         return {"application": True}, "constant_flight"
     fills = path.rate_mbps is not None and (flow.goodput_mbps or 0.0) > NEARLY * path.rate_mbps.value
     if held.get("congestion_window", 0.0) >= SURE:
@@ -333,8 +334,17 @@ def _beats(flow: ObservedFlow, path: FittedPath, apart_s: float) -> bool:
 
 def is_of_round_trips(flow: ObservedFlow, path: FittedPath) -> bool:
     """Whether a whole number of the usual distances between bursts is a round trip: a window that does not grow sends so."""
-    t = np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9
-    return path.rtt_ms is not None and _fits(path, float(np.median(_bursts(t)[0])))
+    return path.rtt_ms is not None and _fits(path, _usual_apart_s(flow))
+
+
+def is_a_turn_apart(flow: ObservedFlow, path: FittedPath) -> bool:
+    """Whether the usual distance between bursts is the round trip itself, as of a buffer or a window that is sent as a whole."""
+    apart_ms = 1e3 * _usual_apart_s(flow)
+    return path.rtt_ms is not None and path.rtt_ms.low * (1 - ROUNDED) <= apart_ms <= path.rtt_ms.high * (1 + ROUNDED)
+
+
+def _usual_apart_s(flow: ObservedFlow) -> float:
+    return float(np.median(_bursts(np.sort(np.asarray(flow.segments["t"], dtype=np.float64)) / 1e9)[0]))
 
 
 def _fits(path: FittedPath, apart_s: float) -> bool:

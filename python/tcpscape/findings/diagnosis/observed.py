@@ -140,6 +140,8 @@ class ObservedFlow(FlowCounts, FlowEnds):
     """The congestion control's name, where the source itself names it."""
     others_back: float = 0.0
     """Data segments of other connections that went from its receiver to its sender while it lasted, as far as the source shows them."""
+    others_before: bool = False
+    """Whether some of them went before it began, so that its handshake may have waited behind them."""
 
     @property
     def limits_doubt(self) -> Doubt | None:

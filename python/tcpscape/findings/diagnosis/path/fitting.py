@@ -308,7 +308,8 @@ def answer(f: Fit) -> FittedPath:
     reasons |= {name: reason for name, (value, reason) in why.items() if value is None and reason}
     rtt = base.round_trip(f)
     is_loaded_back = f.flow.loads_back or f.flow.others_load_back
-    if rtt is not None and is_loaded_back and f.flow.facts.get("begins_in_mid_connection") and base.least_again(f) is None:
+    is_late = bool(f.flow.facts.get("begins_in_mid_connection")) and base.least_again(f) is None
+    if rtt is not None and is_loaded_back and (is_late or (f.flow.others_load_back and f.flow.others_before)):
         rtt = replace(rtt, low=0.0)  # no handshake shows the way of an acknowledgement without the queue of data there
     rtt = base.without_standing(f, rtt)
     one, jf, jr = (clock.jitter(f, each) for each in jitter_estimates(f))
