@@ -14,6 +14,7 @@ from scipy.special import erf, ndtr
 from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis import limits
+from tcpscape.findings.diagnosis.bursts import is_served
 from tcpscape.findings.diagnosis.observed import LimitInterval, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import base, before, bottleneck, fit, fitting, hidden, losses, overtaken, state
 from tcpscape.findings.diagnosis.path import jitter as jitters
@@ -1209,10 +1210,10 @@ def test_packets_one_by_one_at_equal_distances_are_a_bottlenecks_as_well_as_an_a
     sent = np.cumsum(np.resize(np.array(gaps_ms), 2_000))
     held = LimitInterval(0.0, float(sent[-1]) / 1e3, "application")
     seen = replace(flow(sent, np.full(sent.size, 12.0), np.full(sent.size, 8.0), vantage=vantage), limits=(held,))
-    assert limits.is_served(seen, fitting.nothing(Reason("few packets"))) is is_doubted
+    assert is_served(seen, fitting.nothing(Reason("few packets"))) is is_doubted
     assert {one.cause for one in limits.doubted(seen).limits} == {"unknown" if is_doubted else "application"}
-    assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), jitter_on="none"))
-    assert not limits.is_served(seen, replace(fitting.nothing(Reason("few packets")), rate_mbps=Estimate(20.0, 19.9, 20.1, 900, "Mbit/s")))
+    assert not is_served(seen, replace(fitting.nothing(Reason("few packets")), jitter_on="none"))
+    assert not is_served(seen, replace(fitting.nothing(Reason("few packets")), rate_mbps=Estimate(20.0, 19.9, 20.1, 900, "Mbit/s")))
 
 
 @pytest.mark.parametrize(("packets", "is_made_up_for"), [(3, True), (4, False), (5, False)])

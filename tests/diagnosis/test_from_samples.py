@@ -14,7 +14,7 @@ import forked
 from arriving import arriving
 from patience import PATIENCE_S
 from tcpscape import capture
-from tcpscape.findings.diagnosis import diagnosis, limits
+from tcpscape.findings.diagnosis import bursts, diagnosis, limits
 from tcpscape.findings.diagnosis.fitted import FittedPath, RecognisedControl
 from tcpscape.findings.diagnosis.observed import LimitInterval, Observation, ObservedFlow, SocketAddress
 from tcpscape.findings.diagnosis.path import from_samples
@@ -365,17 +365,17 @@ def test_what_a_clock_sends_is_no_send_buffers_where_no_ack_released_it(tmp_path
     by_clock = arriving(tmp_path / "clock.pcap", np.repeat(1_000 + 128.43 * np.arange(300), 6), sizes, ways, 9.0)
     path = FittedPath(rate_mbps=Estimate(1.34, 1.33, 1.35, 99))
     assert by_clock.vantage == "receiver"
-    assert (limits.is_clocked(by_clock, path), limits.begins_by_itself(by_clock)) == (True, True)
+    assert (bursts.is_clocked(by_clock, path), bursts.begins_by_itself(by_clock)) == (True, True)
     both = replace(by_clock, limits=(LimitInterval(0, 38, "send_buffer"),))
     assert [one.cause for one in limits.refined(both, None, path)] == ["application"]
     by_acks = arriving(tmp_path / "acks.pcap", np.repeat(1_000 + (sum(ways) + 18.1) * np.arange(300), 6), sizes, ways, 9.0)
-    assert (limits.is_clocked(by_acks, path), limits.begins_by_itself(by_acks)) == (True, False)
+    assert (bursts.is_clocked(by_acks, path), bursts.begins_by_itself(by_acks)) == (True, False)
     both = replace(by_acks, limits=(LimitInterval(0, 38, "send_buffer"),))
     assert [one.cause for one in limits.refined(both, None, path)] == ["send_buffer"]
     # One burst of four leaves as its ACK comes, the others 1.4 ms later: a tenth of the usual time is nothing, but a buffer is filled at once.
     waited = np.where(np.arange(300) % 4, 1.4, 0.0)
     shortly = arriving(tmp_path / "shortly.pcap", np.repeat(1_000 + np.cumsum(sum(ways) + 18.1 + waited), 6), sizes, ways, 9.0)
-    assert [limits.is_late(seen) for seen in (by_acks, shortly)] == [False, True]
+    assert [bursts.is_late(seen) for seen in (by_acks, shortly)] == [False, True]
     still = np.full(20, 8_192.0), np.full(20, 1_000.0), np.full(20, 8_192.0)
     for seen, is_denied in ((by_acks, False), (shortly, True)):
         about, doubt = limits._by_flights(replace(seen, limits=both.limits), path, {"send_buffer": 1.0}, still)
@@ -390,11 +390,11 @@ def test_beside_a_nearly_full_bottleneck_a_clock_of_the_sender_may_be_what_a_buf
     path = FittedPath(rate_mbps=Estimate(9.69, 9.6, 9.8, 99))
     seen = replace(seen, goodput_mbps=0.85 * 9.69)
     still = np.full(20, 40_000.0), np.full(20, 30_000.0), np.full(20, 40_000.0)
-    assert limits.stamps_beat(seen) is is_denied
+    assert bursts.stamps_beat(seen) is is_denied
     about, _ = limits._by_flights(seen, path, {"send_buffer": 1.0}, still)
-    assert about["send_buffer"] is (is_denied or limits.is_late(seen))
+    assert about["send_buffer"] is (is_denied or bursts.is_late(seen))
     about, _ = limits._by_flights(replace(seen, goodput_mbps=5.0), path, {"send_buffer": 1.0}, still)
-    assert about["send_buffer"] is limits.is_late(seen)
+    assert about["send_buffer"] is bursts.is_late(seen)
 
 
 @pytest.mark.parametrize(("apart", "is_stamped", "found"), [(55.5, False, "application"), (53.2, False, "unknown"), (55.5, True, "application")])
@@ -410,7 +410,7 @@ def test_bursts_whose_distances_no_round_trip_explains_are_a_clocks(apart, is_st
     )
     assert (seen.vantage, seen.facts["timestamps"]) == ("receiver", is_stamped)
     path = FittedPath(rtt_ms=Estimate(212.8, 209.0, 216.0, 99, "ms"))
-    assert limits.is_clocked(seen, path) is (found == "application")
+    assert bursts.is_clocked(seen, path) is (found == "application")
     held_so = replace(seen, limits=(LimitInterval(0, 9, "congestion_window"),))
     told = limits.doubted(replace(held_so, limits=limits.refined(held_so, None, path)), None, path)
     assert [one.cause for one in told.limits] == [found]
@@ -419,7 +419,7 @@ def test_bursts_whose_distances_no_round_trip_explains_are_a_clocks(apart, is_st
 def test_a_last_packet_long_after_all_others_shows_no_clock(tmp_path):
     """All but one of the segments are in the first eighth of the time: a clock that was set, or damage."""
     seen = arriving(tmp_path / "far.pcap", np.append(1_000 + 10.0 * np.arange(200), 1e6), np.full(201, 1_448), (20.0, 20.0), 0.05)
-    assert not limits.is_clocked(seen, FittedPath())
+    assert not bursts.is_clocked(seen, FittedPath())
 
 
 def test_bursts_of_a_shared_mediums_turns_are_no_clocks_where_losses_change_the_flight(tmp_path):
@@ -434,7 +434,7 @@ def test_bursts_of_a_shared_mediums_turns_are_no_clocks_where_losses_change_the_
         (sawtooth, {**lossy, "losses": 0}, True),
     ):
         flow = replace(seen, facts=facts, segments={**seen.segments, "flight_by_echo": flights})
-        assert limits.is_clocked(flow, FittedPath()) is is_clock
+        assert bursts.is_clocked(flow, FittedPath()) is is_clock
 
 
 @pytest.mark.parametrize(("apart", "found"), [(40.1, "congestion_window"), (33.0, "application")])
@@ -442,7 +442,7 @@ def test_bursts_a_round_trip_apart_are_a_windows_that_does_not_grow_as_well_as_a
     """Ten segments each 40.1 ms over a round trip of 40 ms, as a receive window whose scale is in SYNs that the capture lacks holds them."""
     seen = arriving(tmp_path / "still.pcap", np.repeat(1_000 + apart * np.arange(300), 10), np.full(3_000, 1_448), (20.0, 20.0), 0.05)
     path = FittedPath(rtt_ms=Estimate(40.0, 39.8, 40.2, 99, "ms"))
-    assert limits.is_clocked(seen, path)
+    assert bursts.is_clocked(seen, path)
     held_so = replace(seen, limits=(LimitInterval(0, 12, "congestion_window"),))
     assert [one.cause for one in limits.refined(held_so, None, path)] == [found]
 
@@ -461,8 +461,8 @@ def test_without_a_timestamp_a_rate_that_never_grows_beside_pauses_is_no_congest
 
 def test_packets_that_come_at_once_were_not_served_one_by_one():
     burst = np.repeat(np.arange(100) * 0.05, 45)
-    assert not limits.is_served(held(burst, "middle"), FittedPath())
-    assert limits.is_served(held(np.arange(4_500) * 0.001, "middle"), FittedPath())
+    assert not bursts.is_served(held(burst, "middle"), FittedPath())
+    assert bursts.is_served(held(np.arange(4_500) * 0.001, "middle"), FittedPath())
 
 
 @pytest.mark.parametrize(("is_alone", "doubt"), [(True, "small_writes"), (False, None)])

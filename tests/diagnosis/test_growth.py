@@ -13,7 +13,7 @@ import pytest
 from arriving import arriving
 from tcpscape import capture
 from tcpscape.engines.model import Model
-from tcpscape.findings.diagnosis import diagnosis, limits, observed
+from tcpscape.findings.diagnosis import bursts, diagnosis, limits, observed
 from tcpscape.findings.diagnosis.control.classify import classify
 from tcpscape.findings.diagnosis.fitted import DiagnosisSettings, FittedPath, PathChange, RecognisedControl
 from tcpscape.findings.diagnosis.growth import stays_below_bottleneck
@@ -212,5 +212,5 @@ def test_the_same_bytes_a_round_trip_apart_are_not_surely_written_by_a_clock(apa
     times = np.repeat(1_000 + apart_ms * np.arange(300), 8)
     flow = seen(tmp_path / "a.pcap", times, "application")
     path = replace(EMPTY, rtt_ms=Estimate(TRIP_MS, 39.8, 40.2, 99, "ms"))
-    assert limits.is_clocked(flow, path)
+    assert bursts.is_clocked(flow, path)
     assert [one.cause for one in limits.doubted(flow, None, path).limits] == [found]

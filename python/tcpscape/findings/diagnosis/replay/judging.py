@@ -25,8 +25,9 @@ from typing import Literal
 import numpy as np
 
 from tcpscape import stats
+from tcpscape.findings.diagnosis.bursts import is_served
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Assumption, FittedPath, RecognisedControl, Replay, ReplayAdvice, ReplaySettings, Zone
-from tcpscape.findings.diagnosis.limits import is_served, paces, spaces
+from tcpscape.findings.diagnosis.limits import paces, spaces
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow
 from tcpscape.findings.diagnosis.reasons import Reason
 from tcpscape.findings.diagnosis.replay import advice, zone
