@@ -270,18 +270,16 @@ def counted(corpus: Path, out: Path) -> Counts:
         shown = truth["shown"]
         keys = (truth["domain"], f"seen at the {shown['place']}", f"opened by the {shown['opened']}", "all")
         keys += (CONTROL,) if shows_its_control(truth, flow) else ()
-        found = verdicts(corpus / name, truth, flow) if flow else {}
+        by_goal = verdicts(corpus / name, truth, flow) if flow else {}
         for key in keys:
             tables[key]["views"] += Counter(n=1, failed=int(flow is None), contradictions=int(flow is not None and any(contradictions(flow))))
-            for goal, verdict in found.items():
+            for goal, verdict in by_goal.items():
                 tables[key][goal][verdict] += 1
-        said = named(truth, flow) if flow else None
-        if shows_its_control(truth, flow) and said and said[0] == "family":
-            tables[CONTROL]["family"]["n"] += 1
+        kind, _, is_right = (flow and named(truth, flow)) or (MOST_LIKELY, 0.0, False)
+        tables[CONTROL]["family"]["n"] += shows_its_control(truth, flow) and kind == "family"
         if flow and truth["kind"] in FREE and shown["place"] != "sender":
-            is_given = said is not None and said[0] != MOST_LIKELY
-            is_right = said is not None and (said[2] or found["control"] == "unsure")
-            tables[AWAY]["control"]["silent" if not is_given else "right" if is_right else "wrong"] += 1
+            is_right = is_right or by_goal["control"] == "unsure"
+            tables[AWAY]["control"]["silent" if kind == MOST_LIKELY else "right" if is_right else "wrong"] += 1
     return tables
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tcpscape.findings.diagnosis.bursts import FEWEST_SEGMENTS
 from tcpscape.findings.diagnosis.control.classify import LEAST_S
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.limits import FEWEST_SEGMENTS
 from tcpscape.findings.diagnosis.observed import Doubt
 from tcpscape.words import handshakes
 from tcpscape.words.flow import contradicted, filled
@@ -30,6 +30,8 @@ LONGER: Mapping[str, str] = {
 """Why something is unknown that another capture at the same place shows → which capture."""
 MOST = 0.5
 """Share of a capture's packets whose options are cut off, above which that hides timestamps: blocks of SACK are in few."""
+TIMESTAMPS = "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
+"""What to do where a connection has none."""
 ANYWHERE = ("application held", "window held", "family", "delays vary in order")
 """Why something is unknown that a capture at no place would show."""
 
@@ -57,13 +59,9 @@ def _of_flow(one: FlowDiagnosis, cut: float) -> str:
     port = min(source.port, destination.port) if opened is None else (source, destination)[opened].port
     capture = f"tcpdump -i any -s 160 -w sender.pcap host {destination.address} and tcp port {port}"
     is_cut = cut > (MOST if one.doubt == "no_timestamps" else 0.0 if "without SACK" in whys else 1.0)
-    if one.doubt == "no_timestamps" or is_cut:
+    if is_cut or one.doubt == "no_timestamps":
         whole = f"at the same place: {capture.replace('sender.pcap', 'whole.pcap')} (this capture cut off options, timestamps and SACK among them)"
-        return (
-            whole
-            if is_cut
-            else "sysctl -w net.ipv4.tcp_timestamps=1 at both ends, then capture a new connection (its segments say which ACK they answer)"
-        )
+        return whole if is_cut else TIMESTAMPS
     if one.doubt == "packets_missing":
         return f"on {source.address}: {capture.replace('-i any', '-i any -B 65536')} (both directions, without drops)"
     how = next((LONGER[why] for why in whys if why in LONGER), "")
