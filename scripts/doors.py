@@ -90,6 +90,7 @@ ALLOWED = {
     "scenario.words": "what the compiled engine returns",
     "store.database": "SQLite opens the database itself, which `_expect_file` judges before",
     "store.results": "a row of the database; `campaign.stored` judges it",
+    "queue_reports": "a part of a row of the database; the schema beside it judges it",
     "store.rows": "a row of the database; the schemas beside it judge it",
     "cli.explore": "tells the browser to open a page",
     "web.routes": "the body of a request, bounded while it is read; `reading` judges it",

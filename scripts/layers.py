@@ -18,7 +18,7 @@ LAYERS = (
     ("units", "text", "writing", "formats"),
     ("controls",),
     ("scenario",),
-    ("trial", "kernels"),
+    ("queue_reports", "trial", "kernels"),
     ("engines",),
     ("store",),
     ("stats",),

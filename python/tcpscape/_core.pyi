@@ -75,10 +75,13 @@ class Plan:
         """
 
     def run(self, seed: int, stop: Stop | None = None) -> dict[str, Any] | None:
-        """Runs one trial; columns of samples are `(dtype, buffer)`. None where `stop` was set before it was over.
+        """Runs one trial; columns of samples are `(dtype, buffer)`, `queues` is JSON as bytes. None where `stop` was set before it was over.
 
         HookError for an exception of a hook; ValueError, of one line, for a trial that gets nowhere and was ended.
         """
+
+    def run_all(self, seeds: Sequence[int], stop: Stop | None = None) -> list[dict[str, Any]] | None:
+        """The same for each of the seeds, between which the GIL is taken now and then only. None where `stop` was set before they were over."""
 
     def most_packets(self) -> int:
         """Most packets of data that a trial carries; it takes about a microsecond of a CPU for each."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from operator import attrgetter
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tcpscape.formats import stamped
@@ -115,11 +115,21 @@ class Trial:
         """Plain values, as `--json` prints them."""
         return {name: plain(value) for name, value in self.shown().items()} | {"flows": [flow.to_dict() for flow in self.flows]}
 
-    def shown(self) -> dict[str, Any]:
-        """The same with results of parts (RTTs, probes, …) as they are, which a writer of JSON reads faster than mappings made of them."""
-        names = (*PRINTED, *(name for name in PRINTED_OF_SOME if getattr(self, name)))
-        values = {name: getattr(self, name) for name in names}
-        return stamped("trial", values | {"flows": [flow.shown() for flow in self.flows], "queues": [dict(queue) for queue in self.queues]})
+    def shown(self, *, queues: bool = True) -> dict[str, Any]:
+        """The same with results of parts (RTTs, probes, …) as they are, which a writer of JSON reads faster than mappings made of them.
+
+        :param queues: whether the reports of the queues are among it.
+        """
+        values = stamped("trial", dict(zip(PRINTED, _printed(self), strict=True)))
+        values["flows"] = [flow.shown() for flow in self.flows]
+        if queues:
+            values["queues"] = [dict(queue) for queue in self.queues]
+        else:
+            del values["queues"]
+        for name in PRINTED_OF_SOME:
+            if of_some := getattr(self, name):
+                values[name] = of_some
+        return values
 
 
 PRINTED = (
@@ -127,6 +137,8 @@ PRINTED = (
     *("flows", "queues", "caveats", "events", "hash", "kernel", "counters", "check", "hook_cost"),
 )
 """Fields of a trial that `--json` prints, in this order."""
+_printed = attrgetter(*PRINTED)
+"""The values of these fields."""
 PRINTED_OF_SOME = ("probes", "transfers", "program")
 """Those that it prints where there are some."""
 
@@ -312,18 +324,20 @@ class FlowResult:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FlowResult:
         """From plain values; unknown keys are ignored."""
-        fields = {k: v for k, v in values.items() if k in _FLOW}
-        if (receiver := values.get("receiver")) and "zero_windows" not in fields:
+        fields = dict(values)
+        if "zero_windows" not in fields and (receiver := fields.get("receiver")):
             fields["zero_windows"] = receiver.get("zero_window_acks")
-        fields |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if fields.get(k, 0.0) is None}
+        for name in ("goodput_mbps", "seconds", "start_s", "stop_s"):
+            if fields.get(name, 0.0) is None:
+                fields[name] = 0.0
         fields["rtt_ms"] = Rtt.of(fields.get("rtt_ms") or {})
-        fields["cwnd"] = Cwnd(**{k: v for k, v in (fields.get("cwnd") or {}).items() if k in Cwnd.__slots__})
+        fields["cwnd"] = Cwnd(*map((fields.get("cwnd") or {}).get, Cwnd.__slots__))
         fields["limited_by"] = {k: v for k, v in (fields.get("limited_by") or {}).items() if v is not None}
         if player := fields.get("player"):
             fields["player"] = PlayerResult(**{k: player[k] for k in PlayerResult.__slots__})
         if isinstance(responses := fields.get("responses"), Mapping):
             fields["responses"] = ResponseResult.of(responses)
-        return cls(**fields)
+        return cls(*_needed_of_flow(fields), *map(fields.get, _OPTIONAL_OF_FLOW, _OPTIONAL_OF_FLOW.values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; those of :data:`OF_NETWORKS` only where they differ from their defaults."""
@@ -347,6 +361,10 @@ _FLOW = {f.name: f.default for f in fields(FlowResult)}
 """Field → its default."""
 _of_flow = attrgetter(*_FLOW)
 """The values of a flow's fields."""
+_OPTIONAL_OF_FLOW = {name: default for name, default in _FLOW.items() if default is not MISSING}
+"""Those with a default, which are behind the others."""
+_needed_of_flow = itemgetter(*(name for name in _FLOW if name not in _OPTIONAL_OF_FLOW))
+"""The values of the others, of a mapping."""
 OF_NETWORKS = ("responses", "direction", "group", "path_rtt_ms")
 """Fields that say nothing where all flows go the same way, on one path, and nobody asks them anything: documents and tables leave them out there."""
 

@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -67,6 +68,38 @@ def test_a_plan_is_parsed_once_for_all_its_seeds(core, monkeypatch):
     assert lib.plans == 1
     model.run(scenario, [1], capture=Capture(samples_ns=10**7))
     assert lib.plans == 2
+
+
+PLAN = '{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}'
+
+
+def test_trials_that_run_together_are_those_that_run_one_by_one(core):
+    plan, stop = core.Plan(PLAN), core.Stop()
+    assert plan.run_all([3, 1, 2]) == plan.run_all((3, 1, 2), stop) == [plan.run(seed) for seed in (3, 1, 2)]
+    assert plan.run_all([]) == []
+    stop.set()
+    assert plan.run_all([1, 2], stop) is None
+
+
+def test_a_signal_ends_trials_that_run_together(core):
+    def end(*_):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(InterruptedError):
+            core.Plan(PLAN).run_all(range(10**6))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_trial_has_the_tables_that_its_plan_records(core):
+    tables = {"samples", "probe_samples", "queue_samples", "packets", "sender_events", "control"}
+    assert not tables & core.Plan(PLAN).run(1).keys()
+    recorded = json.loads(PLAN) | {"sample_interval_ns": 10**8, "trace_events": True}
+    assert tables & core.Plan(json.dumps(recorded)).run(1).keys() == {"samples", "probe_samples", "sender_events"}
 
 
 def test_a_plan_that_makes_no_sense_is_refused_when_it_is_read(core):

@@ -541,8 +541,8 @@ def test_plots_are_not_drawn_through_a_link(here):
 
 
 def test_queues_that_inflate_are_refused():
-    from tcpscape.store import rows
+    from tcpscape.queue_reports import QueueReports
 
-    reports = rows.QueueReports(zlib.compress(b"[" + b"[]," * 2_000_000 + b"0]"))
+    reports = QueueReports(zlib.compress(b"[" + b"[]," * 2_000_000 + b"0]"), is_packed=True)
     with pytest.raises(StoreError, match="reports of the queues"):
         len(reports)

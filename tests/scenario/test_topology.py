@@ -17,7 +17,7 @@ from tcpscape.report.diagram import PathView
 from tcpscape.scenario import bottleneck, files, limits
 from tcpscape.scenario.grammar import parse_link, parse_mix, parse_probe, parse_transfers
 from tcpscape.scenario.options import ScenarioOptions
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import COMPUTED, Scenario
 from tcpscape.words import paths
 from tcpscape.words.paths import differences
 
@@ -310,7 +310,11 @@ def test_what_is_computed_of_a_scenario_is_no_part_of_it():
     assert (files.dump(one), one.address(), hash(one)) == (files.dump(other), other.address(), hash(other))
     assert one.model_copy(update={"flows": one.flows[:1]}).rtt_ns == 20_000_000
     assert one.with_cca("reno").rtt_ns == 50_000_000
-    assert pickle.loads(pickle.dumps(one)) == one
+    assert (one.cca, one.with_cca("reno").cca, one.is_topology) == ("cubic", "reno", True)
+    assert hash(one.with_cca("reno")) != hash(one)
+    sent = pickle.loads(pickle.dumps(one))
+    assert not {*COMPUTED} & sent.__dict__.keys()  # a hash is of its process
+    assert (sent, hash(sent)) == (one, hash(one))
 
 
 def test_many_round_trip_times_are_told_by_classes():

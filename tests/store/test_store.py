@@ -26,6 +26,7 @@ from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.errors import StoreError
+from tcpscape.queue_reports import QueueReports
 from tcpscape.scenario import options
 from tcpscape.store import database, rows, side_tables
 from tcpscape.store.results import FILE, Store, flow_rows
@@ -80,6 +81,14 @@ def test_a_trial_comes_back_as_it_was_before_and_after_the_store_is_closed(tmp_p
             assert (reader.load_many([]), reader.addresses()) == ({}, set(by_address(trials)))
             assert reader.frame().equals(flow_rows(sorted(trials, key=lambda t: t.address)))
         store.close()
+
+
+def test_reports_of_queues_are_kept_as_the_engine_writes_them(need_model):
+    for capture in (Capture(), Capture(samples_ns=10**9)):
+        for trial in engines.make("model").run(options.scenario(PATH, mix="cubic,bbr", duration="2s"), range(5), capture=capture):
+            assert isinstance(trial.queues, QueueReports)
+            assert rows.encode(trial) == rows.encode(replace(trial, queues=tuple(trial.queues)))
+            assert rows.encode(rows.decode(*rows.encode(trial)[1:])) == rows.encode(trial)
 
 
 def test_a_trial_that_was_kept_is_a_plain_value(tmp_path, need_model):

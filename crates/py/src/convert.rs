@@ -4,24 +4,53 @@ use crate::objects;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tcpscape_base::Column;
+use tcpscape_plan::Plan;
 use tcpscape_sim::record::ControlRecord;
 use tcpscape_sim::TrialOutput;
 
-/// The results of a trial, and its tables.
-pub fn trial<'py>(py: Python<'py>, o: &TrialOutput) -> PyResult<Bound<'py, PyDict>> {
-    let d = objects::of(py, o)?.downcast_into::<PyDict>()?;
-    let tables = [
-        ("samples", o.samples.columns()),
-        ("queue_samples", o.queue_samples.narrowed()),
-        ("probe_samples", o.probe_samples.columns()),
-        ("packets", o.packets.columns()),
-        ("sender_events", o.sender_events.columns()),
-    ];
-    for (name, columns) in tables {
-        d.set_item(name, table(py, columns)?)?;
+/// Which tables a plan records.
+#[derive(Clone, Copy)]
+pub struct Recorded {
+    samples: bool,
+    queue_samples: bool,
+    packets: bool,
+    sender_events: bool,
+    control: bool,
+}
+
+impl Recorded {
+    /// Of a plan.
+    pub fn by(plan: &Plan) -> Recorded {
+        Recorded {
+            samples: plan.sample_interval_ns > 0,
+            queue_samples: plan.queue_sample_interval_ns > 0,
+            packets: plan.trace_packets,
+            sender_events: plan.trace_events,
+            control: plan.control_interval_ns > 0,
+        }
     }
-    d.set_item("control", control(py, &o.control)?)?;
-    d.set_item("control_states", o.control.states.clone())?;
+}
+
+/// The results of a trial, the accounts of its queues as JSON, and the tables that are recorded.
+pub fn trial<'py>(py: Python<'py>, o: &TrialOutput, recorded: Recorded) -> PyResult<Bound<'py, PyDict>> {
+    let d = objects::with_text(py, o, "queues")?.downcast_into::<PyDict>()?;
+    if recorded.samples {
+        d.set_item("samples", table(py, o.samples.columns())?)?;
+        d.set_item("probe_samples", table(py, o.probe_samples.columns())?)?;
+    }
+    if recorded.queue_samples {
+        d.set_item("queue_samples", table(py, o.queue_samples.narrowed())?)?;
+    }
+    if recorded.packets {
+        d.set_item("packets", table(py, o.packets.columns())?)?;
+    }
+    if recorded.sender_events {
+        d.set_item("sender_events", table(py, o.sender_events.columns())?)?;
+    }
+    if recorded.control {
+        d.set_item("control", control(py, &o.control)?)?;
+        d.set_item("control_states", o.control.states.clone())?;
+    }
     Ok(d)
 }
 

@@ -1,8 +1,8 @@
 //! Serialisable values as Python objects, as a reader of their JSON would make them: numbers that are not finite are None, a variant is its name,
-//! or a dict of its name and what it has. Writing and reading the text would take as long as a short trial.
+//! or a dict of its name and what it has. Writing and reading the text would take as long as a short trial; what hardly anybody reads may stay text.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use pyo3::IntoPyObjectExt;
 use serde::ser::{self, Serialize};
 use std::cell::RefCell;
@@ -13,7 +13,12 @@ type Object<'py> = Bound<'py, PyAny>;
 
 /// A value as Python objects.
 pub fn of<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Object<'py>> {
-    value.serialize(Objects(py)).map_err(|failure| failure.0)
+    value.serialize(Objects { py, text: None }).map_err(|failure| failure.0)
+}
+
+/// A value as Python objects, but for one of its own fields, which is its JSON, as bytes.
+pub fn with_text<'py>(py: Python<'py>, value: &impl Serialize, field: &'static str) -> PyResult<Object<'py>> {
+    value.serialize(Objects { py, text: Some(field) }).map_err(|failure| failure.0)
 }
 
 /// What could not be made.
@@ -56,16 +61,25 @@ fn name<'py>(py: Python<'py>, name: &'static str) -> Bound<'py, PyString> {
 }
 
 #[derive(Clone, Copy)]
-struct Objects<'py>(Python<'py>);
+struct Objects<'py> {
+    py: Python<'py>,
+    /// The field of the value that stays text; those of its parts do not.
+    text: Option<&'static str>,
+}
 
 impl<'py> Objects<'py> {
+    /// For what is inside a value.
+    fn inside(self) -> Objects<'py> {
+        Objects { text: None, ..self }
+    }
+
     fn object(self, value: impl IntoPyObjectExt<'py>) -> Made<'py> {
-        Ok(value.into_bound_py_any(self.0)?)
+        Ok(value.into_bound_py_any(self.py)?)
     }
 
     fn variant(self, variant: &'static str, value: Object<'py>) -> Made<'py> {
-        let d = PyDict::new(self.0);
-        d.set_item(name(self.0, variant), value)?;
+        let d = PyDict::new(self.py);
+        d.set_item(name(self.py, variant), value)?;
         Ok(d.into_any())
     }
 }
@@ -106,7 +120,7 @@ impl<'py> ser::Serializer for Objects<'py> {
     }
 
     fn serialize_bytes(self, v: &[u8]) -> Made<'py> {
-        Ok(PyList::new(self.0, v)?.into_any())
+        Ok(PyList::new(self.py, v)?.into_any())
     }
 
     fn serialize_none(self) -> Made<'py> {
@@ -118,7 +132,7 @@ impl<'py> ser::Serializer for Objects<'py> {
     }
 
     fn serialize_unit(self) -> Made<'py> {
-        Ok(self.0.None().into_bound(self.0))
+        Ok(self.py.None().into_bound(self.py))
     }
 
     fn serialize_unit_struct(self, _: &'static str) -> Made<'py> {
@@ -126,7 +140,7 @@ impl<'py> ser::Serializer for Objects<'py> {
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Made<'py> {
-        Ok(name(self.0, variant).into_any())
+        Ok(name(self.py, variant).into_any())
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, v: &T) -> Made<'py> {
@@ -138,7 +152,7 @@ impl<'py> ser::Serializer for Objects<'py> {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Values<'py>, Failure> {
-        Ok(Values { to: self, list: PyList::empty(self.0), variant: None })
+        Ok(Values { to: self, list: PyList::empty(self.py), variant: None })
     }
 
     fn serialize_tuple(self, count: usize) -> Result<Values<'py>, Failure> {
@@ -150,11 +164,11 @@ impl<'py> ser::Serializer for Objects<'py> {
     }
 
     fn serialize_tuple_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Values<'py>, Failure> {
-        Ok(Values { to: self, list: PyList::empty(self.0), variant: Some(variant) })
+        Ok(Values { to: self, list: PyList::empty(self.py), variant: Some(variant) })
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Fields<'py>, Failure> {
-        Ok(Fields { to: self, dict: PyDict::new(self.0), key: None, variant: None })
+        Ok(Fields { to: self, dict: PyDict::new(self.py), key: None, variant: None })
     }
 
     fn serialize_struct(self, _: &'static str, count: usize) -> Result<Fields<'py>, Failure> {
@@ -162,7 +176,7 @@ impl<'py> ser::Serializer for Objects<'py> {
     }
 
     fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Fields<'py>, Failure> {
-        Ok(Fields { to: self, dict: PyDict::new(self.0), key: None, variant: Some(variant) })
+        Ok(Fields { to: self, dict: PyDict::new(self.py), key: None, variant: Some(variant) })
     }
 }
 
@@ -175,7 +189,7 @@ struct Values<'py> {
 
 impl<'py> Values<'py> {
     fn add<T: Serialize + ?Sized>(&mut self, v: &T) -> Result<(), Failure> {
-        Ok(self.list.append(v.serialize(self.to)?)?)
+        Ok(self.list.append(v.serialize(self.to.inside())?)?)
     }
 
     fn made(self) -> Made<'py> {
@@ -220,7 +234,11 @@ struct Fields<'py> {
 
 impl<'py> Fields<'py> {
     fn set<T: Serialize + ?Sized>(&mut self, field: &'static str, v: &T) -> Result<(), Failure> {
-        Ok(self.dict.set_item(name(self.to.0, field), v.serialize(self.to)?)?)
+        let value = match self.to.text {
+            Some(text) if text == field => PyBytes::new(self.to.py, &serde_json::to_vec(v).map_err(crate::refused)?).into_any(),
+            _ => v.serialize(self.to.inside())?,
+        };
+        Ok(self.dict.set_item(name(self.to.py, field), value)?)
     }
 
     fn made(self) -> Made<'py> {
@@ -236,12 +254,12 @@ impl<'py> ser::SerializeMap for Fields<'py> {
     type Error = Failure;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
-        self.key = Some(key.serialize(self.to)?.str()?); // a number as its digits, as in JSON
+        self.key = Some(key.serialize(self.to.inside())?.str()?); // a number as its digits, as in JSON
         Ok(())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, v: &T) -> Result<(), Failure> {
-        let value = v.serialize(self.to)?;
+        let value = v.serialize(self.to.inside())?;
         Ok(self.dict.set_item(self.key.take(), value)?)
     }
 

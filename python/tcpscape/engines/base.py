@@ -138,19 +138,23 @@ def trial(engine: Engine, scenario: Scenario, seed: int, summary: EngineRow, tab
     fields: dict[str, Any] = {
         "scenario": scenario.name,
         "cca": scenario.cca,
-        "address": own.get("address") or engine.address(scenario, seed),
         "seed": seed,
         "engine": engine.name,
         "version": engine.version,
         "duration": summary["duration_ns"] / 1e9,
         "path_rtt_ms": scenario.rtt_ns / 1e6,
-        "probes": probe_results(scenario, summary.get("probes", ())),
-        "transfers": transfers_results(scenario, summary.get("transfers", ())),
-        "queues": tuple(summary.get("queues", ())),
-        **{name: frame(tables[name]) for name, is_kept in asked.items() if is_kept and name in tables},
     }
+    if scenario.probes:
+        fields["probes"] = probe_results(scenario, summary.get("probes", ()))
+    if scenario.transfers:
+        fields["transfers"] = transfers_results(scenario, summary.get("transfers", ()))
+    if "address" not in own:
+        fields["address"] = engine.address(scenario, seed)
+    if "queues" not in own:
+        fields["queues"] = tuple(summary.get("queues", ()))
+    fields.update((name, frame(tables[name])) for name, is_kept in asked.items() if is_kept and name in tables)
     caveats = tuple(dict.fromkeys((*summary.get("caveats", ()), *own.pop("caveats", ()))))
-    return Trial(**{**fields, **own, "caveats": caveats})
+    return Trial(**fields, **own, caveats=caveats)
 
 
 def frame(columns: Columns) -> pl.DataFrame:
@@ -163,7 +167,7 @@ def frame(columns: Columns) -> pl.DataFrame:
 
 def flow_results(scenario: Scenario, rows: Sequence[EngineRow]) -> tuple[FlowResult, ...]:
     """The flows of a trial, each with the label that the scenario gives its congestion control (`cubic:hystart=0`), its group and its direction."""
-    return tuple(_flow(scenario, group, flow, row) for (group, flow), row in zip(_connections(scenario), rows, strict=True))
+    return tuple([_flow(scenario, group, flow, row) for (group, flow), row in zip(_connections(scenario), rows, strict=True)])
 
 
 def probe_results(scenario: Scenario, rows: Sequence[EngineRow]) -> tuple[ProbeResult, ...]:

@@ -21,6 +21,7 @@ from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import INTERRUPTED, Engine, flow_results, frame, trial
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
+from tcpscape.queue_reports import NONE, QueueReports
 from tcpscape.scenario import bottleneck, limits
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Capture, Trial
@@ -74,9 +75,29 @@ def _version(lib: ModuleType) -> str:
     return f"{lib.version()}+{lib.model_version()}"
 
 
-_plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Plan]] = WeakKeyDictionary()
-"""Plans that the engine has checked, kept as long as their scenario: a campaign runs them seed by seed, on many threads."""
+class _Asked:
+    """What all trials of a scenario have in common, worked out once: a campaign runs them seed by seed, on many threads."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.python_controls = [cca for cca in scenario.controls if spelling.is_class(cca)]
+        """Its congestion controls that are Python classes."""
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+        """Plans that the engine has checked."""
+        self.caveats = tuple(limits.caveats(scenario))
+        """What limits the validity of each trial."""
+        self.link_mbps = bottleneck.link_mbps(scenario)
+        """The rate of its link."""
+
+
+_known: WeakKeyDictionary[Scenario, _Asked] = WeakKeyDictionary()
+"""Kept as long as their scenario."""
 _PLANS_LOCK = threading.Lock()
+
+
+def _asked(scenario: Scenario) -> _Asked:
+    """What is known of a scenario."""
+    asked = _known.get(scenario)
+    return _known.setdefault(scenario, _Asked(scenario)) if asked is None else asked
 
 
 def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, host: Mapping[str, Any] = MappingProxyType({})) -> Plan:
@@ -84,33 +105,22 @@ def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, host: Ma
 
     `host` are the host's fields that are not the plan's defaults.
     """
-    controls = {name: classes.find(name) for name in _python_controls(scenario)}
+    asked = _asked(scenario)
+    controls = {name: classes.find(name) for name in asked.python_controls}
     key = (
         lib,
         capture,
-        json.dumps(dict(host), sort_keys=True),
+        json.dumps(dict(host), sort_keys=True) if host else "",
         *(id(control.cls) for control in controls.values()),
     )  # which a plan keeps alive; a metaclass may have a hash of its own
     with _PLANS_LOCK:
-        plans = _plans.setdefault(scenario, {})
-        if key not in plans:
+        if key not in asked.plans:
             text = json.dumps(plan.build(scenario, parameters(lib), capture, host), separators=(",", ":"))
             try:
-                plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
+                asked.plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
             except ValueError as e:
                 raise ScenarioError(str(e)) from None
-        return plans[key]
-
-
-_known_caveats: WeakKeyDictionary[Scenario, tuple[str, ...]] = WeakKeyDictionary()
-"""What limits the validity of every trial of a scenario, kept as long as the scenario."""
-
-
-def _caveats(scenario: Scenario) -> tuple[str, ...]:
-    known = _known_caveats.get(scenario)
-    if known is None:
-        known = _known_caveats[scenario] = tuple(limits.caveats(scenario))
-    return known
+        return asked.plans[key]
 
 
 PACKET_S = 1e-6
@@ -124,11 +134,6 @@ PANICS = "pyo3_runtime"
 """The module from which PyO3 says that the exception for a panic of Rust code comes: a bug of ours."""
 
 
-def _python_controls(scenario: Scenario) -> list[str]:
-    """The congestion controls of a scenario that are Python classes."""
-    return [cca for cca in scenario.controls if spelling.is_class(cca)]
-
-
 def _failure(e: Exception) -> TcpscapeError:
     """The one-line error for an exception that a hook raised; an interrupt, and a panic of the model, are raised again."""
     name, hook = e.args
@@ -138,10 +143,10 @@ def _failure(e: Exception) -> TcpscapeError:
     return classes.failure(name, hook, cause)
 
 
-def _run(plan: Plan, stop: Stop | None, seed: int) -> dict[str, Any]:
-    """One trial. A trial that gets nowhere is a scenario that cannot run. :raises EngineError: it was stopped."""
+def _run(plan: Plan, stop: Stop | None, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Trials. One that gets nowhere is a scenario that cannot run. :raises EngineError: they were stopped."""
     try:
-        raw = plan.run(seed, stop)
+        raw = plan.run_all(seeds, stop)
     except ValueError as e:
         raise ScenarioError(str(e)) from None
     if raw is None:
@@ -210,7 +215,7 @@ class Model(Engine):
         self.plan(scenario)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        if _python_controls(scenario):
+        if _asked(scenario).python_controls:
             with _PYTHON_TRIALS:  # also while the class is looked up, since a hook may change the current directory
                 return self._run(scenario, seeds, 1, capture)
         return self._run(scenario, seeds, threads, capture)
@@ -219,12 +224,12 @@ class Model(Engine):
         stop, plan = self._stop, self.plan(scenario, capture)
         with self._hooks(plan, scenario):
             if threads <= 1 or len(seeds) <= 1:
-                raw = [_run(plan, stop, seed) for seed in seeds]
+                raw = _run(plan, stop, seeds)
             else:
                 with ThreadPoolExecutor(threads) as workers:
-                    raw = list(workers.map(functools.partial(_run, plan, stop), seeds))
-        addresses, known = self.addresses(scenario, seeds), (_caveats(scenario), bottleneck.link_mbps(scenario))
-        return [self._trial(scenario, address, r, capture, known) for address, r in zip(addresses, raw, strict=True)]
+                    raw = [row for rows in workers.map(lambda seed: _run(plan, stop, [seed]), seeds) for row in rows]
+        addresses, asked = self.addresses(scenario, seeds), _asked(scenario)
+        return [self._trial(scenario, address, r, capture, asked) for address, r in zip(addresses, raw, strict=True)]
 
     def stop(self) -> None:
         ended, self._stop = self._stop, self._lib.Stop()
@@ -234,7 +239,7 @@ class Model(Engine):
     @contextmanager
     def _hooks(self, plan: Plan, scenario: Scenario) -> Iterator[None]:
         """While trials run on this thread: the time of Python code in them is watched, what it changes is set back, what it raises is one line."""
-        names = _python_controls(scenario)
+        names = _asked(scenario).python_controls
         if not names:
             yield
             return
@@ -259,14 +264,11 @@ class Model(Engine):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         plain = super().addresses(scenario, seeds)
-        digests = [classes.find(name).digest() for name in _python_controls(scenario)]
+        digests = [classes.find(name).digest() for name in _asked(scenario).python_controls]
         return [hashlib.sha256("|".join([a, *digests]).encode()).hexdigest()[:24] for a in plain] if digests else plain
 
-    def _trial(
-        self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture, known: tuple[tuple[str, ...], float | None]
-    ) -> Trial:
-        """The trial; `known`: what all of the scenario's have in common, its caveats and the rate of its link, Mbit/s."""
-        caveats, link = known
+    def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture, asked: _Asked) -> Trial:
+        """The trial; `asked`: what all of the scenario's have in common."""
         flows = flow_results(scenario, raw["flows"])
         return trial(
             self,
@@ -277,14 +279,15 @@ class Model(Engine):
             capture,
             address=address,
             flows=flows,
-            caveats=(*caveats, *limits.above_rate(scenario, link, [flow.goodput_mbps for flow in flows])),
+            queues=QueueReports(raw["queues"], is_packed=False) if raw["queues"] != NONE else (),
+            caveats=(*asked.caveats, *limits.above_rate(scenario, asked.link_mbps, [flow.goodput_mbps for flow in flows])),
             hash=raw["hash"],
             events=raw["events"],
             hook_cost=raw.get("hook_cost", {}),
             packets=frame(raw["packets"]) if capture.packets else None,
             sender_events=frame(raw["sender_events"]) if capture.events else None,
             control=frame(raw["control"]) if capture.control_ns else None,
-            control_states=raw["control_states"],
+            control_states=raw.get("control_states", {}),
         )
 
 

@@ -48,7 +48,7 @@ MOST_HOST_TIME = 10_000_000
 """ns: longest time of a packet in its host."""
 
 Part = Literal["forward", "bottleneck", "reverse"]
-COMPUTED = ("chain", "routers", "rtt_ns")
+COMPUTED = ("chain", "routers", "rtt_ns", "is_topology", "cca", "_hash")
 """Properties of a scenario that are computed once."""
 PARTS: tuple[Part, ...] = get_args(Part)
 """Parts of a path, in the order in which a packet and its ACK meet them."""
@@ -277,6 +277,22 @@ class Scenario(Spec):
             copied.__dict__.pop(name, None)
         return copied
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """Without what was computed: a hash is of its process alone."""
+        state = super().__getstate__()
+        return {**state, "__dict__": {name: value for name, value in state["__dict__"].items() if name not in COMPUTED}}
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Its hash: what is known of a scenario is looked up several times for each trial."""
+        return hash(tuple(self.__dict__[name] for name in type(self).model_fields))
+
     @cached_property
     def chain(self) -> tuple[ChainLink, ...]:
         """The links of the path: its own hops, where there are any, then `links`."""
@@ -306,7 +322,7 @@ class Scenario(Spec):
         number, direction = topology.place(change.where, self.links, first)
         return first + number, direction
 
-    @property
+    @cached_property
     def is_topology(self) -> bool:
         """Whether it has `links`, access links or RTTs of its flows: then all hops are at routers."""
         return bool(self.links) or any(e.access or e.rtt is not None for e in self.endpoints)
@@ -426,7 +442,7 @@ class Scenario(Spec):
                 described += [queue for hop in getattr(self, part) for queue in path.queues(hop, rtt_ns)]
         return described
 
-    @property
+    @cached_property
     def cca(self) -> str:
         """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`: of the flows and programs, and without them of the transfers."""
         return "+".join(sorted({*self._of_programs, *(f.cca for f in self.flows or self.transfers)}))

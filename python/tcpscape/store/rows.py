@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from operator import attrgetter
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema, from_json, to_json
 
 from tcpscape import formats
-from tcpscape.errors import StoreError
-from tcpscape.reading.files import MIB, inflated
-from tcpscape.reading.tables import LARGEST
+from tcpscape.queue_reports import PLAIN, QueueReports
 from tcpscape.store.side_tables import SIDE_TABLES
 from tcpscape.trial import OF_NETWORKS, Cwnd, FlowResult, PlayerResult, ResponseResult, Rtt, Trial, plain
 
@@ -32,71 +29,26 @@ TrialRow = tuple[str, str, bytes | None]
 _STAMP = f'{{"{formats.FIELD}":'
 _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
 """How rows begin that have a format, and that have the newest."""
-MOST_QUEUES = 4 * MIB
-"""Bytes of the reports of a trial's queues: 254 links have 0.2 MB. As Python's values they take some twenty times as much memory."""
 AT_A_TIME = 10_000
 """Trials after which a part of a table of all is made: they are in memory at a time, or those of a larger group."""
 MOST_OF_LABEL = 1_000
 """Characters of a congestion control's label, which may have a file's path and parameters."""
-RUN_AGAIN = "move the file away and run again"
-FAST = 1
-"""zlib's level: queues shrink to a quarter in some microseconds."""
 HEAD = ("scenario", "seed", "engine", "version", "duration", "address", "hash", "events")
 """Columns of a trial; `caveats`, one a line, follow, then `flow` and the columns of that flow."""
 OF_TRIALS = (*HEAD, "caveats", "flow")
 """Columns that are known of a trial without flows, too."""
 
 
-class QueueReports(Sequence[Mapping[str, Any]]):
-    """The queues of a trial that was kept, decoded each time they are read: most readers do not, and decoded they are most of a trial."""
-
-    __slots__ = ("_content",)
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def _values(self) -> tuple[Mapping[str, Any], ...]:
-        try:
-            values = from_json(inflated(self._content, MOST_QUEUES))
-            _queue_reader().validate_python(values)
-        except (ValueError, TypeError):
-            raise StoreError(f"out: the reports of the queues of a trial are damaged; {RUN_AGAIN}") from None
-        return tuple(values)
-
-    @overload
-    def __getitem__(self, place: int) -> Mapping[str, Any]: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Mapping[str, Any], ...]: ...
-    def __getitem__(self, place: int | slice) -> Mapping[str, Any] | tuple[Mapping[str, Any], ...]:
-        return self._values()[place]
-
-    def __len__(self) -> int:
-        return len(self._values())
-
-    def __bool__(self) -> bool:
-        return True  # a trial without queues has none of these
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return iter(self._values())
-
-    def __eq__(self, other: object) -> bool:
-        return self._values() == (other._values() if isinstance(other, QueueReports) else other)
-
-    def __hash__(self) -> int:
-        return hash(self._values())  # refused, as that of a tuple of mappings
-
-    def __repr__(self) -> str:
-        return repr(self._values())
-
-    def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[Mapping[str, Any], ...]]]:
-        return tuple, (self._values(),)
-
-
 def encode(trial: Trial) -> TrialRow:
     """Everything about a trial but its side tables."""
-    values = {**trial.shown(), "address": trial.address}
-    queues = values.pop("queues")
-    return trial.address, _json(values).decode(), zlib.compress(_json(queues), FAST) if queues else None
+    values = trial.shown(queues=False)
+    values["address"] = trial.address
+    return trial.address, _json(values).decode(), _packed(trial.queues) if trial.queues else None
+
+
+def _packed(queues: Sequence[Mapping[str, Any]]) -> bytes:
+    """Reports of queues as a store keeps them."""
+    return (queues if isinstance(queues, QueueReports) else QueueReports(_json(queues), is_packed=False)).packed()
 
 
 def _json(values: object) -> bytes:
@@ -116,7 +68,7 @@ def decode(text: str | bytes, queues: object) -> Trial | None:
     if queues:
         if not isinstance(queues, bytes):
             return None
-        object.__setattr__(trial, "queues", QueueReports(queues))  # the value is not anybody's yet
+        object.__setattr__(trial, "queues", QueueReports(queues, is_packed=True))  # the value is not anybody's yet
     return trial
 
 
@@ -149,26 +101,6 @@ def reader(of_trial: frozenset[str], of_flow: frozenset[str]) -> SchemaValidator
     return SchemaValidator(_schema(Trial, {Trial: of_trial, FlowResult: of_flow}))
 
 
-@functools.cache
-def _queue_reader() -> SchemaValidator:
-    """Reads the reports of the queues of a trial; of what metrics use, each value is of its type."""
-    number, text = (core_schema.nullable_schema(_PLAIN[kind]) for kind in (float, str))
-    known = {
-        **dict.fromkeys(("direction", "where", "at", "name", "kind", "link"), text),
-        **dict.fromkeys(("depth", "packets_out", "bytes_out", "sent_bytes", "dropped", "marked", "reordered"), number),
-        "drops": core_schema.union_schema([core_schema.dict_schema(core_schema.str_schema(), _PLAIN[float]), number]),
-        "delay": core_schema.nullable_schema(core_schema.dict_schema(core_schema.str_schema(), number)),
-    }
-    known["children"] = core_schema.list_schema(_some_fields(known))
-    return SchemaValidator(core_schema.tuple_variable_schema(_some_fields(known)))
-
-
-def _some_fields(known: Mapping[str, CoreSchema]) -> CoreSchema:
-    """A mapping that may have these fields, and others."""
-    fields = {name: core_schema.typed_dict_field(of, required=False) for name, of in known.items()}
-    return core_schema.typed_dict_schema(fields, extra_behavior="allow")
-
-
 def _schema(kind: type[Any], some: Mapping[type[Any], frozenset[str]]) -> CoreSchema:
     """A dataclass, each field of the type that it says; keys of other versions are left out. `some`: of these dataclasses only these fields."""
     import polars as pl
@@ -191,16 +123,7 @@ def _of_type(hint: object, some: Mapping[type[Any], frozenset[str]]) -> CoreSche
         return core_schema.dict_schema(core_schema.str_schema(), _of_type(parts[1], some))
     if is_dataclass(hint) and isinstance(hint, type):
         return _schema(hint, some)
-    return _PLAIN.get(hint, core_schema.any_schema())
-
-
-_INTEGER = core_schema.int_schema(strict=True, ge=-(2**63), le=2**64 - 1)
-_PLAIN: Mapping[Any, CoreSchema] = {
-    str: core_schema.str_schema(strict=True),
-    bool: core_schema.bool_schema(strict=True),
-    int: _INTEGER,
-    float: core_schema.union_schema([_INTEGER, core_schema.float_schema(strict=True, ge=-LARGEST, le=LARGEST)], mode="left_to_right"),
-}
+    return PLAIN.get(hint, core_schema.any_schema())
 
 
 def _optional(schema: CoreSchema, field: Field[Any]) -> CoreSchema:
