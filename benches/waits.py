@@ -155,6 +155,7 @@ def captures(repeats: int) -> list[Row]:
 
 def write(quick: bool, out: pathlib.Path) -> None:
     """Measures and writes the page."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code: nobody waits for the compiler at each start
     load, repeats = os.getloadavg()[0], 1 if quick else 3
     cells = CELLS // 100 if quick else CELLS
     rows = [*commands(repeats), *captures(repeats), *many_trials(cells, SEEDS)]

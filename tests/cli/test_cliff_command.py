@@ -1,5 +1,8 @@
 """`tcpscape cliff`: edges as a table and as JSON, and what it refuses."""
 
+import subprocess
+import sys
+
 import polars as pl
 import pytest
 
@@ -24,6 +27,13 @@ def test_edges_of_two_paths(cli, need_model):
         assert sum(x["n"] for x in said["levels"]) <= said["runs"]
         assert (said["statistic"], said["engine"], said["scenario"]["flows"][0]["cca"]) == ("mean", "model", "bbr")
         assert said["engine_version"].startswith(said["tcpscape"])
+
+
+def test_a_search_loads_neither_tables_nor_optimisers():
+    """They take as long as a search's first trials, which its first words would wait for."""
+    said = "import sys; from tcpscape.cli.main import call; call(sys.argv[1:]); print(sorted({'polars', 'scipy.optimize'} & sys.modules.keys()))"
+    got = subprocess.run([sys.executable, "-c", said, "cliff", "--rtt", "50ms", "--engine", "mock"], capture_output=True, text=True, check=True)
+    assert got.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_table(cli, need_model):

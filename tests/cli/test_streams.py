@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -169,6 +170,28 @@ def test_a_terminal_that_moves_its_cursor_has_a_bar(term, has_bar):
     os.close(primary)
     assert b"sweep" in shown
     assert (b"\x1b" in shown) == has_bar
+
+
+UNTIL_SEEN = """
+import sys
+from tcpscape.cli.terminal import ProgressLine
+with ProgressLine("cliff", is_open=True):
+    sys.stdin.readline()
+"""
+
+
+def test_a_line_is_shown_before_the_first_trial_is_over():
+    primary, secondary = pty.openpty()
+    env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm"}
+    with subprocess.Popen([*forked.python(), "-c", UNTIL_SEEN], stdin=subprocess.PIPE, stderr=secondary, env=env) as child:
+        os.close(secondary)
+        shown = b""
+        while b"cliff" not in shown and select.select([primary], [], [], PATIENCE_S)[0]:
+            shown += os.read(primary, 1 << 16)
+        child.stdin.close()
+        assert child.wait(PATIENCE_S) == 0
+    os.close(primary)
+    assert b"cliff" in shown
 
 
 def test_an_open_total_is_at_work_behind_a_hundred_trials():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import isotonic_regression
 
 from conftest import bench
 from tcpscape import stats
@@ -203,6 +204,14 @@ def test_what_seeds_share_tells_less_of_the_edge():
     own = [search.Point(p.step, np.where(draw.normal(15, 3, 40) > p.step, 40.0, 4.0), p.base, 100 * int(p.step)) for p in same]
     narrow, wide = (search.crossing([points[0], *some, points[1]], 0.5, 0.0) for some in (own, same))
     assert narrow.high - narrow.low < wide.high - wide.low
+
+
+def test_the_falling_fit_is_the_isotonic_regression():
+    draw = np.random.default_rng(3)
+    for levels in range(1, 9):
+        means, counts = draw.normal(size=(50, levels)).round(1), draw.integers(1, 30, levels).astype(float)
+        fits = [isotonic_regression(row, weights=counts, increasing=False).x for row in means]
+        assert search._falling(means, counts) == pytest.approx(np.array(fits), abs=1e-12)
 
 
 def test_even_levels_get_few_runs_far_from_the_edge_and_ten_beside_it():

@@ -1,6 +1,7 @@
 """What commands show on the terminal: tables on stdout, progress and a line of figures on stderr, and what Ctrl-C leaves.
 
-Progress is shown only on a terminal, and only once the work has taken a second, with the time that is left where the number of trials is known.
+Progress is shown only on a terminal, and only once the work has taken a fifth of a second, whether or not a trial is over by then, with the time
+that is left where the number of trials is known.
 Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten seconds.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -130,12 +132,21 @@ class ProgressLine:
         self._before, self._step, self._total = 0, 0, 0
         self._begun = 0
         self._bar: Bar | None = None
+        self._drawing = threading.RLock()
+        self._first = threading.Timer(SILENT_S, self._draw)
+        """Draws the line where no trial is over until then: the first ones may be long."""
+        self._first.daemon = True
 
     def __enter__(self) -> ProgressLine:
+        if self._terminal and not self._is_plain:
+            self._first.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stop()
+        self._first.cancel()
+        with self._drawing:
+            self._terminal = False
+            self._stop()
 
     def say(self, what: str) -> None:
         """What is being done now, a step of its own."""
@@ -160,6 +171,10 @@ class ProgressLine:
         self._draw()
 
     def _draw(self) -> None:
+        with self._drawing:
+            self._redraw()
+
+    def _redraw(self) -> None:
         now = self._clock()
         if not self._terminal or now - self._began < SILENT_S or now - self._drawn < EVERY_S:
             return
@@ -171,7 +186,9 @@ class ProgressLine:
         if not bar.tasks:
             bar.add_task(self.what, total=None, left="")  # not rich's 100, at which its clock would stand still
             bar.start()
-        bar.update(bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total, left=self._left(now))
+        bar.update(
+            bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total or None, left=self._left(now)
+        )
 
     def _print_line(self, now: float) -> None:
         if now - max(self._drawn, self._began) >= PLAIN_EVERY_S:
@@ -188,9 +205,10 @@ class ProgressLine:
         return f"step {self._begun} of about {self.steps}" + (f", about {brief_time(seconds * NS_PER_S)} left" if self._begun > 1 else "")
 
     def _stop(self) -> None:
-        if self._bar:
-            self._bar.stop()
-        self._bar = None
+        with self._drawing:
+            if self._bar:
+                self._bar.stop()
+            self._bar = None
 
 
 def moves_no_cursor() -> bool:

@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import polars as pl
 from typing_extensions import TypedDict
 
 import tcpscape
@@ -25,6 +24,9 @@ from tcpscape.text.numbers import number, percent
 from tcpscape.text.screen import Screen
 from tcpscape.text.table import Table, table_of
 from tcpscape.words import paths, sentences
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EDGES = TableFormat(
     "edges",
@@ -354,6 +356,8 @@ def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path
 
 def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> pl.DataFrame:
     """A row for each search: edge, interval, chaos zone, what was run and with what."""
+    import polars as pl
+
     rows = []
     for search in searches:
         line: dict[str, Any] = {**document(search, engine)}
@@ -365,6 +369,8 @@ def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> p
 
 def levels_frame(searches: Sequence[CliffSearch]) -> pl.DataFrame:
     """A row for each level of each search; its `n` runs have the seeds from `first_seed` on."""
+    import polars as pl
+
     rows = [
         LEVELS.row({"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_level(x), "below": x.below, "chaotic": x.chaotic})
         for s in searches

@@ -115,9 +115,8 @@ def crossing(points: Sequence[Point], threshold: float, start: float, resamples:
     steps = np.array([p.step for p in points])
     counts = np.array([len(p.values) for p in points], dtype=float)
     retentions = np.array([p.retention for p in points])
-    value = _passes(steps, retentions, counts, threshold, start)
-    drawn = _resampled(points, retentions, resamples)
-    places = np.array([_passes(steps, row, counts, threshold, start) for row in drawn])
+    value = float(_passes(steps, retentions[np.newaxis], counts, threshold, start)[0])
+    places = _passes(steps, _resampled(points, retentions, resamples), counts, threshold, start)
     low, high = np.quantile(places, [TAIL, 1 - TAIL], method="nearest")
     if math.isfinite(value):
         before, after = steps[steps <= value], steps[steps >= value]
@@ -157,21 +156,38 @@ def _widening(n: int) -> float:
     return math.sqrt((n + 1) / (n - 1)) * student(n) / NORMAL
 
 
-def _passes(steps: Floats, means: Floats, counts: Floats, threshold: float, start: float) -> float:
-    """Where the falling fit passes the threshold; ∞ if nowhere, −∞ if it is below from the first step on and `start` is infinite."""
-    from scipy.optimize import isotonic_regression
+def _passes(steps: Floats, means: Floats, counts: Floats, threshold: float, start: float) -> Floats:
+    """Where the falling fit of each row of level means passes the threshold.
 
-    if np.isnan(means).any():
-        return math.inf
-    heights = isotonic_regression(means, weights=counts, increasing=False).x
-    below = np.flatnonzero(heights < threshold)
-    if not below.size:
-        return math.inf
-    i = int(below[0])
-    left, top = (steps[i - 1], heights[i - 1]) if i else (start, 1.0)
-    if not math.isfinite(left) or top <= heights[i]:
-        return float(left)
-    return float(left + (top - threshold) / (top - heights[i]) * (steps[i] - left))
+    ∞ if nowhere, −∞ if it is below from the first step on and `start` is infinite.
+    """
+    heights = _falling(means, counts)
+    rows, below = np.arange(len(heights)), heights < threshold
+    after = below.argmax(axis=1)
+    before = np.maximum(after - 1, 0)
+    top, foot = np.where(after > 0, heights[rows, before], 1.0), heights[rows, after]
+    left = np.where(after > 0, steps[before], start)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = left + (top - threshold) / (top - foot) * (steps[after] - left)
+    places = np.where(np.isfinite(left) & (top > foot), between, left)
+    return np.asarray(np.where(below.any(axis=1), places, math.inf), dtype=float)
+
+
+def _falling(means: Floats, counts: Floats) -> Floats:
+    """The isotonic fit of each row, falling; NaN where a level of it is.
+
+    By the max-min formula (Robertson, Wright and Dykstra 1988, 1.4): of the blocks of levels that hold a place, the largest mean of those with each
+    first level, and the least of these.
+    """
+    weighted = means * counts
+    largest = []
+    for begin in range(len(counts)):
+        blocks = weighted[:, begin:].cumsum(axis=1) / counts[begin:].cumsum()
+        ends = np.maximum.accumulate(blocks[:, ::-1], axis=1)[:, ::-1]
+        largest.append(np.pad(ends, ((0, 0), (begin, 0)), constant_values=math.inf))
+    heights = np.minimum.reduce(largest)
+    heights[np.isnan(means).any(axis=1)] = math.nan
+    return np.asarray(heights, dtype=float)
 
 
 def _relative_error(values: Floats) -> float:
