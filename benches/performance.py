@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ack_cost
+import beside
 import engine
 import published
 from plans import make_flow, make_plan
@@ -32,13 +33,12 @@ from table import markdown, verdict
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 # Targets.
 SIM_SECONDS, ARRIVALS, COST_SPREAD, STUDIES_S, MEMORY_MB, FLOW_KB = 500, 4e6, 1.5, 15, 50, 10
-INSTRUCTIONS, MANY_SPREAD, LINKS_SPREAD, QUEUE_SPREAD, FAST_MB = 1_700, 2.0, 1.7, 1.5, 500
-# ns-3's development tree of July 2026, -O3: thousand data packets per CPU second (quoted, measured elsewhere).
-NS3_KPPS = (24, 47)
+INSTRUCTIONS, MANY_SPREAD, LINKS_SPREAD, QUEUE_SPREAD, FAST_MB, IDLE_KB = 1_700, 2.0, 1.7, 1.5, 500, 3
 RTT_MS = 50
-RATES_MBIT = (1, 10, 42, 100, 1000, 10000)
+RATES_MBIT = (1, 10, 42, 100, 1000, 10_000, 100_000)
 FLOW_COUNTS = (1, 10, 100, 1000)
 MANY_FLOWS = 10_000
+SHORT_TRANSFERS = 100_000
 FAST_MBIT = 100_000
 QUEUES = {"jitter": ("5ms", ""), "fq_codel": ("", "fq_codel"), "cake": ("", "cake")}
 """Instead of a fixed delay and a FIFO: netem's jitter, the bottleneck's queue."""
@@ -168,11 +168,14 @@ def baseline(module, reps: int, scale: float) -> list[tuple[str, Run]]:
 
 
 def rate_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
-    """One flow from 1 Mbit/s to 10 Gbit/s, without and with loss (bbr keeps the pipe full there)."""
+    """One flow from 1 Mbit/s to 100 Gbit/s, without and with loss (bbr keeps the pipe full there)."""
     out: dict[str, list[tuple[str, Run]]] = {}
     for label, cca, loss in (("cubic, no loss", "cubic", 0), ("bbr, no loss", "bbr", 0), ("bbr, 0.1 % loss", "bbr", 0.1)):
         out[label] = [
-            (f"{label}, {r:g} Mbit/s", measure(module, path_plan(module, cca, r, seconds_for(r, 1e6 * scale, 5, 5000), loss_pct=loss), reps))
+            (
+                f"{label}, {r:g} Mbit/s",
+                measure(module, path_plan(module, cca, r, seconds_for(r, 1e6 * scale, 2 if r == FAST_MBIT else 5, 5000), loss_pct=loss), reps),
+            )
             for r in RATES_MBIT
         ]
     return out
@@ -224,6 +227,11 @@ def chain_targets(chains: dict[str, list[tuple[str, Run]]]) -> list[tuple]:
             verdict(ratio <= LINKS_SPREAD),
         )
     ]
+
+
+def carried(run: Run) -> tuple[float, float]:
+    """Million data packets a CPU second, and Mbit/s."""
+    return run.data / max(run.seconds, 1e-12) / 1e6, run.goodput
 
 
 def cost_spread(runs: list[tuple[str, Run]]) -> float:
@@ -281,7 +289,30 @@ def memory(module) -> dict[str, float]:
     few, many = (child_memory(module, path_plan(module, "cubic", 1000, 5, flows=n)) for n in (100, 1000))
     per_flow, window = (many[1] - few[1]) / 900, (many[2] - few[2]) / 900 * 1448 / 1024
     fast = child_memory(module, path_plan(module, "cubic", FAST_MBIT, 2))[1] / 1024
-    return {"bare": one[0] / 1024, "one": one[1] / 1024, "per_flow": per_flow, "window": window, "fast": fast}
+    few, many = (child_memory(module, idle_plan(module, n))[1] for n in (1_000, 11_000))
+    short = {"short": child_memory(module, transfers_plan(module))[1] / 1024, "short_s": measure(module, transfers_plan(module), 3).seconds}
+    sizes = {"bare": one[0] / 1024, "one": one[1] / 1024, "per_flow": per_flow, "window": window, "fast": fast}
+    return {**sizes, "idle": (many - few) / 10_000, **short}
+
+
+def idle_plan(module, flows: int) -> dict:
+    """Flows that have sent 8 kB, wait and keep nothing in flight."""
+    plan = path_plan(module, "cubic", 1000, 5, flows=1)
+    flow = {**plan["flows"][0], "rcvbuf": 1 << 17, "sndbuf": 1 << 17, "app": {"kind": "paced", "chunk": 8192, "rate_Bps": 1}}
+    return {**plan, "flows": [{**flow, "start_ns": round(3e9 * i / flows)} for i in range(flows)]}
+
+
+def transfers_plan(module) -> dict:
+    """10,000 connections a second for 10 s, of 1 to 100 kB each, beside a flow that is idle."""
+    plan = {**idle_plan(module, 1), "duration_ns": 10_000_000_000}
+    kind = {
+        "flow": {**path_plan(module, "cubic", 1000, 10)["flows"][0]},
+        "per_second": SHORT_TRANSFERS / 10,
+        "least": 1_000,
+        "most": 100_000,
+        "shape": 1.2,
+    }
+    return {**plan, "flows": [{**plan["flows"][0], "stop_ns": plan["duration_ns"]}], "transfers": [kind]}
 
 
 CACHES = {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "1048576,16,64"}
@@ -369,7 +400,12 @@ What campaigns, real kernels and the explorer cost: [campaigns](performance-camp
 
 {floor}
 
-{ns3}
+## Beside other simulators
+
+Million data packets that were received per CPU second (and what the flows carried), on a path of 50 ms with a buffer of one bandwidth-delay product, on this
+machine, start-up not counted (`benches/beside.py`). They differ in what they model: the fewer mechanisms, the fewer instructions a packet.
+
+{beside}
 
 ## One ACK of each congestion control
 
@@ -380,7 +416,7 @@ repetitions.
 
 {acks}
 
-## From 1 Mbit/s to 10 Gbit/s (one flow, 50 ms, a buffer of one bandwidth-delay product)
+## From 1 Mbit/s to 100 Gbit/s (one flow, 50 ms, a buffer of one bandwidth-delay product)
 
 {rates}
 
@@ -440,12 +476,15 @@ def memory_lines(module) -> tuple[str, list[tuple]]:
             ("one flow at 42 Mbit/s, 60 s", f"{m['one']:.1f} MB"),
             (f"one flow at {FAST_MBIT / 1000:g} Gbit/s, 2 s", f"{m['fast']:.0f} MB"),
             ("each further flow (100 → 1,000 flows)", f"{m['per_flow']:.1f} kB, of which its mean window is {m['window']:.1f} kB"),
+            ("each further flow that is idle (1,000 → 11,000 flows, 8 kB sent by each)", f"{m['idle']:.1f} kB"),
+            (f"{SHORT_TRANSFERS:,} transfers of 1 to 100 kB in 10 s", f"{m['short']:.0f} MB, {m['short_s']:.2f} s of CPU"),
         ],
     )
     return text, [
         ("peak memory, one flow", "–", f"< {MEMORY_MB} MB", f"{m['one']:.1f} MB", verdict(m["one"] < MEMORY_MB)),
         (f"… at {FAST_MBIT / 1000:g} Gbit/s", "–", f"< {FAST_MB} MB", f"{m['fast']:.0f} MB", verdict(m["fast"] < FAST_MB)),
         ("each further flow", "–", f"< {FLOW_KB} kB + window", f"{m['per_flow']:.1f} kB", verdict(m["per_flow"] < FLOW_KB + m["window"])),
+        ("… that is idle", "–", f"≤ {IDLE_KB} kB", f"{m['idle']:.1f} kB", verdict(m["idle"] <= IDLE_KB)),
     ]
 
 
@@ -457,16 +496,6 @@ def floor_text(run: Run, empty: list[float]) -> str:
     return (
         f"An empty event loop with the same {run.events:,} events takes {f:.3f} s ({1e9 * f / run.events:.0f} ns an event): the run costs "
         f"{run.seconds / f:.1f} × its floor ({run.events / run.arrivals:.2f} events and {run.ns_per_arrival:.0f} ns an arrival)."
-    )
-
-
-def ns3_text(run: Run) -> str:
-    """The incumbent's published speed, and the ratio to it."""
-    kpps = run.data / max(run.seconds, 1e-12) / 1e3
-    slow, fast = NS3_KPPS
-    return (
-        f"ns-3 (development tree of July 2026, -O3) does {slow}–{fast} thousand data packets per CPU second on such paths; this is quoted, "
-        f"not measured in this run. Ratio: {kpps / fast:.0f}–{kpps / slow:.0f} ×."
     )
 
 
@@ -502,7 +531,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path) -> None
             verdict(first.arrival_rate >= ARRIVALS),
         ),
         *counts_targets,
-        ("cost per packet, 1 Mbit/s … 10 Gbit/s", "1.94 ×", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
+        ("cost per packet, 1 Mbit/s … 100 Gbit/s", "1.94 ×", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
         ("cost per packet, 1 … 1,000 flows", "2.91 ×", f"within {COST_SPREAD} ×", f"{flow_worst:.2f} ×", verdict(flow_worst <= COST_SPREAD)),
         ("… to 10,000", "–", f"within {MANY_SPREAD:g} ×", f"{many_worst:.2f} ×", verdict(many_worst <= MANY_SPREAD)),
         *chain_targets(chains),
@@ -516,7 +545,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path) -> None
         targets=markdown(("what", "before", "target", "reached", ""), targets),
         baseline=markdown(HEAD, [row(name, r) for name, r in base]),
         floor=floor_text(first, empty),
-        ns3=ns3_text(first),
+        beside=beside.table([carried(measure(module, path_plan(module, "cubic", m, 300 * scale, flows=n), reps)) for _, m, n, _ in beside.CASES]),
         acks=ack_cost.table(ack) if ack else "Not measured with the stand-in.",
         rates=sweep_tables(rates),
         flows=sweep_tables(flows),
