@@ -52,6 +52,24 @@ def test_goodput_is_drawn_along_any_axis_with_its_position(visit, explorer: Expl
     assert ink(view.locator("canvas")) > 10
 
 
+def test_a_slider_asks_for_its_curve_at_once(visit, explorer: Explorer):
+    """Within the event itself: a question that waits for the next frame to be drawn comes a frame late."""
+    page = visit(explorer, f"{QUICK}&view=curves&curves.axis=jitter&curves.seeds=5")
+    curves(page)
+    asked = page.get_by_role("slider", name="RTT", exact=True).evaluate(
+        """(slider) => {
+          const [fetched, kinds] = [window.fetch, []];
+          window.fetch = (where, options) => (kinds.push(JSON.parse(options.body).kind), fetched(where, options));
+          slider.value = String(Number(slider.value) + 20);
+          slider.dispatchEvent(new Event("input", { bubbles: true }));
+          window.fetch = fetched;
+          return kinds;
+        }"""
+    )
+    assert "curve" in asked
+    curves(page)
+
+
 def test_every_metric_has_a_chart_of_its_own(visit, explorer: Explorer):
     page = visit(explorer, f"{QUICK}&view=curves&curves.axis=loss&curves.seeds=5&curves.metrics=goodput|rtt|retransmissions|cv|delay")
     view = curves(page)

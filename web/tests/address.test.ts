@@ -54,3 +54,26 @@ test("a page that is opened at an address is about that address from the beginni
   vi.unstubAllGlobals();
   expect(seen).toEqual(["80ms"]);
 });
+
+test("what moves is written into the address when it is let go, and what follows at once", async () => {
+  vi.resetModules();
+  const [{ follow }, { change }] = [await import("../src/state/address"), await import("../src/state/state")];
+  const listeners = new Map<string, () => void>();
+  const place = { hash: "", pathname: "/" };
+  const written: string[] = [];
+  vi.stubGlobal("location", place);
+  vi.stubGlobal("window", { addEventListener: (name: string, listen: () => void) => listeners.set(name, listen) });
+  vi.stubGlobal("history", { replaceState: (_: unknown, __: string, there: string) => written.push((place.hash = there)) });
+  follow(standard);
+  listeners.get("pointerdown")?.();
+  for (const rtt of ["60ms", "70ms", "80ms"]) change({ rtt });
+  expect(written).toEqual([]);
+  listeners.get("pointerup")?.();
+  change({ rtt: "90ms" });
+  listeners.get("pointerdown")?.();
+  change({ rtt: "95ms" });
+  change({ rtt: "90ms" });
+  listeners.get("pointerup")?.();
+  vi.unstubAllGlobals();
+  expect(written).toEqual(["#rtt=80ms", "#rtt=90ms"]);
+});

@@ -1,5 +1,5 @@
 /** The view `curves`: metrics of the congestion controls along one axis of the path, with intervals, single runs, and where the sliders are. */
-import { computed, signal, useSignalEffect } from "@preact/signals";
+import { computed, effect, signal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { hereOn, textOf, titled, words } from "../axes/axes";
 import type { Mark } from "../charts/description";
@@ -52,15 +52,16 @@ const here = computed(() => {
 });
 
 export function CurvesView() {
-  useSignalEffect(ask);
   useSignalEffect(() => {
     // The levels lie around the sliders' place: a stretch that was zoomed into may not be among the new ones.
     const x = now.value?.x;
     if (x && x.length > 1) keepWithin(shared, [x[0] as number, x[x.length - 1] as number]);
   });
   useEffect(() => {
+    const end = effect(ask); // at once with the slider: `useSignalEffect` waits for the next frame to be drawn
     for (const name of ENDS) window.addEventListener(name, hurry);
     return () => {
+      end();
       for (const name of ENDS) window.removeEventListener(name, hurry);
       leave();
     };

@@ -1,5 +1,5 @@
 /** The page's stream of events: one for the whole page, with the blocks of every question. */
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { decode, type RawBlock } from "./blocks";
 
 /** This page's name at the server. */
@@ -36,10 +36,21 @@ export function open(): void {
     again ||= window.setTimeout(open, AGAIN);
   });
   made.addEventListener("block", (event: MessageEvent<string>) => {
-    const block = decode(event.data);
-    takers.get(block.kind)?.(block);
+    if (waiting.push(decode(event.data)) === 1) turn.port2.postMessage(null);
   });
 }
+
+/** Blocks that have come and are not taken yet. */
+let waiting: RawBlock[] = [];
+const turn = new MessageChannel();
+
+/** Gives away what has come: blocks that come together are drawn once. No timer, which a hidden page's browser holds back. */
+turn.port1.addEventListener("message", () => {
+  const there = waiting;
+  waiting = [];
+  batch(() => there.forEach((block) => takers.get(block.kind)?.(block)));
+});
+turn.port1.start();
 
 /** A request has not been answered. Whether the server is there is seen by a new stream: the one that there is may not have noticed anything. */
 export function lost(): void {

@@ -2,17 +2,17 @@
  * The state of the page: every field is text as a user writes it (`50ms`, `10mbit`, `0.1%`); an empty text is the default. The same texts stand in the
  * page's address.
  */
-import { batch, computed, signal, type Signal } from "@preact/signals";
+import { computed, signal, type Signal } from "@preact/signals";
 import type { State } from "../server/contract";
 
 /** The state that the questions are about. Views read it, the path's panel and the views' clicks write it through `change`. */
 export const state: Signal<State> = signal({} as State);
 
-/** Sets some fields of the state at once. */
+/** Sets some fields of the state at once; where they are what they were, nothing is asked anew. */
 export function change(fields: Partial<State>): void {
-  batch(() => {
-    state.value = { ...state.value, ...fields };
-  });
+  const now = state.peek();
+  if (Object.entries(fields).some(([name, value]) => JSON.stringify(value) !== JSON.stringify(now[name as keyof State])))
+    state.value = { ...now, ...fields };
 }
 
 /** Whether a state has more than one link and its flows: the view *Network* shows that. */

@@ -1,0 +1,16 @@
+import { effect } from "@preact/signals";
+import { expect, test } from "vitest";
+import type { State } from "../src/server/contract";
+import { change, state } from "../src/state/state";
+
+test("a slider that is let go where it is asks nothing anew", () => {
+  state.value = { rtt: "50ms", cca: ["cubic", "bbr"], words: {} } as unknown as State;
+  const seen: string[] = [];
+  const stop = effect(() => void seen.push(`${state.value.rtt} ${String(state.value.cca)}`));
+  change({ rtt: "50ms" });
+  change({ cca: ["cubic", "bbr"], words: {} });
+  change({ rtt: "60ms" });
+  change({ rtt: "60ms", cca: ["bbr"] });
+  stop();
+  expect(seen).toEqual(["50ms cubic,bbr", "60ms cubic,bbr", "60ms bbr"]);
+});
