@@ -25,6 +25,8 @@ COMMAND = str(pathlib.Path(sys.executable).with_name("tcpscape"))
 CELLS, SEEDS = 20_000, 50
 PACKETS = 160_000
 """Of the capture that `diagnose` reads."""
+LARGE_GB = (0.3, 3)
+"""A stream of captured packets, 2,000 flows at a time, and one ten times as long."""
 LONG = 5
 """So many times as long is the one whose reading is timed: the start of the interpreter varies by more than reading the short one takes."""
 BENCHES = pathlib.Path(__file__).resolve().parent
@@ -144,11 +146,13 @@ def captures(repeats: int) -> list[Row]:
         one, took, _ = reading(1, LONG * PACKETS * packet)
         ratio = capture.tshark(path) / took if shutil.which("tshark") else None
         many, _, memory = reading(2_000, 300e6)
+        little, much = (capture.measured([*read, "-"], transfer.stream(2_000, gb * 1e9))[1] for gb in LARGE_GB)
     return [
         row("captures: one flow", "0.5 M packets/s", 1, one, "M packets/s", at_least=True),
         row("… beside tshark", "–", 20, ratio, "×", at_least=True) if ratio else ("… beside tshark", "–", "≥ 20 ×", "tshark is not installed", ""),
         row("… 2,000 flows at once", "–", 1, many, "M packets/s", at_least=True),
         row("… memory", "243 MB", 200, memory, "MB"),
+        row(f"… memory of {LARGE_GB[1]} GB beside that of {LARGE_GB[0]} GB", "–", 1.05, much / little, "×"),
         row(f"… `diagnose --no-replay` of {PACKETS:,} packets", "4.4 s", 1.2, told, "s"),
     ]
 
