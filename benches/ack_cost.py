@@ -48,12 +48,12 @@ class Cost:
         return self.ack / cubic.ack if self.ack and cubic.ack else self.trial_ns / cubic.trial_ns
 
 
-def binary(example: str, crate: str) -> pathlib.Path | None:
-    """The example, built without optimisation over crates, so that functions keep their names; None without cargo."""
+def binary(example: str, crate: str, profile: str = "quick") -> pathlib.Path | None:
+    """The example, built without optimisation over crates, so that functions keep their names, or as what is installed; None without cargo."""
     cargo = shutil.which("cargo") or shutil.which(str(pathlib.Path.home() / ".cargo/bin/cargo"))
     if not cargo:
         return None
-    command = [cargo, "build", "--profile", "quick", "--quiet", "--message-format=json", "-p", crate, "--example", example]
+    command = [cargo, "build", "--profile", profile, "--quiet", "--message-format=json", "-p", crate, "--example", example]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     built = [json.loads(line) for line in said.splitlines() if '"executable":"' in line]
     return pathlib.Path(built[-1]["executable"])

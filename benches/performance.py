@@ -27,6 +27,7 @@ import ack_cost
 import beside
 import engine
 import published
+import where
 from plans import make_flow, make_plan
 from table import markdown, verdict
 
@@ -376,6 +377,12 @@ def counts(module, scale: float, jobs: int) -> tuple[str, list[tuple]]:
     return markdown(("for each arrival", *COUNTS.values()), rows), targets
 
 
+def where_table() -> str:
+    """The share of each part of the engine in its instructions."""
+    rows = where.rows() if shutil.which("valgrind") else []
+    return markdown(("part", "share"), rows) if rows else "Not measured: valgrind or cargo is not installed."
+
+
 PAGE = """\
 # Performance
 
@@ -436,6 +443,10 @@ cache holds. With many flows the events of all parts of the model alternate, so 
 flows' state, 9 kB each, is in neither.
 
 {counts}
+
+Where the instructions of the first row are spent, by the source that they are compiled from (`benches/where.py`).
+
+{where}
 
 ## The two published studies
 
@@ -553,6 +564,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path) -> None
         studies=f"{runs} runs of 10 s (42 jitter and 14 loss cells × 2 rates × 5): {wall:.1f} s on {jobs} cores, {cpu:.1f} CPU s, "
         f"{runs * 10 / max(cpu, 1e-9):,.0f} simulated seconds per CPU second.",
         counts=counts_text,
+        where=where_table(),
         memory=memory_text,
     )
     out.write_text(page)
