@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from patience import PATIENCE_S
 from tcpscape import engines
 from tcpscape.campaign import executors
 from tcpscape.campaign.execute import Runner
-from tcpscape.campaign.executors import Local, ScenarioTrials, cut
+from tcpscape.campaign.executors import Local, ScenarioTrials, Task, cut
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
@@ -225,6 +226,32 @@ def connected(cluster):
     made = executors.make(f"dask://{cluster.address.removeprefix('tcp://')}")
     yield made
     made.close()
+
+
+def test_what_a_worker_sends_is_the_trial(need_model):
+    capture = Capture(samples_ns=10**8, queue_samples_ns=10**8, packets=True, events=True, control_ns=10**8)
+    model, scenario = engines.make("model"), case("bbr")
+    here = model.run(scenario, range(3), capture=capture)
+    answer = pickle.dumps(executors.run_remote(executors.RemoteTask("model", model.version, scenario, tuple(range(3)), capture)))
+    there = [executors.received(one) for one in pickle.loads(answer)]
+    assert there == here
+    for one, other in zip(there, here, strict=True):
+        assert one.control_states == other.control_states != {}
+        for table in ("samples", "queue_samples", "packets", "sender_events", "control"):
+            assert getattr(one, table).equals(getattr(other, table))
+    assert there[0].probe_samples is None
+
+
+def test_a_task_of_short_trials_has_more_of_them(need_model):
+    def first(duration, engine="model", seeds=100_000):
+        task = Task(engines.make(engine), Capture(), lambda trials: None)
+        ((_, piece),) = executors._Pieces(task, [ScenarioTrials(case(duration=duration), tuple(range(seeds)))], lambda: 1).next(0)
+        return len(piece.seeds)
+
+    assert first("10ms") == executors.MOST_TRIALS
+    assert executors.TASK_TRIALS < first("1s") < executors.MOST_TRIALS
+    assert first("600s") == first("10ms", "mock") == executors.TASK_TRIALS
+    assert first("1s", seeds=10) == 5
 
 
 def test_what_a_cluster_cannot_run_is_refused_by_name(dask, need_model):

@@ -25,13 +25,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpscape import engines
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Engine
 from tcpscape.errors import EngineError, TcpscapeError, refuse
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store import rows
+from tcpscape.store.side_tables import SIDE_TABLES
 from tcpscape.trial import Capture, Trial
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ class _Shared:
                 if failure:
                     raise failure
                 place = batch[-1][0]
-                size = max(1, min(2 * len(batch), BATCH_TRIALS, int(len(batch) * BATCH_S / max(1e-9, time.monotonic() - began))))
+                size = _next_size(len(batch), time.monotonic() - began)
             self._done.put(None)
         except BaseException as e:
             self._done.put(e)
@@ -237,6 +239,11 @@ class _Shared:
         return result
 
 
+def _next_size(size: int, seconds: float) -> int:
+    """How many trials to run together where so many took so many seconds: about :data:`BATCH_S` of them, and at most twice as many."""
+    return max(1, min(2 * size, BATCH_TRIALS, int(size * BATCH_S / max(1e-9, seconds))))
+
+
 def cut(work: Sequence[ScenarioTrials], most: int) -> Iterator[tuple[int, ScenarioTrials]]:
     """Work in pieces of at most `most` trials, each with its place in `work`."""
     for place, whole in enumerate(work):
@@ -247,8 +254,8 @@ def cut(work: Sequence[ScenarioTrials], most: int) -> Iterator[tuple[int, Scenar
 
 ANSWER_S = 0.5
 """A worker answers after the trial during which so much time has passed, s: hundreds of times what a task costs dask (about a millisecond)."""
-TASK_TRIALS = 64
-"""Most trials of a task."""
+TASK_TRIALS, MOST_TRIALS = 64, 1024
+"""Most trials of a task, and of one whose trials are expected to take no longer than :data:`ANSWER_S` together."""
 CONNECT_S = 10
 """How long the scheduler, and then its first worker, is waited for, s."""
 LOOK_S = 2.0
@@ -275,17 +282,36 @@ def _engine(spec: str) -> Engine:
     return engines.make(spec)
 
 
-def run_remote(task: RemoteTask) -> list[Trial]:
+RemoteTrial = tuple[str, bytes | None, dict[str, Any]]
+"""A trial, as it travels: its row in a store, and fields that are not in there, such as tables. To pickle the value takes several times as long."""
+_BESIDE_ROW = (*SIDE_TABLES, "sender_events", "control", "control_states")
+
+
+def sent(trial: Trial) -> RemoteTrial:
+    """A trial as a worker sends it."""
+    _, text, queues = rows.encode(trial)
+    return text, queues, {name: value for name in _BESIDE_ROW if (value := getattr(trial, name)) is not None}
+
+
+def received(answer: RemoteTrial) -> Trial:
+    """The trial that a worker sent."""
+    text, queues, others = answer
+    trial = rows.decode(text, queues)
+    assert trial is not None, "a worker of the same version has written it"
+    return rows.beside(trial, others)
+
+
+def run_remote(task: RemoteTask) -> list[RemoteTrial]:
     """On a worker: runs the first of the trials, at least one. Refuses where another model is installed there."""
     engine = _engine(task.engine)
     if engine.version != task.version:
         fix = "install the same tcpscape on every worker"
         refuse("executor", f"a worker's engine {task.engine} is {engine.version}, here it is {task.version}", fix, EngineError)
-    began, trials = time.monotonic(), []
-    for seed in task.seeds:
-        trials += engine.run(task.scenario, [seed], threads=1, capture=task.capture)
-        if time.monotonic() - began > ANSWER_S:
-            break
+    began, size = time.monotonic(), 1
+    trials: list[RemoteTrial] = []
+    while (seeds := task.seeds[len(trials) : len(trials) + size]) and (before := time.monotonic()) - began <= ANSWER_S:
+        trials += map(sent, engine.run(task.scenario, seeds, threads=1, capture=task.capture))
+        size = _next_size(len(seeds), time.monotonic() - before)
     return trials
 
 
@@ -301,7 +327,8 @@ class Dask(Executor):
         self._tell = tell
         self._is_alone = False
         self._distributed = _package()
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its messages are given in one line here
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # its messages are given in one line here
         try:
             self._client = self._distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError):
@@ -326,7 +353,7 @@ class Dask(Executor):
     def run(self, task: Task, work: Sequence[ScenarioTrials]) -> Trials:
         """Each trial as its worker answers, saved here."""
         pieces = _Pieces(task, work, self._lanes)
-        out: dict[Future[list[Trial]], tuple[int, ScenarioTrials]] = {}
+        out: dict[Future[list[RemoteTrial]], tuple[int, ScenarioTrials]] = {}
         arriving = self._distributed.as_completed(loop=self._client.loop)
         try:
             while True:
@@ -367,10 +394,10 @@ class Dask(Executor):
             self._tell(f"no worker is left: {fix}" if self._is_alone else "there are workers again: the trials go on")
         return AHEAD * max(1, threads)
 
-    def _answer(self, future: Future[list[Trial]]) -> list[Trial]:
+    def _answer(self, future: Future[list[RemoteTrial]]) -> list[Trial]:
         """A task's trials; whatever dask minds is one line."""
         try:
-            trials: list[Trial] = future.result()
+            trials = [*map(received, future.result())]
         except TcpscapeError:
             raise
         except ModuleNotFoundError as e:
@@ -392,8 +419,13 @@ class _Pieces:
         self._count_lanes = count_lanes
         self.lanes, self._looked = count_lanes(), time.monotonic()
         count = sum(len(w.seeds) for w in work)
-        self._pieces = cut(work, max(1, min(TASK_TRIALS, count // (AHEAD * self.lanes))))
+        self._pieces = cut(work, max(1, min(self._most(work), count // (AHEAD * self.lanes))))
         self._back: deque[tuple[int, ScenarioTrials]] = deque()
+
+    def _most(self, work: Sequence[ScenarioTrials]) -> int:
+        """Most trials of a task. One of many short trials costs dask as much as one of few."""
+        longest = max((self._task.engine.seconds(w.scenario) for w in work), default=0.0)
+        return max(TASK_TRIALS, min(MOST_TRIALS, int(ANSWER_S / longest))) if longest > 0 else TASK_TRIALS
 
     def look(self, *, at_once: bool = False) -> None:
         """Counts the lanes again, where that was longer ago than :data:`LOOK_S`."""

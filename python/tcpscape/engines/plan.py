@@ -6,6 +6,7 @@ all flows cross the whole chain and none has an access link, the stages one behi
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType, ModuleType
@@ -77,9 +78,14 @@ def build_checked(lib: ModuleType, scenario: Scenario, controls: Controls, captu
 def profile(lib: ModuleType, name: str) -> dict[str, Any]:
     """The settings of a kernel profile, plain numbers. :raises ScenarioError: there is none of this name."""
     try:
-        fields: dict[str, Any] = json.loads(lib.kernel_profile(name))
+        return dict(_profile(lib, name))
     except ValueError as e:
         raise ScenarioError(f"{e}; choose one of them") from None
+
+
+@functools.lru_cache(maxsize=64)
+def _profile(lib: ModuleType, name: str) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(lib.kernel_profile(name))
     return fields
 
 
