@@ -148,7 +148,7 @@ def heap(values: dict[str, Any] | None) -> str:
     step = max(1, len(values["samples"]) // 12)
     rows = [(f"{s['minutes']:.1f}", f"{s['heap'] / 1e6:.2f}", f"{s['nodes']:,}", f"{s['server'] / 1e6:.0f}") for s in values["samples"][::step]]
     return (
-        f"{values['moves']:,} movements of the slider in {values['minutes']:g} minutes; the heap is counted after garbage collection. After a tenth of the time, in which it warms up: "
+        f"{values['moves']:,} movements of the slider in {values['minutes']:g} minutes; the heap is counted after garbage collection, when the last answer is complete. After a tenth of the time, in which it warms up: "
         f"{values['first'] / 1e6:.2f} MB; at the end: {values['last'] / 1e6:.2f} MB ({values['last'] / values['first'] - 1:+.1%}), between "
         f"{values['least'] / 1e6:.2f} and {values['most'] / 1e6:.2f} MB. Server: {values['server_first'] / 1e6:.0f} MB, at the end {values['server_last'] / 1e6:.0f} MB.\n\n"
         + markdown(("minute", "heap, MB", "nodes of the document", "server, MB"), rows)

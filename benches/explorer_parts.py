@@ -186,8 +186,17 @@ def size(options: argparse.Namespace) -> dict[str, Any]:
     return {"all": sum(files.values()), "files": [[name, count] for name, count in files.items()]}
 
 
+AT_REST = (
+    "() => !document.querySelector('main [aria-busy=true]') && ![...document.querySelectorAll('main progress')].some((bar) => bar.value < bar.max)"
+)
+"""Whether everything that the page has asked is answered."""
+
+
 def heap(options: argparse.Namespace) -> dict[str, Any]:
-    """The page's heap after garbage collection while a slider moves all the time, bytes, and the server's memory, with the minutes of each."""
+    """The page's heap while a slider moves all the time, bytes, and the server's memory, with the minutes of each.
+
+    It is counted after garbage collection, once what was asked last is answered: what is on its way is no growth.
+    """
     samples, rng, moves = [], random.Random(2), 0
     with Explorer() as server, chromium() as browser, probed(browser, server, BASELINE) as page:
         page.evaluate("() => { probe.keep = false; }")
@@ -197,6 +206,7 @@ def heap(options: argparse.Namespace) -> dict[str, Any]:
         began, every = time.monotonic(), max(5.0, options.minutes)
         while (elapsed := time.monotonic() - began) < 60 * options.minutes + 1:
             if not samples or elapsed - 60 * samples[-1]["minutes"] >= every:
+                page.wait_for_function(AT_REST)
                 tools.send("HeapProfiler.collectGarbage")
                 samples.append(
                     {

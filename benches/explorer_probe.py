@@ -1,7 +1,7 @@
 """A page of the explorer in Chromium, with a probe in it: when questions were asked, blocks came, and something was drawn.
 
 The probe runs before the page's own scripts and needs nothing of them: it listens to the same stream of events, looks at requests as they are made,
-and marks the frame after each stroke or fill of a canvas. Times are the page's `performance.now()`, ms.
+and marks the frame with each stroke or fill of a canvas: the one that is being made, or the next one. Times are the page's `performance.now()`, ms.
 """
 
 from __future__ import annotations
@@ -48,12 +48,20 @@ PROBE = """
     }
     return fetched(where, options);
   };
-  let pending = false;
+  const later = window.requestAnimationFrame.bind(window);
+  let [pending, inFrame] = [false, false];
   const soon = () => {
-    if (pending || !probe.keep) return;
-    pending = true;
-    requestAnimationFrame(() => { pending = false; probe.painted.push(performance.now()); });
+    if (!probe.keep) return;
+    if (inFrame) probe.painted.push(performance.now());
+    else if (!pending) {
+      pending = true;
+      later(() => { pending = false; probe.painted.push(performance.now()); });
+    }
   };
+  window.requestAnimationFrame = (call) => later((now) => {
+    inFrame = true;
+    try { call(now); } finally { inFrame = false; }
+  });
   for (const name of ["stroke", "fill", "putImageData", "drawImage", "fillRect"]) {
     const own = CanvasRenderingContext2D.prototype[name];
     CanvasRenderingContext2D.prototype[name] = function (...a) { soon(); return own.apply(this, a); };
