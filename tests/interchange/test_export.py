@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
+import polars as pl
 import pytest
 
 from conftest import ROOT
@@ -16,9 +18,10 @@ from patience import PATIENCE_S
 from tcpscape import interchange
 from tcpscape.cli.export import export
 from tcpscape.errors import ScenarioError
-from tcpscape.interchange import sources, tc
+from tcpscape.interchange import sources, table, tc
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store import rows
 from tcpscape.store.results import Store
 from tcpscape.text import latex
 from tcpscape.text.table import Table
@@ -65,6 +68,27 @@ def test_a_table_is_read_back_as_its_trials(to, cli, results, tmp_path):
     assert [t.goodput_mbps for t in again] == pytest.approx([t.goodput_mbps for t in first])
     assert [t.flows[0].rtt_ms for t in again] == [t.flows[0].rtt_ms for t in first]
     assert [dict(t.flows[0].limited_by) for t in again] == [dict(t.flows[0].limited_by) for t in first]
+
+
+def test_a_table_in_parts_has_the_bytes_of_the_whole_one(results, monkeypatch, tmp_path):
+    whole = table.write_parquet(sources.load(results).rows())
+    monkeypatch.setattr(rows, "AT_A_TIME", 1)
+    parts = list(sources.load(results).parts())
+    assert len(parts) > 1
+    assert table.write_parquet_parts(iter(parts)) == whole
+    assert pl.read_parquet(table.write_parquet_parts(iter(()))).is_empty()
+    other = parts[1].with_columns(pl.lit(7).alias("later")).drop("hash")  # parts of other columns
+    together = pl.concat([parts[0], other], how="diagonal_relaxed")
+    assert table.write_parquet_parts(iter([parts[0], other])) == table.write_parquet(together)
+    (tmp_path / "parts").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "parts"))
+    assert table.write_parquet_parts(iter(parts)) == whole
+    assert not list((tmp_path / "parts").iterdir())
+
+
+def test_a_table_is_exported_in_parts(cli, results, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources.ResultSource, "rows", None)  # of all trials together, which nobody asks for
+    assert cli("export", results, "--to", "parquet", "--out", tmp_path / "t.parquet").status == 0
 
 
 def test_a_file_for_each_trial(cli, results, tmp_path):

@@ -111,6 +111,8 @@ def _results(path: Path, target: Format, seed: int | None, cca: str | None, *, s
     from tcpscape.interchange import sources
 
     source = sources.load(path, sources.SAMPLES if target.write_trial or samples else ()).only(cca, seed)
+    if target.write_parts and not samples:
+        return [(_name([path.resolve().name]), target.write_parts(source.parts()))]
     if target.write_rows:
         return [(_name([path.resolve().name]), target.write_rows(source.samples() if samples else source.rows()))]
     if source.table is not None:

@@ -31,7 +31,15 @@ REGISTRY: dict[str, Format] = {
     f.name: f
     for f in (
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
-        Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
+        Format(
+            "parquet",
+            "a row for each flow of each trial",
+            (".parquet",),
+            table.read_parquet,
+            write_rows=table.write_parquet,
+            write_parts=table.write_parquet_parts,
+            binary=True,
+        ),
         Format("markdown", "the answer of a result and its table", (".md",), is_answer=True),
         Format("latex", "the table of a result for a paper", (".tex",), is_answer=True),
         Format("methods", "how a result was measured, as a paragraph", (".txt",), is_answer=True),

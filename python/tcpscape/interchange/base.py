@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -78,6 +78,8 @@ class Format:
     """A trial, and the MTU of its path in bytes."""
     write_rows: Callable[[Any], bytes] | None = None
     """The rows of all trials (:class:`polars.DataFrame`)."""
+    write_parts: Callable[[Iterable[Any]], bytes] | None = None
+    """The same from rows in parts, which are never in memory together."""
     write_scenario: Callable[[Scenario], bytes] | None = None
     is_answer: bool = False
     """Whether it is a text about a campaign, or a part of a study; whoever has words for it writes it."""

@@ -21,7 +21,7 @@ from tcpscape.scenario.scenario import NEUTRAL, Scenario
 from tcpscape.store import results
 from tcpscape.store.kept import KeptTrials
 from tcpscape.store.results import Store, is_flow_column, labelled_rows
-from tcpscape.store.rows import OF_TRIALS
+from tcpscape.store.rows import OF_TRIALS, labelled_parts
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -232,11 +232,23 @@ class ResultSource:
 
     def rows(self) -> pl.DataFrame:
         """One row for each flow of each trial, with a column for each axis; what is not known is null."""
-        import polars as pl
-
         if self.table is not None:
             return self.table
-        rows = labelled_rows(({**({"part": g.part} if g.part else {}), **g.at}, g.trials) for g in self.groups)
+        return self._without_unknown(labelled_rows(self._labelled()))
+
+    def parts(self) -> Iterator[pl.DataFrame]:
+        """The rows in parts, which are never in memory together; each may have columns of its own."""
+        if self.table is not None:
+            yield self.table
+        else:
+            yield from map(self._without_unknown, labelled_parts(self._labelled()))
+
+    def _labelled(self) -> Iterator[tuple[Mapping[str, str], Sequence[Trial]]]:
+        return (({**({"part": g.part} if g.part else {}), **g.at}, g.trials) for g in self.groups)
+
+    def _without_unknown(self, rows: pl.DataFrame) -> pl.DataFrame:
+        import polars as pl
+
         return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
 
     def samples(self) -> pl.DataFrame:

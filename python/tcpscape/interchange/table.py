@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection
+import tempfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpscape import writing
 from tcpscape.interchange.base import ImportedFile, InterchangeError
 from tcpscape.reading import files, tables
 from tcpscape.reading.files import MIB, Kind, Origin
@@ -57,6 +59,23 @@ def write_parquet(rows: pl.DataFrame) -> bytes:
     out = io.BytesIO()
     rows.write_parquet(out)
     return out.getvalue()
+
+
+def write_parquet_parts(parts: Iterable[pl.DataFrame]) -> bytes:
+    """The rows of all parts, byte for byte as :func:`write_parquet` writes them; on the way, each part is a file."""
+    import polars as pl
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        try:
+            for number, part in enumerate(parts):
+                files.append(Path(folder, f"{number}.arrow"))
+                part.write_ipc(files[-1], compression="lz4")
+            out = io.BytesIO()
+            (pl.concat(map(pl.scan_ipc, files), how="diagonal_relaxed") if files else pl.LazyFrame()).sink_parquet(out)
+            return out.getvalue()
+        except OSError as e:
+            raise writing.cannot_write(Path(folder), e) from None
 
 
 def _typed(rows: pl.DataFrame, origin: Origin) -> pl.DataFrame:

@@ -147,21 +147,27 @@ def flow_rows(trials: Iterable[Trial]) -> pl.DataFrame:
 
 
 def labelled_rows(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> pl.DataFrame:
-    """The same of groups of trials, with a column for each label of a group, unless a flow has one of that name.
+    """The same of groups of trials, with a column for each label of a group, unless a flow has one of that name."""
+    import polars as pl
+
+    frames = list(labelled_parts(groups))
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+
+def labelled_parts(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> Iterator[pl.DataFrame]:
+    """The same in parts, each with columns of its own.
 
     Groups in a row that have the same columns are made one table at once, since polars takes a millisecond for each, until they have
     :data:`AT_A_TIME` trials, so that those of many groups are never in memory together. The trials of one group are.
     """
     import polars as pl
 
-    frames = []
     for batch in _batches(groups):
         frame = flow_rows(t for _, trials in batch for t in trials)
         counts = [sum(len(t.flows) or 1 for t in trials) for _, trials in batch]
         new = [name for name in batch[0][0] if name not in frame.columns]
         texts = {name: [labels[name] for (labels, _), n in zip(batch, counts, strict=True) for _ in range(n)] for name in new}
-        frames.append(frame.with_columns(pl.Series(name, values, dtype=pl.String()) for name, values in texts.items()))
-    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+        yield frame.with_columns(pl.Series(name, values, dtype=pl.String()) for name, values in texts.items())
 
 
 def _batches(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> Iterator[list[tuple[Mapping[str, str], Sequence[Trial]]]]:
