@@ -12,7 +12,7 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.levels import LOSS_FROM, LevelAxis, jitter_axis, loss_axis
+from tcpscape.findings.cliff.levels import COLLAPSED, LOSS_FROM, LevelAxis, jitter_axis, loss_axis
 from tcpscape.findings.cliff.search import PairedRuns, ratio_cells, verdict
 from tcpscape.scenario.options import Conditions
 from tcpscape.stats import Estimate
@@ -219,6 +219,16 @@ def test_even_levels_get_few_runs_far_from_the_edge_and_ten_beside_it():
     runs = {round(x.at, 2): x.cv.n for x in cliff.levels}
     assert [runs[1.0], runs[0.7], runs[0.4], runs[0.28]] == [5, 5, 5, 5]
     assert [runs[round(at, 2)] for at in cliff.bracket] == [10, 10]
+
+
+def test_levels_that_the_edge_does_not_touch_get_ten_runs_however_these_vary():
+    """They say that the edge is elsewhere; whatever they leave open is looked at where it widens the edge's interval."""
+    cliff = search.find(world(lambda x: 1 / (1 + (x / 0.1) ** 2), lambda _: 0.8), SHARE)
+    beyond = [x for x in cliff.levels if x.at > 2 * cliff.edge.high and x.retention.value > 0.05]
+    assert len(beyond) > 1
+    assert {x.cv.n for x in beyond} == {10}
+    assert all(x.chaotic == (x.retention.value > COLLAPSED) for x in beyond)
+    assert cliff.edge.low <= 0.1 <= cliff.edge.high
 
 
 def test_efforts_that_make_no_sense():

@@ -1,11 +1,11 @@
 """The search for a cliff by runs of an engine: the level of an impairment at which the mean falls below a share of its value without the impairment.
 
 1. A coarse walk comes down from the harsh end (collapsed paths are cheap to run) to the first level that holds and is not chaotic. A level gets a few
-   runs at first, and the others only where these leave its side or its spread open. The levels
+   runs, and some more where these leave its side or its spread open. The levels
    below it get a glance with few seeds, because a path may also fall at a low level and hold at a higher one. The edge is the first fall from
    the gentle side. An estimate from a neighbouring path replaces the walk.
-2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval contains the threshold is repeated. Levels that touch the
-   edge, or the row of chaotic ones around it, get the runs that their first few seemed to save.
+2. Bisection narrows the bracket to two steps of the axis' lattice. Only its two ends then get more runs, as many as their side and their spread
+   need; if that moves the bracket, its new ends do.
 3. The levels around the edge get runs until the edge's interval (:func:`crossing`) is two steps wide, or the runs are
    used up: calm cliffs cost few runs, and in the chaos zone the interval shows what the runs leave open.
 
@@ -333,8 +333,8 @@ class _Search:
         self.values: dict[int, Floats] = {}
         self.bases: dict[int, Floats] = {}
         self.runs = 0
-        self.brief: set[int] = set()
-        """Steps whose first few runs were enough so far."""
+        self.open: set[int] = set()
+        """Steps that were looked at, but not closely."""
         self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, range(self.first))
         """Runs of the base of all levels; empty where each level has a base of its own."""
 
@@ -378,22 +378,25 @@ class _Search:
         return 0 if self.effort.same_seeds else (step + 1) * APART
 
     def look(self, step: int) -> None:
-        """Measures a level: with few runs where these are even and far from the threshold, and otherwise as :meth:`look_closely`."""
+        """Measures a level: with few runs where these are even and far from the threshold, and otherwise with the first ones."""
         self.take(step, min(self.effort.few, self.first))
-        if len(self.values[step]) < self.first and self.is_even(step) and self.point(step).decided(self.effort.threshold, FAR):
-            self.brief.add(step)
-        else:
+        if not (self.is_even(step) and self.point(step).decided(self.effort.threshold, FAR)):
+            self.take(step, self.first)
+        self.open.add(step)
+        if self.effort.most:
+            self.tell()
+        else:  # nothing is added later
             self.look_closely(step)
-        self.tell()
 
     def look_closely(self, step: int) -> None:
-        """Measures a level, with all seeds where the first do not show its side and its spread, and repeats it with more where it is undecided."""
-        self.brief.discard(step)
+        """Measures a level that the edge touches, with all seeds where the first do not show its side and spread, and more where it is undecided."""
+        self.open.discard(step)
         self.take(step, self.first)
         if not (self.point(step).decided(self.effort.threshold, FIRM) and self.is_even(step)):
             self.take(step, self.effort.seeds)
         if not self.point(step).decided(self.effort.threshold, FIRM):
             self.take(step, self.effort.repeat * self.effort.seeds)
+        self.tell()
 
     def tell(self) -> None:
         """Says between which levels the edge is so far, once one has fallen."""
@@ -460,22 +463,10 @@ class _Search:
         while bracket := self.bracket():
             if bracket[1] - bracket[0] > WIDTH:
                 self.look(sum(bracket) // 2)
-            elif (step := self.brief_beside(bracket)) is not None:
+            elif step := next((s for s in reversed(bracket) if s in self.open), None):
                 self.look_closely(step)
-                self.tell()
             else:
                 return
-
-    def brief_beside(self, bracket: tuple[int, int]) -> int | None:
-        """A level with few runs that touches the edge or the unbroken row of chaotic ones around it."""
-        steps = sorted(self.values)
-        for side in ([s for s in reversed(steps) if s <= bracket[0]], [s for s in steps if s >= bracket[1]]):
-            for step in side:
-                if step in self.brief:
-                    return step
-                if not self.chaotic(step):
-                    break
-        return None
 
     def refine(self) -> Crossing | None:
         """Adds runs to the levels around the edge until its interval is narrow; returns the crossing."""
