@@ -208,7 +208,7 @@ impl Engine<'_> {
     // ---- the receiver ----
 
     /// A segment has come to the receiver.
-    fn deliver(&mut self, number: usize, segment: &Segment) {
+    pub(super) fn deliver(&mut self, number: usize, segment: &Segment) {
         self.observer.delivered(self.now, number, segment);
         let Some(i) = self.slot(number) else { return };
         let f = &mut self.flows[i];
@@ -218,9 +218,10 @@ impl Engine<'_> {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(i, segment.seq);
         }
+        let is_first = segment.flags.has(Flags::SYN) && !f.receiver.is_open();
         let is_taken = f.on_segment(self.now, segment);
-        if segment.flags.has(Flags::SYN) {
-            self.rouse(i); // a SYN that comes again begins its sleep anew
+        if is_first {
+            self.rouse(i); // a SYN that comes again before the connection is open begins its sleep anew
             self.flows[i].accept(self.now, self.costs);
         } else if !is_taken {
             return;

@@ -1,6 +1,7 @@
 //! Nothing in a trial may grow with simulated time where no samples are asked for: its lists are counted while it runs.
 
 use super::*;
+use tcpscape_base::{Flags, Segment};
 use tcpscape_path::{parse_tc, Host, StageSpec};
 use tcpscape_plan::Plan;
 
@@ -147,4 +148,24 @@ fn a_trial_holds_the_transfers_that_are_open_not_all_of_them() {
         let (short, long) = (most_held(&plan(15, loss)), most_held(&plan(60, loss)));
         assert!(long.0 <= short.0 * 5 / 4 && long.1 <= short.1 * 2, "{loss}: (entries, packets) {short:?} in 15 s, {long:?} in 60 s");
     }
+}
+
+/// A copy of the SYN that comes when the connection is open is answered by the receiver (RFC 9293 §3.10.7.4); its application sleeps on.
+#[test]
+fn a_late_copy_of_the_syn_does_not_begin_the_application_anew() {
+    let json = r#"{"duration_ns":2000000000,"flows":[{"cca":"cubic","read":{"size":65536,"delay_ns":300000000}}]}"#;
+    let mut plan = Plan::from_json(json).unwrap();
+    plan.forward.stages = vec![StageSpec { qdisc: parse_tc("netem delay 20ms rate 20mbit").unwrap(), at: Host::Router }];
+    let checked = CheckedPlan::new(plan).unwrap();
+    let mut engine = Engine::new(&checked, 1);
+    while !engine.flows[0].receiver.is_open() {
+        let (t, node) = engine.events.pop(engine.end).expect("the connection opens");
+        engine.now = t;
+        engine.call(node);
+        engine.read_next();
+    }
+    engine.now = Time(engine.now.0 + 5_000_000);
+    let due = engine.flows[0].read_due(engine.now).expect("it sleeps");
+    engine.deliver(0, &Segment { flags: Flags::SYN, wnd: 65_535, ..Segment::default() });
+    assert_eq!(engine.flows[0].read_due(engine.now), Some(due));
 }
