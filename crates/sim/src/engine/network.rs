@@ -111,9 +111,9 @@ pub struct Network {
     /// For each way the pipes behind its first, in order, and then a machine.
     hops: Vec<Hop>,
     /// By place, for data down and up.
-    places: Vec<[RoundTrip; 2]>,
-    /// By flow.
-    trips: Vec<RoundTrip>,
+    ways: Vec<RoundTrip>,
+    /// By flow, the place in `ways` of its own: many flows share few ways.
+    trips: Vec<u32>,
     /// Those that send down and up, and whether their receivers have a queue of their own.
     hosts: [HostKind; 2],
     receivers_queues: [bool; 2],
@@ -146,7 +146,7 @@ impl Network {
         let legs: Vec<Leg> = all.pipes.iter().map(|p| Leg::new(p, seed, plan.clock.is_some())).collect();
         let mut network = Network {
             hops: Vec::new(),
-            places: Vec::new(),
+            ways: Vec::new(),
             trips: Vec::new(),
             hosts: hosts(all, &legs),
             receivers_queues: receivers_queues(plan),
@@ -159,7 +159,7 @@ impl Network {
         for (place, route) in all.routes.iter().enumerate() {
             let (down, up) = (route.down.as_slice(), route.up.as_slice());
             let ways = [network.lay(place as u32, down, up, false), network.lay(place as u32, up, down, true)];
-            network.places.push(ways);
+            network.ways.extend(ways);
             for last in used_last(route, plan.has_data_up()) {
                 network.legs[last as usize].ends_at_sender = true;
             }
@@ -187,7 +187,13 @@ impl Network {
 
     /// The next number of a flow is that of one between the hosts of a place, whose data travel up the chain or down.
     pub fn join(&mut self, place: usize, up: bool) {
-        self.trips.push(self.places[place][usize::from(up)]);
+        self.trips.push(way_number(place, up));
+    }
+
+    /// The way of a flow.
+    #[inline]
+    fn way(&self, flow: usize) -> RoundTrip {
+        self.ways[self.trips[flow] as usize]
     }
 
     /// The host that sends what travels up the chain, or down.
@@ -232,7 +238,7 @@ impl Network {
     /// Gives a segment to the host of a flow's sender; gives the pipe that it enters, and whether its queue has room.
     #[inline]
     pub fn send(&mut self, now: Time, flow: usize, t: &Transmit) -> (u32, bool) {
-        let (way, segment) = (self.trips[flow], t.segment);
+        let (way, segment) = (self.way(flow), t.segment);
         let size = segment.frame_len() + u32::from(t.segs - 1) * (segment.frame_len() - segment.len);
         if way.bare {
             self.departed.push(Departure { flow, burst: t.burst, bytes: size });
@@ -256,7 +262,7 @@ impl Network {
     /// Gives a segment to the host of a flow's receiver; gives the pipe that it enters.
     #[inline]
     pub fn send_back(&mut self, now: Time, flow: usize, segment: Segment) -> u32 {
-        let way = self.trips[flow];
+        let way = self.way(flow);
         let edt = way.receivers_queue.then(|| Edt::at(now));
         let p = self.single(flow as u32, way.place, segment.frame_len(), Load::Segment(segment));
         self.enter(now, way.back, Packet { ecn: segment.ecn, edt, ..p })
@@ -264,7 +270,7 @@ impl Network {
 
     /// Gives a packet of a probe, whose number among flows this is, to its host, or the answer to the far one; gives the pipe that it enters.
     pub fn send_single(&mut self, now: Time, number: usize, size: u32, packet: ProbePacket) -> u32 {
-        let way = self.trips[number];
+        let way = self.way(number);
         let begin = if packet.is_answer { way.back } else { way.data };
         self.enter(now, begin, self.single(number as u32, way.place, size, Load::Probe(packet)))
     }
@@ -286,12 +292,12 @@ impl Network {
 
     /// Sends a question of neighbour discovery, up or down the chain; gives the pipe that it enters.
     pub fn ask_neighbours(&mut self, now: Time, up: bool) -> u32 {
-        self.discovery(now, self.places[0][usize::from(up)].data, up)
+        self.discovery(now, self.ways[way_number(0, up) as usize].data, up)
     }
 
     /// Sends the answer to a question that has travelled up or down.
     pub fn answer_neighbours(&mut self, now: Time, up: bool) -> u32 {
-        self.discovery(now, self.places[0][usize::from(up)].back, up)
+        self.discovery(now, self.ways[way_number(0, up) as usize].back, up)
     }
 
     fn discovery(&mut self, now: Time, begin: Begin, up: bool) -> u32 {
@@ -395,6 +401,11 @@ pub(super) fn arrival(p: &Packet<Wire>, end: Hop) -> Arrival {
         (&Load::Discovery { up }, Hop::Receiver) => Arrival::Question { up },
         (&Load::Discovery { up }, _) => Arrival::Answer { up },
     }
+}
+
+/// The place among the ways of the one for data that travel up the chain, or down, between the hosts of a place.
+fn way_number(place: usize, up: bool) -> u32 {
+    2 * place as u32 + u32::from(up)
 }
 
 /// The number of a packet: that of its super-packet, which has 32 bits, or one that has more if no sender is told of it.

@@ -78,8 +78,9 @@ pub(crate) struct Departure {
     pub app_limited: bool,
 }
 
-/// One sent segment.
+/// One sent segment, in a line of the cache of its own: with many flows each line of it is a miss.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Sent {
     /// Its first sequence number.
     pub seq: u64,
