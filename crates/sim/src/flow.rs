@@ -165,6 +165,11 @@ impl<'a> Flow<'a> {
         self.writer.is_blocked() || self.begin.is_none()
     }
 
+    /// Whether everything of a finite transfer was written.
+    pub fn is_written(&self) -> bool {
+        self.writer.is_done()
+    }
+
     /// Everything of a finite transfer was written and acknowledged.
     #[inline]
     pub fn finished(&self) -> bool {

@@ -4,7 +4,7 @@
 //! one that was woken first (docs/models/methods/engine.md, "Readers take turns").
 
 use super::node::{Node, Part};
-use super::Engine;
+use super::{Engine, LINGER};
 use std::collections::VecDeque;
 
 /// Who runs, and who waits for it.
@@ -111,17 +111,31 @@ impl Engine<'_> {
         }
     }
 
+    /// A sending application runs, and goes on as long as nothing else happens: while a thousand of them fill their buffers most writes follow each other.
     fn run_writer(&mut self, i: usize) {
-        let next = self.flows[i].write(self.now, self.costs);
-        let keeps = next.is_some_and(|t| t <= self.now + self.costs.write);
-        if let Some(t) = next {
-            self.want_application(Node::Flow(i as u32, Part::Writer), t, keeps);
+        let node = Node::Flow(i as u32, Part::Writer);
+        loop {
+            let next = self.flows[i].write(self.now, self.costs);
+            let keeps = next.is_some_and(|t| t <= self.now + self.costs.write);
+            // What it sends does not end a connection that has more to write, and nothing but its next write asks for its node.
+            let is_simple = keeps && self.clock.is_none() && !self.flows[i].is_written() && !self.events.is_queued(node);
+            let turn = next.filter(|_| is_simple).map(|t| (t.max(self.now), self.events.reserve()));
+            if let Some(t) = next.filter(|_| turn.is_none()) {
+                self.want_application(node, t, keeps);
+            }
+            if self.writers.ran(i, keeps) {
+                self.events.want(Node::Cpu, self.now);
+            }
+            self.flush_sender(i);
+            self.tell_departures();
+            let Some((t, turn)) = turn else { return };
+            let others = self.next_reader.is_some() || self.readers.is_wanted() || !self.events.has_nothing_until(t);
+            if others || t > self.end + LINGER {
+                return self.events.want_in_turn(node, t, turn);
+            }
+            self.now = t;
+            self.observer.event();
         }
-        if self.writers.ran(i, keeps) {
-            self.events.want(Node::Cpu, self.now);
-        }
-        self.flush_sender(i);
-        self.tell_departures();
     }
 }
 
