@@ -93,6 +93,7 @@ ALLOWED = {
     "queue_reports": "a part of a row of the database; the schema beside it judges it",
     "store.rows": "a row of the database; the schemas beside it judge it",
     "cli.explore": "tells the browser to open a page",
+    "web.pool": "trials that this process pickled, and keeps in its own memory",
     "web.routes": "the body of a request, bounded while it is read; `reading` judges it",
     "writing": "writes, and takes its own lock files up again",
 }
