@@ -81,6 +81,26 @@ def first_words(arguments: list[str]) -> float:
             os.close(ours)
 
 
+FIRST_TRIAL = """
+import os, sys, time
+from tcpscape.engines import model
+def first(*_, **__):
+    print(time.process_time(), file=sys.__stdout__, flush=True)
+    os._exit(0)
+model.Model.run = first
+from tcpscape.__main__ import main
+main()
+"""
+"""A command that ends where its first trial would begin, and prints its CPU seconds."""
+
+
+def before_first_trial(arguments: list[str], repeats: int) -> float:
+    """CPU seconds of a command until it asks for its first trial."""
+    with tempfile.TemporaryDirectory() as empty:
+        command = [sys.executable, "-c", FIRST_TRIAL, *arguments]
+        return min(float(subprocess.run(command, cwd=empty, capture_output=True, text=True, check=True).stdout.split()[0]) for _ in range(repeats))
+
+
 def commands(repeats: int) -> list[Row]:
     """Starts, advice and cliffs."""
     cliff, free, narrow = (
@@ -91,6 +111,7 @@ def commands(repeats: int) -> list[Row]:
     return [
         row("`tcpscape --help`", "–", 0.05, seconds(["--help"], 5 * repeats), "s"),
         row("`advise --rtt 50ms --rate 20mbit`", "–", 1.5, seconds(narrow, repeats), "s"),
+        row("… before its first trial", "–", 0.25, before_first_trial(narrow, 5 * repeats), "s"),
         row("`advise --rtt 50ms`", "35 s", 8, seconds(free, repeats), "s"),
         row("`cliff --rtt 50ms --cca cubic,bbr`", "39 s", 12, seconds(cliff, 1), "s"),
         row("its first words on a terminal, by the clock", "–", 1, min(first_words(cliff) for _ in range(repeats)), "s"),
