@@ -3,7 +3,7 @@
 //! A segment that continues the last one that waits, under a header that says the same of all else, joins it: TCP sees both as one, as if receive
 //! offload had merged them. Source: docs/models/tcp/receiver.md, "Backlog"; the kernel's counter `TCPBacklogCoalesce`.
 
-use super::store::Buffer;
+use super::buffer::Buffer;
 use std::collections::VecDeque;
 use tcpscape_base::{Flags, Segment};
 

@@ -4,8 +4,9 @@
 
 use super::acceptance::{judge, Acceptance, Edges};
 use super::ack::{AckDecision, Arrival, Limits, Situation};
+use super::buffer::Buffer;
 use super::handshake::Step;
-use super::store::{Buffer, Joined, Queued};
+use super::reassembly::{Joined, Queued};
 use super::stream::Place;
 use super::timestamps::clock;
 use super::Receiver;

@@ -4,7 +4,7 @@
 //! marks. How it differs: it acknowledges no further than what has arrived, so that the sender always has a part of its data in flight; what a gap lacks is
 //! readable, and counted apart. Not modelled: duplicate ACKs without a segment, acknowledgements ahead of everything that has arrived.
 
-use super::store::Buffer;
+use super::buffer::Buffer;
 use super::Receiver;
 use tcpscape_base::{Ecn, Misbehaviour, Segment, Time};
 
