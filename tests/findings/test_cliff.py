@@ -221,6 +221,13 @@ def test_even_levels_get_few_runs_far_from_the_edge_and_ten_beside_it():
     assert [runs[round(at, 2)] for at in cliff.bracket] == [10, 10]
 
 
+def test_the_gentlest_level_is_looked_at_closely_where_the_edge_touches_it():
+    """It is step 0 of an axis that does not begin at its origin."""
+    cliff = search.find(world(lambda x: 1.0 if x == 0 else 0.1), loss_axis())
+    assert cliff.bracket == (0, LOSS_FROM)
+    assert [x.cv.n for x in cliff.levels] == [10] + [5] * 9
+
+
 def test_levels_that_the_edge_does_not_touch_get_ten_runs_however_these_vary():
     """They say that the edge is elsewhere; whatever they leave open is looked at where it widens the edge's interval."""
     cliff = search.find(world(lambda x: 1 / (1 + (x / 0.1) ** 2), lambda _: 0.8), SHARE)

@@ -463,7 +463,7 @@ class _Search:
         while bracket := self.bracket():
             if bracket[1] - bracket[0] > WIDTH:
                 self.look(sum(bracket) // 2)
-            elif step := next((s for s in reversed(bracket) if s in self.open), None):
+            elif (step := next((s for s in reversed(bracket) if s in self.open), None)) is not None:
                 self.look_closely(step)
             else:
                 return
