@@ -70,6 +70,22 @@ def test_a_slider_asks_for_its_curve_at_once(visit, explorer: Explorer):
     curves(page)
 
 
+def test_the_address_of_a_dragged_slider_is_written_when_it_is_let_go(visit, explorer: Explorer):
+    """Also where the focus comes from another slider, which loses it after the pointer is down."""
+    page = visit(explorer, f"{QUICK}&view=curves&curves.axis=jitter&curves.seeds=5")
+    curves(page)
+    page.get_by_role("slider", name="Loss", exact=True).focus()
+    before, box = fragment(page), page.get_by_role("slider", name="RTT", exact=True).bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2, steps=5)
+    assert fragment(page) == before
+    page.mouse.up()
+    assert f"rtt={field(page, 'RTT').input_value()}" in fragment(page)
+    curves(page)
+
+
 def test_every_metric_has_a_chart_of_its_own(visit, explorer: Explorer):
     page = visit(explorer, f"{QUICK}&view=curves&curves.axis=loss&curves.seeds=5&curves.metrics=goodput|rtt|retransmissions|cv|delay")
     view = curves(page)

@@ -72,7 +72,7 @@ export function follow(standard: State): void {
   window.addEventListener("hashchange", take);
   window.addEventListener("popstate", take);
   window.addEventListener("pointerdown", () => (isHeld = true), true);
-  for (const name of ENDS) window.addEventListener(name, settle, true);
+  for (const name of ENDS) window.addEventListener(name, settle, name !== "blur"); // not that of a field, which comes when a slider takes its focus
   effect(() => {
     const fragment = write(state.value, options.value, standard);
     const isPlace = isJump;
