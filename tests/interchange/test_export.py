@@ -17,7 +17,7 @@ from conftest import ROOT
 from patience import PATIENCE_S
 from tcpscape import interchange
 from tcpscape.cli.export import export
-from tcpscape.errors import ScenarioError
+from tcpscape.errors import ScenarioError, StoreError
 from tcpscape.interchange import sources, table, tc
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import Scenario
@@ -84,6 +84,9 @@ def test_a_table_in_parts_has_the_bytes_of_the_whole_one(results, monkeypatch, t
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "parts"))
     assert table.write_parquet_parts(iter(parts)) == whole
     assert not list((tmp_path / "parts").iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(StoreError, match=r"^TMPDIR: cannot write .*; free some space"):
+        table.write_parquet_parts(iter(parts))
 
 
 def test_a_table_is_exported_in_parts(cli, results, tmp_path, monkeypatch):

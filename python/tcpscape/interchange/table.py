@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -62,20 +63,23 @@ def write_parquet(rows: pl.DataFrame) -> bytes:
 
 
 def write_parquet_parts(parts: Iterable[pl.DataFrame]) -> bytes:
-    """The rows of all parts, byte for byte as :func:`write_parquet` writes them; on the way, each part is a file."""
+    """The rows of all parts, byte for byte as :func:`write_parquet` writes them; on the way, each part is a file.
+
+    :raises StoreError: one line, where there is no place for these.
+    """
     import polars as pl
 
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="tcpscape-") as folder:
+            files = []
             for number, part in enumerate(parts):
                 files.append(Path(folder, f"{number}.arrow"))
                 part.write_ipc(files[-1], compression="lz4")
             out = io.BytesIO()
             (pl.concat(map(pl.scan_ipc, files), how="diagonal_relaxed") if files else pl.LazyFrame()).sink_parquet(out)
             return out.getvalue()
-        except OSError as e:
-            raise writing.cannot_write(Path(folder), e) from None
+    except OSError as e:
+        raise writing.cannot_write(Path(os.environ.get("TMPDIR") or "/tmp"), e, "TMPDIR") from None
 
 
 def _typed(rows: pl.DataFrame, origin: Origin) -> pl.DataFrame:
