@@ -205,6 +205,15 @@ def test_an_open_total_is_at_work_behind_a_hundred_trials():
     assert re.search("[\u2801-\u28ff]", last[0].rpartition("\n")[2])  # rich's spinner, which is gone where its clock stands still
 
 
+def test_a_search_says_all_that_it_knows_at_80_columns():
+    screen, clock = Console(file=io.StringIO(), force_terminal=True, width=80), iter(float(s) for s in range(1000))
+    with ProgressLine("cliff", is_open=True, steps=1, clock=lambda: next(clock), screen=screen) as progress:
+        progress.say("cubic, RTT 50ms: cliff")
+        progress.now("cubic, RTT 50ms: cliff between 1.00ms and 2.50ms so far")
+        progress.update(127, 127)
+    assert "cliff between 1.00ms and 2.50ms so far 127 trials" in screen.file.getvalue()
+
+
 # A process with too little address space says so in one line, instead of what its libraries do then.
 
 

@@ -197,8 +197,8 @@ class ProgressLine:
             print(f"{self.what}: {self.count}{'' if self.is_open else f' of {self._total}'} trials, {now - self._began:.0f} s{left}", file=sys.stderr)
 
     def _left(self, now: float) -> str:
-        """`step 3 of about 8, about 20s left`, at the pace of the steps until now; empty where their number is not known."""
-        if not self.is_open or not self._begun or self._begun > self.steps:
+        """`step 3 of about 8, about 20s left`, at the pace of the steps until now; empty where their number is not known, or is one."""
+        if not self.is_open or not self._begun or self._begun > self.steps or self.steps == 1:
             return ""
         half = self._begun - 0.5  # of the present step, half is over on average
         seconds = max(1, round((now - self._began) * (self.steps - half) / half))
