@@ -158,6 +158,14 @@ def test_the_cache_keeps_what_was_used_last_within_its_bound():
     assert len(small) == small.size == 0
 
 
+def test_what_the_cache_has_no_room_for_is_not_pickled(monkeypatch):
+    trial = engines.make("mock").run(scenario(), [1], capture=Capture(samples_ns=10**6))[0]
+    monkeypatch.setattr(working, "pickled", None)
+    cache = Cache(most=trial.samples.estimated_size() - 1)
+    cache.keep("large", trial)
+    assert len(cache) == 0
+
+
 def test_names_and_recordings_are_part_of_a_trials_key():
     engine, plain = engines.make("mock"), scenario()
     named = plain.model_copy(update={"name": "other"})

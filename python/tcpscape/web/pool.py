@@ -181,6 +181,8 @@ class Cache:
 
     def keep(self, key: Hashable, trial: Trial) -> None:
         """Keeps a trial; those that were not used for longest go. One that is larger than all the room is not kept."""
+        if size_of_tables(trial) > self._most:
+            return  # nor pickled: a run of a million samples would be 100 MB twice
         data = pickled(trial)
         with self._lock:
             if size_of(data) > self._most or key in self._trials:
@@ -203,6 +205,12 @@ def key_of(engine: Engine, scenario: Scenario, seed: int, capture: Capture) -> H
 def pickled(trial: Trial) -> bytes:
     """A trial as it is kept."""
     return pickle.dumps(trial, pickle.HIGHEST_PROTOCOL)
+
+
+def size_of_tables(trial: Trial) -> int:
+    """Bytes of what was recorded of a trial, in memory and pickled alike."""
+    tables = (trial.samples, trial.queue_samples, trial.packets, trial.sender_events)
+    return sum(int(table.estimated_size()) for table in tables if table is not None)
 
 
 def size_of(data: bytes) -> int:
