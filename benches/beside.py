@@ -26,6 +26,8 @@ MODELS = {
     "ns-3": "TCP with SACK and CUBIC (`TcpCubic`), IP, devices, applications; from PyPI",
     "htsim": "TCP NewReno without SACK, delayed ACKs, windows of receivers, hosts or applications; compiled with -O3",
 }
+MOST_S = 600
+"""Longest that a run or a build of another simulator may take, s."""
 Runner = Callable[[float, float, int], "Speed"]
 
 
@@ -46,7 +48,7 @@ class Speed:
 
 def _run(command: list[str], mbit: float, seconds: float, flows: int) -> Speed:
     """The run in a process of its own; its last line is CPU seconds and bytes."""
-    done = subprocess.run([*command, f"{mbit:g}", f"{seconds:g}", str(flows)], capture_output=True, text=True, check=True)
+    done = subprocess.run([*command, f"{mbit:g}", f"{seconds:g}", str(flows)], capture_output=True, text=True, check=True, timeout=MOST_S)
     cpu, received = done.stdout.split("\n")[-2].split()
     return Speed(float(cpu), float(received), seconds)
 
@@ -67,10 +69,18 @@ def htsim(root: pathlib.Path) -> Runner | None:
     source, program = root / "htsim/sim", root / "htsim-run"
     if not (source / "tcp.cpp").exists() or not shutil.which("g++") or not shutil.which("make"):
         return None
-    subprocess.run(["make", "-C", source, "libhtsim.a"], capture_output=True, check=True)
+    subprocess.run(["make", "-C", source, "libhtsim.a"], capture_output=True, check=True, timeout=MOST_S)
     build = ["g++", "-std=c++11", "-O3", f"-I{source}", str(HERE / "beside_htsim.cpp"), str(source / "libhtsim.a"), "-o", str(program)]
     subprocess.run(build, capture_output=True, check=True)
     return lambda *case: _run([str(program)], *case)
+
+
+def _said(name: str, runner: Runner | None, mbit: float, seconds: float, flows: int) -> str:
+    """What a run gave; quoted where it cannot be made."""
+    try:
+        return str(runner(mbit, seconds, flows)) if runner else QUOTED[name]
+    except subprocess.SubprocessError:
+        return f"{QUOTED[name]}; it failed here"
 
 
 def table(ours: list[tuple[float, float]]) -> str:
@@ -78,7 +88,11 @@ def table(ours: list[tuple[float, float]]) -> str:
     root = pathlib.Path(os.environ.get("TCPSCAPE_BESIDE", pathlib.Path.home() / ".cache/tcpscape/beside"))
     root.mkdir(parents=True, exist_ok=True)
     rows = [("tcpscape", *(f"{speed:.3g} ({mbit:,.0f} Mbit/s)" for speed, mbit in ours), "this page's runs")]
-    for name, runner in (("ns-3", ns3(root)), ("htsim", htsim(root))):
-        said = [str(runner(mbit, seconds[name], flows)) if runner else QUOTED[name] for _, mbit, flows, seconds in CASES]
+    for name, made in (("ns-3", ns3), ("htsim", htsim)):
+        try:
+            runner = made(root)
+        except subprocess.SubprocessError:
+            runner = None
+        said = [_said(name, runner, mbit, seconds[name], flows) for _, mbit, flows, seconds in CASES]
         rows.append((name, *said, MODELS[name]))
     return markdown(("simulator", *(case[0] for case in CASES), "what it models"), rows)

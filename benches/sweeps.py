@@ -41,6 +41,8 @@ class Cluster:
         file, end = home / "scheduler.json", time.monotonic() + UP_S
         while not (file.exists() and file.stat().st_size):
             if time.monotonic() > end:
+                self.scheduler.kill()
+                self.scheduler.wait(UP_S)
                 raise RuntimeError("the scheduler does not come up")
             time.sleep(0.02)
         self.address: str = json.loads(file.read_text())["address"]
