@@ -75,7 +75,7 @@ def _version(lib: ModuleType) -> str:
     return f"{lib.version()}+{lib.model_version()}"
 
 
-class _Asked:
+class _Common:
     """What all trials of a scenario have in common, worked out once: a campaign runs them seed by seed, on many threads."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -89,15 +89,15 @@ class _Asked:
         """The rate of its link."""
 
 
-_known: WeakKeyDictionary[Scenario, _Asked] = WeakKeyDictionary()
+_COMMON: WeakKeyDictionary[Scenario, _Common] = WeakKeyDictionary()
 """Kept as long as their scenario."""
 _PLANS_LOCK = threading.Lock()
 
 
-def _asked(scenario: Scenario) -> _Asked:
+def _common(scenario: Scenario) -> _Common:
     """What is known of a scenario."""
-    asked = _known.get(scenario)
-    return _known.setdefault(scenario, _Asked(scenario)) if asked is None else asked
+    common = _COMMON.get(scenario)
+    return _COMMON.setdefault(scenario, _Common(scenario)) if common is None else common
 
 
 def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, host: Mapping[str, Any] = MappingProxyType({})) -> Plan:
@@ -105,8 +105,8 @@ def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, host: Ma
 
     `host` are the host's fields that are not the plan's defaults.
     """
-    asked = _asked(scenario)
-    controls = {name: classes.find(name) for name in asked.python_controls}
+    common = _common(scenario)
+    controls = {name: classes.find(name) for name in common.python_controls}
     key = (
         lib,
         capture,
@@ -114,13 +114,13 @@ def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture, host: Ma
         *(id(control.cls) for control in controls.values()),
     )  # which a plan keeps alive; a metaclass may have a hash of its own
     with _PLANS_LOCK:
-        if key not in asked.plans:
+        if key not in common.plans:
             text = json.dumps(plan.build(scenario, parameters(lib), capture, host), separators=(",", ":"))
             try:
-                asked.plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
+                common.plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
             except ValueError as e:
                 raise ScenarioError(str(e)) from None
-        return asked.plans[key]
+        return common.plans[key]
 
 
 PACKET_S = 1e-6
@@ -215,7 +215,7 @@ class Model(Engine):
         self.plan(scenario)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        if _asked(scenario).python_controls:
+        if _common(scenario).python_controls:
             with _PYTHON_TRIALS:  # also while the class is looked up, since a hook may change the current directory
                 return self._run(scenario, seeds, 1, capture)
         return self._run(scenario, seeds, threads, capture)
@@ -228,8 +228,8 @@ class Model(Engine):
             else:
                 with ThreadPoolExecutor(threads) as workers:
                     raw = [row for rows in workers.map(lambda seed: _run(plan, stop, [seed]), seeds) for row in rows]
-        addresses, asked = self.addresses(scenario, seeds), _asked(scenario)
-        return [self._trial(scenario, address, r, capture, asked) for address, r in zip(addresses, raw, strict=True)]
+        addresses, common = self.addresses(scenario, seeds), _common(scenario)
+        return [self._trial(scenario, address, r, capture, common) for address, r in zip(addresses, raw, strict=True)]
 
     def stop(self) -> None:
         ended, self._stop = self._stop, self._lib.Stop()
@@ -239,7 +239,7 @@ class Model(Engine):
     @contextmanager
     def _hooks(self, plan: Plan, scenario: Scenario) -> Iterator[None]:
         """While trials run on this thread: the time of Python code in them is watched, what it changes is set back, what it raises is one line."""
-        names = _asked(scenario).python_controls
+        names = _common(scenario).python_controls
         if not names:
             yield
             return
@@ -264,11 +264,11 @@ class Model(Engine):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         plain = super().addresses(scenario, seeds)
-        digests = [classes.find(name).digest() for name in _asked(scenario).python_controls]
+        digests = [classes.find(name).digest() for name in _common(scenario).python_controls]
         return [hashlib.sha256("|".join([a, *digests]).encode()).hexdigest()[:24] for a in plain] if digests else plain
 
-    def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture, asked: _Asked) -> Trial:
-        """The trial; `asked`: what all of the scenario's have in common."""
+    def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture, common: _Common) -> Trial:
+        """The trial; `common`: what all of the scenario's have in common."""
         flows = flow_results(scenario, raw["flows"])
         return trial(
             self,
@@ -280,7 +280,7 @@ class Model(Engine):
             address=address,
             flows=flows,
             queues=QueueReports(raw["queues"], is_packed=False) if raw["queues"] != NONE else (),
-            caveats=(*asked.caveats, *limits.above_rate(scenario, asked.link_mbps, [flow.goodput_mbps for flow in flows])),
+            caveats=(*common.caveats, *limits.above_rate(scenario, common.link_mbps, [flow.goodput_mbps for flow in flows])),
             hash=raw["hash"],
             events=raw["events"],
             hook_cost=raw.get("hook_cost", {}),
