@@ -69,13 +69,13 @@ def htsim(root: pathlib.Path) -> Runner | None:
     source, program = root / "htsim/sim", root / "htsim-run"
     if not (source / "tcp.cpp").exists() or not shutil.which("g++") or not shutil.which("make"):
         return None
-    subprocess.run(["make", "-C", source, "libhtsim.a"], capture_output=True, check=True, timeout=MOST_S)
     build = ["g++", "-std=c++11", "-O3", f"-I{source}", str(HERE / "beside_htsim.cpp"), str(source / "libhtsim.a"), "-o", str(program)]
-    subprocess.run(build, capture_output=True, check=True)
+    for command in (["make", "-C", str(source), "libhtsim.a"], build):
+        subprocess.run(command, capture_output=True, check=True, timeout=MOST_S)
     return lambda *case: _run([str(program)], *case)
 
 
-def _said(name: str, runner: Runner | None, mbit: float, seconds: float, flows: int) -> str:
+def _cell(name: str, runner: Runner | None, mbit: float, seconds: float, flows: int) -> str:
     """What a run gave; quoted where it cannot be made."""
     try:
         return str(runner(mbit, seconds, flows)) if runner else QUOTED[name]
@@ -93,6 +93,6 @@ def table(ours: list[tuple[float, float]]) -> str:
             runner = made(root)
         except subprocess.SubprocessError:
             runner = None
-        said = [_said(name, runner, mbit, seconds[name], flows) for _, mbit, flows, seconds in CASES]
-        rows.append((name, *said, MODELS[name]))
+        cells = [_cell(name, runner, mbit, seconds[name], flows) for _, mbit, flows, seconds in CASES]
+        rows.append((name, *cells, MODELS[name]))
     return markdown(("simulator", *(case[0] for case in CASES), "what it models"), rows)

@@ -169,8 +169,8 @@ def speed(trials: int, repeats: int) -> list[tuple[str, ...]]:
 def sweep(many: int, far: int) -> tuple[list[tuple[str, ...]], bool]:
     """Rows about a sweep of so many trials here, and so many on a cluster, and whether all is as it should be."""
     here = Shape("", 2, many // 2).cases(MIDDLE)
-    some = [(scenario, range(1_000)) for scenario, _ in here]
-    of_each = fastest(engine_alone(some), 3) / 2_000
+    first_ones = [(scenario, range(1_000)) for scenario, _ in here]
+    of_each = fastest(engine_alone(first_ones), 3) / 2_000
     return Sweep(here, [(scenario, range(far // 2)) for scenario, _ in here], of_each).rows()
 
 

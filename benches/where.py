@@ -27,9 +27,9 @@ LINE = re.compile(r"(?:fl|fi|fe)=\((\d+)\)(?: (.*))?|(?:cfi|cfl)=\((\d+)\) (.*)|
 
 
 def instructions(report: str) -> Counter[str]:
-    """Instructions by part, from a report of callgrind; files of no part are left out (the interpreter's start, the C library)."""
+    """Instructions by part, from a report of callgrind; files of no part are left out (the C library)."""
     names: dict[str, str] = {}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     part, is_callee = "", False
     for line in report.splitlines():
         match = LINE.match(line)
@@ -39,14 +39,14 @@ def instructions(report: str) -> Counter[str]:
         if number or callee:
             names.setdefault(number or callee, name or its_name or "")
             if number:
-                part = next((said for path, said in PARTS if path in names[number]), "")
+                part = next((name_of_part for path, name_of_part in PARTS if path in names[number]), "")
         elif calls:
             is_callee = True  # the next line has what the callee took
         else:
-            found[part] += 0 if is_callee else int(count)
+            counts[part] += 0 if is_callee else int(count)
             is_callee = False
-    del found[""]
-    return found
+    del counts[""]
+    return counts
 
 
 def rows() -> list[tuple[str, str]]:
@@ -57,5 +57,5 @@ def rows() -> list[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "report")
         subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", program, "cubic", "20"], capture_output=True, check=True)
-        found = instructions(out.read_text())
-    return [(said, f"{n / found.total():.0%}") for said, n in found.most_common()]
+        counts = instructions(out.read_text())
+    return [(part, f"{n / counts.total():.0%}") for part, n in counts.most_common()]

@@ -31,9 +31,9 @@ def test_edges_of_two_paths(cli, need_model):
 
 def test_a_search_loads_neither_tables_nor_optimisers():
     """They take as long as a search's first trials, which its first words would wait for."""
-    said = "import sys; from tcpscape.cli.main import call; call(sys.argv[1:]); print(sorted({'polars', 'scipy.optimize'} & sys.modules.keys()))"
-    got = subprocess.run([sys.executable, "-c", said, "cliff", "--rtt", "50ms", "--engine", "mock"], capture_output=True, text=True, check=True)
-    assert got.stdout.splitlines()[-1] == "[]"
+    program = "import sys; from tcpscape.cli.main import call; call(sys.argv[1:]); print(sorted({'polars', 'scipy.optimize'} & sys.modules.keys()))"
+    ended = subprocess.run([sys.executable, "-c", program, "cliff", "--rtt", "50ms", "--engine", "mock"], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_table(cli, need_model):

@@ -166,6 +166,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether everything of a finite transfer was written.
+    #[inline]
     pub fn is_written(&self) -> bool {
         self.writer.is_done()
     }
@@ -173,7 +174,7 @@ impl<'a> Flow<'a> {
     /// Everything of a finite transfer was written and acknowledged.
     #[inline]
     pub fn finished(&self) -> bool {
-        self.writer.is_done() && self.sender.idle() && self.begin.is_some()
+        self.is_written() && self.sender.idle() && self.begin.is_some()
     }
 
     // ---- the receiving application ----

@@ -2,7 +2,7 @@
 
 Progress is shown only on a terminal, and only once the work has taken a fifth of a second, whether or not a trial is over by then, with the time
 that is left where the number of trials is known.
-Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten seconds.
+Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten seconds, each when a trial is over.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from tcpscape.reading.files import Kind
 from tcpscape.scenario.scenario import NEUTRAL, Scenario
 from tcpscape.store import results
 from tcpscape.store.kept import KeptTrials
-from tcpscape.store.results import Store, is_flow_column, labelled_rows
-from tcpscape.store.rows import OF_TRIALS, labelled_parts
+from tcpscape.store.results import Store, is_flow_column, labelled_parts, labelled_rows
+from tcpscape.store.rows import OF_TRIALS
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:

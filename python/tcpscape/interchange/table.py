@@ -71,12 +71,12 @@ def write_parquet_parts(parts: Iterable[pl.DataFrame]) -> bytes:
 
     try:
         with tempfile.TemporaryDirectory(prefix="tcpscape-") as folder:
-            files = []
+            written: list[Path] = []
             for number, part in enumerate(parts):
-                files.append(Path(folder, f"{number}.arrow"))
-                part.write_ipc(files[-1], compression="lz4")
+                written.append(Path(folder, f"{number}.arrow"))
+                part.write_ipc(written[-1], compression="lz4")
             out = io.BytesIO()
-            (pl.concat(map(pl.scan_ipc, files), how="diagonal_relaxed") if files else pl.LazyFrame()).sink_parquet(out)
+            (pl.concat(map(pl.scan_ipc, written), how="diagonal_relaxed") if written else pl.LazyFrame()).sink_parquet(out)
             return out.getvalue()
     except OSError as e:
         raise writing.cannot_write(Path(os.environ.get("TMPDIR") or "/tmp"), e, "TMPDIR") from None

@@ -21,7 +21,7 @@ from tcpscape import writing
 from tcpscape.errors import StoreError
 from tcpscape.store import rows, side_tables
 from tcpscape.store.database import FILE, Database, batches, uncollected
-from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
+from tcpscape.store.rows import flow_rows, is_flow_column, labelled_parts, labelled_rows
 from tcpscape.store.side_tables import SIDE_TABLES
 from tcpscape.trial import Trial
 from tcpscape.writing import Presence, is_present
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-__all__ = ["FILE", "SIDE_TABLES", "Store", "flow_rows", "holds", "is_flow_column", "labelled_rows", "uncollected"]
+__all__ = ["FILE", "SIDE_TABLES", "Store", "flow_rows", "holds", "is_flow_column", "labelled_parts", "labelled_rows", "uncollected"]
 
 Documents = list[Any]
 """Manifests: plain values, in their order."""
