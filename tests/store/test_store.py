@@ -417,6 +417,22 @@ def test_a_fork_has_its_own_connection(tmp_path, trials):
     assert Store(tmp_path).load_many(t.address for t in trials) == by_address(trials)
 
 
+def test_a_journal_that_another_process_removes_meanwhile_is_no_obstacle(tmp_path, monkeypatch):
+    Store(tmp_path).close()
+    journal = tmp_path / f"{FILE}-journal"
+    journal.write_bytes(b"a change of another process")
+    there = os.open
+
+    def gone(path, *rest):
+        if Path(path) == journal:
+            journal.unlink()
+        return there(path, *rest)
+
+    monkeypatch.setattr("tcpscape.store.database.os.open", gone)
+    Store(tmp_path).close()
+    assert files(tmp_path) == [FILE]
+
+
 def test_processes_that_begin_at_the_same_time_share_a_store(tmp_path):
     every, children = engines.make("mock").run(options.scenario(PATH, duration="2s"), range(80)), []
     start = time.monotonic() + 0.1
