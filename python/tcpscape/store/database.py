@@ -258,7 +258,7 @@ def _expect_sides(path: Path, option: str, *, writing: bool) -> None:
 
 
 def _names_a_file(journal: Path) -> bool:
-    """Whether a rollback journal names another file, which SQLite would delete. True where that cannot be read, but not where it has gone meanwhile."""
+    """Whether a rollback journal names another file, which SQLite would delete. True where that cannot be read; not where it has gone."""
     try:
         descriptor = os.open(journal, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
