@@ -1,5 +1,6 @@
 """Executors: wherever trials run, they are the same trials. The cluster here is a real one, on loopback."""
 
+import gc
 import json
 import os
 import pickle
@@ -104,6 +105,22 @@ def test_short_trials_are_saved_by_batches_and_none_is_claimed_for_long(tmp_path
     assert sum(sizes) == 1000
     assert max(sizes) <= executors.BATCH_TRIALS
     assert len(sizes) < 500
+
+
+def test_while_short_trials_run_together_nobody_looks_for_garbage(tmp_path):
+    looks = {}
+
+    class Watched(engines.REGISTRY["mock"]):
+        def run(self, scenario, seeds, **options):
+            looks[len(seeds)] = gc.isenabled()
+            return super().run(scenario, seeds, **options)
+
+    with Store(tmp_path) as store:
+        Runner(Watched(), 1, store=store).run(case(), range(20))
+    assert looks.pop(1)
+    assert looks
+    assert not any(looks.values())
+    assert gc.isenabled()
 
 
 def test_each_scenario_begins_with_one_trial_whatever_the_one_before_took():

@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from types import ModuleType
@@ -33,6 +34,7 @@ from tcpscape.engines.base import Engine
 from tcpscape.errors import EngineError, TcpscapeError, refuse
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store import rows
+from tcpscape.store.database import uncollected
 from tcpscape.store.side_tables import SIDE_TABLES
 from tcpscape.trial import Capture, Trial
 
@@ -143,9 +145,10 @@ class _Shared:
         try:
             while not self._over.is_set() and (batch := self._take(size, place)):
                 began = time.monotonic()
-                trials, failure = self._run(batch)
-                if not self._keep([trial for _, trial in trials]):
-                    break
+                with _values_of(batch):
+                    trials, failure = self._run(batch)
+                    if not self._keep([trial for _, trial in trials]):
+                        break
                 self._done.put(trials)
                 if failure:
                     raise failure
@@ -239,6 +242,11 @@ class _Shared:
         return result
 
 
+def _values_of(batch: Sequence[object]) -> AbstractContextManager[None]:
+    """While several short trials become values and rows, nothing of which is garbage, nobody looks for garbage; during one trial, it may be made."""
+    return uncollected() if len(batch) > 1 else nullcontext()
+
+
 def _next_size(size: int, seconds: float) -> int:
     """How many trials to run together where so many took so many seconds: about :data:`BATCH_S` of them, and at most twice as many."""
     return max(1, min(2 * size, BATCH_TRIALS, int(size * BATCH_S / max(1e-9, seconds))))
@@ -310,7 +318,8 @@ def run_remote(task: RemoteTask) -> list[RemoteTrial]:
     began, size = time.monotonic(), 1
     trials: list[RemoteTrial] = []
     while (seeds := task.seeds[len(trials) : len(trials) + size]) and (before := time.monotonic()) - began <= ANSWER_S:
-        trials += map(sent, engine.run(task.scenario, seeds, threads=1, capture=task.capture))
+        with _values_of(seeds):
+            trials += map(sent, engine.run(task.scenario, seeds, threads=1, capture=task.capture))
         size = _next_size(len(seeds), time.monotonic() - before)
     return trials
 

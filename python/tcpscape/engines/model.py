@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -215,20 +215,21 @@ class Model(Engine):
         self.plan(scenario)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        if _common(scenario).python_controls:
+        common = _common(scenario)
+        if common.python_controls:
             with _PYTHON_TRIALS:  # also while the class is looked up, since a hook may change the current directory
-                return self._run(scenario, seeds, 1, capture)
-        return self._run(scenario, seeds, threads, capture)
+                return self._run(scenario, common, seeds, 1, capture)
+        return self._run(scenario, common, seeds, threads, capture)
 
-    def _run(self, scenario: Scenario, seeds: Sequence[int], threads: int, capture: Capture) -> list[Trial]:
+    def _run(self, scenario: Scenario, common: _Common, seeds: Sequence[int], threads: int, capture: Capture) -> list[Trial]:
         stop, plan = self._stop, self.plan(scenario, capture)
-        with self._hooks(plan, scenario):
+        with self._hooks(plan, scenario, common.python_controls):
             if threads <= 1 or len(seeds) <= 1:
                 raw = _run(plan, stop, seeds)
             else:
                 with ThreadPoolExecutor(threads) as workers:
                     raw = [row for rows in workers.map(lambda seed: _run(plan, stop, [seed]), seeds) for row in rows]
-        addresses, common = self.addresses(scenario, seeds), _common(scenario)
+        addresses = self.addresses(scenario, seeds)
         return [self._trial(scenario, address, r, capture, common) for address, r in zip(addresses, raw, strict=True)]
 
     def stop(self) -> None:
@@ -236,13 +237,13 @@ class Model(Engine):
         if ended:
             ended.set()
 
+    def _hooks(self, plan: Plan, scenario: Scenario, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Stands around trials on this thread with Python code of these names; without any, it does nothing."""
+        return self._watched(plan, scenario, names) if names else nullcontext()
+
     @contextmanager
-    def _hooks(self, plan: Plan, scenario: Scenario) -> Iterator[None]:
+    def _watched(self, plan: Plan, scenario: Scenario, names: Sequence[str]) -> Iterator[None]:
         """While trials run on this thread: the time of Python code in them is watched, what it changes is set back, what it raises is one line."""
-        names = _common(scenario).python_controls
-        if not names:
-            yield
-            return
 
         def start(interrupt: Callable[[], None], last_words: str | None) -> Watch | None:
             return plan.watch(usercode.patience(), usercode.trial_patience(scenario.duration / 1e9), interrupt, last_words)
@@ -257,7 +258,7 @@ class Model(Engine):
         plan_with_packets = self.plan(scenario, Capture(packets=True))
         with writing.replacing(path, "pcap") as part:
             try:
-                with self._hooks(plan_with_packets, scenario):
+                with self._hooks(plan_with_packets, scenario, _common(scenario).python_controls):
                     plan_with_packets.write_pcapng(str(part), seed)
             except ValueError as e:
                 raise EngineError(f"pcap: cannot write {path}: {e}; choose another file") from None
