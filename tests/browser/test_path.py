@@ -92,6 +92,22 @@ def test_loss_in_bursts_and_the_queue_and_ecn_are_chosen(visit, explorer: Explor
     answered(page)
 
 
+@pytest.mark.parametrize("name", ["ask", "path"])
+def test_the_same_value_typed_again_is_asked_again_after_a_server_that_was_not_there(visit, explorer: Explorer, name: str):
+    from playwright.sync_api import expect
+
+    page = visit(explorer, "duration=1s")
+    page.watch.allow("status of 503")
+    answered(page)
+    page.route(f"**/api/{name}", lambda route: route.fulfill(status=503, body="Service Unavailable"))
+    write(page, "RTT", "60ms")
+    expect(page.get_by_text("The server answers with 503.").first).to_be_visible()
+    page.unroute(f"**/api/{name}")
+    write(page, "RTT", "60ms")
+    expect(page.get_by_text("The server answers with 503.")).to_have_count(0)
+    expect(answer(page)).to_contain_text("60 ms")
+
+
 @pytest.mark.parametrize(("text", "problem"), [("nonsense", "rtt: 'nonsense'"), ("-5ms", "rtt"), ("50", "rtt"), ("1e99s", "rtt")])
 def test_what_makes_no_sense_is_told_at_its_field_and_the_answer_stays(visit, explorer: Explorer, text: str, problem: str):
     from playwright.sync_api import expect

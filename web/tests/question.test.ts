@@ -1,3 +1,4 @@
+import { effect } from "@preact/signals";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { RawBlock } from "../src/server/blocks";
 import { block as blockOf } from "./blocks";
@@ -40,8 +41,8 @@ async function made() {
   });
   const { connection } = await import("../src/server/stream");
   const { question } = await import("../src/server/question");
-  const { state } = await import("../src/state/state");
-  return { asked: question("answer"), connection, state, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
+  const { state, change } = await import("../src/state/state");
+  return { asked: question("answer"), connection, state, change, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
 }
 
 const block = (generation: number, name: string, values: object = {}) => blockOf<RawBlock>(name, values, {}, generation);
@@ -125,4 +126,24 @@ test("what was refused of a question that was left, or that a newer one replaces
   asked.cancel();
   await posted[1]!.answer(400, { text: "of the one that was left" });
   expect([asked.error.value, asked.status.value]).toEqual(["", "idle"]);
+});
+
+test("what was refused for a reason that passes is asked again by the same value, what is wrong is not", async () => {
+  const { asked, state, move, change } = await made();
+  move("60ms");
+  const stop = effect(() => {
+    if (state.value.rtt) asked.ask({});
+  });
+  await posted[0]!.answer(400, { text: "rtt: wrong" });
+  change({ rtt: "60ms" });
+  expect(posted.length).toBe(1);
+  for (const [place, status] of [429, 503].entries()) {
+    move("70ms");
+    await posted[1 + 2 * place]!.answer(status);
+    expect(asked.status.value).toBe("failed");
+    change({ rtt: "70ms" });
+    expect(posted.length).toBe(3 + 2 * place);
+    await posted[2 + 2 * place]!.answer(202);
+  }
+  stop();
 });

@@ -6,7 +6,7 @@ import { effect, signal } from "@preact/signals";
 import { post, Refusal } from "../server/post";
 import { connection, lost } from "../server/stream";
 import type { PathDocument, State } from "../server/contract";
-import { change, state } from "../state/state";
+import { change, state, unanswered } from "../state/state";
 
 export const PARTS = ["forward", "bottleneck", "reverse"] as const;
 export type Part = (typeof PARTS)[number];
@@ -71,7 +71,10 @@ async function look(): Promise<void> {
       wrong.value = "";
       if (String(answer.state.cca) !== String(asked.cca)) change({ cca: answer.state.cca });
     } catch (error) {
-      if (error instanceof Refusal) wrong.value = error.message;
+      if (error instanceof Refusal) {
+        wrong.value = error.message;
+        if (error.isPassing) unanswered();
+      }
     }
   } while (again);
   asking = false;

@@ -18,16 +18,21 @@ export function Words() {
     <div class="words">
       {PARTS.map((part) => {
         const slip = slips.value[`words.${part}`];
+        const derived = own[part] === undefined ? (described?.words[part] ?? "") : null;
+        const set = (text: string) => {
+          // Words that follow the fields become the path's own only where somebody wrote others.
+          if (slip || text !== derived) void take(`words.${part}`, text, (now) => ({ words: { ...now.words, [part]: text || "none" } }));
+        };
         return (
           <Field
             key={part}
             wide
             label={TITLES[part]}
             name={`words.${part}`}
-            text={slip?.text ?? own[part] ?? described?.words[part] ?? ""}
+            text={slip?.text ?? own[part] ?? derived ?? ""}
             placeholder="none"
             error={slip?.line}
-            onText={(text) => void take(`words.${part}`, text, (now) => ({ words: { ...now.words, [part]: text || "none" } }))}
+            onText={set}
           />
         );
       })}

@@ -6,10 +6,15 @@ export class Refusal extends Error {
   constructor(
     readonly field: string,
     text: string,
+    /** Whether the same may be taken a moment later: nothing is wrong with it, the server has too much to do or is not all there. */
+    readonly isPassing = false,
   ) {
     super(text);
   }
 }
+
+/** HTTP statuses of a refusal that passes: too many requests, not available, no answer from behind a proxy. */
+const PASSING = [429, 502, 503, 504];
 
 /** The answer of `POST /api/NAME`. Throws a `Refusal` where the server refuses, a TypeError where it does not answer. */
 export async function post<Answer>(name: string, body: Record<string, unknown>): Promise<Answer> {
@@ -26,7 +31,7 @@ export async function request(name: string, body: Record<string, unknown>): Prom
   });
   if (answer.ok) return answer;
   const refusal = (await answer.json().catch(() => ({}))) as { field?: string; text?: string };
-  throw new Refusal(refusal.field ?? "", refusal.text ?? `The server answers with ${answer.status}.`);
+  throw new Refusal(refusal.field ?? "", refusal.text ?? `The server answers with ${answer.status}.`, PASSING.includes(answer.status));
 }
 
 /** What went wrong with a request, as a line. */

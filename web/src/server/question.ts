@@ -3,7 +3,7 @@
  * way, only the newest of those that follow is kept, and it is sent as soon as the request is over.
  */
 import { signal, type Signal } from "@preact/signals";
-import { state } from "../state/state";
+import { state, unanswered } from "../state/state";
 import type { Block, Kind } from "./blocks";
 import type { Options } from "./contract";
 import { post, Refusal } from "./post";
@@ -65,6 +65,7 @@ export function question<K extends Kind>(kind: K): Question<K> {
       else if (mine === generation && !waiting) {
         status.value = "failed";
         error.value = problem.message;
+        if (problem.isPassing) unanswered();
       }
     }
     sending = false;

@@ -48,9 +48,18 @@ const turn = new MessageChannel();
 turn.port1.addEventListener("message", () => {
   const there = waiting;
   waiting = [];
-  batch(() => there.forEach((block) => takers.get(block.kind)?.(block)));
+  batch(() => there.forEach(give));
 });
 turn.port1.start();
+
+/** Gives a block to its view. What that one cannot take is no reason to keep the others' from them: it is told as an error that nobody caught. */
+function give(block: RawBlock): void {
+  try {
+    takers.get(block.kind)?.(block);
+  } catch (error) {
+    reportError(error);
+  }
+}
 
 /** A request has not been answered. Whether the server is there is seen by a new stream: the one that there is may not have noticed anything. */
 export function lost(): void {

@@ -8,11 +8,20 @@ import type { State } from "../server/contract";
 /** The state that the questions are about. Views read it, the path's panel and the views' clicks write it through `change`. */
 export const state: Signal<State> = signal({} as State);
 
-/** Sets some fields of the state at once; where they are what they were, nothing is asked anew. */
+let isUnanswered = false;
+
+/** Something that was asked of the state was refused for a reason that passes: whoever sets a field next asks again, to the same value too. */
+export function unanswered(): void {
+  isUnanswered = true;
+}
+
+/** Sets some fields of the state at once; where they are what they were, nothing is asked anew, unless it was not answered. */
 export function change(fields: Partial<State>): void {
   const now = state.peek();
-  if (Object.entries(fields).some(([name, value]) => JSON.stringify(value) !== JSON.stringify(now[name as keyof State])))
-    state.value = { ...now, ...fields };
+  const differs = Object.entries(fields).some(([name, value]) => JSON.stringify(value) !== JSON.stringify(now[name as keyof State]));
+  if (!differs && !isUnanswered) return;
+  isUnanswered = false;
+  state.value = { ...now, ...fields };
 }
 
 /** Whether a state has more than one link and its flows: the view *Network* shows that. */

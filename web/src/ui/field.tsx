@@ -39,9 +39,10 @@ export function Field({ label, text, slid = text, onText, scale, onSlide, placeh
   useEffect(() => {
     if (!typing.current) type(text);
   }, [text]);
-  const done = () => {
+  // What was typed is taken though it is what stood there: the value may have been refused for a reason that has passed.
+  const done = (isMeant: boolean) => {
     typing.current = false;
-    if (typed.trim() !== text) onText(typed.trim());
+    if (isMeant || typed.trim() !== text) onText(typed.trim());
   };
   const step = scale?.step(slid) ?? null;
   const last = scale?.last ?? 1;
@@ -67,8 +68,8 @@ export function Field({ label, text, slid = text, onText, scale, onSlide, placeh
           typing.current = true;
           type(event.currentTarget.value);
         }}
-        onKeyDown={(event) => event.key === "Enter" && done()}
-        onBlur={done}
+        onKeyDown={(event) => event.key === "Enter" && done(true)}
+        onBlur={() => done(typing.current)}
       />
       {scale && (
         <input
