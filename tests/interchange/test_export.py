@@ -13,6 +13,7 @@ import tempfile
 import polars as pl
 import pytest
 
+import forked
 from conftest import ROOT
 from patience import PATIENCE_S
 from tcpscape import interchange
@@ -87,6 +88,33 @@ def test_a_table_in_parts_has_the_bytes_of_the_whole_one(results, monkeypatch, t
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(StoreError, match=r"^TMPDIR: cannot write .*; free some space"):
         table.write_parquet_parts(iter(parts))
+
+
+def test_a_dash_is_stdout(cli, results, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for to in (("csv",), ("iperf3", "--cca", "bbr", "--seed", "1")):
+        plain, dash = cli("export", results, "--to", *to), cli("export", results, "--to", *to, "--out", "-")
+        assert (dash.status, dash.err, dash.out) == (0, "", plain.out)
+    many = cli("export", results, "--to", "iperf3", "--out", "-")
+    assert (many.status, many.err) == (
+        2,
+        "error: out: there are 6 iperf3 files to write; write --out DIR, or choose one trial with --seed and --cca\n",
+    )
+    assert not (tmp_path / "-").exists()
+
+
+def test_what_is_not_text_goes_to_a_pipe_that_is_named_and_to_no_terminal(results, tmp_path):
+    command = [*forked.python(), "-m", "tcpscape", "export", str(results), "--to", "parquet", "--out", "-"]
+    piped = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, cwd=tmp_path)
+    assert (piped.returncode, piped.stderr) == (0, b"")
+    assert len(pl.read_parquet(io.BytesIO(piped.stdout))) == 6
+    near, far = os.openpty()
+    shown = subprocess.run(command, stdout=far, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False, cwd=tmp_path)
+    os.close(far)
+    os.close(near)
+    assert shown.returncode == 2
+    assert shown.stderr == b"error: out: parquet is not text, and standard output is a terminal; write --out FILE.parquet\n"
+    assert not (tmp_path / "-").exists()
 
 
 def test_a_table_is_exported_in_parts(cli, results, tmp_path, monkeypatch):

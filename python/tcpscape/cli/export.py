@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tcpscape.interchange import Format
     from tcpscape.scenario.scenario import Scenario
 
+STDOUT = Path("-")
+"""Stands for standard output as the place of `--out`."""
 File = tuple[str, bytes]
 """Name without suffix, and content."""
 
@@ -30,7 +32,7 @@ def export(
     to: Annotated[
         str | None, Option("csv, parquet, markdown, latex, methods, iperf3, flent, mahimahi, perfetto, qlog, tc or bundle.", complete="format")
     ] = None,
-    out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]", complete="file")] = None,
+    out: Annotated[Path | None, Option("File, or directory where there are several; - is stdout.  [default: stdout]", complete="file")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
     cca: Annotated[str | None, Option("Only the trials of this congestion control.", complete="cca")] = None,
     samples: Annotated[bool, Option("A row for each sample of each flow instead of one for each flow (csv, parquet).")] = False,
@@ -131,11 +133,13 @@ def _name(words: Sequence[str]) -> str:
 
 def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
     """One file or stdout; several into a directory."""
-    if out is None:
+    if out is None or out == STDOUT:
+        how = "add" if out is None else "write"
         if len(files) > 1:
-            refuse("out", f"there are {len(files)} {target.name} files to write", "add --out DIR, or choose one trial with --seed and --cca")
-        if target.binary:
-            refuse("out", f"{target.name} is not text", f"add --out FILE{target.suffixes[0]}")
+            refuse("out", f"there are {len(files)} {target.name} files to write", f"{how} --out DIR, or choose one trial with --seed and --cca")
+        if target.binary and (out is None or sys.stdout.isatty()):
+            where = "" if out is None else ", and standard output is a terminal"
+            refuse("out", f"{target.name} is not text{where}", f"{how} --out FILE{target.suffixes[0]}")
         streams.write_bytes(files[0][1])
         return
     several = len(files) > 1 or os.path.isdir(out)
