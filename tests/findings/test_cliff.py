@@ -162,6 +162,19 @@ def test_a_neighbours_answer_that_does_not_hold_here(near):
     assert found.edge.low <= 0.3 <= found.edge.high
 
 
+def test_a_quick_look_has_looked_closely_at_both_ends_of_the_bracket():
+    """Beyond a neighbour's answer the lower levels are glanced at, and the first of them that fell is right behind one that was glanced at alone."""
+    before, fallen = sorted(SHARE.walk())[1:3]
+
+    def mean(x):
+        return 0.2 if before < round(100 * x) <= fallen else logistic(x, 0.8)
+
+    cliff = search.find(world(mean, lambda _: 0.3), SHARE, search.QUICK, near=0.8)
+    assert cliff.bracket == (SHARE.level(before), SHARE.level(before + 1))
+    assert [x.retention.n for x in cliff.levels if x.at in cliff.bracket] == [search.QUICK.seeds] * 2
+    assert (cliff.edge.low, cliff.edge.high) == cliff.bracket
+
+
 def test_no_run_is_made_twice():
     measure = world(lambda x: logistic(x, 0.2), chaotic(0.2))
     cliff = search.find(measure, SHARE)

@@ -438,6 +438,8 @@ class _Search:
         self.take(step, self.effort.glance)
         if self.fell(step):
             self.look(step)
+        elif not self.effort.most:
+            self.open.add(step)  # nothing is added later, should the edge turn out to touch it
 
     def approach(self, step: int) -> None:
         """Searches outwards from a step until the edge is between two levels, then glances at the levels below them."""
