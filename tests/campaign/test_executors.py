@@ -290,6 +290,11 @@ def test_another_version_on_a_worker_is_refused(dask, need_model, monkeypatch):
         Runner(Newer(), executor=dask).run(case(), range(2))
 
 
+def test_an_answer_that_is_no_trial_is_one_line():
+    with pytest.raises(EngineError, match=r"^executor: a worker's answer is damaged; see its log, and run again"):
+        executors.received(('{"scenario": 1}', None, {}))
+
+
 def test_errors_of_a_trial_come_back(dask, need_model, monkeypatch):
     monkeypatch.setattr(engines.REGISTRY["model"], "check", lambda *_: None)
     with pytest.raises(ScenarioError, match="nosuch"):

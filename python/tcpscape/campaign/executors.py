@@ -302,10 +302,11 @@ def sent(trial: Trial) -> RemoteTrial:
 
 
 def received(answer: RemoteTrial) -> Trial:
-    """The trial that a worker sent."""
+    """The trial that a worker sent. :raises EngineError: one line, where it is none."""
     text, queues, others = answer
     trial = rows.decode(text, queues)
-    assert trial is not None, "a worker of the same version has written it"
+    if trial is None:
+        refuse("executor", "a worker's answer is damaged", "see its log, and run again: what is over is kept", EngineError)
     return rows.beside(trial, others)
 
 
