@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from typing import Any
 
 from tcpscape.errors import TcpscapeError, refuse
@@ -54,7 +55,8 @@ class Page:
             newest, older = self._asked.get(kind, (-1, None))
             if generation < newest:
                 return
-            work = Work(self._pages.pool, lambda block: self._send(kind, generation, work, block), self)
+            work = Work(self._pages.pool, lambda block: self._send(kind, generation, there(), block), self)
+            there = weakref.ref(work)  # a work that held itself would stay, with what its question knows, until garbage is next collected
             self._pages.begin_question()
             self._asked[kind] = generation, work
         if older:
@@ -93,11 +95,10 @@ class Page:
         if not work.is_over:
             self._send(question.kind, generation, work, last)
 
-    def _send(self, kind: str, generation: int, work: Work, block: Block) -> None:
+    def _send(self, kind: str, generation: int, work: Work | None, block: Block) -> None:
         """Puts a block into the outbox; waits where it is full."""
         data = event(block.encode(kind, generation)).encode()
-
-        self.outbox.put(kind, generation, data, lambda: self._asked[kind][0] == generation and not work.is_over)
+        self.outbox.put(kind, generation, data, lambda: self._asked[kind][0] == generation and work is not None and not work.is_over)
 
     def hold(self, opened: Any) -> None:
         """Takes what the page has opened now, None for nothing; what it had before is closed, unless the command line named it."""
