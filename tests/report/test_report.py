@@ -363,6 +363,20 @@ def test_one_statistic_in_the_table_of_the_cells(study, sweep):
         assert {c.split()[-1] for c in (name.split(",")[0] for name in table.columns[table.left + 1 :])} == {stat, "CV"}
 
 
+def test_the_table_of_the_cells_is_made_in_parts(study, sweep, monkeypatch):
+    for root in (study, sweep):
+        parts = record.load(root).parts.items()
+        estimated = [entry for part, outcome in parts for entry in cells.measure(part, outcome, cells.names(part, outcome))]
+        whole = pl.DataFrame([*map(cells._row, estimated)], infer_schema_length=None)
+        for at_once in (1, 2, len(estimated)):
+            monkeypatch.setattr(cells, "AT_ONCE", at_once)
+            frame = cells.frame(estimated)
+            assert frame.equals(whole)
+            assert frame.schema == whole.schema
+            assert frame.n_chunks() == -(-len(estimated) // at_once)
+    assert cells.frame([]).is_empty()
+
+
 def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
     """The sentence of the command, its caveats right below it, and the path in the same words; tables of a terminal with looks and numbers."""
     kept = record.load(study)

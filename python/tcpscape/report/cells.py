@@ -25,6 +25,7 @@ from tcpscape.plots import base
 from tcpscape.report import tables
 from tcpscape.report.tables import MOST_ROWS, PageTable
 from tcpscape.stats import Estimate
+from tcpscape.store.database import batches
 from tcpscape.store.results import labelled_rows
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ OTHER_METRICS = ("goodput", "added_rtt", "rtt_p50", "jain", "retransmits", "rtos
 """Metrics that a table shows beside the campaign's own, where they are known."""
 MANY = 1000
 """Number of cells from which only the campaign's own metric is estimated."""
+AT_ONCE = 1000
+"""Cells that become a part of the table together: as mappings, their rows are several times as large."""
 FOLDER = "scenarios"
 """The folder of the scenarios in the result directory."""
 MOST_SHOWN = 200
@@ -107,7 +110,8 @@ def frame(estimated: Sequence[CellEstimates]) -> pl.DataFrame:
     """One row for each cell, every estimate with both ends of its interval."""
     import polars as pl
 
-    return pl.DataFrame([_row(entry) for entry in estimated], infer_schema_length=None)
+    frames = [pl.DataFrame([*map(_row, some)], infer_schema_length=None) for some in batches(estimated, AT_ONCE)]
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
 
 def _row(entry: CellEstimates) -> dict[str, Any]:
