@@ -38,6 +38,8 @@ INSTRUCTIONS, MANY_SPREAD, LINKS_SPREAD, QUEUE_SPREAD, FAST_MB, IDLE_KB = 1_700,
 RTT_MS = 50
 RATES_MBIT = (1, 10, 42, 100, 1000, 10_000, 100_000)
 FLOW_COUNTS = (1, 10, 100, 1000)
+CHAINS = ((1, 1), (1, 3), (1000, 1), (1000, 3))
+"""Flows, and the links that they pass."""
 MANY_FLOWS = 10_000
 SHORT_TRANSFERS = 100_000
 FAST_MBIT = 100_000
@@ -208,8 +210,7 @@ def chain_plan(module, flows: int, links: int, seconds: float) -> dict:
 def chain_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
     """One flow on one link of 1 Gbit/s, one on three, and 1,000 on three."""
     seconds = seconds_for(1000, 1e6 * scale, 3, 60)
-    cases = ((1, 1), (1, 3), (1000, 1), (1000, 3))
-    runs = [(f"cubic, {n} flows, {k} links", measure(module, chain_plan(module, n, k, seconds), reps)) for n, k in cases]
+    runs = [(f"cubic, {n} flows, {k} links", measure(module, chain_plan(module, n, k, seconds), reps)) for n, k in CHAINS]
     return {"cubic": runs}
 
 
@@ -343,18 +344,26 @@ class Case:
     loss_pct: float = 0.0
     queue: str = ""
     """Of QUEUES; empty is a fixed delay and a FIFO."""
+    links: int = 0
+    """Links of 1 Gbit/s in a row behind places at both ends; 0 is a path without places."""
 
     def __str__(self) -> str:
         flows = f"{self.flows:,} flow{'s' * (self.flows > 1)}"
-        return f"{self.cca}, {self.rate_mbit} Mbit/s, {flows}, {self.loss_pct:g} % loss" + f", {self.queue}" * bool(self.queue)
+        links = f", {self.links} link{'s' * (self.links > 1)}" * bool(self.links)
+        return f"{self.cca}, {self.rate_mbit} Mbit/s, {flows}, {self.loss_pct:g} % loss" + f", {self.queue}" * bool(self.queue) + links
+
+    def plan(self, module, seconds: float) -> dict:
+        """The plan of a trial that lasts so long."""
+        if self.links:
+            return chain_plan(module, self.flows, self.links, seconds)
+        jitter, queue = QUEUES.get(self.queue, ("", ""))
+        return path_plan(module, self.cca, self.rate_mbit, seconds, flows=self.flows, loss_pct=self.loss_pct, jitter=jitter, queue=queue)
 
 
 def per_arrival(module, case: Case, scale: float) -> list[float]:
     """The counts of COUNTS for each packet arrival: two runs of different length, of which the difference counts."""
     seconds = (200 * scale / case.rate_mbit, 600 * scale / case.rate_mbit) if case.rate_mbit < 1000 else (scale, 2 * scale)
-    jitter, queue = QUEUES.get(case.queue, ("", ""))
-    plan = lambda s: path_plan(module, case.cca, case.rate_mbit, s, flows=case.flows, loss_pct=case.loss_pct, jitter=jitter, queue=queue)  # noqa: E731
-    short, long = (counted(module, plan(s)) for s in seconds)
+    short, long = (counted(module, case.plan(module, s)) for s in seconds)
     more = long - short
     return [more[name] / more["arrivals"] for name in COUNTS]
 
@@ -366,6 +375,7 @@ def counts(module, scale: float, jobs: int) -> tuple[str, list[tuple]]:
     one = Case("cubic", 42)
     cases = [one, *(Case("cubic", 42, queue=queue) for queue in QUEUES), Case("bbr", 1, loss_pct=0.1)]
     cases += [Case(cca, 1000, n, loss) for cca, loss in (("cubic", 0.0), ("bbr", 0.1)) for n in FLOW_COUNTS]
+    cases += [Case("cubic", 1000, n, links=links) for n, links in CHAINS]
     with ThreadPoolExecutor(jobs) as pool:
         measured = dict(zip(cases, pool.map(lambda case: per_arrival(module, case, scale), cases), strict=True))
     rows = [(str(case), f"{n[0]:,.0f}", *(f"{x:.1f}" for x in n[1:])) for case, n in measured.items()]
