@@ -1,7 +1,7 @@
 """The store: trials by their content address, and manifests. What is promised of it is in :mod:`tcpscape.store`.
 
 Several writers of a directory share the work. A writer claims a trial before it runs it: a row of the table `claims` with the trial's address and
-the writer's name, which goes with the change that keeps the trial. The name is that of a file in the directory that the writer keeps locked
+the writer's name. The change that keeps the trial takes the row away. The name is that of a file in the directory that the writer keeps locked
 (:class:`tcpscape.writing.Presence`): the system gives the lock back when the process ends, however it does, so that the claims of a dead writer are
 known and taken over. On a network file system that does not lock files between hosts, a claim of another host looks dead: its trials may run twice,
 and are still kept once.
@@ -37,7 +37,7 @@ Documents = list[Any]
 """Manifests: plain values, in their order."""
 
 _KEEP = "INSERT INTO trials VALUES (?, ?, ?) ON CONFLICT (address) DO UPDATE SET trial = excluded.trial, queues = excluded.queues"
-_RUN = "DELETE FROM claims WHERE address = ?"
+_RELEASE_KEPT = "DELETE FROM claims WHERE address = ?"
 """A trial that is kept needs no claim. The table stays small: of a large one, nearly every claim would change a page of its own."""
 _SELECT = "SELECT address, trial, queues FROM trials WHERE address IN ({})"
 _ADDRESSES = """SELECT group_concat(address, char(10)) FROM
@@ -119,7 +119,7 @@ class Store:
         kept = [rows.encode(t) for t in trials]
         with self._database.transaction() as connection:
             connection.executemany(_KEEP, kept)
-            connection.executemany(_RUN, [(address,) for address, _, _ in kept])
+            connection.executemany(_RELEASE_KEPT, [(address,) for address, _, _ in kept])
         self.saved += len(trials)
 
     def claim(self, addresses: Sequence[str]) -> set[str]:
