@@ -109,13 +109,13 @@ def test_a_trial_that_another_one_has_claimed_is_waited_for(tmp_path):
     assert two.saved == 0
 
 
-def test_a_trial_that_is_kept_is_claimed_no_more(tmp_path):
+def test_trials_that_are_kept_together_are_claimed_no_more(tmp_path):
     model, store = engines.make("model"), Store(tmp_path)
     trials = model.run(scenario(), range(3))
     assert len(store.claim([trial.address for trial in trials])) == 3
     store.save_many(trials[:2])
     assert store.rows("SELECT address FROM claims") == [(trials[2].address,)]
-    store.save(trials[2])
+    store.close()
     assert store.rows("SELECT address FROM claims") == []
 
 

@@ -1,10 +1,10 @@
 """The store: trials by their content address, and manifests. What is promised of it is in :mod:`tcpscape.store`.
 
 Several writers of a directory share the work. A writer claims a trial before it runs it: a row of the table `claims` with the trial's address and
-the writer's name. The change that keeps the trial takes the row away. The name is that of a file in the directory that the writer keeps locked
-(:class:`tcpscape.writing.Presence`): the system gives the lock back when the process ends, however it does, so that the claims of a dead writer are
-known and taken over. On a network file system that does not lock files between hosts, a claim of another host looks dead: its trials may run twice,
-and are still kept once.
+the writer's name. A change that keeps several trials takes their rows away, and the writer those of the others when it leaves. The name is that of a
+file in the directory that the writer keeps locked (:class:`tcpscape.writing.Presence`): the system gives the lock back when the process ends, however
+it does, so that the claims of a dead writer are known and taken over. On a network file system that does not lock files between hosts, a claim of
+another host looks dead: its trials may run twice, and are still kept once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ Documents = list[Any]
 
 _KEEP = "INSERT INTO trials VALUES (?, ?, ?) ON CONFLICT (address) DO UPDATE SET trial = excluded.trial, queues = excluded.queues"
 _RELEASE_KEPT = "DELETE FROM claims WHERE address = ?"
-"""A trial that is kept needs no claim. The table stays small: of a large one, nearly every claim would change a page of its own."""
+"""A trial that is kept needs no claim. The table stays small: of a large one, nearly every claim would change a page of its own. Long trials are kept
+one by one, and are too few for that: a second statement would make keeping one dearer by two thirds."""
 _SELECT = "SELECT address, trial, queues FROM trials WHERE address IN ({})"
 _ADDRESSES = """SELECT group_concat(address, char(10)) FROM
 (SELECT address FROM trials WHERE address > ? AND typeof(address) = 'text' AND instr(address, char(10)) = 0 ORDER BY address LIMIT 100000)"""
@@ -117,10 +118,17 @@ class Store:
         for trial in trials:
             side_tables.keep(trial, self._place)
         kept = [rows.encode(t) for t in trials]
+        if len(kept) == 1:
+            self._database.write(_KEEP, kept)
+        else:
+            self._keep_many(kept)
+        self.saved += len(trials)
+
+    def _keep_many(self, kept: Sequence[rows.TrialRow]) -> None:
+        """Keeps rows, and releases their claims."""
         with self._database.transaction() as connection:
             connection.executemany(_KEEP, kept)
             connection.executemany(_RELEASE_KEPT, [(address,) for address, _, _ in kept])
-        self.saved += len(trials)
 
     def claim(self, addresses: Sequence[str]) -> set[str]:
         """Claims trials before they are run. Returns the addresses of those that no other writer runs."""
