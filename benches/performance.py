@@ -208,7 +208,7 @@ def chain_plan(module, flows: int, links: int, seconds: float) -> dict:
 
 
 def chain_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
-    """One flow on one link of 1 Gbit/s, one on three, and 1,000 on three."""
+    """One flow and 1,000 on one link of 1 Gbit/s, and on three."""
     seconds = seconds_for(1000, 1e6 * scale, 3, 60)
     runs = [(f"cubic, {n} flows, {k} links", measure(module, chain_plan(module, n, k, seconds), reps)) for n, k in CHAINS]
     return {"cubic": runs}

@@ -1,7 +1,7 @@
 """What the engine does while its profile is taken (`make fast`): a little of everything that users do.
 
-The gallery's scenarios with every congestion control, a path behind each kind of queue, a thousand flows, and a diagnosis of a capture. None of it is
-what `make bench` measures.
+The gallery's scenarios with every congestion control, a path behind each kind of queue, a thousand flows, and a diagnosis of a capture. The paths
+whose gain docs/decisions.md names are others.
 """
 
 import subprocess
